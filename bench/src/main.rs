@@ -1,0 +1,2 @@
+//! Benchmarks against peers.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The binary `stadium`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Stadium's mqtt.

@@ -1,0 +1,1 @@
+//! Test scenery for the black-box suites.
