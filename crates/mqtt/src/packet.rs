@@ -1,0 +1,329 @@
+//! The control packets of MQTT 3.1.1 and 5.0, as types.
+//!
+//! A decoded packet borrows from the bytes it was read from, so that decoding allocates nothing. Both
+//! versions share these types: what only MQTT 5.0 carries is absent or empty in 3.1.1. Wire layout is in
+//! [`crate::decode`] and [`crate::encode`].
+
+use crate::property::{SubscriptionIds, UserProperties};
+use crate::reason::ReasonCode;
+
+/// The protocol level a connection speaks (CONNECT, MQTT 5.0 section 3.1.2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Version {
+    /// MQTT 3.1.1, protocol level 4.
+    V311 = 4,
+    /// MQTT 5.0, protocol level 5.
+    V5 = 5,
+}
+
+/// Quality of service (MQTT 5.0 section 4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum QoS {
+    /// Fire and forget.
+    AtMostOnce = 0,
+    /// Acknowledged by PUBACK.
+    AtLeastOnce = 1,
+    /// Acknowledged by PUBREC, PUBREL, PUBCOMP.
+    ExactlyOnce = 2,
+}
+
+/// Any control packet.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Packet<'a> {
+    /// Client requests a connection.
+    Connect(Connect<'a>),
+    /// Server answers it.
+    Connack(Connack<'a>),
+    /// An application message.
+    Publish(Publish<'a>),
+    /// QoS 1 acknowledgement.
+    Puback(Ack<'a>),
+    /// QoS 2, first answer.
+    Pubrec(Ack<'a>),
+    /// QoS 2, release.
+    Pubrel(Ack<'a>),
+    /// QoS 2, done.
+    Pubcomp(Ack<'a>),
+    /// Subscribe request.
+    Subscribe(Subscribe<'a>),
+    /// Its answer.
+    Suback(Suback<'a>),
+    /// Unsubscribe request.
+    Unsubscribe(Unsubscribe<'a>),
+    /// Its answer (reason codes are empty in 3.1.1).
+    Unsuback(Suback<'a>),
+    /// Keep-alive.
+    Pingreq,
+    /// Keep-alive answer.
+    Pingresp,
+    /// End of the connection.
+    Disconnect(Disconnect<'a>),
+    /// Enhanced authentication, MQTT 5.0 only.
+    Auth(Auth<'a>),
+}
+
+/// CONNECT, section 3.1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Connect<'a> {
+    /// Protocol level.
+    pub version: Version,
+    /// Clean Start (5.0) or Clean Session (3.1.1).
+    pub clean_start: bool,
+    /// Keep Alive in seconds, 0 for none.
+    pub keep_alive_s: u16,
+    /// Empty where the server must assign one.
+    pub client_id: &'a str,
+    /// The will, where there is one.
+    pub will: Option<Will<'a>>,
+    /// User Name.
+    pub username: Option<&'a str>,
+    /// Password.
+    pub password: Option<&'a [u8]>,
+    /// Session Expiry Interval; absent is 0. `u32::MAX` never expires.
+    pub session_expiry_s: Option<u32>,
+    /// Receive Maximum; absent is 65,535. Never 0.
+    pub receive_maximum: Option<u16>,
+    /// Maximum Packet Size; absent is no limit. Never 0.
+    pub maximum_packet_size: Option<u32>,
+    /// Topic Alias Maximum; absent is 0.
+    pub topic_alias_maximum: Option<u16>,
+    /// Request Response Information.
+    pub request_response_information: bool,
+    /// Request Problem Information; absent is true.
+    pub request_problem_information: bool,
+    /// Authentication Method.
+    pub authentication_method: Option<&'a str>,
+    /// Authentication Data.
+    pub authentication_data: Option<&'a [u8]>,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+}
+
+/// The will of a CONNECT, sections 3.1.2.5 and 3.1.3.2.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Will<'a> {
+    /// Will Topic.
+    pub topic: &'a str,
+    /// Will Payload.
+    pub payload: &'a [u8],
+    /// Will QoS.
+    pub qos: QoS,
+    /// Will Retain.
+    pub retain: bool,
+    /// Will Delay Interval in seconds.
+    pub delay_s: u32,
+    /// What travels with the message.
+    pub properties: PublishProperties<'a>,
+}
+
+/// CONNACK, section 3.2.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Connack<'a> {
+    /// Session Present.
+    pub session_present: bool,
+    /// In 3.1.1 this is written as the return code of its table 3.1.
+    pub reason: ReasonCode,
+    /// Session Expiry Interval.
+    pub session_expiry_s: Option<u32>,
+    /// Receive Maximum.
+    pub receive_maximum: Option<u16>,
+    /// Maximum QoS, where below 2.
+    pub maximum_qos: Option<u8>,
+    /// Retain Available.
+    pub retain_available: Option<bool>,
+    /// Maximum Packet Size.
+    pub maximum_packet_size: Option<u32>,
+    /// Assigned Client Identifier.
+    pub assigned_client_id: Option<&'a str>,
+    /// Topic Alias Maximum.
+    pub topic_alias_maximum: Option<u16>,
+    /// Reason String.
+    pub reason_string: Option<&'a str>,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+    /// Wildcard Subscription Available.
+    pub wildcard_subscription_available: Option<bool>,
+    /// Subscription Identifiers Available.
+    pub subscription_ids_available: Option<bool>,
+    /// Shared Subscription Available.
+    pub shared_subscription_available: Option<bool>,
+    /// Server Keep Alive in seconds.
+    pub server_keep_alive_s: Option<u16>,
+    /// Response Information.
+    pub response_information: Option<&'a str>,
+    /// Server Reference.
+    pub server_reference: Option<&'a str>,
+    /// Authentication Method.
+    pub authentication_method: Option<&'a str>,
+    /// Authentication Data.
+    pub authentication_data: Option<&'a [u8]>,
+}
+
+/// PUBLISH, section 3.3.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Publish<'a> {
+    /// DUP.
+    pub dup: bool,
+    /// QoS.
+    pub qos: QoS,
+    /// RETAIN.
+    pub retain: bool,
+    /// Topic Name; empty only in 5.0 with a topic alias.
+    pub topic: &'a str,
+    /// Packet Identifier: 0 when QoS is 0, never 0 otherwise.
+    pub packet_id: u16,
+    /// Properties, all absent in 3.1.1.
+    pub properties: PublishProperties<'a>,
+    /// The application's bytes.
+    pub payload: &'a [u8],
+}
+
+/// What an application message carries beside topic and payload (section 3.3.2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PublishProperties<'a> {
+    /// Payload Format Indicator: 0 bytes, 1 UTF-8.
+    pub payload_format: Option<u8>,
+    /// Message Expiry Interval.
+    pub message_expiry_s: Option<u32>,
+    /// Topic Alias, never 0.
+    pub topic_alias: Option<u16>,
+    /// Response Topic.
+    pub response_topic: Option<&'a str>,
+    /// Correlation Data.
+    pub correlation_data: Option<&'a [u8]>,
+    /// Content Type.
+    pub content_type: Option<&'a str>,
+    /// Subscription Identifiers (server to client only).
+    pub subscription_ids: SubscriptionIds<'a>,
+    /// User Properties, in the order received.
+    pub user_properties: UserProperties<'a>,
+}
+
+/// PUBACK, PUBREC, PUBREL and PUBCOMP, sections 3.4 to 3.7.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Ack<'a> {
+    /// Packet Identifier.
+    pub packet_id: u16,
+    /// Reason Code; Success in 3.1.1.
+    pub reason: ReasonCode,
+    /// Reason String.
+    pub reason_string: Option<&'a str>,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+}
+
+/// SUBSCRIBE, section 3.8.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subscribe<'a> {
+    /// Packet Identifier.
+    pub packet_id: u16,
+    /// Subscription Identifier, 1 to 268,435,455.
+    pub subscription_id: Option<u32>,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+    /// At least one; validated when decoded, read with [`Filters::iter`].
+    pub filters: Filters<'a>,
+}
+
+/// The topic filters of a SUBSCRIBE, still in wire form: validated, iterated without allocating.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filters<'a> {
+    pub(crate) version: Version,
+    pub(crate) raw: &'a [u8],
+}
+
+/// One row of a SUBSCRIBE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subscription<'a> {
+    /// Topic Filter as the client wrote it, `$share/...` included; UTF-8 checked, filter rules are not.
+    pub filter: &'a str,
+    /// Its options.
+    pub options: SubscriptionOptions,
+}
+
+/// Subscription Options, section 3.8.3.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubscriptionOptions {
+    /// Maximum QoS.
+    pub qos: QoS,
+    /// No Local.
+    pub no_local: bool,
+    /// Retain As Published.
+    pub retain_as_published: bool,
+    /// Retain Handling.
+    pub retain_handling: RetainHandling,
+}
+
+/// Retain Handling, section 3.8.3.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RetainHandling {
+    /// Send retained messages at the time of the subscribe.
+    Send = 0,
+    /// Send them only if the subscription does not exist.
+    SendIfNew = 1,
+    /// Do not send them.
+    DontSend = 2,
+}
+
+/// SUBACK and UNSUBACK, sections 3.9 and 3.11.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suback<'a> {
+    /// Packet Identifier.
+    pub packet_id: u16,
+    /// Reason String.
+    pub reason_string: Option<&'a str>,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+    /// One byte for each filter, in order; in a 3.1.1 SUBACK its return codes.
+    pub reasons: &'a [u8],
+}
+
+/// UNSUBSCRIBE, section 3.10.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unsubscribe<'a> {
+    /// Packet Identifier.
+    pub packet_id: u16,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+    /// At least one; read with [`FilterNames::iter`].
+    pub filters: FilterNames<'a>,
+}
+
+/// The topic filters of an UNSUBSCRIBE, still in wire form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilterNames<'a> {
+    pub(crate) raw: &'a [u8],
+}
+
+/// DISCONNECT, section 3.14.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Disconnect<'a> {
+    /// Reason Code; `Success` is Normal disconnection.
+    pub reason: ReasonCode,
+    /// Session Expiry Interval.
+    pub session_expiry_s: Option<u32>,
+    /// Reason String.
+    pub reason_string: Option<&'a str>,
+    /// Server Reference.
+    pub server_reference: Option<&'a str>,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+}
+
+/// AUTH, section 3.15.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Auth<'a> {
+    /// Success, ContinueAuthentication or ReAuthenticate.
+    pub reason: ReasonCode,
+    /// Authentication Method.
+    pub method: Option<&'a str>,
+    /// Authentication Data.
+    pub data: Option<&'a [u8]>,
+    /// Reason String.
+    pub reason_string: Option<&'a str>,
+    /// User Property.
+    pub user_properties: UserProperties<'a>,
+}
