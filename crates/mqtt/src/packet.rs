@@ -4,8 +4,9 @@
 //! versions share these types: what only MQTT 5.0 carries is absent or empty in 3.1.1. Wire layout is in
 //! [`crate::decode`] and [`crate::encode`].
 
-use crate::property::{SubscriptionIds, UserProperties};
+use crate::property::{Kept, SubscriptionIds, UserProperties};
 use crate::reason::ReasonCode;
+use crate::topic::TopicError;
 
 /// The protocol level a connection speaks (CONNECT, MQTT 5.0 section 3.1.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +28,65 @@ pub enum QoS {
     AtLeastOnce = 1,
     /// Acknowledged by PUBREC, PUBREL, PUBCOMP.
     ExactlyOnce = 2,
+}
+
+/// Who sends: some packets and properties belong to one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The side that sends CONNECT.
+    Client,
+    /// The side that sends CONNACK.
+    Server,
+}
+
+/// Control packet types (MQTT 5.0 table 2-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PacketType {
+    /// CONNECT
+    Connect = 1,
+    /// CONNACK
+    Connack = 2,
+    /// PUBLISH
+    Publish = 3,
+    /// PUBACK
+    Puback = 4,
+    /// PUBREC
+    Pubrec = 5,
+    /// PUBREL
+    Pubrel = 6,
+    /// PUBCOMP
+    Pubcomp = 7,
+    /// SUBSCRIBE
+    Subscribe = 8,
+    /// SUBACK
+    Suback = 9,
+    /// UNSUBSCRIBE
+    Unsubscribe = 10,
+    /// UNSUBACK
+    Unsuback = 11,
+    /// PINGREQ
+    Pingreq = 12,
+    /// PINGRESP
+    Pingresp = 13,
+    /// DISCONNECT
+    Disconnect = 14,
+    /// AUTH
+    Auth = 15,
+}
+
+/// The four packets that share the layout of [`Ack`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum AckKind {
+    /// PUBACK
+    Puback = 4,
+    /// PUBREC
+    Pubrec = 5,
+    /// PUBREL
+    Pubrel = 6,
+    /// PUBCOMP
+    Pubcomp = 7,
 }
 
 /// Any control packet.
@@ -199,6 +259,8 @@ pub struct PublishProperties<'a> {
     pub subscription_ids: SubscriptionIds<'a>,
     /// User Properties, in the order received.
     pub user_properties: UserProperties<'a>,
+    /// Leave at its default, or as decoded.
+    pub kept: Kept<'a>,
 }
 
 /// PUBACK, PUBREC, PUBREL and PUBCOMP, sections 3.4 to 3.7.
@@ -326,4 +388,121 @@ pub struct Auth<'a> {
     pub reason_string: Option<&'a str>,
     /// User Property.
     pub user_properties: UserProperties<'a>,
+}
+
+impl Publish<'_> {
+    /// Whether the payload is well-formed UTF-8, which Payload Format Indicator 1 promises
+    /// (section 3.3.2.3.2; a server may check it, and answers 0x99).
+    pub fn payload_is_valid_utf8(&self) -> bool {
+        std::str::from_utf8(self.payload).is_ok()
+    }
+}
+
+impl SubscriptionOptions {
+    /// The options byte of a SUBSCRIBE; 3.1.1 has the QoS alone.
+    pub const fn to_byte(self, version: Version) -> u8 {
+        match version {
+            Version::V311 => self.qos as u8,
+            Version::V5 => {
+                self.qos as u8
+                    | (self.no_local as u8) << 2
+                    | (self.retain_as_published as u8) << 3
+                    | (self.retain_handling as u8) << 4
+            }
+        }
+    }
+}
+
+impl<'a> Filters<'a> {
+    /// The rows in order.
+    pub fn iter(&self) -> FiltersIter<'a> {
+        FiltersIter { rest: self.raw }
+    }
+
+    /// How many rows.
+    pub fn count(&self) -> usize {
+        self.iter().count()
+    }
+}
+
+/// See [`Filters::iter`].
+#[derive(Debug, Clone)]
+pub struct FiltersIter<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for FiltersIter<'a> {
+    type Item = Subscription<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        todo!("{:?}", self.rest)
+    }
+}
+
+/// Owns the rows of a SUBSCRIBE that is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FiltersBuffer {
+    version: Version,
+    raw: Vec<u8>,
+}
+
+impl FiltersBuffer {
+    /// Without rows, for a SUBSCRIBE of this version.
+    pub const fn new(version: Version) -> Self {
+        Self { version, raw: Vec::new() }
+    }
+
+    /// Adds a row; a filter of more than 65,535 bytes is refused.
+    pub fn push(&mut self, filter: &str, options: SubscriptionOptions) -> Result<(), TopicError> {
+        todo!("{filter} {options:?}")
+    }
+
+    /// What the packet carries.
+    pub fn filters(&self) -> Filters<'_> {
+        Filters { version: self.version, raw: &self.raw }
+    }
+}
+
+impl<'a> FilterNames<'a> {
+    /// The filters in order.
+    pub fn iter(&self) -> FilterNamesIter<'a> {
+        FilterNamesIter { rest: self.raw }
+    }
+
+    /// How many filters.
+    pub fn count(&self) -> usize {
+        self.iter().count()
+    }
+}
+
+/// See [`FilterNames::iter`].
+#[derive(Debug, Clone)]
+pub struct FilterNamesIter<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for FilterNamesIter<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        todo!("{:?}", self.rest)
+    }
+}
+
+/// Owns the filters of an UNSUBSCRIBE that is to be sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilterNamesBuffer {
+    raw: Vec<u8>,
+}
+
+impl FilterNamesBuffer {
+    /// Adds a filter; one of more than 65,535 bytes is refused.
+    pub fn push(&mut self, filter: &str) -> Result<(), TopicError> {
+        todo!("{filter}")
+    }
+
+    /// What the packet carries.
+    pub fn filters(&self) -> FilterNames<'_> {
+        FilterNames { raw: &self.raw }
+    }
 }

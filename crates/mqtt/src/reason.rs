@@ -125,8 +125,12 @@ impl ReasonCode {
             Self::Success => Some(0),
             Self::UnsupportedProtocolVersion => Some(1),
             Self::ClientIdentifierNotValid => Some(2),
-            Self::ServerUnavailable | Self::ServerBusy | Self::ServerShuttingDown
-            | Self::UseAnotherServer | Self::ServerMoved | Self::ConnectionRateExceeded
+            Self::ServerUnavailable
+            | Self::ServerBusy
+            | Self::ServerShuttingDown
+            | Self::UseAnotherServer
+            | Self::ServerMoved
+            | Self::ConnectionRateExceeded
             | Self::QuotaExceeded => Some(3),
             Self::BadUserNameOrPassword => Some(4),
             Self::NotAuthorized | Self::Banned | Self::BadAuthenticationMethod => Some(5),

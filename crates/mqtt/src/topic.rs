@@ -1,1 +1,160 @@
-//! MQTT topic.
+//! Topic names, topic filters and shared subscriptions (MQTT 5.0 sections 4.7 and 4.8.2).
+//!
+//! A [`TopicName`] or [`TopicFilter`] that exists obeys its rules. Matching many filters at once is the
+//! subscription tree's business, see [`crate::broker`].
+
+use std::fmt;
+
+/// Levels a topic name or filter may have.
+///
+/// A tree of subscriptions is as deep as its deepest filter; 128 is far beyond any real hierarchy and keeps
+/// a hostile `////...` of 65,535 levels out of it. Longer ones are refused as invalid.
+pub const TOPIC_LEVELS_MAX: usize = 128;
+
+/// Why a string is no topic name or filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopicError {
+    /// Zero characters [MQTT-4.7.3-1].
+    Empty,
+    /// A null character [MQTT-4.7.3-2].
+    Nul,
+    /// More than 65,535 bytes [MQTT-4.7.3-3].
+    TooLong,
+    /// More than [`TOPIC_LEVELS_MAX`] levels.
+    TooManyLevels,
+    /// `+` or `#` in a topic name [MQTT-4.7.1-1].
+    WildcardInName,
+    /// `#` that is not the last level on its own, or `+` beside other characters [MQTT-4.7.1-1, MQTT-4.7.1-2].
+    MisplacedWildcard,
+    /// `$share/` with an empty group, one with a wildcard, or without a filter [MQTT-4.8.2-1, MQTT-4.8.2-2].
+    BadShare,
+}
+
+impl fmt::Display for TopicError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the topic is empty",
+            Self::Nul => "the topic holds a null character",
+            Self::TooLong => "the topic has more than 65,535 bytes",
+            Self::TooManyLevels => "the topic has more than 128 levels",
+            Self::WildcardInName => "a topic name holds + or #",
+            Self::MisplacedWildcard => "a wildcard does not stand alone in its level, or # is not last",
+            Self::BadShare => "a shared subscription needs $share/GROUP/FILTER, with no + or # in GROUP",
+        })
+    }
+}
+
+impl std::error::Error for TopicError {}
+
+/// A valid topic name: 1 to 65,535 bytes, no wildcard, at most [`TOPIC_LEVELS_MAX`] levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicName<'a>(&'a str);
+
+impl<'a> TopicName<'a> {
+    /// Checks the rules of section 4.7.
+    pub fn parse(name: &'a str) -> Result<Self, TopicError> {
+        todo!("{name}")
+    }
+
+    /// The name as it was written.
+    pub const fn as_str(self) -> &'a str {
+        self.0
+    }
+
+    /// Its levels, first to last; an empty level is `""`.
+    pub fn levels(self) -> Levels<'a> {
+        levels(self.0)
+    }
+
+    /// Whether it starts with `$`, so that a leading wildcard doesn't match it [MQTT-4.7.2-1].
+    pub fn is_system(self) -> bool {
+        self.0.starts_with('$')
+    }
+}
+
+/// A valid topic filter, not a shared one: wildcards only where the specification allows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicFilter<'a>(&'a str);
+
+impl<'a> TopicFilter<'a> {
+    /// Checks the rules of section 4.7. `$share/...` is taken literally here: see [`Subscribed::parse`].
+    pub fn parse(filter: &'a str) -> Result<Self, TopicError> {
+        todo!("{filter}")
+    }
+
+    /// The filter as it was written.
+    pub const fn as_str(self) -> &'a str {
+        self.0
+    }
+
+    /// Its levels, first to last.
+    pub fn levels(self) -> Levels<'a> {
+        levels(self.0)
+    }
+
+    /// Whether it holds a wildcard.
+    pub fn has_wildcard(self) -> bool {
+        todo!()
+    }
+
+    /// Whether it selects `topic`.
+    pub fn matches(self, topic: TopicName<'_>) -> bool {
+        matches(self.0, topic.0)
+    }
+
+    /// Whether it selects every topic that `inner` selects.
+    pub fn covers(self, inner: TopicFilter<'_>) -> bool {
+        covers(self.0, inner.0)
+    }
+}
+
+/// `$share/GROUP/FILTER` taken apart (section 4.8.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SharedFilter<'a> {
+    /// The ShareName, not empty, without `/`, `+` and `#`.
+    pub group: &'a str,
+    /// What its members subscribe to.
+    pub filter: TopicFilter<'a>,
+}
+
+impl<'a> SharedFilter<'a> {
+    /// `None` if `filter` does not start with `$share/`.
+    pub fn parse(filter: &'a str) -> Option<Result<Self, TopicError>> {
+        todo!("{filter}")
+    }
+}
+
+/// A filter as it stands in a SUBSCRIBE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subscribed<'a> {
+    /// An ordinary subscription.
+    Own(TopicFilter<'a>),
+    /// A shared one.
+    Shared(SharedFilter<'a>),
+}
+
+impl<'a> Subscribed<'a> {
+    /// Tells a shared filter from an ordinary one and checks its rules.
+    pub fn parse(filter: &'a str) -> Result<Self, TopicError> {
+        todo!("{filter}")
+    }
+}
+
+/// The levels of a topic name or filter, see [`levels`].
+pub type Levels<'a> = std::str::Split<'a, char>;
+
+/// Splits at `/`.
+pub fn levels(topic: &str) -> Levels<'_> {
+    topic.split('/')
+}
+
+/// Whether the valid filter selects the valid topic name: `sport/#` also selects `sport`, and a leading
+/// wildcard selects no topic that starts with `$` [MQTT-4.7.2-1].
+pub fn matches(filter: &str, topic: &str) -> bool {
+    todo!("{filter} {topic}")
+}
+
+/// Whether every topic that the valid filter `inner` selects is selected by the valid filter `outer` too.
+pub fn covers(outer: &str, inner: &str) -> bool {
+    todo!("{outer} {inner}")
+}
