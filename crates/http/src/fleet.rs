@@ -1,0 +1,65 @@
+//! What the HTTP API needs of the fleet: the trait, and the plain types that cross it.
+//!
+//! The node implements [`Fleet`] over its loops; [`memory::MemoryFleet`] implements it without any network, for
+//! tests and for looking at the live page. Calls that answer at once must never block: they run on a
+//! Tokio worker. Glossary: a device's inbox is the topic `inbox/{device}`, a channel is `channels/{name}`,
+//! everybody is `channels/everybody`.
+
+use std::future::Future;
+use std::pin::Pin;
+
+mod device;
+pub mod memory;
+mod names;
+mod push;
+mod stats;
+
+pub use device::{
+    ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
+};
+pub use names::{
+    CHANNEL_NAME_BYTES_MAX, ChannelName, DEVICE_ID_BYTES_MAX, DeviceId, InvalidName, InvalidPushId, PushId,
+};
+pub use push::{
+    Audience, KickOutcome, LatencySummary, NewPush, Progress, PushReport, Qos, Refusal, UserProperty,
+};
+pub use stats::{BytesHeld, FleetStats, Histogram, LATENCY_BOUNDS_S, LoopStats, Readiness, Tally};
+
+/// A boxed future, so that [`Fleet`] stays usable as `dyn Fleet`.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The fleet as the HTTP API sees it. Object safe; shared by every request.
+pub trait Fleet: Send + Sync + 'static {
+    /// Takes a push over, or says why not. Never blocks and never waits for a device.
+    ///
+    /// `Ok` means that the fleet owns the push now and [`Fleet::push_report`] finds it.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] when a bound is reached and the caller should come back, [`Refusal::Rejected`] when the
+    /// same push would be refused for ever. In both cases nothing happened.
+    fn push(&self, push: NewPush) -> Result<PushId, Refusal>;
+
+    /// The newest pushes first, at most `limit` of them.
+    fn pushes(&self, limit: usize) -> Vec<PushReport>;
+
+    /// How far a push has come; `None` when it is unknown or was forgotten since.
+    fn push_report(&self, id: PushId) -> Option<PushReport>;
+
+    /// One page of the devices with a session or a connection, in order of their id's bytes.
+    fn devices(&self, query: DeviceQuery) -> BoxFuture<'_, DevicePage>;
+
+    /// One device with its subscriptions; `None` when it has neither a session nor a connection.
+    fn device(&self, id: DeviceId) -> BoxFuture<'_, Option<DeviceReport>>;
+
+    /// Closes a device's connection; its session stays. `reason` is told to an MQTT 5 device and to the log.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] when the loop that owns the connection cannot take the command now.
+    fn kick(&self, id: DeviceId, reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>>;
+
+    /// A snapshot of every counter and gauge. Cheap: it is read once a second for each scrape and live view.
+    fn stats(&self) -> FleetStats;
+
+    /// Whether new work should be sent here.
+    fn readiness(&self) -> Readiness;
+}

@@ -1,0 +1,224 @@
+//! The fleet's counters and gauges at one moment.
+//!
+//! Totals only grow while the process lives; rates and recent quantiles are made from two snapshots by whoever
+//! shows them.
+
+use std::time::Duration;
+
+/// Whether new work should be sent here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Yes.
+    Ready,
+    /// No: it is leaving, and devices are being moved away.
+    Draining,
+    /// Not yet, for the given reason.
+    Starting(String),
+}
+
+/// A snapshot of the fleet. Gauges are plain names, totals end in `_total`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FleetStats {
+    /// One entry for each event loop, in order of its index.
+    pub loops: Vec<LoopStats>,
+    /// Devices with an open connection.
+    pub connected: u64,
+    /// Sessions, of connected devices and of those away.
+    pub sessions: u64,
+    /// Subscriptions of all sessions.
+    pub subscriptions: u64,
+    /// Retained messages.
+    pub retained: u64,
+    /// Sockets accepted.
+    pub accepts_total: u64,
+    /// CONNECT packets answered with success.
+    pub connects_total: u64,
+    /// Messages that devices published.
+    pub publishes_in_total: u64,
+    /// Messages written to devices' sockets, retries included.
+    pub deliveries_total: u64,
+    /// Deliveries that devices acknowledged.
+    pub acknowledgements_total: u64,
+    /// Pushes taken over.
+    pub pushes_total: u64,
+    /// Pushes refused as busy or rejected.
+    pub pushes_refused_total: u64,
+    /// Connections closed, by reason.
+    pub closes: Vec<Tally>,
+    /// Messages given up, by reason.
+    pub drops: Vec<Tally>,
+    /// Logins refused, by reason.
+    pub auth_failures: Vec<Tally>,
+    /// Memory held, by what holds it.
+    pub bytes_held: BytesHeld,
+    /// From a message's arrival (or a push's acceptance) to the write to the device's socket.
+    pub delivery_latency: Histogram,
+    /// From a push's acceptance to its last delivery: acknowledged at QoS 1, written at QoS 0.
+    pub push_latency: Histogram,
+}
+
+/// One event loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoopStats {
+    /// The part of the last second that the loop worked rather than waited, 0 to 1.
+    pub busy_ratio: f64,
+    /// Connections it owns.
+    pub connections: u64,
+    /// Bytes read from sockets.
+    pub bytes_in_total: u64,
+    /// Bytes written to sockets.
+    pub bytes_out_total: u64,
+    /// Turns: waits for events that returned.
+    pub turns_total: u64,
+    /// Events those waits returned.
+    pub events_total: u64,
+    /// Messages written to devices' sockets.
+    pub deliveries_total: u64,
+    /// Messages that devices published.
+    pub publishes_in_total: u64,
+    /// Commands waiting in its mailbox.
+    pub mailbox_depth: u64,
+}
+
+/// How often something happened for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// A short stable word, `snake_case`: it becomes a metric's label.
+    pub reason: &'static str,
+    /// Times since the process began.
+    pub total: u64,
+}
+
+/// Bytes of memory by what holds them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BytesHeld {
+    /// Connections' own state, without their buffers.
+    pub connections: u64,
+    /// Sessions with their subscriptions and queued messages.
+    pub sessions: u64,
+    /// Bytes accepted and not yet taken by a socket.
+    pub write_queues: u64,
+    /// Parts of packets waiting for their rest.
+    pub carry_buffers: u64,
+    /// Retained messages.
+    pub retained: u64,
+}
+
+/// Upper bounds of a [`Histogram`]'s buckets in seconds, 50 µs to a minute, about ten to a decade.
+pub const LATENCY_BOUNDS_S: [f64; 40] = [
+    0.000_05, 0.000_1, 0.000_15, 0.000_2, 0.000_3, 0.000_4, 0.000_5, 0.000_7, 0.001, 0.001_5, 0.002, 0.002_5,
+    0.003, 0.004, 0.005, 0.007, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3,
+    0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0,
+];
+
+/// A latency histogram over [`LATENCY_BOUNDS_S`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    /// Durations in each bucket (not cumulative); the last bucket is everything over the last bound.
+    pub buckets: [u64; LATENCY_BOUNDS_S.len() + 1],
+    /// The sum of all durations in seconds.
+    pub sum_s: f64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: [0; LATENCY_BOUNDS_S.len() + 1], sum_s: 0.0 }
+    }
+}
+
+impl Histogram {
+    /// Counts one duration.
+    pub fn record(&mut self, took: Duration) {
+        self.record_many(took, 1);
+    }
+
+    /// Counts one duration `times` times.
+    pub fn record_many(&mut self, took: Duration, times: u64) {
+        let seconds = took.as_secs_f64();
+        self.buckets[Self::bucket(seconds)] += times;
+        self.sum_s += seconds * times as f64;
+    }
+
+    /// The bucket of a duration in seconds: the first whose bound is not below it.
+    pub fn bucket(seconds: f64) -> usize {
+        LATENCY_BOUNDS_S.partition_point(|bound| *bound < seconds)
+    }
+
+    /// Adds another histogram's counts, for example those of another loop.
+    pub fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
+            *mine += theirs;
+        }
+        self.sum_s += other.sum_s;
+    }
+
+    /// How many durations were counted.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// What was counted since an earlier snapshot of the same histogram.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut recent = self.clone();
+        for (now, before) in recent.buckets.iter_mut().zip(earlier.buckets) {
+            *now = now.saturating_sub(before);
+        }
+        recent.sum_s = (self.sum_s - earlier.sum_s).max(0.0);
+        recent
+    }
+
+    /// The duration in seconds that the given part of all counts does not exceed, interpolated inside its bucket;
+    /// `None` when nothing was counted. `part` is between 0 and 1.
+    pub fn quantile_s(&self, part: f64) -> Option<f64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let wanted = (part.clamp(0.0, 1.0) * count as f64).max(1.0);
+        let mut below = 0.0;
+        for (index, in_bucket) in self.buckets.iter().enumerate() {
+            let in_bucket = *in_bucket as f64;
+            if in_bucket > 0.0 && below + in_bucket >= wanted {
+                let low = if index == 0 { 0.0 } else { LATENCY_BOUNDS_S[index - 1] };
+                let high = LATENCY_BOUNDS_S.get(index).copied().unwrap_or(low);
+                return Some(low + (high - low) * (wanted - below) / in_bucket);
+            }
+            below += in_bucket;
+        }
+        LATENCY_BOUNDS_S.last().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_fall_into_the_bucket_that_holds_them() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantile_s(0.5), None);
+        histogram.record_many(Duration::from_millis(2), 98);
+        histogram.record_many(Duration::from_millis(400), 2);
+        let half = histogram.quantile_s(0.5).expect("it holds counts");
+        assert!(half > 0.001_5 && half <= 0.002, "{half}");
+        let late = histogram.quantile_s(0.99).expect("it holds counts");
+        assert!(late > 0.3 && late <= 0.4, "{late}");
+        assert_eq!(histogram.count(), 100);
+    }
+
+    #[test]
+    fn a_difference_of_snapshots_holds_only_what_came_between() {
+        let mut histogram = Histogram::default();
+        histogram.record(Duration::from_millis(1));
+        let earlier = histogram.clone();
+        histogram.record(Duration::from_secs(90));
+        let recent = histogram.since(&earlier);
+        assert_eq!(recent.count(), 1);
+        assert_eq!(recent.quantile_s(0.5), Some(60.0), "over the last bound it says the last bound");
+    }
+
+    #[test]
+    fn bounds_rise() {
+        assert!(LATENCY_BOUNDS_S.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+}
