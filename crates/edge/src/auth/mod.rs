@@ -1,0 +1,42 @@
+//! Who a device is, and what it may do.
+//!
+//! [`Authenticator`] turns what a CONNECT packet and its transport carry ([`Credentials`]) into a
+//! [`Verdict`]; [`Policy`] is the one authorisation function that every path asks afterwards: publish,
+//! subscribe, deliver, retained, will and replay. Both deny unless something allows.
+//!
+//! Each way of proving an identity has a file: [`password`], [`token`], [`certificate`], [`callback`].
+//! Work that blocks runs on the bounded threads of [`pool`], so that a loop never waits. Nothing here
+//! knows MQTT packets or connections; the edge translates a [`DenyReason`] into the answer it sends.
+
+mod authenticator;
+mod callback;
+mod certificate;
+mod circuit;
+mod config;
+mod counts;
+mod error;
+mod failures;
+mod pattern;
+mod password;
+mod policy;
+mod pool;
+mod ring_provider;
+mod rules;
+mod secret_tag;
+mod token;
+mod token_keys;
+mod verdict;
+mod watched;
+
+pub use authenticator::Authenticator;
+pub use config::{
+    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
+    FailureLimit, Method, PasswordConfig, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig,
+    TokenUsername,
+};
+pub use counts::Counts;
+pub use error::Error;
+pub use password::{hash_password, password_line};
+pub use policy::{Action, Policy, Principal};
+pub use rules::{Effect, RuleConfig};
+pub use verdict::{Answer, Credentials, DenyReason, Identity, Verdict, Via, GROUPS_MAX, PRINCIPAL_BYTES_MAX};
