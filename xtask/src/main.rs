@@ -1,2 +1,76 @@
-//! Project tasks.
-fn main() {}
+//! Project tasks: `cargo xtask test | verify | fix | bench NAME`.
+//!
+//! `test` installs what is missing, verifies and runs every suite; `verify` is what CI relies on and
+//! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation.
+//! Every command runs from the workspace root, whatever the caller's directory.
+
+mod bench;
+mod components;
+mod fix;
+mod generated;
+mod licences;
+mod step;
+mod suite;
+mod tidy;
+mod verify;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// What the command line asks for.
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Stadium's project tasks", disable_version_flag = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+/// The tasks. Each prints its steps to stderr and its result to stdout.
+#[derive(Subcommand)]
+enum Task {
+    /// Install what is missing, verify, run every suite; ends with `N passed, N failed`
+    Test,
+    /// Format, clippy, tidy rules, docs, licences, generated files; changes nothing
+    Verify,
+    /// Only the tidy rules of docs/architecture.md (part of `verify`; takes about a second)
+    Tidy,
+    /// Format, apply clippy's suggestions, regenerate generated files
+    Fix,
+    /// Rerun a quoted figure and write bench/results/NAME.md and NAME.json
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    let root = root();
+    std::env::set_current_dir(&root)?;
+    match task {
+        Task::Test => suite::run(&root),
+        Task::Verify => Ok(verify::run(&root).exit_code()),
+        Task::Tidy => Ok(if step::Step::start("tidy").end(tidy::check(&root)) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }),
+        Task::Fix => fix::run(&root),
+        Task::Bench(options) => bench::run(&root, &options),
+    }
+}
+
+/// The workspace root: this package's parent folder.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask/ lies in the workspace root").to_path_buf()
+}

@@ -1,0 +1,118 @@
+//! Real components that the suites need: found on the PATH, or installed, or named in an error.
+//!
+//! Nothing is skipped because a component is missing. As root on a Debian machine the missing
+//! packages are installed; otherwise the error is the command to run. Python and Node packages live
+//! under target/ and testing/, never in the user's own environment.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::step::command;
+
+/// A component and the Debian package that brings it.
+struct Component {
+    /// The program looked for, with arguments that make it exit 0 when it works.
+    probe: &'static [&'static str],
+    package: &'static str,
+}
+
+/// What the suites start or drive.
+const COMPONENTS: &[Component] = &[
+    Component { probe: &["cc", "--version"], package: "build-essential" },
+    Component { probe: &["mosquitto_sub", "--help"], package: "mosquitto-clients" },
+    Component { probe: &["mosquitto_pub", "--help"], package: "mosquitto-clients" },
+    Component { probe: &["chromium", "--version"], package: "chromium" },
+    Component { probe: &["ip", "-V"], package: "iproute2" },
+    Component { probe: &["openssl", "version"], package: "openssl" },
+    Component { probe: &["python3", "--version"], package: "python3" },
+    Component { probe: &["python3", "-c", "import ensurepip, venv"], package: "python3-venv" },
+    Component { probe: &["node", "--version"], package: "nodejs" },
+    Component { probe: &["npm", "--version"], package: "npm" },
+];
+
+/// Peers that only `bench` starts.
+const PEERS: &[Component] = &[
+    Component { probe: &["mosquitto", "-h"], package: "mosquitto" },
+    Component { probe: &["nats-server", "--version"], package: "nats-server" },
+    Component { probe: &["go", "version"], package: "golang-go" },
+    Component { probe: &["taskset", "--version"], package: "util-linux" },
+];
+
+/// Makes sure that everything the suites need is here.
+pub(crate) fn for_suites() -> Result<()> {
+    install(COMPONENTS)
+}
+
+/// Makes sure that the peers' packages are here.
+pub(crate) fn for_bench() -> Result<()> {
+    install(PEERS)
+}
+
+fn install(components: &[Component]) -> Result<()> {
+    let mut missing: Vec<&str> =
+        components.iter().filter(|component| !works(component)).map(|component| component.package).collect();
+    missing.dedup();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let by_hand = format!("apt-get install --no-install-recommends {}", missing.join(" "));
+    if !is_root()? || !works_at_all("apt-get") {
+        bail!("missing Debian packages; as root run `{by_hand}`");
+    }
+    eprintln!("    installing {}", missing.join(" "));
+    let apt = |arguments: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive").arg("--quiet=2").args(arguments);
+        command(apt.stdout(Stdio::null()))
+    };
+    apt(&["update"])?;
+    let install = ["install", "--yes", "--no-install-recommends"];
+    apt(&[&install[..], &missing[..]].concat())?;
+    match components.iter().find(|component| !works(component)) {
+        Some(still) => bail!("`{}` still fails after installing {}", still.probe.join(" "), still.package),
+        None => Ok(()),
+    }
+}
+
+/// Whether the probe can be started. `mosquitto -h` and its clients' `--help` exit 1 or 3 although all is well, so
+/// only Python's probe, which answers by its exit code, is asked for it.
+fn works(component: &Component) -> bool {
+    let mut probe = Command::new(component.probe[0]);
+    probe.args(&component.probe[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match probe.status() {
+        Ok(status) => component.probe[0] != "python3" || status.success(),
+        Err(_) => false,
+    }
+}
+
+fn works_at_all(program: &str) -> bool {
+    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+fn is_root() -> Result<bool> {
+    let id = Command::new("id").arg("-u").output().context("cannot start `id -u`")?;
+    Ok(id.stdout.trim_ascii() == b"0")
+}
+
+/// A Python of our own under target/, with the packages of `requirements` (a pip requirements file).
+///
+/// Returns the interpreter. An environment that already holds them is reused: pip then only looks.
+pub(crate) fn python(root: &Path, requirements: &Path) -> Result<PathBuf> {
+    let folder = root.join("target/python");
+    let python = folder.join("bin/python");
+    if !python.exists() {
+        command(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+    command(pip.arg(requirements))?;
+    Ok(python)
+}
+
+/// The packages of `folder`/package-lock.json, exactly.
+pub(crate) fn node_packages(folder: &Path) -> Result<()> {
+    let mut npm = Command::new("npm");
+    command(npm.current_dir(folder).args(["ci", "--silent", "--no-audit", "--no-fund"]))
+}

@@ -1,0 +1,21 @@
+//! `cargo xtask fix`: the one task that edits the tree: clippy's suggestions, generated files, format.
+//!
+//! It works on a dirty tree on purpose: it is run before a commit, not after one.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::generated;
+use crate::step::{Step, cargo, command};
+
+/// Runs the edits; formatting comes last because the others leave unformatted code.
+pub(crate) fn run(root: &Path) -> Result<ExitCode> {
+    let clippy =
+        ["clippy", "--workspace", "--all-targets", "--fix", "--allow-dirty", "--allow-staged", "--quiet"];
+    let mut good = Step::start("clippy --fix").end(command(&mut cargo(&clippy)));
+    good &= Step::start("generated files").end(generated::write(root));
+    good &= Step::start("format").end(command(&mut cargo(&["fmt", "--all"])));
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,77 @@
+//! One visible step of a task: says its name when it starts, its outcome and time when it ends.
+//!
+//! Steps go to stderr, so that a task's stdout stays its result.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+
+/// A step under way. It must be ended, or its outcome is never shown.
+#[must_use]
+pub(crate) struct Step {
+    name: String,
+    started: Instant,
+}
+
+impl Step {
+    /// Announces a step.
+    pub(crate) fn start(name: impl Into<String>) -> Self {
+        let name = name.into();
+        eprintln!("==> {name}");
+        Self { name, started: Instant::now() }
+    }
+
+    /// Shows how the step ended, with its time, and returns whether it went well.
+    pub(crate) fn end(self, outcome: Result<()>) -> bool {
+        let seconds = self.started.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => {
+                eprintln!("    {}: ok ({seconds:.1} s)", self.name);
+                true
+            }
+            Err(error) => {
+                eprintln!("    {}: FAILED ({seconds:.1} s): {error:#}", self.name);
+                false
+            }
+        }
+    }
+}
+
+/// Runs a command with our own stdout and stderr; any exit code but 0 is an error that names it.
+pub(crate) fn command(command: &mut Command) -> Result<()> {
+    let shown = shown(command);
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// Runs a command and returns its stdout; stderr stays ours.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    command.stderr(std::process::Stdio::inherit());
+    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        bail!("`{shown}` ended with {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` printed something that is not UTF-8"))
+}
+
+/// A `cargo` command: the cargo that runs us, so that a pinned toolchain stays pinned.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    command
+}
+
+fn shown(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program());
+    let mut shown = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        shown.push(' ');
+        shown.push_str(&argument.to_string_lossy());
+    }
+    shown
+}

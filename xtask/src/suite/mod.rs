@@ -1,0 +1,153 @@
+//! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
+//!
+//! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest) and testing/node
+//! (node --test), both against the built binary. A failure does not stop the later suites. A skipped
+//! test is a failure: what a suite needs is installed first, so it has no reason to skip.
+
+mod tally;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::step::{Step, cargo, command};
+use crate::{components, verify};
+use tally::Tally;
+
+/// Environment variable through which the black-box suites learn the binary's path.
+const BINARY_VARIABLE: &str = "STADIUM_BIN";
+
+/// Runs it all. The exit code is 0 only when something ran and nothing failed.
+pub(crate) fn run(root: &Path) -> Result<ExitCode> {
+    let started = Instant::now();
+    let mut total = Tally::default();
+
+    if !Step::start("components").end(components::for_suites()) {
+        total.failed += 1;
+    }
+    let verdict = verify::run(root);
+    total.failed += verdict.failed.len();
+
+    let rust = ["test", "--workspace", "--no-fail-fast"];
+    total += suite("Rust tests", &mut cargo(&rust), tally::cargo_line);
+
+    let built = Step::start("build stadium").end(command(&mut cargo(&["build", "--package", "stadium-cli"])));
+    let binary = root.join("target/debug/stadium");
+    if built {
+        total += python(root, &binary);
+        total += node(root, &binary);
+    } else {
+        total.failed += 1;
+    }
+
+    let minutes = started.elapsed().as_secs_f64() / 60.0;
+    eprintln!("==> all suites in {minutes:.1} min");
+    if !verdict.failed.is_empty() {
+        println!("verify failed: {}", verdict.failed.join(", "));
+    }
+    if total.skipped > 0 {
+        println!("{} tests were skipped or ignored, and count as failed", total.skipped);
+    }
+    let failed = total.failed + total.skipped;
+    println!("{} passed, {failed} failed", total.passed);
+    Ok(if failed == 0 && total.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn python(root: &Path, binary: &Path) -> Tally {
+    let folder = root.join("testing/python");
+    let name = "Python clients";
+    let interpreter =
+        match ready(name, &folder, || components::python(root, &folder.join("requirements.txt"))) {
+            Ok(interpreter) => interpreter,
+            Err(tally) => return tally,
+        };
+    let mut pytest = Command::new(interpreter);
+    pytest.current_dir(&folder).env(BINARY_VARIABLE, binary);
+    // `-rsx` names each skipped and expected failure; the cache would write into the source tree.
+    pytest.args(["-m", "pytest", "-rsx", "-p", "no:cacheprovider", "."]);
+    suite(name, &mut pytest, tally::pytest_line)
+}
+
+fn node(root: &Path, binary: &Path) -> Tally {
+    let folder = root.join("testing/node");
+    let name = "Node clients";
+    if let Err(tally) = ready(name, &folder, || components::node_packages(&folder)) {
+        return tally;
+    }
+    let mut node = Command::new("node");
+    node.current_dir(&folder).env(BINARY_VARIABLE, binary).args(["--test", "--test-reporter=tap"]);
+    suite(name, &mut node, tally::node_line)
+}
+
+/// Prepares a suite of another language; a missing folder or a failed preparation is one failure.
+fn ready<T>(name: &str, folder: &Path, prepare: impl FnOnce() -> Result<T>) -> Result<T, Tally> {
+    let step = Step::start(format!("{name}: packages"));
+    let prepared = match folder.is_dir() {
+        true => prepare(),
+        false => Err(anyhow::anyhow!("{} is missing", folder.display())),
+    };
+    match prepared {
+        Ok(prepared) => {
+            step.end(Ok(()));
+            Ok(prepared)
+        }
+        Err(error) => {
+            step.end(Err(error));
+            Err(Tally { failed: 1, ..Tally::default() })
+        }
+    }
+}
+
+/// Runs one suite, shows its output as it comes, and counts by the suite's own summary lines.
+///
+/// A suite that exits with an error although no test failed did not finish: that counts as one failure.
+fn suite(name: &str, command: &mut Command, count: fn(&str) -> Option<Tally>) -> Tally {
+    let step = Step::start(name);
+    let (mut tally, outcome) = match counted(command, count) {
+        Ok((tally, outcome)) => (tally, outcome),
+        Err(error) => (Tally::default(), Err(error)),
+    };
+    if tally.failed == 0 && (outcome.is_err() || tally.passed + tally.skipped == 0) {
+        tally.failed = 1;
+    }
+    let good = tally.failed + tally.skipped == 0;
+    let shown = format!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+    match (good, outcome) {
+        (true, _) => eprintln!("    {shown}"),
+        (false, Ok(())) => return finish(step, tally, Err(anyhow::anyhow!(shown))),
+        (false, Err(error)) => return finish(step, tally, Err(error.context(shown))),
+    }
+    finish(step, tally, Ok(()))
+}
+
+fn finish(step: Step, tally: Tally, outcome: Result<()>) -> Tally {
+    step.end(outcome);
+    tally
+}
+
+/// Runs the command; returns what its lines add up to, and whether it exited with 0.
+fn counted(command: &mut Command, count: fn(&str) -> Option<Tally>) -> Result<(Tally, Result<()>)> {
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start the suite")?;
+    let lines = BufReader::new(child.stdout.take().expect("stdout was asked to be piped"));
+    let mut tally = Tally::default();
+    let mut out = std::io::stdout().lock();
+    for line in lines.split(b'\n') {
+        let line = line.context("cannot read the suite's output")?;
+        let line = String::from_utf8_lossy(&line);
+        // A closed stdout must not stop the count.
+        let _ = writeln!(out, "{line}");
+        if let Some(more) = count(&line) {
+            tally += more;
+        }
+    }
+    let status = child.wait().context("cannot wait for the suite")?;
+    let outcome = if status.success() { Ok(()) } else { ended(status) };
+    Ok((tally, outcome))
+}
+
+fn ended(status: std::process::ExitStatus) -> Result<()> {
+    bail!("the suite ended with {status}")
+}

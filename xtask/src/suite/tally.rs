@@ -1,0 +1,114 @@
+//! Counts tests by the summary lines that cargo, pytest and node print themselves.
+//!
+//! Each parser takes one line and answers only for a summary line; the caller adds them up. cargo
+//! prints one for each test binary, pytest one in all, node one line for each class.
+
+use std::ops::AddAssign;
+
+/// What a suite, or all of them, came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Tests that held, expected failures that still fail included.
+    pub(crate) passed: usize,
+    /// Tests, or whole steps, that failed.
+    pub(crate) failed: usize,
+    /// Tests that were not run: ignored, skipped, cancelled.
+    pub(crate) skipped: usize,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+    }
+}
+
+/// `test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s`
+pub(crate) fn cargo_line(line: &str) -> Option<Tally> {
+    let (_, counts) = line.trim_start().strip_prefix("test result: ")?.split_once(". ")?;
+    let mut tally = Tally::default();
+    for part in counts.split("; ") {
+        let (number, what) = part.split_once(' ')?;
+        match what {
+            "passed" => tally.passed = number.parse().ok()?,
+            "failed" => tally.failed = number.parse().ok()?,
+            "ignored" => tally.skipped = number.parse().ok()?,
+            _ => break,
+        }
+    }
+    Some(tally)
+}
+
+/// `=== 1 failed, 22 passed, 1 skipped, 2 xfailed, 1 error in 3.05s ===`
+pub(crate) fn pytest_line(line: &str) -> Option<Tally> {
+    let line = line.trim_matches(|character: char| character == '=' || character.is_whitespace());
+    let (counts, _) = line.rsplit_once(" in ")?;
+    let mut tally = Tally::default();
+    for part in counts.split(", ") {
+        let (number, what) = part.split_once(' ')?;
+        let number: usize = number.parse().ok()?;
+        match what {
+            "passed" | "xfailed" => tally.passed += number,
+            "failed" | "error" | "errors" | "xpassed" => tally.failed += number,
+            "skipped" => tally.skipped += number,
+            "warning" | "warnings" | "deselected" => {}
+            _ => return None,
+        }
+    }
+    Some(tally)
+}
+
+/// `# pass 3`, `# fail 1`, `# skipped 0`, `# cancelled 0`, `# todo 0`, each on its own line.
+pub(crate) fn node_line(line: &str) -> Option<Tally> {
+    let (what, number) = line.strip_prefix("# ")?.split_once(' ')?;
+    let number: usize = number.parse().ok()?;
+    let none = Tally::default();
+    match what {
+        "pass" => Some(Tally { passed: number, ..none }),
+        "fail" | "cancelled" => Some(Tally { failed: number, ..none }),
+        "skipped" | "todo" => Some(Tally { skipped: number, ..none }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tally, cargo_line, node_line, pytest_line};
+
+    fn tally(passed: usize, failed: usize, skipped: usize) -> Option<Tally> {
+        Some(Tally { passed, failed, skipped })
+    }
+
+    #[test]
+    fn cargo_summaries_are_counted() {
+        let good =
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+        assert_eq!(cargo_line(good), tally(12, 0, 1));
+        let bad =
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1s";
+        assert_eq!(cargo_line(bad), tally(3, 2, 0));
+        assert_eq!(cargo_line("test codec::x ... ok"), None);
+    }
+
+    #[test]
+    fn pytest_summaries_are_counted() {
+        assert_eq!(pytest_line("==== 22 passed in 3.05s ===="), tally(22, 0, 0));
+        let mixed =
+            "=== 1 failed, 22 passed, 1 skipped, 2 xfailed, 1 warning, 2 errors in 63.05s (0:01:03) ===";
+        assert_eq!(pytest_line(mixed), tally(24, 3, 1));
+        assert_eq!(pytest_line("=== no tests ran in 0.01s ==="), None);
+        assert_eq!(pytest_line("=== short test summary info ==="), None);
+        assert_eq!(pytest_line("the last one in line"), None);
+    }
+
+    #[test]
+    fn node_summaries_are_counted() {
+        assert_eq!(node_line("# pass 3"), tally(3, 0, 0));
+        assert_eq!(node_line("# fail 1"), tally(0, 1, 0));
+        assert_eq!(node_line("# cancelled 1"), tally(0, 1, 0));
+        assert_eq!(node_line("# skipped 2"), tally(0, 0, 2));
+        assert_eq!(node_line("# tests 5"), None);
+        assert_eq!(node_line("ok 1 - connects"), None);
+    }
+}

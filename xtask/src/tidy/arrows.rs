@@ -1,0 +1,130 @@
+//! Arrows between crates point down only, and some doors stay shut.
+//!
+//! The table is the picture in docs/architecture.md. A workspace member that is not in the table is
+//! a finding: a new crate enters the picture first. Dev-dependencies are free: a test may drive
+//! whatever it needs, and nothing ships from it.
+
+use anyhow::{Context as _, Result};
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+use super::Finding;
+
+/// Each member and the members it may lean on directly.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("stadium-mqtt", &[]),
+    ("stadium-reactor", &[]),
+    ("stadium-edge", &["stadium-reactor", "stadium-mqtt"]),
+    ("stadium-http", &[]),
+    ("stadium-node", &["stadium-edge", "stadium-http", "stadium-reactor", "stadium-mqtt"]),
+    ("stadium-load", &["stadium-reactor", "stadium-mqtt"]),
+    ("stadium-cli", &["stadium-node", "stadium-load"]),
+    ("stadium-bench", &[]),
+    ("stadium-testing", &[]),
+    ("xtask", &[]),
+];
+
+/// An outside crate that only some members may link.
+struct Door {
+    name: &'static str,
+    open_to: &'static [&'static str],
+    why: &'static str,
+}
+
+/// Outside crates with a reason to be kept in one place.
+const DOORS: &[Door] = &[
+    Door { name: "rdkafka", open_to: &["stadium-journal-kafka"], why: "a default build needs no broker" },
+    Door {
+        name: "tokio",
+        open_to: &["stadium-http", "stadium-node", "stadium-journal-kafka", "stadium-discovery"],
+        why: "tokio runs the control plane only",
+    },
+    Door { name: "axum", open_to: &["stadium-http"], why: "the HTTP API lives in one crate" },
+    Door {
+        name: "mio",
+        open_to: &["stadium-reactor", "stadium-bench"],
+        why: "sockets of devices belong to the reactor",
+    },
+    Door {
+        name: "rustls",
+        open_to: &["stadium-reactor", "stadium-http", "stadium-bench"],
+        why: "TLS of devices belongs to the reactor",
+    },
+];
+
+/// One direct dependency of a member.
+struct Arrow<'a> {
+    from: &'a str,
+    to: &'a str,
+    inside: bool,
+}
+
+/// Reads `cargo metadata` and checks every normal and build dependency of every member.
+pub(crate) fn check() -> Result<Vec<Finding>> {
+    let metadata = MetadataCommand::new().no_deps().exec().context("cannot read `cargo metadata`")?;
+    let members: Vec<String> = metadata.packages.iter().map(|package| package.name.to_string()).collect();
+    let mut findings = Vec::new();
+    for package in &metadata.packages {
+        for dependency in &package.dependencies {
+            if dependency.kind == DependencyKind::Development {
+                continue;
+            }
+            let inside = members.contains(&dependency.name);
+            let from: &str = &package.name;
+            findings.extend(judge(&Arrow { from, to: &dependency.name, inside }));
+        }
+        if !ARROWS.iter().any(|(name, _)| *name == package.name.as_str()) {
+            let what = format!(
+                "`{}` is not in the picture: add it to docs/architecture.md and xtask/src/tidy/arrows.rs",
+                package.name
+            );
+            findings.push(Finding::new("Cargo.toml", 0, what));
+        }
+    }
+    Ok(findings)
+}
+
+fn judge(arrow: &Arrow<'_>) -> Option<Finding> {
+    let Arrow { from, to, inside } = *arrow;
+    let finding = |what: String| Some(Finding::new("Cargo.toml", 0, what));
+    if inside {
+        let (_, allowed) = ARROWS.iter().find(|(name, _)| *name == from)?;
+        if !allowed.contains(&to) {
+            return finding(format!("`{from}` may not depend on `{to}` (docs/architecture.md, the picture)"));
+        }
+        return None;
+    }
+    let door = DOORS.iter().find(|door| door.name == to)?;
+    if door.open_to.contains(&from) {
+        return None;
+    }
+    finding(format!("`{from}` may not link `{to}`: {}", door.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arrow, judge};
+
+    fn allowed(from: &str, to: &str) -> bool {
+        let inside = to.starts_with("stadium-");
+        judge(&Arrow { from, to, inside }).is_none()
+    }
+
+    #[test]
+    fn arrows_point_down() {
+        assert!(allowed("stadium-edge", "stadium-reactor"));
+        assert!(allowed("stadium-cli", "stadium-node"));
+        assert!(!allowed("stadium-reactor", "stadium-edge"));
+        assert!(!allowed("stadium-mqtt", "stadium-reactor"));
+        assert!(!allowed("stadium-edge", "stadium-http"));
+        assert!(!allowed("stadium-http", "stadium-edge"));
+    }
+
+    #[test]
+    fn doors_open_to_few() {
+        assert!(allowed("stadium-http", "tokio"));
+        assert!(!allowed("stadium-edge", "tokio"));
+        assert!(allowed("stadium-journal-kafka", "rdkafka"));
+        assert!(!allowed("stadium-node", "rdkafka"));
+        assert!(!allowed("stadium-mqtt", "mio"));
+    }
+}

@@ -1,0 +1,118 @@
+//! Crates that do no I/O, and crates that may hold `unsafe`.
+//!
+//! The no-I/O crates run in a simulation, under a fuzzer and in a property test exactly as in
+//! production; one clock read would end that. Only code under `src/` is meant: a test may do as it likes.
+
+use super::Finding;
+use super::source::Source;
+
+/// Crates that take bytes or commands and the current time, and touch nothing else.
+const NO_IO: &[&str] = &["mqtt", "rsocket", "queue", "wallet", "push"];
+
+/// Modules of `std` that reach outside the process or wait.
+const OUTSIDE: &[&str] = &["fs", "net", "thread", "process", "env"];
+
+/// Crates and calls that bring the outside in.
+const OUTSIDE_WORDS: &[&str] =
+    &["Instant::now", "SystemTime::now", "rand", "getrandom", "fastrand", "mio", "tokio", "socket2", "libc"];
+
+/// Folders that may hold `unsafe`: the crates of docs/architecture.md, and the bench's raw epoll loop.
+const UNSAFE_FOLDERS: &[&str] = &["crates/reactor/", "crates/journal/", "bench/"];
+
+/// Refuses sockets, files, threads, clocks and randomness in a no-I/O crate.
+pub(crate) fn no_io(path: &str, source: &Source) -> Vec<Finding> {
+    let Some(name) = NO_IO.iter().find(|name| path.starts_with(&format!("crates/{name}/src/"))) else {
+        return Vec::new();
+    };
+    let refuse = |line, word: &str| {
+        Finding::new(
+            path,
+            line,
+            format!("`{word}` in `{name}`, which does no I/O: let the driver pass it in"),
+        )
+    };
+    let mut findings = Vec::new();
+    for module in OUTSIDE {
+        let word = format!("std::{module}");
+        findings.extend(source.lines_with_word(&word).map(|line| refuse(line, &word)));
+    }
+    for (line, member) in source.group_members("std") {
+        let first = member.split([':', ' ']).next().unwrap_or(&member);
+        if OUTSIDE.contains(&first) {
+            findings.push(refuse(line, &format!("std::{first}")));
+        }
+    }
+    for word in OUTSIDE_WORDS {
+        findings.extend(source.lines_with_word(word).map(|line| refuse(line, word)));
+    }
+    findings
+}
+
+/// Refuses `unsafe` outside the folders that may hold it.
+///
+/// A test may hold one: a counting global allocator, which proves that a warm path allocates nothing.
+pub(crate) fn unsafe_code(path: &str, source: &Source) -> Vec<Finding> {
+    if UNSAFE_FOLDERS.iter().any(|folder| path.starts_with(folder)) {
+        return Vec::new();
+    }
+    let in_tests = path.contains("/tests/") || path.starts_with("testing/");
+    if in_tests && source.lines_with_word("GlobalAlloc").next().is_some() {
+        return Vec::new();
+    }
+    source
+        .lines_with_word("unsafe")
+        .map(|line| {
+            Finding::new(path, line, "`unsafe` outside the crates that may hold it (docs/architecture.md)")
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::Source;
+    use super::{no_io, unsafe_code};
+
+    #[test]
+    fn a_no_io_crate_may_not_reach_outside() {
+        let found = |text: &str| no_io("crates/mqtt/src/a.rs", &Source::new(text)).len();
+        for bad in [
+            "use std::net::TcpStream;",
+            "use std::{fmt, fs};",
+            "use std::{fmt,\n thread::sleep};",
+            "let now = Instant::now();",
+            "let now = std::time::SystemTime::now();",
+            "use mio::Poll;",
+            "let x = rand::random();",
+        ] {
+            assert_eq!(found(bad), 1, "{bad}");
+        }
+        for good in [
+            "use std::{fmt, collections::VecDeque};",
+            "use core::net::SocketAddr;",
+            "fn at(now: Instant) {}",
+            "// std::fs\n",
+            "#[cfg(test)]\nmod tests { use std::fs; }",
+            "let operand = brand;",
+        ] {
+            assert_eq!(found(good), 0, "{good}");
+        }
+    }
+
+    #[test]
+    fn other_crates_and_tests_may_reach_outside() {
+        let source = Source::new("use std::net::TcpStream;");
+        assert!(no_io("crates/reactor/src/a.rs", &source).is_empty());
+        assert!(no_io("crates/mqtt/tests/a.rs", &source).is_empty());
+    }
+
+    #[test]
+    fn unsafe_lives_where_the_architecture_says() {
+        let source = Source::new("let x = unsafe { f() };");
+        assert_eq!(unsafe_code("crates/edge/src/a.rs", &source).len(), 1);
+        assert_eq!(unsafe_code("crates/mqtt/tests/a.rs", &source).len(), 1);
+        assert!(unsafe_code("crates/reactor/src/a.rs", &source).is_empty());
+        let allocator = Source::new("unsafe impl GlobalAlloc for Counting {}");
+        assert!(unsafe_code("crates/mqtt/tests/a.rs", &allocator).is_empty());
+        assert_eq!(unsafe_code("crates/mqtt/src/a.rs", &allocator).len(), 1);
+    }
+}
