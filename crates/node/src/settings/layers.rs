@@ -1,0 +1,241 @@
+//! Where values come from, and which one wins.
+//!
+//! Lowest to highest: the default, trial mode, the file, the environment, the flags. A value keeps its origin
+//! (file and line, variable, flag) through to every error and to `config show`. What the values mean is the
+//! business of [`super::value`] and the sections.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{Code, Problem};
+use super::value::Raw;
+
+/// What every environment variable that is a setting begins with.
+const ENVIRONMENT_PREFIX: &str = "STADIUM_";
+
+/// Bytes of a configuration file we are willing to read; the whole sample is under 64 KB.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Nothing set it.
+    Default,
+    /// `--trial` implies it.
+    Trial,
+    /// A file; line 0 means the file as a whole.
+    File {
+        /// As it was named.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
+    /// An environment variable, by name.
+    Environment(String),
+    /// A flag, as it is spelt on the command line.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Trial => f.write_str("trial mode"),
+            Self::File { path, line: 0 } => write!(f, "{}", path.display()),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Flag(flag) => write!(f, "flag {flag}"),
+        }
+    }
+}
+
+/// A value that a flag gives to a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// The flag as it is spelt, such as `--mqtt`.
+    pub flag: String,
+    /// The setting's full name.
+    pub setting: String,
+    /// The value as text.
+    pub value: String,
+}
+
+/// Raw values by full name, the highest layer's only.
+#[derive(Debug, Default)]
+pub(super) struct Layers {
+    values: BTreeMap<String, (Raw, Origin)>,
+}
+
+impl Layers {
+    /// Puts a value above everything given so far.
+    pub(super) fn put(&mut self, setting: impl Into<String>, raw: Raw, origin: Origin) {
+        self.values.insert(setting.into(), (raw, origin));
+    }
+
+    /// Puts a value only where no layer has given one.
+    pub(super) fn put_below(&mut self, setting: impl Into<String>, raw: Raw, origin: Origin) {
+        self.values.entry(setting.into()).or_insert((raw, origin));
+    }
+
+    /// The winning value of a setting, if any layer gave one.
+    #[must_use]
+    pub(super) fn winner(&self, setting: &str) -> Option<&(Raw, Origin)> {
+        self.values.get(setting)
+    }
+
+    /// Every name that was given a value.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&str, &Origin)> {
+        self.values.iter().map(|(name, (_, origin))| (name.as_str(), origin))
+    }
+
+    /// Reads a file on top of what is there.
+    pub(super) fn read_file(&mut self, path: &Path) -> Result<(), Problem> {
+        let problem = |line, message: String| Problem {
+            code: Code::File,
+            setting: String::new(),
+            origin: Origin::File { path: path.to_owned(), line },
+            message,
+        };
+        let length =
+            std::fs::metadata(path).map_err(|error| problem(0, format!("cannot be read: {error}")))?.len();
+        if length > FILE_BYTES_MAX {
+            return Err(problem(
+                0,
+                format!("has {length} bytes; a configuration has at most {FILE_BYTES_MAX}"),
+            ));
+        }
+        let text =
+            std::fs::read_to_string(path).map_err(|error| problem(0, format!("cannot be read: {error}")))?;
+        self.read_toml(&text, path)
+    }
+
+    /// Reads TOML text on top of what is there; `path` is what errors call it.
+    pub(super) fn read_toml(&mut self, text: &str, path: &Path) -> Result<(), Problem> {
+        let line_at = |offset: usize| {
+            1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&b| b == b'\n').count()
+        };
+        let root = DeTable::parse(text).map_err(|error| Problem {
+            code: Code::File,
+            setting: String::new(),
+            origin: Origin::File {
+                path: path.to_owned(),
+                line: error.span().map_or(0, |span| line_at(span.start)),
+            },
+            message: format!("is not valid TOML: {}", error.message()),
+        })?;
+        self.take_table("", root.get_ref(), &|offset| Origin::File {
+            path: path.to_owned(),
+            line: line_at(offset),
+        });
+        Ok(())
+    }
+
+    fn take_table(&mut self, prefix: &str, table: &DeTable<'_>, origin: &dyn Fn(usize) -> Origin) {
+        for (key, value) in table {
+            let name = if prefix.is_empty() {
+                key.get_ref().to_string()
+            } else {
+                format!("{prefix}.{}", key.get_ref())
+            };
+            match value.get_ref() {
+                DeValue::Table(inner) => self.take_table(&name, inner, origin),
+                leaf => self.put(name, raw(leaf), origin(key.span().start)),
+            }
+        }
+    }
+
+    /// Reads the environment on top of what is there: `STADIUM_SECTION__KEY`, a double underscore for each dot.
+    ///
+    /// A variable without a double underscore (`STADIUM_URL`, `STADIUM_KEY`) belongs to the command line.
+    pub(super) fn read_environment(&mut self, variables: impl Iterator<Item = (String, String)>) {
+        for (variable, value) in variables {
+            let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX).filter(|name| name.contains("__"))
+            else {
+                continue;
+            };
+            let name = name.to_ascii_lowercase().replace("__", ".");
+            self.put(name, Raw::Text(value), Origin::Environment(variable));
+        }
+    }
+
+    /// Puts the flags on top of what is there.
+    pub(super) fn read_flags(&mut self, flags: &[Override]) {
+        for Override { flag, setting, value } in flags {
+            self.put(setting.clone(), Raw::Text(value.clone()), Origin::Flag(flag.clone()));
+        }
+    }
+}
+
+/// The environment variable of a setting.
+#[must_use]
+pub fn environment_name(setting: &str) -> String {
+    format!("{ENVIRONMENT_PREFIX}{}", setting.replace('.', "__").to_ascii_uppercase())
+}
+
+fn raw(value: &DeValue<'_>) -> Raw {
+    match value {
+        DeValue::String(word) => Raw::Word(word.to_string()),
+        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
+            .map_or(Raw::Other("integer beyond 64 bits"), Raw::Integer),
+        DeValue::Boolean(boolean) => Raw::Boolean(*boolean),
+        DeValue::Array(items) => Raw::List(items.iter().map(|item| raw(item.get_ref())).collect()),
+        DeValue::Float(_) => Raw::Other("decimal number"),
+        DeValue::Datetime(_) => Raw::Other("date"),
+        DeValue::Table(_) => Raw::Other("table"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_values_know_their_line() {
+        let mut layers = Layers::default();
+        layers
+            .read_toml(
+                "# a comment\n[mqtt]\nlisten = \"127.0.0.1:1\"\n\n[limits]\nconnections_max = 5\n",
+                Path::new("s.toml"),
+            )
+            .expect("the text is TOML");
+        let (raw, origin) = layers.winner("limits.connections_max").expect("it was given");
+        assert_eq!((raw, origin.to_string().as_str()), (&Raw::Integer(5), "s.toml:6"));
+    }
+
+    #[test]
+    fn broken_toml_names_the_line() {
+        let problem = Layers::default()
+            .read_toml("[mqtt]\nlisten = \n", Path::new("s.toml"))
+            .expect_err("a value is missing");
+        assert!(problem.to_string().starts_with("s.toml:2: "), "{problem}");
+    }
+
+    #[test]
+    fn flags_win_over_environment_over_file() {
+        let mut layers = Layers::default();
+        layers
+            .read_toml("[server]\nloops = 1\ndata = \"a\"\nlog = \"b\"", Path::new("s.toml"))
+            .expect("the text is TOML");
+        let variables =
+            [("STADIUM_SERVER__LOOPS", "2"), ("STADIUM_SERVER__DATA", "c"), ("STADIUM_URL", "http://x")];
+        layers
+            .read_environment(variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
+        layers.read_flags(&[Override {
+            flag: "--loops".into(),
+            setting: "server.loops".into(),
+            value: "3".into(),
+        }]);
+        let origins: Vec<_> = layers.names().map(|(name, origin)| format!("{name} {origin}")).collect();
+        assert_eq!(
+            origins,
+            [
+                "server.data environment STADIUM_SERVER__DATA",
+                "server.log s.toml:4",
+                "server.loops flag --loops"
+            ]
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! `[http]`: the API, the live page and MQTT over WebSocket on one port.
+
+use std::path::PathBuf;
+
+use crate::settings::define::group;
+use crate::settings::value::Addresses;
+
+group! {
+    /// The HTTP API, the live page, metrics, and MQTT over WebSocket at `/mqtt`.
+    pub struct Http {
+        /// Where to listen. The default is this machine only.
+        listen: Addresses = Addresses::loopback(8080);
+        /// Certificate chain, PEM. With it and `key` the port speaks HTTPS. SIGHUP reads both again.
+        certificate: Option<PathBuf> = None;
+        /// Private key of the certificate, PEM.
+        key: Option<PathBuf> = None;
+        /// Largest request body.
+        body_bytes_max: u32 = 1_048_576, unit "bytes", in 1_024..=268_435_456, cost "memory for each request in flight";
+        /// Time for a request's head to arrive.
+        header_ms: u32 = 10_000, unit "ms", in 100..=120_000, cost "slots held by slow clients";
+        /// Time for a request to be answered.
+        request_ms: u32 = 30_000, unit "ms", in 100..=600_000;
+        /// Open connections; more wait in the kernel's queue.
+        connections_max: u32 = 1_024, unit "connections", in 1..=100_000, cost "about 20 KB each";
+        /// Live views open at once (`/api/live`); more are answered busy.
+        live_views_max: u32 = 64, unit "views", in 0..=10_000, cost "a snapshot each second for each";
+        /// The live page, metrics and reads need no key. For trial mode, and where the port is reached only by those
+        /// who may see everything.
+        open_read: bool = false, cost "whoever reaches the port sees devices and figures";
+    }
+}

@@ -1,0 +1,32 @@
+//! `[log]` and `[metrics]`: what the operator sees.
+
+use crate::settings::define::group;
+use crate::settings::value::words;
+
+words! {
+    /// How a log line is written.
+    pub enum LogFormat {
+        /// For people.
+        Text = "text",
+        /// One JSON object a line.
+        Json = "json",
+    }
+}
+
+group! {
+    /// Structured logs, on standard error.
+    pub struct Log {
+        /// What is logged: `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,stadium_edge=debug`.
+        level: String = "info".to_owned(), cost "debug and trace log each connection and packet";
+        /// How a line is written.
+        format: LogFormat = LogFormat::Text;
+    }
+}
+
+group! {
+    /// The metrics at `/metrics`.
+    pub struct Metrics {
+        /// Serve them.
+        enabled: bool = true;
+    }
+}

@@ -1,0 +1,47 @@
+//! The tables of `stadium.toml`, one file each, every setting defined exactly once.
+//!
+//! Names end in their unit (`_s`, `_ms`, `_bytes`, `_max`). Zero means "off" or "leave it to the kernel" only
+//! where the help says so. What a setting does to a part of the product is in [`crate::mapping`].
+
+mod auth;
+mod http;
+mod limits;
+mod listeners;
+mod log;
+mod server;
+
+pub use auth::{Auth, Callback, Certificate, Principal, Token};
+pub use http::Http;
+pub use limits::Limits;
+pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, Sockets, Tls, TlsVersion, Ws, Wss};
+pub use log::{Log, LogFormat, Metrics};
+pub use server::Server;
+
+use super::define::group;
+
+group! {
+    /// Everything that can be set.
+    pub struct Settings {}
+    tables {
+        /// The process.
+        server: Server,
+        /// MQTT over TCP.
+        mqtt: Mqtt,
+        /// MQTT over TLS.
+        mqtts: Mqtts,
+        /// MQTT over WebSocket.
+        ws: Ws,
+        /// MQTT over WebSocket over TLS.
+        wss: Wss,
+        /// Bounds of all that a device can make us hold or do.
+        limits: Limits,
+        /// Who may connect, and what they may do.
+        auth: Auth,
+        /// The HTTP API and the live page.
+        http: Http,
+        /// Metrics.
+        metrics: Metrics,
+        /// Logs.
+        log: Log,
+    }
+}
