@@ -1,0 +1,3 @@
+//! A connection on its way to another loop.
+/// Moved.
+pub(crate) struct Moved;
