@@ -4,7 +4,7 @@
 //! versions share these types: what only MQTT 5.0 carries is absent or empty in 3.1.1. Wire layout is in
 //! [`crate::decode`] and [`crate::encode`].
 
-use crate::property::{Kept, SubscriptionIds, UserProperties};
+use crate::property::{Kept, SubscriptionIds, UserProperties, split_string};
 use crate::reason::ReasonCode;
 use crate::topic::TopicError;
 
@@ -398,7 +398,36 @@ impl Publish<'_> {
     }
 }
 
+impl QoS {
+    /// `None` above 2.
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::AtMostOnce),
+            1 => Some(Self::AtLeastOnce),
+            2 => Some(Self::ExactlyOnce),
+            _ => None,
+        }
+    }
+}
+
 impl SubscriptionOptions {
+    /// Reads an options byte; `None` for QoS 3, retain handling 3 and reserved bits.
+    pub const fn from_byte(byte: u8) -> Option<Self> {
+        let Some(qos) = QoS::from_byte(byte & 0b11) else { return None };
+        let retain_handling = match byte >> 4 {
+            0 => RetainHandling::Send,
+            1 => RetainHandling::SendIfNew,
+            2 => RetainHandling::DontSend,
+            _ => return None,
+        };
+        Some(Self {
+            qos,
+            no_local: byte & 0b100 != 0,
+            retain_as_published: byte & 0b1000 != 0,
+            retain_handling,
+        })
+    }
+
     /// The options byte of a SUBSCRIBE; 3.1.1 has the QoS alone.
     pub const fn to_byte(self, version: Version) -> u8 {
         match version {
@@ -435,7 +464,10 @@ impl<'a> Iterator for FiltersIter<'a> {
     type Item = Subscription<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        todo!("{:?}", self.rest)
+        let filter = split_string(&mut self.rest)?;
+        let (&byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(Subscription { filter, options: SubscriptionOptions::from_byte(byte)? })
     }
 }
 
@@ -454,7 +486,9 @@ impl FiltersBuffer {
 
     /// Adds a row; a filter of more than 65,535 bytes is refused.
     pub fn push(&mut self, filter: &str, options: SubscriptionOptions) -> Result<(), TopicError> {
-        todo!("{filter} {options:?}")
+        push_filter(&mut self.raw, filter)?;
+        self.raw.push(options.to_byte(self.version));
+        Ok(())
     }
 
     /// What the packet carries.
@@ -485,8 +519,15 @@ impl<'a> Iterator for FilterNamesIter<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<Self::Item> {
-        todo!("{:?}", self.rest)
+        split_string(&mut self.rest)
     }
+}
+
+fn push_filter(raw: &mut Vec<u8>, filter: &str) -> Result<(), TopicError> {
+    let len = u16::try_from(filter.len()).map_err(|_| TopicError::TooLong)?;
+    raw.extend_from_slice(&len.to_be_bytes());
+    raw.extend_from_slice(filter.as_bytes());
+    Ok(())
 }
 
 /// Owns the filters of an UNSUBSCRIBE that is to be sent.
@@ -498,7 +539,7 @@ pub struct FilterNamesBuffer {
 impl FilterNamesBuffer {
     /// Adds a filter; one of more than 65,535 bytes is refused.
     pub fn push(&mut self, filter: &str) -> Result<(), TopicError> {
-        todo!("{filter}")
+        push_filter(&mut self.raw, filter)
     }
 
     /// What the packet carries.

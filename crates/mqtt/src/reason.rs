@@ -118,6 +118,20 @@ impl ReasonCode {
         self as u8 >= 0x80
     }
 
+    /// The reason that says what a CONNACK return code of MQTT 3.1.1 (table 3.1) says; `None` for those it
+    /// reserves.
+    pub const fn from_v311_return_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Success),
+            1 => Some(Self::UnsupportedProtocolVersion),
+            2 => Some(Self::ClientIdentifierNotValid),
+            3 => Some(Self::ServerUnavailable),
+            4 => Some(Self::BadUserNameOrPassword),
+            5 => Some(Self::NotAuthorized),
+            _ => None,
+        }
+    }
+
     /// The CONNACK return code of MQTT 3.1.1 (table 3.1) that says this, or `None` where 3.1.1 has no
     /// word for it and the connection is closed without a CONNACK.
     pub const fn v311_return_code(self) -> Option<u8> {

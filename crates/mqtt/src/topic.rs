@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use memchr::{memchr, memchr_iter, memchr2, memchr2_iter};
+
 /// Levels a topic name or filter may have.
 ///
 /// A tree of subscriptions is as deep as its deepest filter; 128 is far beyond any real hierarchy and keeps
@@ -53,7 +55,11 @@ pub struct TopicName<'a>(&'a str);
 impl<'a> TopicName<'a> {
     /// Checks the rules of section 4.7.
     pub fn parse(name: &'a str) -> Result<Self, TopicError> {
-        todo!("{name}")
+        check_string(name)?;
+        if memchr2(b'+', b'#', name.as_bytes()).is_some() {
+            return Err(TopicError::WildcardInName);
+        }
+        Ok(Self(name))
     }
 
     /// The name as it was written.
@@ -79,7 +85,19 @@ pub struct TopicFilter<'a>(&'a str);
 impl<'a> TopicFilter<'a> {
     /// Checks the rules of section 4.7. `$share/...` is taken literally here: see [`Subscribed::parse`].
     pub fn parse(filter: &'a str) -> Result<Self, TopicError> {
-        todo!("{filter}")
+        check_string(filter)?;
+        let bytes = filter.as_bytes();
+        for at in memchr2_iter(b'+', b'#', bytes) {
+            let opens = at == 0 || bytes[at - 1] == b'/';
+            let closes = match bytes.get(at + 1) {
+                None => true,
+                Some(next) => *next == b'/' && bytes[at] == b'+',
+            };
+            if !(opens && closes) {
+                return Err(TopicError::MisplacedWildcard);
+            }
+        }
+        Ok(Self(filter))
     }
 
     /// The filter as it was written.
@@ -94,7 +112,7 @@ impl<'a> TopicFilter<'a> {
 
     /// Whether it holds a wildcard.
     pub fn has_wildcard(self) -> bool {
-        todo!()
+        memchr2(b'+', b'#', self.0.as_bytes()).is_some()
     }
 
     /// Whether it selects `topic`.
@@ -120,7 +138,12 @@ pub struct SharedFilter<'a> {
 impl<'a> SharedFilter<'a> {
     /// `None` if `filter` does not start with `$share/`.
     pub fn parse(filter: &'a str) -> Option<Result<Self, TopicError>> {
-        todo!("{filter}")
+        let rest = filter.strip_prefix("$share/")?;
+        Some(match rest.split_once('/') {
+            None | Some(("", _) | (_, "")) => Err(TopicError::BadShare),
+            Some((group, _)) if memchr2(b'+', b'#', group.as_bytes()).is_some() => Err(TopicError::BadShare),
+            Some((group, filter)) => TopicFilter::parse(filter).map(|filter| Self { group, filter }),
+        })
     }
 }
 
@@ -136,8 +159,29 @@ pub enum Subscribed<'a> {
 impl<'a> Subscribed<'a> {
     /// Tells a shared filter from an ordinary one and checks its rules.
     pub fn parse(filter: &'a str) -> Result<Self, TopicError> {
-        todo!("{filter}")
+        match SharedFilter::parse(filter) {
+            Some(shared) => Ok(Self::Shared(shared?)),
+            None => Ok(Self::Own(TopicFilter::parse(filter)?)),
+        }
     }
+}
+
+fn check_string(topic: &str) -> Result<(), TopicError> {
+    let bytes = topic.as_bytes();
+    if bytes.is_empty() {
+        return Err(TopicError::Empty);
+    }
+    if bytes.len() > usize::from(u16::MAX) {
+        return Err(TopicError::TooLong);
+    }
+    if memchr(0, bytes).is_some() {
+        return Err(TopicError::Nul);
+    }
+    // As many separators as levels would be one level too many; a shorter string cannot have them.
+    if bytes.len() >= TOPIC_LEVELS_MAX && memchr_iter(b'/', bytes).count() >= TOPIC_LEVELS_MAX {
+        return Err(TopicError::TooManyLevels);
+    }
+    Ok(())
 }
 
 /// The levels of a topic name or filter, see [`levels`].
@@ -151,10 +195,41 @@ pub fn levels(topic: &str) -> Levels<'_> {
 /// Whether the valid filter selects the valid topic name: `sport/#` also selects `sport`, and a leading
 /// wildcard selects no topic that starts with `$` [MQTT-4.7.2-1].
 pub fn matches(filter: &str, topic: &str) -> bool {
-    todo!("{filter} {topic}")
+    if topic.starts_with('$') && filter.starts_with(['+', '#']) {
+        return false;
+    }
+    let mut topic_levels = levels(topic);
+    for wanted in levels(filter) {
+        if wanted == "#" {
+            return true;
+        }
+        match topic_levels.next() {
+            Some(level) if wanted == "+" || wanted == level => {}
+            _ => return false,
+        }
+    }
+    topic_levels.next().is_none()
 }
 
 /// Whether every topic that the valid filter `inner` selects is selected by the valid filter `outer` too.
 pub fn covers(outer: &str, inner: &str) -> bool {
-    todo!("{outer} {inner}")
+    if inner.starts_with('$') && outer.starts_with(['+', '#']) {
+        return false;
+    }
+    // A topic has at least one level, so `#` alone selects no more than this.
+    if inner == "#" && outer == "+/#" {
+        return true;
+    }
+    let mut inner_levels = levels(inner);
+    for wanted in levels(outer) {
+        if wanted == "#" {
+            return true;
+        }
+        match inner_levels.next() {
+            Some("#") | None => return false,
+            Some(level) if wanted == "+" || wanted == level => {}
+            Some(_) => return false,
+        }
+    }
+    inner_levels.next().is_none()
 }
