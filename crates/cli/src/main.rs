@@ -1,2 +1,38 @@
-//! The binary `stadium`.
-fn main() {}
+//! The binary `stadium`: parses the command line, runs one command, and ends with an honest exit code.
+//!
+//! Data goes to standard output, everything else to standard error. Each command is a file in [`command`];
+//! servers and settings are `stadium_node`'s, simulated devices `stadium_load`'s.
+
+mod api;
+mod arguments;
+mod command;
+mod failure;
+mod settings_flags;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use failure::Failure;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let terminal = Terminal::new(arguments.json);
+    match run(arguments, &terminal) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            terminal.failure(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Config(config) => command::config::run(config, terminal),
+        Command::Completions { shell } => command::completions::run(shell),
+    }
+}

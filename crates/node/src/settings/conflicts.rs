@@ -6,7 +6,7 @@
 use super::define::Effective;
 use super::layers::Origin;
 use super::problem::{Code, Problem};
-use super::sections::{ClientCertificates, Settings, Tls};
+use super::sections::{Anonymous, ClientCertificates, Settings, Tls};
 use super::value::Addresses;
 
 /// Every conflict between the settings.
@@ -64,6 +64,12 @@ impl Finder<'_> {
     /// Trial mode lets anyone do anything, so nobody but this machine may reach it.
     fn trial(&mut self, settings: &Settings) {
         if !settings.server.trial {
+            if settings.auth.anonymous == Anonymous::Anyone {
+                self.add(
+                    "auth.anonymous",
+                    "= \"anyone\" checks no credentials at all: turn server.trial on, or choose \"without-credentials\"",
+                );
+            }
             return;
         }
         let listeners = [
@@ -104,8 +110,8 @@ impl Finder<'_> {
             );
         }
         if let Some(url) = &settings.auth.callback.url {
-            if !url.starts_with("http://") {
-                self.add("auth.callback.url", format!("= {url:?} must begin with http://"));
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                self.add("auth.callback.url", format!("= {url:?} must begin with http:// or https://"));
             }
         }
     }
@@ -140,6 +146,7 @@ mod tests {
                 "[auth.callback]\nurl = \"ftp://x\"\n",
                 "auth.callback.url = \"ftp://x\" must begin with http://",
             ),
+            ("[auth]\nanonymous = \"anyone\"\n", "auth.anonymous = \"anyone\" checks no"),
             ("[ws]\npath = \"mqtt\"\n", "ws.path = \"mqtt\" must begin with /"),
         ];
         for (text, expected) in table {

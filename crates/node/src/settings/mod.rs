@@ -18,8 +18,9 @@ pub use define::{Described, Effective, Setting};
 pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
-    Auth, Callback, Certificate, ClientCertificates, Http, Limits, Log, LogFormat, Metrics, Mqtt, Mqtts,
-    Principal, ProxyProtocol, Server, Settings, Sockets, Tls, TlsVersion, Token, Ws, Wss,
+    Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding, Http,
+    Limits, Log, LogFormat, Method, Metrics, Mqtt, Mqtts, Password, ProxyProtocol, Server, Settings, Sockets,
+    Tls, TlsVersion, Token, TokenAlgorithm, TokenKey, TokenUsername, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 
@@ -106,7 +107,7 @@ fn settle(mut layers: Layers, mut problems: Vec<Problem>, file: Option<PathBuf>)
 
 /// What trial mode implies, unless another source says otherwise.
 fn trial() -> [(&'static str, Raw); 2] {
-    [("auth.anonymous", Raw::Boolean(true)), ("http.open_read", Raw::Boolean(true))]
+    [("auth.anonymous", Raw::Word("anyone".to_owned())), ("http.open_read", Raw::Boolean(true))]
 }
 
 /// Every table with its settings, in the order of the reference.
@@ -157,7 +158,11 @@ mod tests {
         let settings = settings("");
         assert_eq!(settings.mqtt.listen, Addresses::loopback(1883));
         assert_eq!(settings.http.listen, Addresses::loopback(8080));
-        assert!(settings.mqtts.listen.is_off() && !settings.auth.anonymous && !settings.http.open_read);
+        assert!(
+            settings.mqtts.listen.is_off()
+                && settings.auth.anonymous == Anonymous::Refused
+                && !settings.http.open_read
+        );
         assert_eq!(settings.limits.before_auth_bytes, 4_096);
         assert_eq!(settings.limits.before_auth_ms, 10_000);
     }
@@ -236,9 +241,9 @@ mod tests {
     #[test]
     fn trial_mode_opens_what_no_other_source_closes() {
         let open = settings("[server]\ntrial = true\n");
-        assert!(open.auth.anonymous && open.http.open_read);
+        assert!(open.auth.anonymous == Anonymous::Anyone && open.http.open_read);
         let closed = settings("[server]\ntrial = true\n[http]\nopen_read = false\n");
-        assert!(closed.auth.anonymous && !closed.http.open_read);
+        assert!(closed.auth.anonymous == Anonymous::Anyone && !closed.http.open_read);
     }
 
     #[test]

@@ -10,7 +10,10 @@ mod listeners;
 mod log;
 mod server;
 
-pub use auth::{Auth, Callback, Certificate, Principal, Token};
+pub use auth::{
+    Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, Method, Password, Token,
+    TokenAlgorithm, TokenKey, TokenUsername,
+};
 pub use http::Http;
 pub use limits::Limits;
 pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, Sockets, Tls, TlsVersion, Ws, Wss};

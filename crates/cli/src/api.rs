@@ -1,0 +1,239 @@
+//! A client of the HTTP API of a running server.
+//!
+//! The server's address is `--url`, `STADIUM_URL`, or what the server wrote into its data directory; the key is `--key`,
+//! `STADIUM_KEY`, or the data directory's `admin.key`, which only its owner can read. Every problem the server reports
+//! becomes a [`Failure`] with its code.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+use ureq::http::StatusCode;
+
+use crate::failure::{Context, Failure};
+use crate::settings_flags::SettingsFlags;
+
+/// Bytes of an answer we are willing to read; the largest page of devices is far below.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// Which server to talk to.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerFlags {
+    /// The server [default: the one of the data directory, else http://127.0.0.1:8080]
+    #[arg(long, value_name = "URL", env = "STADIUM_URL")]
+    pub(crate) url: Option<String>,
+    /// API key [default: admin.key of the data directory]
+    #[arg(long, value_name = "KEY", env = "STADIUM_KEY", hide_env_values = true)]
+    pub(crate) key: Option<String>,
+    /// Data directory of a server on this machine, for its address and key [default: server.data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// A server, and the key to it.
+#[derive(Debug)]
+pub(crate) struct Api {
+    agent: ureq::Agent,
+    url: String,
+    key: Option<String>,
+    key_hint: String,
+}
+
+impl Api {
+    /// Finds the server and the key.
+    pub(crate) fn open(flags: &ServerFlags) -> Result<Self, Failure> {
+        let data = match &flags.data {
+            Some(data) => data.clone(),
+            None => SettingsFlags::default().load()?.settings.server.data,
+        };
+        let url = match &flags.url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => local_url(&data)?,
+        };
+        let key_file = data.join("admin.key");
+        let (key, key_hint) = match &flags.key {
+            Some(key) => (Some(key.trim().to_owned()), "the key given is not accepted".to_owned()),
+            None => match std::fs::read_to_string(&key_file) {
+                Ok(key) => (
+                    Some(key.trim().to_owned()),
+                    format!("the key in {} is not accepted", key_file.display()),
+                ),
+                Err(error) => (
+                    None,
+                    format!(
+                        "there is no key: {} cannot be read ({error}); give --key or --data",
+                        key_file.display()
+                    ),
+                ),
+            },
+        };
+        Ok(Self::new(url, key, key_hint))
+    }
+
+    /// A server at `url`, with `key`.
+    pub(crate) fn new(url: String, key: Option<String>, key_hint: String) -> Self {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(30)))
+            .user_agent(concat!("stadium/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .new_agent();
+        Self { agent, url, key, key_hint }
+    }
+
+    /// The server's address.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// GET.
+    pub(crate) fn get(&self, path: &str) -> Result<Value, Failure> {
+        self.answer(self.authorised(self.agent.get(self.full(path))).call())
+    }
+
+    /// GET, `None` where there is nothing.
+    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
+        match self.authorised(self.agent.get(self.full(path))).call() {
+            Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
+            other => self.answer(other).map(Some),
+        }
+    }
+
+    /// POST of a JSON body.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.answer(self.authorised(self.agent.post(self.full(path))).send_json(body))
+    }
+
+    /// DELETE.
+    pub(crate) fn delete(&self, path: &str) -> Result<Value, Failure> {
+        self.answer(self.authorised(self.agent.delete(self.full(path))).call())
+    }
+
+    /// The status of a path that needs no key, and what it says.
+    pub(crate) fn probe(&self, path: &str) -> Result<(u16, String), Failure> {
+        let mut response =
+            self.agent.get(self.full(path)).call().map_err(|error| self.unreachable(&error))?;
+        let text = response.body_mut().read_to_string().unwrap_or_default();
+        Ok((response.status().as_u16(), text))
+    }
+
+    fn full(&self, path: &str) -> String {
+        format!("{}{path}", self.url)
+    }
+
+    fn authorised<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
+        match &self.key {
+            Some(key) => request.header("Authorization", format!("Bearer {key}")),
+            None => request,
+        }
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Failure {
+        Failure::new(format!(
+            "the server at {} cannot be reached: {error}; is `stadium serve` running there, or do you mean another --url?",
+            self.url
+        ))
+    }
+
+    fn answer(
+        &self,
+        answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Value, Failure> {
+        let mut response = answer.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES_MAX)
+            .read_to_string()
+            .context(format_args!("the answer of {} broke off", self.url))?;
+        if status.is_success() {
+            if text.is_empty() {
+                return Ok(Value::Null);
+            }
+            return serde_json::from_str(&text)
+                .context(format_args!("{} did not answer with JSON", self.url));
+        }
+        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        Err(Failure::new(self.refused(status, retry_after, &text)))
+    }
+
+    /// A refusal in words: the server's own (RFC 9457), its code, and what to do.
+    fn refused(&self, status: StatusCode, retry_after: Option<&str>, body: &str) -> String {
+        let problem: Value = serde_json::from_str(body).unwrap_or_default();
+        let field = |name: &str| problem.get(name).and_then(Value::as_str).unwrap_or_default();
+        let mut text = match (field("detail"), field("title")) {
+            ("", "") => format!("{} answered {status}", self.url),
+            ("", title) => title.to_owned(),
+            (detail, _) => detail.to_owned(),
+        };
+        if !field("code").is_empty() {
+            text = format!("{text} ({})", field("code"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            text = format!("{text}; {}", self.key_hint);
+        }
+        if let Some(seconds) = retry_after {
+            text = format!("{text}; try again in {seconds} s");
+        }
+        text
+    }
+}
+
+/// Where a server on this machine listens: what it wrote itself, else what its settings say.
+fn local_url(data: &Path) -> Result<String, Failure> {
+    if let Some(url) = stadium_node::running::read(data).and_then(|running| running.http_url) {
+        return Ok(url);
+    }
+    let settings = SettingsFlags::default().load()?.settings;
+    let scheme = if settings.http.certificate.is_some() { "https" } else { "http" };
+    match settings.http.listen.0.first() {
+        Some(address) if address.ip().is_unspecified() => {
+            Ok(format!("{scheme}://127.0.0.1:{}", address.port()))
+        }
+        Some(address) => Ok(format!("{scheme}://{address}")),
+        None => {
+            Err(Failure::new("http.listen is off on this machine: name the server with --url or STADIUM_URL"))
+        }
+    }
+}
+
+/// A piece of a path or query, percent-encoded (RFC 3986, 2.3).
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_for_paths() {
+        assert_eq!(encoded("kiosk-7"), "kiosk-7");
+        assert_eq!(encoded("a/b ü"), "a%2Fb%20%C3%BC");
+    }
+
+    #[test]
+    fn refusals_say_the_servers_words_and_what_to_do() {
+        let api = Api::new("http://s".into(), None, "there is no key".into());
+        let problem = r#"{"title":"Unauthorized","detail":"a key is needed","code":"HTTP-001"}"#;
+        assert_eq!(
+            api.refused(StatusCode::UNAUTHORIZED, None, problem),
+            "a key is needed (HTTP-001); there is no key"
+        );
+        assert_eq!(
+            api.refused(StatusCode::SERVICE_UNAVAILABLE, Some("2"), "<html>"),
+            "http://s answered 503 Service Unavailable; try again in 2 s"
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! Why a command did not do what it was asked, and the exit code that says so to a script.
+//!
+//! The text of a failure says what happened, to what, and what to do about it.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was asked for properly and could not be done: exit code 1.
+    Failed(String),
+    /// It was asked for wrongly: exit code 2, as clap's own errors.
+    Usage(String),
+    /// A second signal ended it before it had finished: 128 and the signal's number.
+    Signalled(u8),
+}
+
+impl Failure {
+    /// A failure with this text.
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self::Failed(text.into())
+    }
+
+    /// What the process exits with.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.number())
+    }
+
+    /// The exit code as a number.
+    pub(crate) fn number(&self) -> u8 {
+        match self {
+            Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Signalled(signal) => 128_u8.saturating_add(*signal),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(text) | Self::Usage(text) => f.write_str(text),
+            Self::Signalled(signal) => write!(f, "left at once on signal {signal}"),
+        }
+    }
+}
+
+/// Adds what was attempted, and on what, to an error.
+pub(crate) trait Context<T> {
+    /// The failure reads `{attempt}: {error}`.
+    fn context(self, attempt: impl fmt::Display) -> Result<T, Failure>;
+}
+
+impl<T, E: fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, attempt: impl fmt::Display) -> Result<T, Failure> {
+        self.map_err(|error| Failure::Failed(format!("{attempt}: {error}")))
+    }
+}

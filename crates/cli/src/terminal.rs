@@ -1,0 +1,210 @@
+//! What a command writes, and how it looks.
+//!
+//! Data on standard output, notes and progress on standard error. Colour only where the stream is a terminal and
+//! `NO_COLOR` is unset or empty, and never as the only carrier of meaning. With `--json` standard output carries JSON and
+//! nothing else, failures included.
+
+use std::fmt::{self, Display};
+use std::io::{self, IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Which form results take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// The process's own output streams.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    /// The form of results.
+    pub(crate) form: Form,
+    colour_out: bool,
+    colour_err: bool,
+}
+
+impl Terminal {
+    /// Looks at the streams and at `NO_COLOR`.
+    pub(crate) fn new(json: bool) -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        Self {
+            form: if json { Form::Json } else { Form::Text },
+            colour_out: wanted && io::stdout().is_terminal(),
+            colour_err: wanted && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether results are JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// Writes a result as JSON, on one line where a program reads it and indented where a person does.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = if io::stdout().is_terminal() {
+            serde_json::to_string_pretty(value)
+        } else {
+            serde_json::to_string(value)
+        };
+        self.data(
+            &text.map_err(|error| Failure::new(format!("the result cannot be written as JSON: {error}")))?,
+        )
+    }
+
+    /// Writes a line of data to standard output. A reader that has gone away is no failure of ours.
+    pub(crate) fn data(&self, line: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        match out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::new(format!("standard output cannot be written: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a line for people to standard error.
+    pub(crate) fn note(&self, line: impl Display) {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// Tells a failure: in words on standard error, and with `--json` as an object on standard output too.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if matches!(failure, Failure::Signalled(_)) {
+            return;
+        }
+        if self.is_json() {
+            let _ =
+                self.json(&serde_json::json!({"error": failure.to_string(), "exit_code": failure.number()}));
+        }
+        self.note(format_args!("{} {failure}", self.err(Style::Bad, "error:")));
+        if matches!(failure, Failure::Usage(_)) {
+            self.note("\nFor more information, try '--help'.");
+        }
+    }
+
+    /// Styled text for standard output.
+    pub(crate) fn out<T: Display>(&self, style: Style, text: T) -> Styled<T> {
+        Styled { style: self.colour_out.then_some(style), text }
+    }
+
+    /// Styled text for standard error.
+    pub(crate) fn err<T: Display>(&self, style: Style, text: T) -> Styled<T> {
+        Styled { style: self.colour_err.then_some(style), text }
+    }
+
+    /// Whether a person watches standard error.
+    pub(crate) fn is_watched(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// A progress bar on standard error, or nothing where no person watches.
+    pub(crate) fn progress(&self, length: u64, label: &str) -> ProgressBar {
+        let target = if self.is_watched() && !self.is_json() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        let template = if self.colour_err {
+            "  {prefix:<12} {bar:32.cyan/dim} {human_pos:>9} / {human_len} {msg:.dim}"
+        } else {
+            "  {prefix:<12} {bar:32} {human_pos:>9} / {human_len} {msg}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━━╌"));
+        }
+        bar.set_prefix(label.to_owned());
+        bar
+    }
+}
+
+/// What a piece of text is, for its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A title or a figure to look at.
+    Strong,
+    /// Secondary.
+    Faint,
+    /// It worked.
+    Good,
+    /// Beware.
+    Warning,
+    /// It failed.
+    Bad,
+    /// An address, a path, a name.
+    Name,
+}
+
+/// Text with a colour, where colours are shown.
+#[derive(Debug)]
+pub(crate) struct Styled<T> {
+    style: Option<Style>,
+    text: T,
+}
+
+impl<T: Display> Display for Styled<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(style) = self.style else { return self.text.fmt(f) };
+        let code = match style {
+            Style::Strong => "1",
+            Style::Faint => "2",
+            Style::Good => "32",
+            Style::Warning => "1;33",
+            Style::Bad => "1;31",
+            Style::Name => "36",
+        };
+        write!(f, "\x1b[{code}m")?;
+        self.text.fmt(f)?;
+        f.write_str("\x1b[0m")
+    }
+}
+
+/// A duration in the unit a person would choose: `840 µs`, `12.4 ms`, `1.73 s`.
+pub(crate) fn short(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.001 => format!("{:.0} µs", s * 1e6),
+        s if s < 0.1 => format!("{:.1} ms", s * 1e3),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 100.0 => format!("{s:.2} s"),
+        s => format!("{s:.0} s"),
+    }
+}
+
+/// A count with thousands set apart.
+pub(crate) fn count(number: u64) -> String {
+    stadium_node::settings::grouped(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_take_the_unit_a_person_would_choose() {
+        let table = [
+            (0.000_84, "840 µs"),
+            (0.012_4, "12.4 ms"),
+            (0.25, "250 ms"),
+            (1.734, "1.73 s"),
+            (250.0, "250 s"),
+        ];
+        for (seconds, text) in table {
+            assert_eq!(short(seconds), text);
+        }
+    }
+
+    #[test]
+    fn colour_is_absent_unless_asked_for() {
+        let plain = Terminal { form: Form::Text, colour_out: false, colour_err: true };
+        assert_eq!(plain.out(Style::Bad, "x").to_string(), "x");
+        assert_eq!(plain.err(Style::Bad, "x").to_string(), "\x1b[1;31mx\x1b[0m");
+    }
+}
