@@ -1,1 +1,2 @@
 //! Stadium's edge.
+pub mod auth;

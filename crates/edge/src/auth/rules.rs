@@ -101,7 +101,9 @@ impl Rule {
 /// Compiles rules in their order, or says what is wrong with which.
 pub(super) fn compile(rules: &[RuleConfig]) -> Result<Box<[Rule]>, String> {
     let compiled = rules.iter().enumerate();
-    compiled.map(|(at, rule)| compile_one(rule).map_err(|problem| format!("rule {}: {problem}", at + 1))).collect()
+    compiled
+        .map(|(at, rule)| compile_one(rule).map_err(|problem| format!("rule {}: {problem}", at + 1)))
+        .collect()
 }
 
 /// Reads the TOML of a rules file and compiles it.
@@ -150,8 +152,5 @@ pub(super) fn default_rules() -> Vec<RuleConfig> {
         topics: topics.iter().map(|topic| (*topic).to_owned()).collect(),
         ..RuleConfig::default()
     };
-    vec![
-        allow("subscribe", &["inbox/%c", "inbox/%c/#", "channels/+"]),
-        allow("publish", &["uplink/%c/#"]),
-    ]
+    vec![allow("subscribe", &["inbox/%c", "inbox/%c/#", "channels/+"]), allow("publish", &["uplink/%c/#"])]
 }

@@ -212,3 +212,8 @@ impl Answer {
         }
     }
 }
+
+/// Whether this may be the name of a principal: 1 to [`PRINCIPAL_BYTES_MAX`] bytes, no control characters.
+pub(super) fn is_principal(name: &str) -> bool {
+    !name.is_empty() && name.len() <= PRINCIPAL_BYTES_MAX && !name.contains(char::is_control)
+}

@@ -1,0 +1,349 @@
+//! Asks the configured methods in their order, and counts what came of it.
+//!
+//! [`Authenticator::check`] is called on a loop and never blocks it: what is quick (a remembered pair, a token, a
+//! certificate) is answered at once, the rest by a pool's thread later. Each device that is checked gets exactly
+//! one verdict. Secrets are in no log line and no error.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::callback::Callback;
+use super::counts::{Counters, increment};
+use super::failures::Failures;
+use super::password::{Passwords, User};
+use super::pool::{Full, Pool, Turn};
+use super::token::{Tokens, bind, looks_like_token};
+use super::{
+    AnonymousAccess, AuthConfig, CertificateConfig, ClientIdBinding, Counts, Credentials, DenyReason, Error,
+    Identity, Method, Policy, Verdict, Via, certificate,
+};
+
+/// Threads of one pool.
+const THREADS_MAX: usize = 64;
+
+/// Who may come in. Cheap to clone; all clones are one.
+#[derive(Clone)]
+pub struct Authenticator {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    anonymous: AnonymousAccess,
+    order: Vec<Method>,
+    password: Option<Password>,
+    token: Option<Tokens>,
+    certificate: Option<CertificateConfig>,
+    callback: Option<(Arc<Callback>, Pool)>,
+    failures: Option<Failures>,
+    counters: Counters,
+    policy: Arc<Policy>,
+}
+
+struct Password {
+    passwords: Arc<Passwords>,
+    client_id: ClientIdBinding,
+    pool: Pool,
+}
+
+/// What a method makes of credentials.
+enum Step {
+    /// This is the verdict.
+    Done(Verdict),
+    /// The verdict will come from a pool's thread.
+    Later,
+    /// They are not for this method.
+    Next,
+}
+
+/// Where a late verdict goes. Taken by the one method that answers late.
+type Answer<A> = Option<(Credentials, A)>;
+
+impl Authenticator {
+    /// Reads all files and starts the threads that the configuration asks for.
+    pub fn open(config: &AuthConfig) -> Result<Self, Error> {
+        let now = Instant::now();
+        let password = match &config.password {
+            Some(password) => Some(Password {
+                passwords: Arc::new(Passwords::open(password, now)?),
+                client_id: password.client_id,
+                pool: pool("auth-password", password.threads, password.queue_max)?,
+            }),
+            None => None,
+        };
+        let callback = match &config.callback {
+            Some(callback) => Some((
+                Arc::new(Callback::open(callback)?),
+                pool("auth-callback", callback.in_flight_max, callback.queue_max)?,
+            )),
+            None => None,
+        };
+        let shared = Shared {
+            anonymous: config.anonymous,
+            order: config.order.clone(),
+            password,
+            token: config.token.as_ref().map(|token| Tokens::open(token, now)).transpose()?,
+            certificate: config.certificate.clone(),
+            callback,
+            failures: config.failures.map(|limit| Failures::new(limit, now)),
+            counters: Counters::default(),
+            policy: Arc::new(Policy::open(config.rules.clone())?),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// What an identity may do.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.shared.policy
+    }
+
+    /// Reads the password file, the keys and the rules again, and forgets what the callback said.
+    ///
+    /// Each that cannot be read stays as it was; the first error is returned, the others are logged.
+    pub fn reload(&self) -> Result<(), Error> {
+        let shared = &self.shared;
+        let mut results = vec![shared.policy.reload()];
+        results.extend(shared.password.as_ref().map(|password| password.passwords.reload()));
+        results.extend(shared.token.as_ref().map(Tokens::reload));
+        if let Some((callback, _)) = &shared.callback {
+            callback.forget();
+        }
+        let mut errors = results.into_iter().filter_map(Result::err);
+        let first = errors.next();
+        for error in errors {
+            tracing::warn!(%error, "A file of authentication stays as it was");
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Verdicts so far.
+    pub fn counts(&self) -> Counts {
+        let shared = &self.shared;
+        let (mut waiting, mut remembered) = (0, 0);
+        if let Some(password) = &shared.password {
+            waiting += password.pool.waiting();
+            remembered += password.passwords.remembered_now();
+        }
+        if let Some((callback, pool)) = &shared.callback {
+            waiting += pool.waiting();
+            remembered += callback.remembered_now();
+        }
+        shared.counters.snapshot(waiting, remembered)
+    }
+
+    /// Decides about a device.
+    ///
+    /// Returns the verdict where it is found at once; `answer` is then dropped unused. Otherwise returns `None`
+    /// and calls `answer` exactly once, from another thread, within some ten seconds.
+    pub fn check<A>(&self, credentials: Credentials, answer: A) -> Option<Verdict>
+    where
+        A: FnOnce(Verdict) + Send + 'static,
+    {
+        let peer = credentials.peer.ip();
+        let verdict = self.decide(credentials, answer)?;
+        self.shared.settle(peer, &verdict);
+        Some(verdict)
+    }
+
+    fn decide<A>(&self, credentials: Credentials, answer: A) -> Option<Verdict>
+    where
+        A: FnOnce(Verdict) + Send + 'static,
+    {
+        let shared = &self.shared;
+        let now = Instant::now();
+        if credentials.method.is_some() {
+            return Some(Verdict::Deny(DenyReason::Method));
+        }
+        if shared.anonymous == AnonymousAccess::Anyone {
+            return Some(Verdict::Allow(Identity::anonymous()));
+        }
+        if shared.failures.as_ref().is_some_and(|failures| failures.is_banned(credentials.peer.ip(), now)) {
+            return Some(Verdict::Deny(DenyReason::Banned));
+        }
+        let nothing_shown = credentials.username.is_none() && credentials.password.is_none();
+        let mut unasked = Some((credentials, answer));
+        for method in &shared.order {
+            let step = match method {
+                Method::Certificate => self.by_certificate(&unasked),
+                Method::Token => self.by_token(&unasked, now),
+                Method::Password => self.by_password(&mut unasked, now),
+                Method::Callback => self.by_callback(&mut unasked, now),
+            };
+            match step {
+                Step::Done(verdict) => return Some(verdict),
+                Step::Later => return None,
+                Step::Next => {}
+            }
+        }
+        if nothing_shown && shared.anonymous == AnonymousAccess::WithoutCredentials {
+            return Some(Verdict::Allow(Identity::anonymous()));
+        }
+        match self.by_unknown_name(&mut unasked) {
+            Step::Done(verdict) => Some(verdict),
+            Step::Later => None,
+            Step::Next => Some(Verdict::Deny(DenyReason::NoCredentials)),
+        }
+    }
+
+    fn by_certificate<A>(&self, unasked: &Answer<A>) -> Step {
+        let (Some(config), Some((shown, _))) = (&self.shared.certificate, unasked) else { return Step::Next };
+        let Some(der) = &shown.certificate else { return Step::Next };
+        Step::Done(verdict(certificate::verify(config, der, &shown.client_id)))
+    }
+
+    fn by_token<A>(&self, unasked: &Answer<A>, now: Instant) -> Step {
+        let (Some(tokens), Some((shown, _))) = (&self.shared.token, unasked) else { return Step::Next };
+        let Some(token) = shown.password.as_deref().filter(|token| looks_like_token(token)) else {
+            return Step::Next;
+        };
+        // A few small files, read at most once a second and only when one has changed.
+        if tokens.changed(now)
+            && let Err(error) = tokens.reload()
+        {
+            tracing::warn!(%error, "The keys of tokens stay as they were");
+        }
+        Step::Done(verdict(tokens.verify(token, shown)))
+    }
+
+    fn by_password<A>(&self, unasked: &mut Answer<A>, now: Instant) -> Step
+    where
+        A: FnOnce(Verdict) + Send + 'static,
+    {
+        let Some(Password { passwords, client_id, pool }) = &self.shared.password else { return Step::Next };
+        self.refresh(passwords, pool, now);
+        let Some((shown, _)) = &*unasked else { return Step::Next };
+        let (Some(name), Some(password)) = (&shown.username, &shown.password) else { return Step::Next };
+        let Some(user) = passwords.user(name) else { return Step::Next };
+        let tag = passwords.tag(&user, password);
+        if passwords.recalls(&tag, now) {
+            increment(&self.shared.counters.remembered);
+            return Step::Done(verdict(bound(*client_id, &user, &shown.client_id)));
+        }
+        let (passwords, client_id) = (Arc::clone(passwords), *client_id);
+        self.later(pool, unasked, move |_, shown| {
+            let password = shown.password.as_deref().unwrap_or_default();
+            if !passwords.verify(&user, password, tag) {
+                return Verdict::Deny(DenyReason::BadPassword);
+            }
+            verdict(bound(client_id, &user, &shown.client_id))
+        })
+    }
+
+    /// A name that no method knows is refused, after the time that a wrong password takes.
+    fn by_unknown_name<A>(&self, unasked: &mut Answer<A>) -> Step
+    where
+        A: FnOnce(Verdict) + Send + 'static,
+    {
+        let Some(Password { passwords, pool, .. }) = &self.shared.password else { return Step::Next };
+        let named = |(shown, _): &(Credentials, A)| shown.username.is_some() && shown.password.is_some();
+        if !self.shared.order.contains(&Method::Password) || !unasked.as_ref().is_some_and(named) {
+            return Step::Next;
+        }
+        let passwords = Arc::clone(passwords);
+        self.later(pool, unasked, move |_, shown| {
+            passwords.spend(shown.password.as_deref().unwrap_or_default());
+            Verdict::Deny(DenyReason::BadPassword)
+        })
+    }
+
+    fn by_callback<A>(&self, unasked: &mut Answer<A>, now: Instant) -> Step
+    where
+        A: FnOnce(Verdict) + Send + 'static,
+    {
+        let (Some((callback, pool)), Some((shown, _))) = (&self.shared.callback, &*unasked) else {
+            return Step::Next;
+        };
+        let tag = callback.tag(shown);
+        if let Some(identity) = callback.recall(&tag, now) {
+            increment(&self.shared.counters.remembered);
+            return Step::Done(Verdict::Allow(identity));
+        }
+        if let Some(retry_after) = callback.resting(now) {
+            return Step::Done(Verdict::Busy { retry_after });
+        }
+        let callback = Arc::clone(callback);
+        self.later(pool, unasked, move |shared, shown| {
+            callback.ask(shown, tag, &shared.counters.callback_failures)
+        })
+    }
+
+    /// Hands `work` and the answer to a pool. The answer is taken; where there is no room it is dropped unused.
+    fn later<A, W>(&self, pool: &Pool, unasked: &mut Answer<A>, work: W) -> Step
+    where
+        A: FnOnce(Verdict) + Send + 'static,
+        W: FnOnce(&Shared, &Credentials) -> Verdict + Send + 'static,
+    {
+        let Some((shown, answer)) = unasked.take() else { return Step::Next };
+        let shared = Arc::clone(&self.shared);
+        let submitted = pool.submit(move |turn| {
+            let verdict = match turn {
+                Turn::Now => work(&shared, &shown),
+                Turn::TooLate { retry_after } => Verdict::Busy { retry_after },
+            };
+            shared.settle(shown.peer.ip(), &verdict);
+            answer(verdict);
+        });
+        match submitted {
+            Ok(()) => Step::Later,
+            Err(Full { retry_after }) => Step::Done(Verdict::Busy { retry_after }),
+        }
+    }
+
+    /// Has a password file that changed read again by a thread of the pool; the old one serves until then.
+    fn refresh(&self, passwords: &Arc<Passwords>, pool: &Pool, now: Instant) {
+        if !passwords.changed(now) {
+            return;
+        }
+        let again = Arc::clone(passwords);
+        let submitted = pool.submit(move |_| {
+            if let Err(error) = again.reload() {
+                tracing::warn!(%error, "The password file stays as it was");
+            }
+        });
+        if submitted.is_err() {
+            passwords.look_again();
+        }
+    }
+}
+
+impl Shared {
+    /// Counts a verdict, and a failure against its address where guessing could cause it.
+    fn settle(&self, peer: IpAddr, verdict: &Verdict) {
+        self.counters.count(verdict);
+        let Verdict::Deny(
+            reason @ (DenyReason::BadPassword
+            | DenyReason::BadToken
+            | DenyReason::Callback
+            | DenyReason::ClientId),
+        ) = verdict
+        else {
+            return;
+        };
+        let Some(failures) = &self.failures else { return };
+        if failures.record(peer, Instant::now()) {
+            increment(&self.counters.bans);
+            tracing::info!(%peer, reason = reason.as_str(), "An address is banned for a while");
+        }
+    }
+}
+
+fn bound(binding: ClientIdBinding, user: &User, client_id: &str) -> Result<Identity, DenyReason> {
+    bind(binding, &user.name, client_id)?;
+    Ok(Identity {
+        principal: Arc::clone(&user.name),
+        via: Via::Password,
+        expires_at: None,
+        groups: Arc::clone(&user.groups),
+    })
+}
+
+fn verdict(result: Result<Identity, DenyReason>) -> Verdict {
+    result.map_or_else(Verdict::Deny, Verdict::Allow)
+}
+
+fn pool(name: &str, threads: usize, queue_max: usize) -> Result<Pool, Error> {
+    if !(1..=THREADS_MAX).contains(&threads) {
+        return Err(Error::Setting { name: "threads of authentication", bounds: "1 to 64" });
+    }
+    Pool::start(name, threads, queue_max)
+}

@@ -1,0 +1,206 @@
+//! Threads for work that blocks a thread: hashes and HTTP calls.
+//!
+//! The queue before them is bounded, and so is the time that a job may wait in it: a connection has ten
+//! seconds to authenticate, and computing a hash for one that has gone helps nobody. Every job that was
+//! taken is called exactly once, with [`Turn::TooLate`] where it was not worth running.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::Error;
+
+/// How long a job may wait for its turn.
+///
+/// A connection is cut 10 s after its accept when it has not authenticated; a job that starts after 8 s would
+/// hardly be in time.
+const WAIT_MAX: Duration = Duration::from_secs(8);
+
+/// The bounds of what a busy device is told.
+const RETRY_MIN: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// What a job is called with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Do the work.
+    Now,
+    /// Do not: it waited too long, or the pool ends.
+    TooLate {
+        /// When to come again.
+        retry_after: Duration,
+    },
+}
+
+/// The queue is full. Nothing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Full {
+    /// When there will probably be room.
+    pub(super) retry_after: Duration,
+}
+
+type Job = Box<dyn FnOnce(Turn) + Send>;
+
+/// A bounded queue and its threads. They end when it is dropped; what waits then is told so.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+    threads: u32,
+    queue_max: usize,
+}
+
+struct State {
+    jobs: VecDeque<(Instant, Job)>,
+    /// A moving mean of what a job takes, for the estimate of a full queue's end.
+    job_mean: Duration,
+    closed: bool,
+}
+
+impl Pool {
+    /// Starts `threads` threads called `name`.
+    pub(super) fn start(name: &str, threads: usize, queue_max: usize) -> Result<Self, Error> {
+        let state = State { jobs: VecDeque::new(), job_mean: Duration::from_millis(20), closed: false };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            wake: Condvar::new(),
+            threads: u32::try_from(threads).unwrap_or(u32::MAX).max(1),
+            queue_max,
+        });
+        let pool = Self { shared };
+        for at in 0..threads {
+            let shared = Arc::clone(&pool.shared);
+            thread::Builder::new()
+                .name(format!("{name}-{at}"))
+                .spawn(move || shared.work())
+                .map_err(|source| Error::System { attempt: "start a thread", source })?;
+        }
+        Ok(pool)
+    }
+
+    /// Takes a job, or says when there will be room.
+    pub(super) fn submit(&self, job: impl FnOnce(Turn) + Send + 'static) -> Result<(), Full> {
+        let mut state = self.shared.state.lock();
+        if state.jobs.len() >= self.shared.queue_max {
+            return Err(Full { retry_after: self.shared.drain_time(&state) });
+        }
+        state.jobs.push_back((Instant::now(), Box::new(job)));
+        drop(state);
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    /// Jobs that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.shared.state.lock().jobs.len()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.state.lock().closed = true;
+        self.shared.wake.notify_all();
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        loop {
+            let mut state = self.state.lock();
+            let (since, job) = loop {
+                if let Some(next) = state.jobs.pop_front() {
+                    break next;
+                }
+                if state.closed {
+                    return;
+                }
+                self.wake.wait(&mut state);
+            };
+            let too_late = state.closed || since.elapsed() > WAIT_MAX;
+            let retry_after = self.drain_time(&state);
+            drop(state);
+
+            let turn = if too_late { Turn::TooLate { retry_after } } else { Turn::Now };
+            let start = Instant::now();
+            // A job that panics is a bug, but not a reason to lose the thread that others wait for.
+            if catch_unwind(AssertUnwindSafe(|| job(turn))).is_err() {
+                tracing::error!("An authentication job panicked; its device gets no answer");
+            }
+            if turn == Turn::Now {
+                let mut state = self.state.lock();
+                state.job_mean = (state.job_mean * 7 + start.elapsed()) / 8;
+            }
+        }
+    }
+
+    /// How long the jobs that wait now will take.
+    fn drain_time(&self, state: &State) -> Duration {
+        let jobs = u32::try_from(state.jobs.len()).unwrap_or(u32::MAX);
+        let time = state.job_mean.checked_mul(jobs).map_or(RETRY_MAX, |time| time / self.threads);
+        time.clamp(RETRY_MIN, RETRY_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_full_queue_refuses_and_says_when_to_come_again() {
+        let pool = Pool::start("test", 1, 2).expect("threads");
+        let (release, blocked) = mpsc::channel::<()>();
+        let (started, running) = mpsc::channel();
+        let (answer, answers) = mpsc::channel();
+        pool.submit(move |_| {
+            started.send(()).expect("the test waits");
+            blocked.recv().expect("the test releases");
+        })
+        .expect("room");
+        running.recv().expect("the first job runs");
+        for at in 0..2 {
+            let answer = answer.clone();
+            pool.submit(move |turn| answer.send((at, turn)).expect("the test waits")).expect("room");
+        }
+        let full = pool.submit(|_| panic!("a refused job must never run")).expect_err("no room");
+        assert!(full.retry_after >= RETRY_MIN);
+        release.send(()).expect("the job waits");
+        assert_eq!(answers.recv(), Ok((0, Turn::Now)));
+        assert_eq!(answers.recv(), Ok((1, Turn::Now)));
+    }
+
+    #[test]
+    fn jobs_that_wait_when_the_pool_ends_are_told() {
+        let pool = Pool::start("test", 1, 8).expect("threads");
+        let (release, blocked) = mpsc::channel::<()>();
+        let (started, running) = mpsc::channel();
+        let (answer, answers) = mpsc::channel();
+        pool.submit(move |_| {
+            started.send(()).expect("the test waits");
+            blocked.recv().expect("the test releases");
+        })
+        .expect("room");
+        running.recv().expect("the first job runs");
+        pool.submit(move |turn| answer.send(turn).expect("the test waits")).expect("room");
+        drop(pool);
+        release.send(()).expect("the job waits");
+        assert!(matches!(answers.recv(), Ok(Turn::TooLate { .. })));
+    }
+
+    #[test]
+    fn a_panicking_job_does_not_take_its_thread_along() {
+        let pool = Pool::start("test", 1, 8).expect("threads");
+        let (answer, answers) = mpsc::channel();
+        pool.submit(|_| panic!("on purpose")).expect("room");
+        pool.submit(move |turn| answer.send(turn).expect("the test waits")).expect("room");
+        assert_eq!(answers.recv(), Ok(Turn::Now));
+    }
+}
