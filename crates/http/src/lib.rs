@@ -6,8 +6,27 @@
 //!
 //! Errors are RFC 9457 problems with a stable code; docs/reference/errors/http.md explains each.
 
+mod access;
+mod app;
+mod config;
 pub mod fleet;
+mod idempotency;
+pub mod keys;
+mod live;
+mod metrics;
+mod openapi;
+mod page;
+mod peek;
+mod problem;
+mod rfc3339;
+mod routes;
+mod server;
 mod socket_taker;
+mod tls;
 
+pub use config::{Config, TlsFiles};
 pub use fleet::Fleet;
+pub use openapi::description;
+pub use problem::{CODES, Code};
+pub use server::{Reloader, Server, StartError};
 pub use socket_taker::{SocketTaker, TakenPath, TakenSocket};

@@ -1,0 +1,24 @@
+//! What every request shares.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use crate::config::Config;
+use crate::fleet::Fleet;
+use crate::idempotency::Answers;
+use crate::keys::KeyStore;
+use crate::live::Views;
+use crate::metrics::Requests;
+
+/// The parts of the HTTP port, shared by its connections.
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) fleet: Arc<dyn Fleet>,
+    pub(crate) keys: Arc<KeyStore>,
+    pub(crate) answers: Mutex<Answers>,
+    pub(crate) views: Views,
+    pub(crate) requests: Requests,
+    pub(crate) started: Instant,
+}

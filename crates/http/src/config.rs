@@ -1,0 +1,74 @@
+//! What the HTTP port is told at its start.
+//!
+//! Plain values: the node reads and explains the settings, this crate only uses them. Each bound says its unit,
+//! its reason and what happens beyond it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The HTTP port's settings. [`Config::new`] gives the defaults.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where to listen; port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// The directory that keeps `api-keys.toml` and `admin.key`.
+    pub data_dir: PathBuf,
+    /// The product's version, shown on the page and in the API's description.
+    pub version: String,
+    /// Whether reading needs no API key: metrics, devices, pushes and the live view. Meant for loopback, so it holds
+    /// only for requests whose `Host` is an address or `localhost`: a web page elsewhere cannot borrow it by a
+    /// DNS name of its own.
+    pub open_read: bool,
+    /// Whether `GET /echo` goes to the event loops too, for WebSocket suites. Trial mode only.
+    pub echo: bool,
+    /// HTTPS instead of HTTP.
+    pub tls: Option<TlsFiles>,
+    /// Bytes of a request's body. A larger one gets 413 before it is read whole.
+    pub body_bytes_max: usize,
+    /// Bytes of one push's message. A larger one gets 413: it would be multiplied by the audience.
+    pub message_bytes_max: usize,
+    /// Devices that one push may name. More get 422: use a channel.
+    pub audience_devices_max: usize,
+    /// Time for a request's line and headers, also while a connection idles between requests; then it is closed.
+    pub head_timeout: Duration,
+    /// Time for a request from its headers to its answer, live views apart; then it gets 503.
+    pub request_timeout: Duration,
+    /// Connections at a time. One more gets 503 and is closed: an operator's page never competes with devices.
+    pub connections_max: usize,
+    /// Live views at a time. One more gets 503.
+    pub live_views_max: usize,
+    /// Time that running requests get to finish after the shutdown signal.
+    pub drain_timeout: Duration,
+}
+
+/// Where the certificate and its key are, both PEM.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate chain, the server's own first.
+    pub certificate: PathBuf,
+    /// Its private key: PKCS#8, PKCS#1 or SEC1.
+    pub key: PathBuf,
+}
+
+impl Config {
+    /// The defaults for an address and a data directory.
+    pub fn new(listen: SocketAddr, data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            listen,
+            data_dir: data_dir.into(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            open_read: false,
+            echo: false,
+            tls: None,
+            body_bytes_max: 2 * 1024 * 1024,
+            message_bytes_max: 256 * 1024,
+            audience_devices_max: 10_000,
+            head_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
+            connections_max: 1_024,
+            live_views_max: 64,
+            drain_timeout: Duration::from_secs(10),
+        }
+    }
+}

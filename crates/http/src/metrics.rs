@@ -1,0 +1,259 @@
+//! Prometheus metrics: the fleet's snapshot and this port's own requests.
+//!
+//! Names begin with `stadium_` and end in their unit; totals end in `_total`. The fleet's figures are read at the
+//! moment of the scrape, so nothing is counted twice and a scrape costs one snapshot.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::app::App;
+use crate::fleet::{FleetStats, Histogram, LATENCY_BOUNDS_S, Readiness, Tally};
+
+/// Requests answered since the start, by route and status. Its size is bounded by the routes and the statuses
+/// they answer; paths of strangers count under one route.
+#[derive(Default)]
+pub(crate) struct Requests {
+    by_answer: Mutex<BTreeMap<(String, u16), Answered>>,
+}
+
+#[derive(Clone, Default)]
+struct Answered {
+    count: u64,
+    took: Histogram,
+}
+
+impl Requests {
+    pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
+        let mut by_answer = self.by_answer.lock();
+        let answered = by_answer.entry((route.to_owned(), status)).or_default();
+        answered.count += 1;
+        answered.took.record(took);
+    }
+}
+
+/// Everything `/metrics` shows, in the OpenMetrics text format.
+pub(crate) fn text(app: &Arc<App>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("stadium");
+    registry.register_collector(Box::new(Scrape(Arc::clone(app))));
+    let mut text = String::with_capacity(16 * 1024);
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+struct Scrape(Arc<App>);
+
+impl fmt::Debug for Scrape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scrape")
+    }
+}
+
+impl Collector for Scrape {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let app = &self.0;
+        let mut to = Encoder(encoder);
+        to.info("build", "The version of the server", &app.config.version)?;
+        to.gauge_f64(
+            "uptime",
+            "Time since the HTTP port started",
+            Unit::Seconds,
+            app.started.elapsed().as_secs_f64(),
+        )?;
+        let ready = u64::from(app.fleet.readiness() == Readiness::Ready);
+        to.gauge("ready", "1 when new work should be sent here, else 0", ready)?;
+        fleet(&mut to, &app.fleet.stats())?;
+        loops(&mut to, &app.fleet.stats())?;
+        to.gauge("http_live_views", "Open live views", app.views.open() as u64)?;
+        requests(&mut to, &app.requests)
+    }
+}
+
+fn fleet(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
+    to.gauge("connections", "Devices with an open connection", stats.connected)?;
+    to.gauge("sessions", "Sessions, of connected devices and of those away", stats.sessions)?;
+    to.gauge("subscriptions", "Subscriptions of all sessions", stats.subscriptions)?;
+    to.gauge("retained_messages", "Retained messages", stats.retained)?;
+    to.counter("accepts", "Sockets accepted", stats.accepts_total)?;
+    to.counter("connects", "CONNECT packets answered with success", stats.connects_total)?;
+    to.counter("publishes_in", "Messages that devices published", stats.publishes_in_total)?;
+    to.counter("deliveries", "Messages written to devices' sockets", stats.deliveries_total)?;
+    to.counter("acknowledgements", "Deliveries that devices acknowledged", stats.acknowledgements_total)?;
+    to.counter("pushes", "Pushes taken over", stats.pushes_total)?;
+    to.counter("pushes_refused", "Pushes refused as busy or rejected", stats.pushes_refused_total)?;
+    to.tallies("closes", "Connections closed, by reason", &stats.closes)?;
+    to.tallies("drops", "Messages given up, by reason", &stats.drops)?;
+    to.tallies("auth_failures", "Logins refused, by reason", &stats.auth_failures)?;
+    let held = &stats.bytes_held;
+    let by_holder = [
+        ("connections", held.connections),
+        ("sessions", held.sessions),
+        ("write_queues", held.write_queues),
+        ("carry_buffers", held.carry_buffers),
+        ("retained", held.retained),
+    ];
+    let mut family = to.0.encode_descriptor(
+        "held",
+        "Memory held, by what holds it",
+        Some(&Unit::Bytes),
+        MetricType::Gauge,
+    )?;
+    for (holder, bytes) in by_holder {
+        family.encode_family(&[("by", holder)])?.encode_gauge(&bytes)?;
+    }
+    to.histogram(
+        "delivery_latency",
+        "From a message's arrival or a push's acceptance to the write to the device's socket",
+        &stats.delivery_latency,
+    )?;
+    to.histogram("push_latency", "From a push's acceptance to its last delivery", &stats.push_latency)
+}
+
+fn loops(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
+    let mut family = to.0.encode_descriptor(
+        "loop_busy",
+        "The part of the last second that a loop worked, 0 to 1",
+        Some(&Unit::Ratios),
+        MetricType::Gauge,
+    )?;
+    for (index, each) in stats.loops.iter().enumerate() {
+        family.encode_family(&[("loop", index.to_string())])?.encode_gauge(&each.busy_ratio)?;
+    }
+    let of = |value: fn(&crate::fleet::LoopStats) -> u64| stats.loops.iter().map(value).collect::<Vec<_>>();
+    to.by_loop("loop_connections", "Connections of a loop", MetricType::Gauge, None, &of(|l| l.connections))?;
+    to.by_loop(
+        "loop_mailbox_depth",
+        "Commands waiting in a loop's mailbox",
+        MetricType::Gauge,
+        None,
+        &of(|l| l.mailbox_depth),
+    )?;
+    let bytes = Some(&Unit::Bytes);
+    to.by_loop("loop_in", "Bytes a loop read", MetricType::Counter, bytes, &of(|l| l.bytes_in_total))?;
+    to.by_loop("loop_out", "Bytes a loop wrote", MetricType::Counter, bytes, &of(|l| l.bytes_out_total))?;
+    to.by_loop(
+        "loop_turns",
+        "Waits for events that returned",
+        MetricType::Counter,
+        None,
+        &of(|l| l.turns_total),
+    )?;
+    to.by_loop(
+        "loop_events",
+        "Events that those waits returned",
+        MetricType::Counter,
+        None,
+        &of(|l| l.events_total),
+    )?;
+    to.by_loop(
+        "loop_deliveries",
+        "Messages a loop wrote to devices' sockets",
+        MetricType::Counter,
+        None,
+        &of(|l| l.deliveries_total),
+    )?;
+    to.by_loop(
+        "loop_publishes_in",
+        "Messages that devices published to a loop",
+        MetricType::Counter,
+        None,
+        &of(|l| l.publishes_in_total),
+    )
+}
+
+fn requests(to: &mut Encoder<'_>, requests: &Requests) -> fmt::Result {
+    let by_answer = requests.by_answer.lock().clone();
+    let mut family =
+        to.0.encode_descriptor("http_requests", "HTTP requests answered", None, MetricType::Counter)?;
+    for ((route, status), answered) in &by_answer {
+        let labels = [("route", route.clone()), ("status", status.to_string())];
+        family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&answered.count, None)?;
+    }
+    let mut by_route: BTreeMap<&str, Histogram> = BTreeMap::new();
+    for ((route, _), answered) in &by_answer {
+        by_route.entry(route).or_default().add(&answered.took);
+    }
+    let mut family = to.0.encode_descriptor(
+        "http_request_duration",
+        "From a request's head to its answer's",
+        Some(&Unit::Seconds),
+        MetricType::Histogram,
+    )?;
+    for (route, took) in by_route {
+        let labels = [("route", route)];
+        let mut one = family.encode_family(&labels)?;
+        one.encode_histogram::<NoLabelSet>(took.sum_s, took.count(), &buckets(&took), None)?;
+    }
+    Ok(())
+}
+
+/// Bound and count of each bucket, the last without a bound.
+fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
+    let bounds = LATENCY_BOUNDS_S.into_iter().chain([f64::INFINITY]);
+    bounds.zip(histogram.buckets).collect()
+}
+
+/// The few shapes that our metrics have.
+struct Encoder<'a>(DescriptorEncoder<'a>);
+
+impl Encoder<'_> {
+    fn info(&mut self, name: &str, help: &str, version: &str) -> fmt::Result {
+        let mut info = self.0.encode_descriptor(name, help, None, MetricType::Info)?;
+        info.encode_info(&[("version", version)])
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn gauge_f64(&mut self, name: &str, help: &str, unit: Unit, value: f64) -> fmt::Result {
+        self.0.encode_descriptor(name, help, Some(&unit), MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn counter(&mut self, name: &str, help: &str, total: u64) -> fmt::Result {
+        let mut counter = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        counter.encode_counter::<NoLabelSet, _, u64>(&total, None)
+    }
+
+    fn tallies(&mut self, name: &str, help: &str, tallies: &[Tally]) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for tally in tallies {
+            let labels = [("reason", tally.reason)];
+            family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&tally.total, None)?;
+        }
+        Ok(())
+    }
+
+    fn by_loop(
+        &mut self,
+        name: &str,
+        help: &str,
+        kind: MetricType,
+        unit: Option<&Unit>,
+        values: &[u64],
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, unit, kind)?;
+        for (index, value) in values.iter().enumerate() {
+            let labels = [("loop", index.to_string())];
+            let mut one = family.encode_family(&labels)?;
+            match kind {
+                MetricType::Counter => one.encode_counter::<NoLabelSet, _, u64>(value, None)?,
+                _ => one.encode_gauge(value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) -> fmt::Result {
+        let mut one = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        one.encode_histogram::<NoLabelSet>(histogram.sum_s, histogram.count(), &buckets(histogram), None)
+    }
+}

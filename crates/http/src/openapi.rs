@@ -1,0 +1,60 @@
+//! The API's description (OpenAPI 3.1), made from the handlers and the types that they read and write.
+
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::routes::{api_keys, devices, health, live, push};
+
+/// The problem document, under the name that responses refer to it by.
+pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Stadium",
+        description = "Hand pushes over, see how far they have come, and look after devices and API keys.\n\nEvery request gets one \
+                       of three answers. *Accepted* (2xx): the server owns it now. *Busy* (503 with `Retry-After`): you still own \
+                       it, nothing happened. *Rejected* (4xx): it will never work, nothing happened. Errors are RFC 9457 problems \
+                       with a stable `code`.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    paths(
+        push::create, push::list, push::show,
+        devices::list, devices::show, devices::kick,
+        api_keys::list, api_keys::create, api_keys::revoke,
+        live::events, health::metrics, health::healthz, health::readyz,
+    ),
+    tags(
+        (name = "Pushes", description = "One call lights a device, a channel or everybody up."),
+        (name = "Devices", description = "Who is connected, and who has a session."),
+        (name = "API keys", description = "Who may ask for what."),
+        (name = "Operating", description = "Health, metrics and the live view."),
+    ),
+    modifiers(&Bearer),
+    security(("key" = [])),
+)]
+struct Description;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
+        let scheme = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("sk_...")
+            .description(Some(
+                "An API key. Roles contain one another: `read` sees, `send` also pushes, `admin` also disconnects \
+                 devices and manages keys.",
+            ))
+            .build();
+        let components = api.components.get_or_insert_default();
+        components.add_security_scheme("key", SecurityScheme::Http(scheme));
+    }
+}
+
+/// The description as JSON, with the given version of the server.
+pub fn description(version: &str) -> String {
+    let mut api = Description::openapi();
+    api.info.version = version.to_owned();
+    api.to_pretty_json().expect("the description holds only strings, numbers and lists")
+}

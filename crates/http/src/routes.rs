@@ -1,0 +1,105 @@
+//! Every path of the HTTP port, and what holds for all of them.
+//!
+//! Each answer is counted, has a time limit (live views apart) and the headers that a browser needs to be careful.
+//! The API's description names the same paths; a test compares the two.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{delete, get, post};
+
+use crate::app::App;
+use crate::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, TIMED_OUT, WEBSOCKET_ELSEWHERE};
+
+pub(crate) mod api_keys;
+pub(crate) mod devices;
+mod docs;
+pub(crate) mod health;
+pub(crate) mod live;
+pub(crate) mod push;
+mod query;
+
+pub(crate) use query::Name;
+
+/// The router over the shared parts.
+pub(crate) fn router(app: &Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(|| async { Redirect::temporary("/live") }))
+        .route("/api/push", post(push::create))
+        .route("/api/pushes", get(push::list))
+        .route("/api/pushes/{id}", get(push::show))
+        .route("/api/devices", get(devices::list))
+        .route("/api/devices/{id}", get(devices::show))
+        .route("/api/devices/{id}/connection", delete(devices::kick))
+        .route("/api/keys", get(api_keys::list).post(api_keys::create))
+        .route("/api/keys/{id}", delete(api_keys::revoke))
+        .route("/api/live", get(live::events))
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/metrics", get(health::metrics))
+        .route("/openapi.json", get(docs::openapi))
+        .route("/docs", get(docs::reference))
+        .route("/docs/errors/{code}", get(docs::error))
+        .route("/live", get(crate::page::live))
+        .route("/assets/{file}", get(crate::page::asset))
+        .route("/mqtt", get(mqtt_elsewhere))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(app.config.body_bytes_max))
+        .layer(middleware::from_fn_with_state(Arc::clone(app), around))
+        .with_state(Arc::clone(app))
+}
+
+/// What happens around every request: time limit, count, careful headers.
+async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let is_api = request.uri().path().starts_with("/api/");
+    let answered = tokio::time::timeout(app.config.request_timeout, next.run(request)).await;
+    let mut response = answered.unwrap_or_else(|_| {
+        let limit = app.config.request_timeout.as_secs_f64();
+        let detail = format!("it was not answered within {limit} s; repeat a push with its Idempotency-Key");
+        Problem::new(TIMED_OUT, detail).retry_after(std::time::Duration::from_secs(1)).into_response()
+    });
+    let headers = response.headers_mut();
+    let careful = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in careful {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_api {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let known_method = [Method::GET, Method::POST, Method::DELETE, Method::HEAD].contains(&method);
+    let route = match (&path, known_method) {
+        (Some(path), true) => format!("{method} {path}"),
+        _ => "other".to_owned(),
+    };
+    let took = started.elapsed();
+    tracing::debug!(route, status = response.status().as_u16(), took_us = took.as_micros(), "HTTP request");
+    app.requests.answered(&route, response.status().as_u16(), took);
+    response
+}
+
+async fn unknown_path(request: Request) -> Problem {
+    Problem::new(PATH_UNKNOWN, format!("nothing is at {}; /docs lists what there is", request.uri().path()))
+}
+
+async fn wrong_method(request: Request) -> Problem {
+    let detail = format!("{} does not take {}", request.uri().path(), request.method());
+    Problem::new(METHOD_WRONG, detail)
+}
+
+async fn mqtt_elsewhere() -> Problem {
+    Problem::new(WEBSOCKET_ELSEWHERE, "use a plain HTTP port, or the edge's own WebSocket listener")
+}

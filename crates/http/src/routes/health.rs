@@ -1,0 +1,65 @@
+//! Health and metrics, for whoever watches the server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::access::Reader;
+use crate::app::App;
+use crate::fleet::Readiness;
+use crate::live::state_word;
+use crate::problem::{NOT_READY, Problem};
+
+/// How the server is.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Health {
+    /// `alive` from `/healthz`, `ready` from `/readyz`.
+    #[schema(example = "ready")]
+    status: &'static str,
+}
+
+/// Whether the process answers at all. Needs no key.
+#[utoipa::path(get, path = "/healthz", tag = "Operating", security(()),
+    responses((status = 200, description = "The process answers.", body = Health)))]
+pub(crate) async fn healthz() -> Json<Health> {
+    Json(Health { status: "alive" })
+}
+
+/// Whether new work should be sent here. Needs no key.
+#[utoipa::path(get, path = "/readyz", tag = "Operating", security(()),
+    responses((status = 200, description = "Send work here.", body = Health),
+              (status = 503, description = "Starting or draining (`HTTP-014`).", body = crate::openapi::Problem)))]
+pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<Json<Health>, Problem> {
+    let readiness = app.fleet.readiness();
+    match not_ready(&readiness) {
+        None => Ok(Json(Health { status: state_word(&readiness) })),
+        Some(problem) => Err(problem),
+    }
+}
+
+/// The problem of a server that should get no new work.
+pub(crate) fn not_ready(readiness: &Readiness) -> Option<Problem> {
+    let detail = match readiness {
+        Readiness::Ready => return None,
+        Readiness::Draining => "the server is draining: devices are being moved away".to_owned(),
+        Readiness::Starting(why) => format!("the server is starting: {why}"),
+    };
+    Some(Problem::new(NOT_READY, detail).retry_after(Duration::from_secs(5)))
+}
+
+/// Every counter, gauge and histogram in the OpenMetrics text format, for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "Operating",
+    responses((status = 200, description = "The metrics.", body = String,
+               content_type = "application/openmetrics-text"),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem)))]
+pub(crate) async fn metrics(_: Reader, State(app): State<Arc<App>>) -> Response {
+    let text = crate::metrics::text(&app).expect("writing to a string cannot fail");
+    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}

@@ -1,0 +1,43 @@
+//! The live view as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{self, KeepAlive, Sse};
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::{Stream, StreamExt};
+
+use crate::access::Reader;
+use crate::app::App;
+use crate::live::{Event, NoView, View};
+use crate::problem::{Problem, VIEWS_FULL};
+use crate::routes::health::not_ready;
+
+/// What the fleet does, as it happens.
+///
+/// Server-sent events: `history` once (two minutes of points), then `sample` each second, and `push` whenever the
+/// newest push came further. A slow reader misses events and gets later ones.
+#[utoipa::path(get, path = "/api/live", tag = "Operating",
+    responses((status = 200, description = "The events; the data of `sample` is a `Sample`.",
+               body = crate::live::Sample, content_type = "text/event-stream"),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
+              (status = 503, description = "`HTTP-014`, `HTTP-019`", body = crate::openapi::Problem)))]
+pub(crate) async fn events(
+    _: Reader,
+    State(app): State<Arc<App>>,
+) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
+    let View { first, events, place } = app.views.join().map_err(|reason| match reason {
+        NoView::Full => Problem::new(VIEWS_FULL, format!("{} are open already", app.config.live_views_max))
+            .retry_after(Duration::from_secs(10)),
+        NoView::Draining => not_ready(&crate::fleet::Readiness::Draining).expect("draining is not ready"),
+    })?;
+    // A view that lies too far behind gets the next event that is still there.
+    let later = BroadcastStream::new(events).filter_map(Result::ok);
+    let all = tokio_stream::iter(first).chain(later).map(move |event: Event| {
+        let _held_while_the_stream_lives = &place;
+        Ok(sse::Event::default().event(event.name).data(&*event.data))
+    });
+    Ok(Sse::new(all).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}

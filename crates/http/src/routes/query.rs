@@ -1,0 +1,56 @@
+//! What a request says in its URL, read strictly: an unknown or repeated parameter is an error that names it.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::Uri;
+use axum::http::request::Parts;
+
+use crate::problem::{PATH_UNKNOWN, Problem, QUERY_WRONG};
+
+/// The one variable part of a path, percent-decoded.
+pub(crate) struct Name(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let name = Path::from_request_parts(parts, state).await;
+        name.map(|Path(name)| Self(name)).map_err(|error| Problem::new(PATH_UNKNOWN, error.to_string()))
+    }
+}
+
+/// The parameters of a request, each at most once, all of them known.
+pub(super) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+        let pairs: axum::extract::Query<Vec<(String, String)>> = axum::extract::Query::try_from_uri(uri)
+            .map_err(|error| Problem::new(QUERY_WRONG, format!("the query cannot be read: {error}")))?;
+        for (index, (name, _)) in pairs.0.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                let detail = format!("there is no parameter `{name}`; there are: {}", known.join(", "));
+                return Err(Problem::new(QUERY_WRONG, detail).at(name));
+            }
+            if pairs.0[..index].iter().any(|(earlier, _)| earlier == name) {
+                return Err(Problem::new(QUERY_WRONG, format!("`{name}` is given twice")).at(name));
+            }
+        }
+        Ok(Self(pairs.0))
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The parameter `limit`: between 1 and `max`.
+    pub(super) fn limit(&self, default: usize, max: usize) -> Result<usize, Problem> {
+        let Some(text) = self.value("limit") else { return Ok(default) };
+        match text.parse() {
+            Ok(limit @ 1..) if limit <= max => Ok(limit),
+            _ => Err(wrong("limit", format!("`limit` is a number from 1 to {max}, not {text:?}"))),
+        }
+    }
+}
+
+pub(super) fn wrong(name: &str, detail: String) -> Problem {
+    Problem::new(QUERY_WRONG, detail).at(name)
+}

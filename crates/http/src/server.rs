@@ -1,0 +1,277 @@
+//! The listener: accepts connections, gives `/mqtt` away, serves the rest, and stops gracefully.
+//!
+//! Each connection is bounded from its first byte: the time until a request's head is complete, the size of that
+//! head, the number of connections. A slow client costs one small task for ten seconds.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt;
+
+use crate::app::App;
+use crate::config::Config;
+use crate::fleet::Fleet;
+use crate::idempotency::Answers;
+use crate::keys::{self, KeyStore};
+use crate::live::{self, Views};
+use crate::metrics::Requests;
+use crate::peek::{self, FirstBytes};
+use crate::problem::{CONNECTIONS_FULL, Problem};
+use crate::routes;
+use crate::socket_taker::{SocketTaker, TakenSocket};
+use crate::tls::Certificate;
+
+/// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Connections that the system keeps for us between two accepts.
+const BACKLOG: u32 = 1_024;
+
+/// Why the HTTP port did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The address cannot be listened on.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The API keys cannot be read or made.
+    Keys(keys::Error),
+    /// The certificate or its key cannot be used.
+    Certificate(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen { address, error } => write!(f, "HTTP cannot listen on {address}: {error}"),
+            Self::Keys(error) => write!(f, "API keys: {error}"),
+            Self::Certificate(error) => write!(f, "HTTPS certificate: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// The HTTP port: bound and listening, not yet answering until [`Server::run`].
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Arc<App>,
+    router: Router,
+    taker: Option<Arc<dyn SocketTaker>>,
+    certificate: Option<Arc<Certificate>>,
+}
+
+/// Reads certificates and keys again while the server runs, for SIGHUP.
+#[derive(Clone)]
+pub struct Reloader {
+    keys: Arc<KeyStore>,
+    certificate: Option<Arc<Certificate>>,
+}
+
+impl Reloader {
+    /// Reads the certificate and the API keys again. What cannot be read stays as it was.
+    ///
+    /// # Errors
+    /// The first thing that could not be read.
+    pub fn reload(&self) -> Result<(), StartError> {
+        if let Some(certificate) = &self.certificate {
+            certificate.reload().map_err(StartError::Certificate)?;
+        }
+        self.keys.reload().map_err(StartError::Keys)
+    }
+}
+
+impl Server {
+    /// Opens the keys, reads the certificate and listens. `taker` gets the sockets that ask for MQTT over
+    /// WebSocket; without it they are told that it is not served here.
+    ///
+    /// Must be called inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing is left listening.
+    pub async fn bind(
+        config: Config,
+        fleet: Arc<dyn Fleet>,
+        taker: Option<Arc<dyn SocketTaker>>,
+    ) -> Result<Self, StartError> {
+        let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
+        let certificate = match &config.tls {
+            Some(files) => Some(Arc::new(Certificate::read(files.clone()).map_err(StartError::Certificate)?)),
+            None => None,
+        };
+        let listen = config.listen;
+        let failed = |error| StartError::Listen { address: listen, error };
+        let listener = listen_on(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let app = Arc::new(App {
+            views: Views::new(config.live_views_max),
+            config,
+            fleet,
+            keys,
+            answers: Mutex::new(Answers::default()),
+            requests: Requests::default(),
+            started: Instant::now(),
+        });
+        let router = routes::router(&app);
+        Ok(Self { listener, address, app, router, taker, certificate })
+    }
+
+    /// Where it listens, with the port that the system chose.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The API keys in use.
+    pub fn keys(&self) -> Arc<KeyStore> {
+        Arc::clone(&self.app.keys)
+    }
+
+    /// What reads certificates and keys again; keep it before [`Server::run`].
+    pub fn reloader(&self) -> Reloader {
+        Reloader { keys: Arc::clone(&self.app.keys), certificate: self.certificate.clone() }
+    }
+
+    /// Answers requests until `shutdown` completes; then stops accepting, ends live views, lets running requests
+    /// finish within [`Config::drain_timeout`], and returns.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let drain_timeout = self.app.config.drain_timeout;
+        let graceful = GracefulShutdown::new();
+        let sampler = tokio::spawn(live::sample(Arc::clone(&self.app)));
+        let permits = Arc::new(Semaphore::new(self.app.config.connections_max));
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => self.welcome(stream, peer, &permits, graceful.watcher()),
+                Err(error) => {
+                    tracing::warn!(error = %error, "HTTP cannot accept a connection");
+                    // Out of files, most likely: accepting again at once would only spin.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+        drop(self.listener);
+        sampler.abort();
+        self.app.views.close();
+        if tokio::time::timeout(drain_timeout, graceful.shutdown()).await.is_err() {
+            tracing::warn!("HTTP requests were still running at the end of the drain time");
+        }
+    }
+
+    fn welcome(&self, stream: TcpStream, peer: SocketAddr, permits: &Arc<Semaphore>, watcher: Watcher) {
+        // Small answers leave at once. A socket whose option fails is dead already, and its read will say so.
+        let _ = stream.set_nodelay(true);
+        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
+            tokio::spawn(turn_away(stream));
+            return;
+        };
+        let connection = Connection {
+            app: Arc::clone(&self.app),
+            router: self.router.clone(),
+            taker: self.taker.clone(),
+            certificate: self.certificate.clone(),
+            peer,
+            watcher,
+            permit,
+        };
+        tokio::spawn(connection.begin(stream));
+    }
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4(),
+        SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6(),
+    }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// One connection over the bound: told so, if it listens at all.
+async fn turn_away(mut stream: TcpStream) {
+    let problem = Problem::new(CONNECTIONS_FULL, "close a connection before opening another")
+        .retry_after(Duration::from_secs(1));
+    let answer = problem.raw_answer();
+    let told = async {
+        stream.write_all(&answer).await?;
+        stream.shutdown().await
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+}
+
+/// A connection on its way from its first byte to the router.
+struct Connection {
+    app: Arc<App>,
+    router: Router,
+    taker: Option<Arc<dyn SocketTaker>>,
+    certificate: Option<Arc<Certificate>>,
+    peer: SocketAddr,
+    watcher: Watcher,
+    permit: OwnedSemaphorePermit,
+}
+
+impl Connection {
+    async fn begin(self, stream: TcpStream) {
+        let head_timeout = self.app.config.head_timeout;
+        if let Some(certificate) = &self.certificate {
+            let handshake = certificate.acceptor().accept(stream);
+            match tokio::time::timeout(head_timeout, handshake).await {
+                Ok(Ok(stream)) => self.serve(stream).await,
+                Ok(Err(error)) => {
+                    tracing::debug!(error = %error, peer = %self.peer, "HTTPS handshake failed")
+                }
+                Err(_) => tracing::debug!(peer = %self.peer, "HTTPS handshake took too long"),
+            }
+            return;
+        }
+        let Some(taker) = self.taker.clone() else { return self.serve(stream).await };
+        match peek::first_bytes(&stream, self.app.config.echo, head_timeout).await {
+            FirstBytes::Ours => self.serve(stream).await,
+            FirstBytes::Theirs(path) => match stream.into_std() {
+                Ok(stream) => taker.take(TakenSocket { stream, peer: self.peer, path }),
+                Err(error) => {
+                    tracing::warn!(error = %error, "a socket could not be given to the event loops")
+                }
+            },
+            FirstBytes::Gone => {}
+        }
+    }
+
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let router =
+            self.router.map_request(|request: Request<hyper::body::Incoming>| request.map(Body::new));
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.app.config.head_timeout)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        if let Err(error) = self.watcher.watch(served).await {
+            tracing::debug!(error = %error, peer = %self.peer, "HTTP connection ended early");
+        }
+        drop(self.permit);
+    }
+}

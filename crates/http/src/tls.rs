@@ -1,0 +1,57 @@
+//! HTTPS: the certificate and its key, read again on request without losing a connection.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rustls::ServerConfig;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::TlsFiles;
+
+/// The certificate in use. New connections get what was read last.
+pub(crate) struct Certificate {
+    files: TlsFiles,
+    current: RwLock<Arc<ServerConfig>>,
+}
+
+impl Certificate {
+    pub(crate) fn read(files: TlsFiles) -> io::Result<Self> {
+        let current = RwLock::new(server_config(&files)?);
+        Ok(Self { files, current })
+    }
+
+    /// Reads the files again; on an error the certificate stays as it was.
+    pub(crate) fn reload(&self) -> io::Result<()> {
+        let fresh = server_config(&self.files)?;
+        *self.current.write() = fresh;
+        Ok(())
+    }
+
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.current.read()))
+    }
+}
+
+fn server_config(files: &TlsFiles) -> io::Result<Arc<ServerConfig>> {
+    let chain: Vec<_> = CertificateDer::pem_file_iter(&files.certificate)
+        .and_then(Iterator::collect)
+        .map_err(|error| about(&files.certificate, error))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| about(&files.key, error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| about(&files.certificate, error))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn about(path: &Path, error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
+}
