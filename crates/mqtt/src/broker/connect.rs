@@ -1,0 +1,500 @@
+//! A client comes or goes: CONNECT, DISCONNECT, takeover, wills and the end of sessions
+//! (MQTT 5.0 sections 3.1, 3.2, 3.14 and 4.1).
+//!
+//! The edge has read the CONNECT and authenticated the client before it comes here. From then on exactly
+//! one of two things follows for its link: a refusal, or a session and one call of
+//! [`Broker::disconnected`] when the connection is gone.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use super::deadlines::Due;
+use super::flight::List;
+use super::host::{Action, Client, Close, Drop, Event, Host, Progress};
+use super::publication::{Head, Message, Publication};
+use super::session::{HeldWill, Session, SessionKey};
+use super::shared::Presence;
+use super::{Broker, Flow};
+use crate::packet::{Connack, Connect, Disconnect, Packet, Version, Will};
+use crate::property::UserPropertiesBuffer;
+use crate::reason::ReasonCode;
+
+/// A client that asks to be let in, already authenticated.
+#[derive(Debug)]
+pub struct Arrival<'a, L, I> {
+    /// Its connection.
+    pub link: L,
+    /// Its CONNECT.
+    pub connect: &'a Connect<'a>,
+    /// What authentication found.
+    pub identity: I,
+}
+
+/// A client that was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted {
+    /// Its session.
+    pub session: SessionKey,
+    /// The keep alive that holds for it, in seconds; 0 for none.
+    pub keep_alive_s: u16,
+    /// What it speaks.
+    pub version: Version,
+}
+
+/// Refuses a CONNECT with a CONNACK, where the version has a word for the reason, and closes. With
+/// `retry_after_ms` an MQTT 5.0 client is told when to come back.
+pub fn refuse<H: Host>(
+    host: &mut H,
+    link: H::Link,
+    version: Version,
+    reason: ReasonCode,
+    retry_after_ms: Option<u64>,
+) {
+    let mut properties = UserPropertiesBuffer::default();
+    let mut text = String::new();
+    if let Some(delay) = retry_after_ms {
+        properties.push("retry-after-ms", &delay.to_string());
+        text = format!("come back in {delay} ms");
+    }
+    if version == Version::V5 || reason.v311_return_code().is_some() {
+        let connack = Packet::Connack(Connack {
+            reason,
+            reason_string: (!text.is_empty()).then_some(text.as_str()),
+            user_properties: properties.properties(),
+            ..Connack::default()
+        });
+        host.send(link, |buf| connack.encode(version, buf));
+    }
+    host.close(link, Close::Refused(reason));
+}
+
+/// Sends a DISCONNECT where the version lets a server send one.
+pub(super) fn say_disconnect<H: Host>(
+    host: &mut H,
+    link: H::Link,
+    version: Version,
+    packet_bytes_max: u32,
+    reason: ReasonCode,
+    server_reference: Option<&str>,
+) {
+    if version == Version::V5 {
+        let packet = Packet::Disconnect(Disconnect { reason, server_reference, ..Disconnect::default() });
+        host.send(link, |buf| {
+            packet.encode_within(version, packet_bytes_max, buf);
+        });
+    }
+}
+
+impl<L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    /// Lets a client in, taking its session over from an older connection if there is one, or refuses it
+    /// with a CONNACK. `None` when it was refused and the host was told to close.
+    pub fn connect<H>(&mut self, host: &mut H, arrival: Arrival<'_, L, I>) -> Option<Admitted>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Arrival { link, connect, identity } = arrival;
+        let version = connect.version;
+        let mut assigned = String::new();
+        let client_id = if connect.client_id.is_empty() {
+            if version == Version::V311 && !connect.clean_start {
+                // [MQTT-3.1.3-8] of 3.1.1.
+                refuse(host, link, version, ReasonCode::ClientIdentifierNotValid, None);
+                return None;
+            }
+            self.assign_client_id(host, &mut assigned);
+            assigned.as_str()
+        } else {
+            connect.client_id
+        };
+        if let Err(reason) = self.admissible(host, client_id, connect, &identity) {
+            let retry_after_ms = (reason == ReasonCode::ServerBusy).then_some(5_000);
+            refuse(host, link, version, reason, retry_after_ms);
+            return None;
+        }
+        let present = self.take_over(host, client_id, connect.clean_start, &identity);
+        let key = match present {
+            Some(key) => key,
+            None => self.begin_session(client_id, identity.clone(), link),
+        };
+        let session_expiry_s = self.granted_expiry_s(connect);
+        let keep_alive_s = self.granted_keep_alive_s(host, connect);
+        let in_flight_max = self.config.in_flight_max;
+        let will = connect.will.as_ref().map(|will| self.hold_will(key, will, version));
+        let Some(session) = self.session_mut(key) else {
+            refuse(host, link, version, ReasonCode::UnspecifiedError, None);
+            return None;
+        };
+        session.link = Some(link);
+        session.identity = identity;
+        session.version = version;
+        session.expiry_s = session_expiry_s;
+        session.keep_alive_s = keep_alive_s;
+        session.packet_bytes_max = connect.maximum_packet_size.unwrap_or(u32::MAX);
+        session.receive_maximum = connect.receive_maximum.unwrap_or(u16::MAX).min(in_flight_max);
+        if let Some(rare) = &mut session.rare {
+            rare.will_at.cancel();
+            rare.ends_at.cancel();
+            rare.will = None;
+            rare.aliases = Vec::new();
+        }
+        if let Some(will) = will {
+            session.rare().will = Some(will);
+        }
+        self.say_connack(host, link, key, connect, client_id, present.is_some());
+        if present.is_some() {
+            host.count(Event::SessionResumed);
+            self.tell_groups(host, key, Presence::Here);
+            self.resume(host, key);
+        }
+        Some(Admitted { session: key, keep_alive_s, version })
+    }
+
+    /// The connection of a session is gone, for whatever reason. Nothing happens if another connection
+    /// has taken the session over.
+    pub fn disconnected<H>(&mut self, host: &mut H, key: SessionKey, link: L)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if self.session(key).is_some_and(|session| session.link == Some(link)) {
+            self.detach(host, key);
+        }
+    }
+
+    /// Ends the connection of a client on an operator's word. Says whether it had one.
+    pub fn kick<H>(&mut self, host: &mut H, client_id: &str) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(key) = self.find_session(client_id) else { return false };
+        self.end_connection(host, key, ReasonCode::AdministrativeAction, None, Close::Administrative)
+    }
+
+    /// Tells a client to go elsewhere and closes its connection. Its session stays as DISCONNECT by the
+    /// server leaves it. Says whether it was connected.
+    pub fn move_away<H>(&mut self, host: &mut H, key: SessionKey, server_reference: Option<&str>) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let reason = match server_reference {
+            Some(_) => ReasonCode::UseAnotherServer,
+            None => ReasonCode::ServerShuttingDown,
+        };
+        self.end_connection(host, key, reason, server_reference, Close::Drained)
+    }
+
+    /// No packet came within one and a half times the keep alive [MQTT-3.1.2-22].
+    pub fn keep_alive_over<H>(&mut self, host: &mut H, key: SessionKey) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        self.end_connection(host, key, ReasonCode::KeepAliveTimeout, None, Close::KeepAlive)
+    }
+
+    fn end_connection<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        reason: ReasonCode,
+        server_reference: Option<&str>,
+        close: Close,
+    ) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session(key) else { return false };
+        let Some(link) = session.link else { return false };
+        say_disconnect(host, link, session.version, session.packet_bytes_max, reason, server_reference);
+        host.close(link, close);
+        true
+    }
+
+    /// Packets that steer the connection: DISCONNECT and AUTH, and those that no client may send now.
+    pub(super) fn control<H>(&mut self, host: &mut H, key: SessionKey, link: L, packet: &Packet<'_>) -> Flow
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Packet::Disconnect(disconnect) = packet else {
+            // A second CONNECT [MQTT-3.1.0-2], AUTH without a method agreed upon [MQTT-4.12.0-6], or a
+            // packet that only a server sends.
+            return self.violated(host, key, link, ReasonCode::ProtocolError);
+        };
+        let session_expiry_s_max = self.config.session_expiry_s_max;
+        let Some(session) = self.session_mut(key) else { return Flow::Closed };
+        if let Some(expiry_s) = disconnect.session_expiry_s {
+            if session.expiry_s == 0 && expiry_s != 0 {
+                // A session that was to end with the connection cannot be kept now (section 3.14.2.2.2).
+                return self.violated(host, key, link, ReasonCode::ProtocolError);
+            }
+            session.expiry_s = expiry_s.min(session_expiry_s_max);
+        }
+        if disconnect.reason == ReasonCode::Success
+            && let Some(rare) = &mut session.rare
+        {
+            rare.will = None;
+        }
+        host.close(link, Close::Asked);
+        Flow::Closed
+    }
+
+    fn admissible<H>(
+        &self,
+        host: &mut H,
+        client_id: &str,
+        connect: &Connect<'_>,
+        identity: &I,
+    ) -> Result<(), ReasonCode>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if connect.authentication_method.is_some() {
+            // No method is offered: section 4.12.
+            return Err(ReasonCode::BadAuthenticationMethod);
+        }
+        if let Some(key) = self.find_session(client_id) {
+            let session = &self.sessions[key.index as usize];
+            if session.link.is_some() && !host.same_owner(&session.identity, identity) {
+                return Err(ReasonCode::NotAuthorized);
+            }
+        } else if self.sessions.len() >= self.config.sessions_max {
+            return Err(ReasonCode::ServerBusy);
+        }
+        if let Some(will) = &connect.will {
+            let client = Client { client_id, identity };
+            if !host.authorise(client, Action::Publish, will.topic) {
+                return Err(ReasonCode::NotAuthorized);
+            }
+            if will.properties.payload_format == Some(1) && std::str::from_utf8(will.payload).is_err() {
+                return Err(ReasonCode::PayloadFormatInvalid);
+            }
+        }
+        Ok(())
+    }
+
+    /// The client's session, cut from its old connection, if it goes on.
+    fn take_over<H>(
+        &mut self,
+        host: &mut H,
+        client_id: &str,
+        clean_start: bool,
+        identity: &I,
+    ) -> Option<SessionKey>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let key = self.find_session(client_id)?;
+        self.end_connection(host, key, ReasonCode::SessionTakenOver, None, Close::TakenOver);
+        let same_owner = self.session(key).is_some_and(|session| host.same_owner(&session.identity, identity));
+        if clean_start || !same_owner {
+            // The session ends here, and with it the wait of a delayed will [MQTT-3.1.2-4, MQTT-3.1.2-8].
+            self.publish_will(host, key);
+            self.end_session(host, key);
+            return None;
+        }
+        if self.session(key).is_some_and(|session| session.link.is_some()) {
+            self.detach(host, key);
+        }
+        // Unless it was one that ends with its connection.
+        self.session(key).map(|_| key)
+    }
+
+    /// A session lost its connection: its will and its end are due now or later.
+    fn detach<H>(&mut self, host: &mut H, key: SessionKey)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let now_ms = host.now_ms();
+        let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
+        session.link = None;
+        if !session.persists() {
+            self.publish_will(host, key);
+            self.end_session(host, key);
+            return;
+        }
+        let expiry_s = session.expiry_s;
+        let rare = session.rare();
+        rare.aliases = Vec::new();
+        let will_delay_s = rare.will.as_ref().map(|will| will.delay_s);
+        if let Some(delay_s) = will_delay_s.filter(|&delay_s| delay_s > 0 && delay_s < expiry_s) {
+            rare.will_at.set(now_ms + u64::from(delay_s) * 1000, Due::Will, key, &mut self.deadlines);
+        }
+        if expiry_s != u32::MAX {
+            rare.ends_at.set(now_ms + u64::from(expiry_s) * 1000, Due::Session, key, &mut self.deadlines);
+        }
+        if will_delay_s == Some(0) {
+            self.publish_will(host, key);
+        }
+        self.tell_groups(host, key, Presence::Away);
+    }
+
+    /// Forgets a session and everything it held. A will that still waited is published
+    /// [MQTT-3.1.2-8]: its delay never outlasts the session.
+    pub(super) fn end_session<H>(&mut self, host: &mut H, key: SessionKey)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if self.session(key).is_none() {
+            return;
+        }
+        self.publish_will(host, key);
+        let shared: Vec<Box<str>> = self.sessions[key.index as usize]
+            .rare
+            .iter()
+            .flat_map(|rare| rare.shared.iter().map(|held| held.filter.clone()))
+            .collect();
+        for filter in shared {
+            self.leave_group(host, key, &filter);
+        }
+        let subscriptions = std::mem::take(&mut self.sessions[key.index as usize].subscriptions);
+        for held in subscriptions {
+            self.drop_subscription(host, held);
+        }
+        self.mailboxes.forget(key);
+        let session = self.sessions.remove(key.index as usize);
+        let hash = self.hasher.hash_one(&*session.client_id);
+        if let Ok(entry) = self.by_client_id.find_entry(hash, |&at| at == key.index) {
+            entry.remove();
+        }
+        let Session { in_flight, queued, .. } = session;
+        for mut list in [in_flight, queued] {
+            while let Some(flight) = self.flights.pop_front(&mut list) {
+                if flight.receipt() != 0 {
+                    host.receipt(flight.receipt(), Progress::Dropped);
+                }
+                if flight.publication.is_some() {
+                    host.count(Event::Dropped(Drop::SessionEnded));
+                }
+            }
+        }
+    }
+
+    fn begin_session(&mut self, client_id: &str, identity: I, link: L) -> SessionKey {
+        let generation = self.next_generation;
+        self.next_generation = self.next_generation.wrapping_add(1).max(1);
+        let index = self.sessions.insert(Session {
+            client_id: client_id.into(),
+            identity,
+            link: Some(link),
+            subscriptions: Vec::new(),
+            rare: None,
+            in_flight: List::default(),
+            queued: List::default(),
+            generation,
+            expiry_s: 0,
+            packet_bytes_max: u32::MAX,
+            last_packet_id: 0,
+            receive_maximum: u16::MAX,
+            keep_alive_s: 0,
+            version: Version::V5,
+            came_round: false,
+        });
+        let index = u32::try_from(index).expect("sessions are bounded far below 2^32");
+        let (sessions, hasher) = (&self.sessions, &self.hasher);
+        self.by_client_id.insert_unique(hasher.hash_one(client_id), index, |&at| {
+            hasher.hash_one(&*sessions[at as usize].client_id)
+        });
+        SessionKey { index, generation }
+    }
+
+    fn assign_client_id<H>(&self, host: &mut H, into: &mut String)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        use std::fmt::Write as _;
+        loop {
+            into.clear();
+            // Writing to a string cannot fail.
+            let _ = write!(into, "auto-{:016x}", host.random());
+            // Ids that hash to this loop spare the connection a move; an id in use is not given twice.
+            if host.is_home_of(into) && self.find_session(into).is_none() {
+                return;
+            }
+        }
+    }
+
+    fn granted_expiry_s(&self, connect: &Connect<'_>) -> u32 {
+        let asked_s = match connect.version {
+            Version::V5 => connect.session_expiry_s.unwrap_or(0),
+            Version::V311 if connect.clean_start => 0,
+            Version::V311 => u32::MAX,
+        };
+        asked_s.min(self.config.session_expiry_s_max)
+    }
+
+    /// A client that asks for no keep alive, or too long a one, is held to ours if it can be told so. It
+    /// is spread over a fifth of its value: timers that were set together need not fire together.
+    fn granted_keep_alive_s<H>(&self, host: &mut H, connect: &Connect<'_>) -> u16
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let (asked, max) = (connect.keep_alive_s, self.config.keep_alive_s_max);
+        if connect.version == Version::V311 || max == 0 || (asked != 0 && asked <= max) {
+            return asked;
+        }
+        let spread = u64::from(max / 5) + 1;
+        max - u16::try_from(host.random() % spread).expect("a fifth of a u16 fits")
+    }
+
+    fn hold_will(&mut self, key: SessionKey, will: &Will<'_>, version: Version) -> HeldWill {
+        let mut properties = Vec::new();
+        if version == Version::V5 {
+            will.properties.encode_forwardable(&mut properties);
+        }
+        let message = Message {
+            topic: will.topic,
+            properties: &properties,
+            payload: will.payload,
+            head: Head {
+                qos: will.qos,
+                retain: will.retain,
+                origin: key,
+                origin_loop: self.config.loop_index,
+                ..Head::default()
+            },
+        };
+        HeldWill {
+            publication: Arc::new(Publication::new(&message)),
+            delay_s: will.delay_s,
+            expiry_s: will.properties.message_expiry_s,
+        }
+    }
+
+    fn say_connack<H>(
+        &self,
+        host: &mut H,
+        link: L,
+        key: SessionKey,
+        connect: &Connect<'_>,
+        client_id: &str,
+        session_present: bool,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session(key) else { return };
+        let config = &self.config;
+        let mut response_information = String::new();
+        if let Some(prefix) = config.response_topic_prefix.as_ref().filter(|_| connect.request_response_information)
+        {
+            response_information = format!("{prefix}/{client_id}");
+        }
+        let asked_expiry_s = connect.session_expiry_s.unwrap_or(0);
+        let connack = Packet::Connack(Connack {
+            session_present,
+            session_expiry_s: (asked_expiry_s != session.expiry_s).then_some(session.expiry_s),
+            receive_maximum: (config.receive_maximum != u16::MAX).then_some(config.receive_maximum),
+            maximum_packet_size: Some(config.packet_bytes_max),
+            assigned_client_id: connect.client_id.is_empty().then_some(client_id),
+            topic_alias_maximum: (config.topic_alias_maximum > 0).then_some(config.topic_alias_maximum),
+            server_keep_alive_s: (session.keep_alive_s != connect.keep_alive_s).then_some(session.keep_alive_s),
+            response_information: (!response_information.is_empty()).then_some(response_information.as_str()),
+            ..Connack::default()
+        });
+        let (version, limit) = (connect.version, session.packet_bytes_max);
+        host.send(link, |buf| {
+            connack.encode_within(version, limit, buf);
+        });
+    }
+}

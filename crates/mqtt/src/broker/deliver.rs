@@ -1,0 +1,548 @@
+//! A message leaves: from a topic to the connections, queues and mailboxes of its subscribers.
+//!
+//! A message is encoded at most once for each combination of version, QoS and RETAIN that its receivers
+//! need; everything else about a delivery is a packet id written over two bytes. A message at QoS 0 is
+//! never copied; at QoS 1 and 2 one [`Publication`] is shared by all its deliveries.
+
+use std::sync::Arc;
+
+use slab::Slab;
+
+use super::flight::{Flight, Flights, List, Stage};
+use super::host::{Action, Client, Drop, Event, Host, Progress};
+use super::mailbox::{Letter, Mailboxes};
+use super::publication::{Message, Pool, Publication};
+use super::session::{Rare, Session, SessionKey};
+use super::shared::GroupMessage;
+use super::{Broker, Scratch};
+use crate::encode::{self, PublishHead, PublishLayout};
+use crate::packet::{AckKind, QoS, Version};
+use crate::reason::ReasonCode;
+
+/// Payloads from this size on are shared by reference count instead of being copied into each
+/// connection's write queue when its socket is full. Below it the copy is cheaper than the second piece.
+const SHARED_PAYLOAD_BYTES_MIN: usize = 16 << 10;
+
+/// How far a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// To this broker's sessions and to the brokers of the other loops.
+    Everywhere,
+    /// To this broker's sessions: another loop sent it.
+    Here,
+}
+
+/// One session that gets a message, after overlapping subscriptions were put together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    session: u32,
+    qos: QoS,
+    retain: bool,
+    /// Range of its subscription identifiers in the scratch list.
+    ids: (u32, u32),
+}
+
+/// How a receiver gets a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub qos: QoS,
+    pub retain: bool,
+    pub ids: &'a [u32],
+}
+
+/// The parts of a broker that a delivery changes.
+pub(super) struct Courier<'a, L, I> {
+    sessions: &'a mut Slab<Session<L, I>>,
+    flights: &'a mut Flights,
+    pool: &'a mut Pool,
+    mailboxes: &'a mut (dyn Mailboxes + Send),
+    queued_max: u32,
+}
+
+/// A message on its way, with what was already made of it.
+pub(super) struct Parcel<'a, S> {
+    pub message: Message<'a>,
+    pub expiry_s: Option<u32>,
+    /// Made when the first receiver needs it to be kept.
+    pub kept: Option<Arc<Publication>>,
+    staged: [Option<(S, PublishLayout)>; 12],
+    shared_payload: Option<Arc<[u8]>>,
+}
+
+impl<'a, S: Copy> Parcel<'a, S> {
+    pub fn new(message: Message<'a>, expiry_s: Option<u32>, kept: Option<Arc<Publication>>) -> Self {
+        Self { message, expiry_s, kept, staged: [None; 12], shared_payload: None }
+    }
+
+    fn head(&self, version: Version, terms: Terms<'a>, packet_id: u16) -> PublishHead<'a> {
+        PublishHead {
+            dup: false,
+            qos: terms.qos,
+            retain: terms.retain,
+            topic: self.message.topic,
+            packet_id,
+            forwardable: self.message.properties,
+            message_expiry_s: if version == Version::V5 { self.expiry_s } else { None },
+            topic_alias: None,
+            subscription_ids: terms.ids,
+        }
+    }
+
+    fn is_large(&self) -> bool {
+        self.message.payload.len() >= SHARED_PAYLOAD_BYTES_MIN
+    }
+
+    /// The encoding for these terms, staged with the first receiver that needs it.
+    fn staged<H: Host<Segment = S>>(
+        &mut self,
+        host: &mut H,
+        version: Version,
+        terms: Terms<'a>,
+    ) -> (S, PublishLayout) {
+        let at = (version as usize - Version::V311 as usize) * 6
+            + terms.qos as usize * 2
+            + usize::from(terms.retain);
+        if let Some(staged) = self.staged[at] {
+            return staged;
+        }
+        let head = self.head(version, terms, 0);
+        let large = self.is_large();
+        let payload = self.message.payload;
+        let mut layout = PublishLayout { packet_id_at: 0, len: 0 };
+        let segment = host.stage(|buf| {
+            layout = if large {
+                encode::publish_head(buf, version, &head, payload.len())
+            } else {
+                encode::publish(buf, version, &head, payload)
+            };
+        });
+        self.staged[at] = Some((segment, layout));
+        (segment, layout)
+    }
+}
+
+impl<'a, L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    /// Takes a message to everybody who subscribed to its topic. Says whether anybody did.
+    pub(super) fn route<H>(
+        &mut self,
+        host: &mut H,
+        message: &Message<'_>,
+        kept: Option<Arc<Publication>>,
+        scope: Scope,
+    ) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Ok(expiry_s) = message.expiry_s(host.now_ms()) else {
+            return false;
+        };
+        let mut parcel = Parcel::new(*message, expiry_s, kept);
+        let mut anybody = false;
+        if scope == Scope::Everywhere && host.others_want(message.topic) {
+            host.forward(parcel.kept.get_or_insert_with(|| self.pool.keep(message)));
+            anybody = true;
+        }
+        let Self { sessions, flights, pool, mailboxes, filters, groups, scratch, config, .. } = self;
+        let Scratch { matched, targets, subscription_ids, .. } = scratch;
+        matched.clear();
+        filters.matching(message.topic, matched);
+        if matched.is_empty() {
+            return anybody;
+        }
+        host.begin_message();
+        let mut courier =
+            Courier { sessions, flights, pool, mailboxes: &mut **mailboxes, queued_max: config.queued_max };
+        let here = message.head.origin_loop == config.loop_index;
+        let by_itself = |session: u32, generation: u32| here && message.head.origin == SessionKey { index: session, generation };
+        if let [only] = matched[..] {
+            for subscriber in filters.subscribers(only) {
+                let index = subscriber.session;
+                if subscriber.no_local() && by_itself(index, courier.sessions[index as usize].generation) {
+                    continue;
+                }
+                let qos = message.head.qos.min(subscriber.qos());
+                let retain = message.head.retain && subscriber.retain_as_published();
+                anybody = true;
+                if subscriber.has_id() {
+                    let id = courier.sessions[index as usize].subscription_id(only);
+                    courier.deliver(host, index, Terms { qos, retain, ids: id.as_slice() }, &mut parcel);
+                } else {
+                    courier.deliver(host, index, Terms { qos, retain, ids: &[] }, &mut parcel);
+                }
+            }
+        } else {
+            targets.clear();
+            subscription_ids.clear();
+            for &filter in matched.iter() {
+                for subscriber in filters.subscribers(filter) {
+                    let index = subscriber.session;
+                    let session = &courier.sessions[index as usize];
+                    if subscriber.no_local() && by_itself(index, session.generation) {
+                        continue;
+                    }
+                    let from = list_len(subscription_ids);
+                    if subscriber.has_id() {
+                        subscription_ids.extend(session.subscription_id(filter));
+                    }
+                    targets.push(Target {
+                        session: index,
+                        qos: message.head.qos.min(subscriber.qos()),
+                        retain: message.head.retain && subscriber.retain_as_published(),
+                        ids: (from, list_len(subscription_ids)),
+                    });
+                }
+            }
+            // One copy for each client, at the highest QoS of its matching subscriptions and with all
+            // of their identifiers [MQTT-3.3.4-2, MQTT-3.3.4-3].
+            targets.sort_by_key(|target| target.session);
+            let mut ids = [0_u32; 32];
+            for run in targets.chunk_by(|a, b| a.session == b.session) {
+                let mut len = 0;
+                for target in run {
+                    for &id in &subscription_ids[target.ids.0 as usize..target.ids.1 as usize] {
+                        if len < ids.len() {
+                            ids[len] = id;
+                            len += 1;
+                        }
+                    }
+                }
+                let qos = run.iter().map(|target| target.qos).max().unwrap_or(QoS::AtMostOnce);
+                let retain = run.iter().any(|target| target.retain);
+                anybody = true;
+                courier.deliver(host, run[0].session, Terms { qos, retain, ids: &ids[..len] }, &mut parcel);
+            }
+        }
+        for &filter in matched.iter() {
+            for &id in filters.groups(filter) {
+                let group = groups.group_mut(id);
+                let Some(member) = group.next() else { continue };
+                anybody = true;
+                let (who, options, subscription_id) = (member.who, member.options, member.subscription_id);
+                if who.at == config.loop_index {
+                    let qos = message.head.qos.min(options.qos);
+                    let retain = message.head.retain && options.retain_as_published;
+                    let terms = Terms { qos, retain, ids: subscription_id.as_slice() };
+                    courier.deliver(host, who.session.index, terms, &mut parcel);
+                } else {
+                    let publication = parcel.kept.get_or_insert_with(|| courier.pool.keep(message));
+                    host.tell(
+                        who.at,
+                        GroupMessage::Deliver {
+                            filter: group.text.clone(),
+                            home: config.loop_index,
+                            member: who.session,
+                            options,
+                            subscription_id,
+                            publication: Arc::clone(publication),
+                        },
+                    );
+                }
+            }
+        }
+        anybody
+    }
+
+    pub(super) fn courier(&mut self) -> Courier<'_, L, I> {
+        Courier {
+            sessions: &mut self.sessions,
+            flights: &mut self.flights,
+            pool: &mut self.pool,
+            mailboxes: &mut *self.mailboxes,
+            queued_max: self.config.queued_max,
+        }
+    }
+
+    /// Sends a client that is back what it must still get: first what was in flight, in its order and
+    /// with its packet ids [MQTT-4.4.0-1], then what waited.
+    pub(super) fn resume<H>(&mut self, host: &mut H, key: SessionKey)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
+        let Some(link) = session.link else { return };
+        let (version, receive_maximum) = (session.version, session.receive_maximum);
+        let mut in_flight = std::mem::take(&mut session.in_flight);
+        let mut waiting = std::mem::take(&mut session.queued);
+        let (mut again, mut queued) = (List::default(), List::default());
+        while let Some(flight) = self.flights.pop_front(&mut in_flight) {
+            match flight.stage {
+                Stage::Released => {
+                    host.send(link, |buf| {
+                        encode::ack(buf, AckKind::Pubrel, version, flight.packet_id, ReasonCode::Success);
+                    });
+                    self.flights.push_back(&mut again, flight);
+                }
+                _ if again.len() < u32::from(receive_maximum) => self.flights.push_back(&mut again, flight),
+                _ => self.flights.push_back(&mut queued, flight),
+            }
+        }
+        while let Some(flight) = self.flights.pop_front(&mut waiting) {
+            self.flights.push_back(&mut queued, flight);
+        }
+        while let Some(letter) = self.mailboxes.take(key) {
+            let flight = Flight::queued(letter.publication, letter.qos, letter.retain, &letter.subscription_ids);
+            self.flights.push_back(&mut queued, flight);
+        }
+        session.queued = queued;
+        // What was published before goes out again, marked DUP; what today's rules no longer allow does not.
+        while let Some(flight) = self.flights.pop_front(&mut again) {
+            if flight.stage == Stage::Released {
+                let session = &mut self.sessions[key.index as usize];
+                self.flights.push_back(&mut session.in_flight, flight);
+            } else {
+                self.courier().fly(host, key.index, flight);
+            }
+        }
+        self.courier().pump(host, key.index);
+    }
+}
+
+impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
+    /// Gives a message to one session: now, when its window opens, or when its client is back.
+    pub fn deliver<'p, H>(
+        &mut self,
+        host: &mut H,
+        index: u32,
+        terms: Terms<'_>,
+        parcel: &mut Parcel<'p, H::Segment>,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let receipt = parcel.message.head.receipt;
+        let Some(session) = self.sessions.get_mut(index as usize) else { return };
+        let Some(link) = session.link else {
+            if terms.qos == QoS::AtMostOnce {
+                return;
+            }
+            report(host, receipt, Progress::Targeted);
+            self.mail(host, index, terms, parcel);
+            return;
+        };
+        report(host, receipt, Progress::Targeted);
+        if terms.qos == QoS::AtMostOnce {
+            if host.congested(link) {
+                dropped(host, receipt, Drop::SlowReader);
+                return;
+            }
+            match write(host, session, link, terms, 0, parcel) {
+                Ok(()) => {
+                    host.count(Event::Delivered(QoS::AtMostOnce));
+                    report(host, receipt, Progress::Sent);
+                }
+                Err(why) => dropped(host, receipt, why),
+            }
+            return;
+        }
+        let message = parcel.message;
+        let publication = Arc::clone(parcel.kept.get_or_insert_with(|| self.pool.keep(&message)));
+        let mut flight = Flight::queued(publication, terms.qos, terms.retain, terms.ids);
+        if session.in_flight.len() < u32::from(session.receive_maximum) && session.queued.is_empty() {
+            let packet_id = next_packet_id(session, self.flights);
+            match write(host, session, link, terms, packet_id, parcel) {
+                Ok(()) => {
+                    flight.packet_id = packet_id;
+                    flight.stage = Stage::Published;
+                    self.flights.push_back(&mut session.in_flight, flight);
+                    host.count(Event::Delivered(terms.qos));
+                    report(host, receipt, Progress::Sent);
+                }
+                Err(why) => dropped(host, receipt, why),
+            }
+            return;
+        }
+        if session.queued.len() >= self.queued_max
+            && let Some(oldest) = self.flights.pop_front(&mut session.queued)
+        {
+            dropped(host, oldest.receipt(), Drop::QueueFull);
+        }
+        self.flights.push_back(&mut session.queued, flight);
+        report(host, receipt, Progress::Queued);
+    }
+
+    fn mail<H>(&mut self, host: &mut H, index: u32, terms: Terms<'_>, parcel: &mut Parcel<'_, H::Segment>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let session = &self.sessions[index as usize];
+        let message = parcel.message;
+        let publication = Arc::clone(parcel.kept.get_or_insert_with(|| self.pool.keep(&message)));
+        let letter =
+            Letter { publication, qos: terms.qos, retain: terms.retain, subscription_ids: terms.ids.into() };
+        let evicted = self.mailboxes.put(session.key(index), &session.client_id, letter);
+        report(host, message.head.receipt, Progress::Queued);
+        if let Some(evicted) = evicted {
+            dropped(host, evicted.publication.head.receipt, Drop::QueueFull);
+        }
+    }
+
+    /// Sends what waits for as long as the client's window is open.
+    pub fn pump<H>(&mut self, host: &mut H, index: u32)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        loop {
+            let session = &mut self.sessions[index as usize];
+            if session.link.is_none() || session.in_flight.len() >= u32::from(session.receive_maximum) {
+                return;
+            }
+            let Some(flight) = self.flights.pop_front(&mut session.queued) else { return };
+            self.fly(host, index, flight);
+        }
+    }
+
+    /// Sends one delivery that waited, or was sent before on another connection.
+    fn fly<H>(&mut self, host: &mut H, index: u32, mut flight: Flight)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let session = &mut self.sessions[index as usize];
+        let (Some(link), Some(publication)) = (session.link, flight.publication.clone()) else { return };
+        let receipt = publication.head.receipt;
+        let again = flight.packet_id != 0;
+        let Ok(expiry_s) = publication.head.expiry_s(host.now_ms()) else {
+            report(host, receipt, Progress::Expired);
+            host.count(Event::Dropped(Drop::Expired));
+            return;
+        };
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        if !host.authorise(client, Action::Subscribe, publication.topic()) {
+            dropped(host, receipt, Drop::Denied);
+            return;
+        }
+        if !again {
+            flight.packet_id = next_packet_id(session, self.flights);
+        }
+        flight.stage = Stage::Published;
+        let message = publication.message();
+        let head = PublishHead {
+            dup: again,
+            qos: flight.qos,
+            retain: flight.retain,
+            topic: message.topic,
+            packet_id: flight.packet_id,
+            forwardable: message.properties,
+            message_expiry_s: if session.version == Version::V5 { expiry_s } else { None },
+            topic_alias: None,
+            subscription_ids: flight.subscription_ids.as_deref().unwrap_or(&[]),
+        };
+        let version = session.version;
+        if encode::publish_len(version, &head, message.payload.len()) > session.packet_bytes_max as usize {
+            dropped(host, receipt, Drop::TooLarge);
+            return;
+        }
+        host.begin_message();
+        host.send(link, |buf| {
+            encode::publish(buf, version, &head, message.payload);
+        });
+        host.count(Event::Delivered(flight.qos));
+        report(host, receipt, Progress::Sent);
+        self.flights.push_back(&mut session.in_flight, flight);
+    }
+}
+
+impl Flight {
+    /// Where its progress is reported.
+    pub fn receipt(&self) -> u64 {
+        self.publication.as_ref().map_or(0, |publication| publication.head.receipt)
+    }
+}
+
+impl<L, I> Session<L, I> {
+    fn subscription_id(&self, filter: super::FilterId) -> Option<u32> {
+        let rare: &Rare = self.rare.as_deref()?;
+        rare.subscription_ids.iter().find(|(other, _)| *other == filter).map(|&(_, id)| id)
+    }
+}
+
+fn write<'p, H: Host, I>(
+    host: &mut H,
+    session: &Session<H::Link, I>,
+    link: H::Link,
+    terms: Terms<'_>,
+    packet_id: u16,
+    parcel: &mut Parcel<'p, H::Segment>,
+) -> Result<(), Drop> {
+    let version = session.version;
+    let limit = session.packet_bytes_max as usize;
+    let payload = parcel.message.payload;
+    if !terms.ids.is_empty() {
+        let head = PublishHead {
+            dup: false,
+            qos: terms.qos,
+            retain: terms.retain,
+            topic: parcel.message.topic,
+            packet_id,
+            forwardable: parcel.message.properties,
+            message_expiry_s: if version == Version::V5 { parcel.expiry_s } else { None },
+            topic_alias: None,
+            subscription_ids: terms.ids,
+        };
+        if encode::publish_len(version, &head, payload.len()) > limit {
+            return Err(Drop::TooLarge);
+        }
+        host.send(link, |buf| {
+            encode::publish(buf, version, &head, payload);
+        });
+        return Ok(());
+    }
+    let plain = Terms { qos: terms.qos, retain: terms.retain, ids: &[] };
+    let (segment, layout) = parcel.staged(host, version, plain);
+    // The server must not send what the client said it can't take [MQTT-3.1.2-24].
+    if layout.len as usize > limit {
+        return Err(Drop::TooLarge);
+    }
+    if terms.qos == QoS::AtMostOnce {
+        host.deliver(link, segment);
+    } else {
+        host.deliver_with_packet_id(link, segment, layout.packet_id_at, packet_id);
+    }
+    if parcel.is_large() {
+        let shared = parcel.shared_payload.get_or_insert_with(|| payload.into());
+        host.deliver_shared(link, shared);
+    }
+    Ok(())
+}
+
+/// The next packet id that is not in use [MQTT-2.2.1-3].
+///
+/// Ids are given in turn, so those in flight lie between the oldest and the one given last: the next one
+/// is free unless it has come round to the oldest.
+fn next_packet_id<L, I>(session: &mut Session<L, I>, flights: &mut Flights) -> u16 {
+    loop {
+        session.last_packet_id = session.last_packet_id.wrapping_add(1);
+        let candidate = session.last_packet_id;
+        if candidate == 0 {
+            continue;
+        }
+        let round = flights.front(&session.in_flight).is_some_and(|oldest| oldest.packet_id == candidate);
+        if !round && !session.came_round {
+            return candidate;
+        }
+        // From here on ids lie in the way: look for each until the window was empty once.
+        session.came_round = !session.in_flight.is_empty();
+        if flights.find_mut(&session.in_flight, candidate).is_none()
+            && flights.find_mut(&session.queued, candidate).is_none()
+        {
+            return candidate;
+        }
+    }
+}
+
+fn report<H: Host>(host: &mut H, receipt: u64, progress: Progress) {
+    if receipt != 0 {
+        host.receipt(receipt, progress);
+    }
+}
+
+fn dropped<H: Host>(host: &mut H, receipt: u64, why: Drop) {
+    host.count(Event::Dropped(why));
+    report(host, receipt, if why == Drop::Expired { Progress::Expired } else { Progress::Dropped });
+}
+
+fn list_len(list: &[u32]) -> u32 {
+    u32::try_from(list.len()).expect("subscription identifiers are bounded by subscriptions")
+}

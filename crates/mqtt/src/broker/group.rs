@@ -1,0 +1,189 @@
+//! Shared subscription groups, from both ends: the session that joins, and the home that keeps the group.
+
+use std::sync::Arc;
+
+use super::Broker;
+use super::deliver::{Parcel, Terms};
+use super::host::{Host, Interest, LoopIndex};
+use super::publication::Publication;
+use super::session::{SessionKey, SharedHeld};
+use super::shared::{Group, GroupMessage, Join, MemberRef, Presence};
+use crate::packet::SubscriptionOptions;
+use crate::topic::SharedFilter;
+
+impl<L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    /// Word from another loop.
+    pub fn group_message<H>(&mut self, host: &mut H, message: GroupMessage)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        match message {
+            GroupMessage::Join(join) => self.joined(host, &join),
+            GroupMessage::Leave { filter, member } => self.left(host, &filter, member),
+            GroupMessage::Presence { filter, member, presence } => self.noticed(&filter, member, presence),
+            GroupMessage::Deliver { filter, home, member, options, subscription_id, publication } => {
+                if self.session(member).is_some() {
+                    self.deliver_turn(host, member, options, subscription_id, &publication);
+                } else {
+                    host.tell(home, GroupMessage::Return { filter, publication });
+                }
+            }
+            GroupMessage::Return { filter, publication } => self.next_turn(host, &filter, &publication),
+        }
+    }
+
+    pub(super) fn join_group<H>(&mut self, host: &mut H, key: SessionKey, held: &SharedHeld)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let connected = self.session(key).is_some_and(|session| session.link.is_some());
+        let join = Join {
+            filter: held.filter.clone(),
+            member: self.member(key),
+            options: held.options,
+            subscription_id: held.subscription_id,
+            presence: if connected { Presence::Here } else { Presence::Away },
+        };
+        let home = host.group_home(&held.filter);
+        if home == self.config.loop_index {
+            self.joined(host, &join);
+        } else {
+            host.tell(home, GroupMessage::Join(Box::new(join)));
+        }
+    }
+
+    pub(super) fn leave_group<H>(&mut self, host: &mut H, key: SessionKey, filter: &str)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let member = self.member(key);
+        let home = host.group_home(filter);
+        if home == self.config.loop_index {
+            self.left(host, filter, member);
+        } else {
+            host.tell(home, GroupMessage::Leave { filter: filter.into(), member });
+        }
+    }
+
+    /// Tells the groups of a session that its client came or went.
+    pub(super) fn tell_groups<H>(&mut self, host: &mut H, key: SessionKey, presence: Presence)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session(key) else { return };
+        if session.is_shared_empty() {
+            return;
+        }
+        let member = self.member(key);
+        let filters: Vec<Box<str>> =
+            session.rare.iter().flat_map(|rare| &rare.shared).map(|held| held.filter.clone()).collect();
+        for filter in filters {
+            let home = host.group_home(&filter);
+            if home == self.config.loop_index {
+                self.noticed(&filter, member, presence);
+            } else {
+                host.tell(home, GroupMessage::Presence { filter, member, presence });
+            }
+        }
+    }
+
+    fn member(&self, key: SessionKey) -> MemberRef {
+        MemberRef { at: self.config.loop_index, session: key }
+    }
+
+    fn find_group(&self, text: &str) -> Option<u32> {
+        let shared = SharedFilter::parse(text)?.ok()?;
+        let filter = self.filters.find(shared.filter.as_str())?;
+        self.groups.find(text, self.filters.groups(filter))
+    }
+
+    fn joined<H>(&mut self, host: &mut H, join: &Join)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let id = match self.find_group(&join.filter) {
+            Some(id) => id,
+            None => {
+                let Some(Ok(shared)) = SharedFilter::parse(&join.filter) else { return };
+                let id = self.groups.next_id();
+                let (filter, first) = self.filters.add_group(shared.filter.as_str(), id);
+                if first {
+                    host.interest(shared.filter.as_str(), Interest::Gained);
+                }
+                self.groups.insert(Group::new(&join.filter, filter))
+            }
+        };
+        self.groups.group_mut(id).join(join);
+    }
+
+    fn left<H>(&mut self, host: &mut H, text: &str, member: MemberRef)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(id) = self.find_group(text) else { return };
+        let group = self.groups.group_mut(id);
+        group.leave(member);
+        if !group.members.is_empty() {
+            return;
+        }
+        let group = self.groups.remove(id);
+        self.filters.remove_group(group.filter, id);
+        if let Some(text) = self.filters.tidy(group.filter) {
+            host.interest(&text, Interest::Lost);
+        }
+    }
+
+    fn noticed(&mut self, text: &str, member: MemberRef, presence: Presence) {
+        if let Some(id) = self.find_group(text) {
+            self.groups.group_mut(id).presence(member, presence);
+        }
+    }
+
+    fn next_turn<H>(&mut self, host: &mut H, text: &str, publication: &Arc<Publication>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(id) = self.find_group(text) else { return };
+        let home: LoopIndex = self.config.loop_index;
+        let group = self.groups.group_mut(id);
+        let Some(member) = group.next() else { return };
+        let (who, options, subscription_id) = (member.who, member.options, member.subscription_id);
+        if who.at == home {
+            self.deliver_turn(host, who.session, options, subscription_id, publication);
+        } else {
+            let filter = group.text.clone();
+            let publication = Arc::clone(publication);
+            let member = who.session;
+            host.tell(
+                who.at,
+                GroupMessage::Deliver { filter, home, member, options, subscription_id, publication },
+            );
+        }
+    }
+
+    fn deliver_turn<H>(
+        &mut self,
+        host: &mut H,
+        member: SessionKey,
+        options: SubscriptionOptions,
+        subscription_id: Option<u32>,
+        publication: &Arc<Publication>,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let message = publication.message();
+        let Ok(expiry_s) = message.expiry_s(host.now_ms()) else { return };
+        let terms = Terms {
+            qos: message.head.qos.min(options.qos),
+            retain: message.head.retain && options.retain_as_published,
+            ids: subscription_id.as_slice(),
+        };
+        host.begin_message();
+        let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
+        self.courier().deliver(host, member.index, terms, &mut parcel);
+    }
+}

@@ -1,0 +1,199 @@
+//! What the broker asks of whoever runs it.
+//!
+//! The broker decides, its host carries out: staging bytes for the turn, closing links, asking the
+//! authorisation function, reaching the brokers of other loops. A host is one object for each loop, so
+//! every method takes `&mut self` and none may block. The edge implements it on the reactor;
+//! [`super::testing`] implements it on vectors.
+
+use std::sync::Arc;
+
+use super::publication::Publication;
+use super::shared::GroupMessage;
+use crate::packet::QoS;
+use crate::reason::ReasonCode;
+
+/// The broker's surroundings for one turn of its loop.
+pub trait Host {
+    /// A connection, as the host names it. Stale links must be ignored by every method.
+    type Link: Copy + Eq + std::fmt::Debug;
+    /// Who a session belongs to, as authentication found it.
+    type Identity: Clone;
+    /// Bytes staged for this turn, see [`Host::stage`].
+    type Segment: Copy;
+
+    /// Milliseconds on a clock that never goes back.
+    fn now_ms(&self) -> u64;
+
+    /// Called before the first segment of a message is staged: earlier segments may become invalid.
+    fn begin_message(&mut self);
+
+    /// Keeps the bytes that `encode` appends until the turn's end or the next [`Host::begin_message`].
+    fn stage(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Self::Segment;
+
+    /// Queues a staged segment for a link.
+    fn deliver(&mut self, link: Self::Link, segment: Self::Segment);
+
+    /// The same, with the two bytes at `at` of the segment replaced by `packet_id` for this link.
+    fn deliver_with_packet_id(&mut self, link: Self::Link, segment: Self::Segment, at: u32, packet_id: u16);
+
+    /// Queues bytes that many links share, without a copy; used for large payloads.
+    fn deliver_shared(&mut self, link: Self::Link, bytes: &Arc<[u8]>);
+
+    /// Encodes directly into what this turn sends to one link.
+    fn send(&mut self, link: Self::Link, encode: impl FnOnce(&mut Vec<u8>));
+
+    /// Whether a link has so much unsent that a QoS 0 message should be dropped rather than queued.
+    fn congested(&self, link: Self::Link) -> bool;
+
+    /// Ends a connection after what was queued for it has left. [`super::Broker::disconnected`] follows.
+    fn close(&mut self, link: Self::Link, why: Close);
+
+    /// The one authorisation function: may this client do that to this topic (or, for a subscription,
+    /// to every topic its filter matches)?
+    fn authorise(&mut self, client: Client<'_, Self::Identity>, action: Action, topic: &str) -> bool;
+
+    /// Whether two clients that use the same client id are the same one, so that the second may have the
+    /// session of the first.
+    fn same_owner(&self, one: &Self::Identity, other: &Self::Identity) -> bool;
+
+    /// A filter gained its first subscription here, or lost its last one. Hosts with several loops
+    /// keep count so that [`Host::others_want`] can answer.
+    fn interest(&mut self, filter: &str, change: Interest);
+
+    /// Whether a broker on another loop may have a subscription that matches.
+    fn others_want(&mut self, topic: &str) -> bool;
+
+    /// Gives a message to the brokers of the other loops that may want it.
+    fn forward(&mut self, publication: &Arc<Publication>);
+
+    /// The loop that owns a shared subscription group.
+    fn group_home(&self, group_filter: &str) -> LoopIndex;
+
+    /// Sends word about a shared subscription to another loop.
+    fn tell(&mut self, to: LoopIndex, message: GroupMessage);
+
+    /// A random number, for assigned client ids.
+    fn random(&mut self) -> u64;
+
+    /// Whether the client id belongs to this loop; asked when one is assigned.
+    fn is_home_of(&self, client_id: &str) -> bool;
+
+    /// Progress of a delivery whose publication carries a receipt token.
+    fn receipt(&mut self, token: u64, progress: Progress);
+
+    /// Something worth counting happened.
+    fn count(&mut self, event: Event);
+}
+
+/// One of a node's loops, by its number from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LoopIndex(pub u16);
+
+/// A client as the authorisation function sees it.
+#[derive(Debug)]
+pub struct Client<'a, I> {
+    /// Client Identifier.
+    pub client_id: &'a str,
+    /// What authentication found.
+    pub identity: &'a I,
+}
+
+impl<I> Clone for Client<'_, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<I> Copy for Client<'_, I> {}
+
+/// What a client wants to do to a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Publish, wills included.
+    Publish,
+    /// Subscribe to a filter, or receive a message that was kept.
+    Subscribe,
+}
+
+/// A change of interest in a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// The first subscription to it was made.
+    Gained,
+    /// The last one is gone.
+    Lost,
+}
+
+/// Why the broker ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Close {
+    /// The client said DISCONNECT.
+    Asked,
+    /// The client broke the protocol or a limit; the reason was sent where the version can say it.
+    Refused(ReasonCode),
+    /// Another connection came with the same client id.
+    TakenOver,
+    /// No packet arrived within one and a half times the keep alive.
+    KeepAlive,
+    /// An operator or a newer rule ended it.
+    Administrative,
+    /// This server is going away.
+    Drained,
+}
+
+/// What became of one delivery to one session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// A subscription of this session matched.
+    Targeted,
+    /// Written to the session's connection.
+    Sent,
+    /// Acknowledged by the client (QoS 1: PUBACK, QoS 2: PUBREC).
+    Acknowledged,
+    /// Kept for a client that is away or has its hands full.
+    Queued,
+    /// Its time was over before it could be sent.
+    Expired,
+    /// Given up: the client is slow, its queue is full or the packet is too large for it.
+    Dropped,
+}
+
+/// What the broker counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// An application message arrived from a client.
+    PublishReceived(QoS),
+    /// An application message was queued for a connection.
+    Delivered(QoS),
+    /// A client acknowledged a delivery.
+    Acknowledged,
+    /// A delivery was dropped.
+    Dropped(Drop),
+    /// A publish was refused by authorisation.
+    PublishDenied,
+    /// A subscription was refused by authorisation.
+    SubscribeDenied,
+    /// A client's session was resumed.
+    SessionResumed,
+    /// A session's time was over.
+    SessionExpired,
+    /// A will was published.
+    WillPublished,
+}
+
+/// Why a delivery was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drop {
+    /// QoS 0 to a connection with too much unsent.
+    SlowReader,
+    /// The session's queue was full; its oldest message went.
+    QueueFull,
+    /// Message Expiry Interval passed.
+    Expired,
+    /// Larger than the client's Maximum Packet Size.
+    TooLarge,
+    /// The session ended first.
+    SessionEnded,
+    /// The rules of today no longer let the client have it.
+    Denied,
+}

@@ -1,0 +1,206 @@
+//! A message arrives: from a client, from the server itself, or from another loop.
+//!
+//! Whatever its way in, a client's message passes topic aliases, the authorisation function, the retained
+//! store and then [`Broker::route`]. The acknowledgement is sent last, when the message is ours.
+
+use std::sync::Arc;
+
+use super::deliver::Scope;
+use super::host::{Action, Client, Event, Host};
+use super::publication::{self, Head, Message, Publication};
+use super::session::SessionKey;
+use super::{Broker, Violation};
+use crate::encode;
+use crate::packet::{AckKind, Publish, QoS, Version};
+use crate::reason::ReasonCode;
+use crate::topic::TopicName;
+
+impl<L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    /// PUBLISH from a client (section 3.3).
+    pub(super) fn publish<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        publish: &Publish<'_>,
+    ) -> Result<(), Violation>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        host.count(Event::PublishReceived(publish.qos));
+        let version = self.version_of(key);
+        if publish.qos == QoS::ExactlyOnce && !self.accept_exactly_once(key, publish.packet_id)? {
+            // Seen before and not released: it must not reach subscribers twice [MQTT-4.3.3-10].
+            let reason = ReasonCode::Success;
+            host.send(link, |buf| encode::ack(buf, AckKind::Pubrec, version, publish.packet_id, reason));
+            return Ok(());
+        }
+        let mut topic = std::mem::take(&mut self.scratch.topic);
+        let mut properties = std::mem::take(&mut self.scratch.properties);
+        let reason = self.publish_resolved(host, key, publish, &mut topic, &mut properties);
+        self.scratch.topic = topic;
+        self.scratch.properties = properties;
+        let reason = reason?;
+        let (kind, id) = match publish.qos {
+            QoS::AtMostOnce => return Ok(()),
+            QoS::AtLeastOnce => (AckKind::Puback, publish.packet_id),
+            QoS::ExactlyOnce => (AckKind::Pubrec, publish.packet_id),
+        };
+        if reason.is_error() {
+            if kind == AckKind::Pubrec {
+                self.release(key, id);
+            }
+            // 3.1.1 cannot say no: it must acknowledge or close [MQTT-3.3.5-2].
+            if version == Version::V311 {
+                host.send(link, |buf| encode::ack(buf, kind, version, id, ReasonCode::Success));
+                if kind == AckKind::Pubrec {
+                    self.accept_exactly_once(key, id)?;
+                }
+                return Ok(());
+            }
+        }
+        host.send(link, |buf| encode::ack(buf, kind, version, id, reason));
+        Ok(())
+    }
+
+    fn publish_resolved<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        publish: &Publish<'_>,
+        alias_topic: &mut String,
+        properties: &mut Vec<u8>,
+    ) -> Result<ReasonCode, Violation>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let loop_index = self.config.loop_index;
+        let alias_max = self.config.topic_alias_maximum;
+        let Some(session) = self.session_mut(key) else { return Ok(ReasonCode::Success) };
+        let mut topic = publish.topic;
+        if let Some(alias) = publish.properties.topic_alias {
+            if alias == 0 || alias > alias_max {
+                return Err(Violation(ReasonCode::TopicAliasInvalid));
+            }
+            let aliases = &mut session.rare().aliases;
+            let at = usize::from(alias) - 1;
+            if topic.is_empty() {
+                alias_topic.clear();
+                let Some(known) = aliases.get(at).and_then(Option::as_deref) else {
+                    return Err(Violation(ReasonCode::ProtocolError));
+                };
+                alias_topic.push_str(known);
+                topic = alias_topic;
+            } else {
+                if aliases.len() <= at {
+                    aliases.resize(at + 1, None);
+                }
+                if aliases[at].as_deref() != Some(topic) {
+                    aliases[at] = Some(topic.into());
+                }
+            }
+        }
+        if TopicName::parse(topic).is_err() {
+            return Err(Violation(ReasonCode::TopicNameInvalid));
+        }
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        if !host.authorise(client, Action::Publish, topic) {
+            host.count(Event::PublishDenied);
+            return Ok(ReasonCode::NotAuthorized);
+        }
+        if publish.properties.payload_format == Some(1) && !publish.payload_is_valid_utf8() {
+            return Ok(ReasonCode::PayloadFormatInvalid);
+        }
+        publication::forwardable(publish, session.version, properties);
+        let expires_at_ms =
+            publish.properties.message_expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
+        let message = Message {
+            topic,
+            properties,
+            payload: publish.payload,
+            head: Head {
+                qos: publish.qos,
+                retain: publish.retain,
+                expires_at_ms,
+                origin: key,
+                origin_loop: loop_index,
+                receipt: 0,
+            },
+        };
+        let anybody = match self.accept(host, &message) {
+            Ok(anybody) => anybody,
+            Err(reason) => return Ok(reason),
+        };
+        Ok(if anybody { ReasonCode::Success } else { ReasonCode::NoMatchingSubscribers })
+    }
+
+    /// Publishes a message of the server's own, e.g. one that an application pushed. Retained if its
+    /// head says so. Says whether anybody subscribed to the topic, or why it was refused.
+    pub fn accept<H>(&mut self, host: &mut H, message: &Message<'_>) -> Result<bool, ReasonCode>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if !message.head.retain {
+            return Ok(self.route(host, message, None, Scope::Everywhere));
+        }
+        let kept = self.pool.keep(message);
+        let stored = self.retained.set(&kept);
+        let anybody = self.route(host, message, Some(kept), Scope::Everywhere);
+        stored.map(|()| anybody).map_err(|_| ReasonCode::QuotaExceeded)
+    }
+
+    /// A message that came in on another loop.
+    pub fn forwarded<H>(&mut self, host: &mut H, publication: &Arc<Publication>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Here);
+    }
+
+    /// Publishes the will of a session that was not closed in order, after asking the authorisation
+    /// function again.
+    pub(super) fn publish_will<H>(&mut self, host: &mut H, key: SessionKey)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session_mut(key) else { return };
+        let Some(will) = session.rare.as_mut().and_then(|rare| rare.will.take()) else { return };
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        if !host.authorise(client, Action::Publish, will.publication.topic()) {
+            host.count(Event::PublishDenied);
+            return;
+        }
+        let mut message = will.publication.message();
+        message.head.expires_at_ms = will.expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
+        // Refused only when the retained store is full; those who are there got it all the same.
+        let _ = self.accept(host, &message);
+        host.count(Event::WillPublished);
+    }
+
+    /// Notes a QoS 2 packet id; `false` if it is waiting for its release already.
+    fn accept_exactly_once(&mut self, key: SessionKey, packet_id: u16) -> Result<bool, Violation> {
+        let receive_maximum = usize::from(self.config.receive_maximum);
+        let Some(session) = self.session_mut(key) else { return Ok(false) };
+        let unreleased = &mut session.rare().unreleased;
+        if unreleased.contains(&packet_id) {
+            return Ok(false);
+        }
+        if unreleased.len() >= receive_maximum {
+            return Err(Violation(ReasonCode::ReceiveMaximumExceeded));
+        }
+        unreleased.push(packet_id);
+        Ok(true)
+    }
+
+    /// Forgets a QoS 2 packet id; `false` if it was not known.
+    pub(super) fn release(&mut self, key: SessionKey, packet_id: u16) -> bool {
+        let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else { return false };
+        let Some(at) = rare.unreleased.iter().position(|&id| id == packet_id) else { return false };
+        rare.unreleased.swap_remove(at);
+        true
+    }
+}

@@ -1,0 +1,164 @@
+//! What the server remembers about a client (MQTT 5.0 section 4.1).
+//!
+//! A session exists while its client is connected and for its expiry interval after that. The common
+//! case, a phone that listens to two filters and says nothing, is the struct itself; whatever only some
+//! clients need hangs off [`Rare`]. A [`SessionKey`] stays valid for one session: a slot that was used
+//! again has another generation.
+
+use std::sync::Arc;
+
+use super::deadlines::{Deadlines, Due};
+use super::flight::List;
+use super::publication::Publication;
+use crate::packet::{SubscriptionOptions, Version};
+
+/// Names a session of this broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionKey {
+    pub(super) index: u32,
+    pub(super) generation: u32,
+}
+
+impl SessionKey {
+    /// No session: messages of the server itself come from here.
+    pub const NONE: Self = Self { index: u32::MAX, generation: 0 };
+}
+
+/// One client's session.
+#[derive(Debug)]
+pub(super) struct Session<L, I> {
+    pub client_id: Box<str>,
+    pub identity: I,
+    /// The connection that speaks for it now.
+    pub link: Option<L>,
+    pub subscriptions: Vec<Held>,
+    pub rare: Option<Box<Rare>>,
+    /// Sent and not yet acknowledged, in the order sent.
+    pub in_flight: List,
+    /// Waiting for room in the client's receive maximum, or for the client itself.
+    pub queued: List,
+    pub generation: u32,
+    /// Seconds; `u32::MAX` never expires.
+    pub expiry_s: u32,
+    /// Largest packet the client takes.
+    pub packet_bytes_max: u32,
+    /// The packet id given last.
+    pub last_packet_id: u16,
+    /// Deliveries that may be in flight at once.
+    pub receive_maximum: u16,
+    pub keep_alive_s: u16,
+    pub version: Version,
+    /// Packet ids have come round to one that is still in flight.
+    pub came_round: bool,
+}
+
+/// A subscription, as the session sees it. The options live in the index, beside the other subscribers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Held {
+    pub filter: super::filters::FilterId,
+    /// Where this session stands in the filter's list of subscribers.
+    pub position: u32,
+}
+
+/// What only some sessions need.
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    pub will: Option<HeldWill>,
+    /// When the will of a client that went away is published, unless it returns before.
+    pub will_at: Timer,
+    /// When the session of a client that went away ends, unless it returns before.
+    pub ends_at: Timer,
+    /// Topics by alias, index 0 is alias 1.
+    pub aliases: Vec<Option<Box<str>>>,
+    /// Packet ids of QoS 2 messages received and not yet released.
+    pub unreleased: Vec<u16>,
+    /// Subscription identifiers by filter.
+    pub subscription_ids: Vec<(super::filters::FilterId, u32)>,
+    /// Shared subscriptions: the text of the filter, `$share/...` included.
+    pub shared: Vec<SharedHeld>,
+    /// Enhanced authentication method of the CONNECT.
+    pub authentication_method: Option<Box<str>>,
+}
+
+/// A moment a session waits for, and the entry it has among the broker's deadlines.
+///
+/// Entries are not taken back, so one is only added when none fires early enough: a client that comes
+/// and goes all day has one entry, not one for each time.
+#[derive(Debug)]
+pub(super) struct Timer {
+    /// The moment; `u64::MAX` for never.
+    pub at_ms: u64,
+    /// The earliest entry among the deadlines; `u64::MAX` for none.
+    entry_ms: u64,
+}
+
+impl Default for Timer {
+    fn default() -> Self {
+        Self { at_ms: u64::MAX, entry_ms: u64::MAX }
+    }
+}
+
+impl Timer {
+    pub fn set(&mut self, at_ms: u64, due: Due, session: SessionKey, deadlines: &mut Deadlines) {
+        self.at_ms = at_ms;
+        if at_ms < self.entry_ms {
+            self.entry_ms = at_ms;
+            deadlines.set(at_ms, due, session);
+        }
+    }
+
+    pub fn cancel(&mut self) {
+        self.at_ms = u64::MAX;
+    }
+
+    /// The entry of `entry_ms` fired: whether the moment has come. If it has not, a new entry is made.
+    pub fn fired(&mut self, entry_ms: u64, now_ms: u64, due: Due, session: SessionKey, all: &mut Deadlines) -> bool {
+        if self.entry_ms == entry_ms {
+            self.entry_ms = u64::MAX;
+        }
+        if self.at_ms <= now_ms {
+            self.at_ms = u64::MAX;
+            return true;
+        }
+        if self.at_ms != u64::MAX {
+            self.set(self.at_ms, due, session, all);
+        }
+        false
+    }
+}
+
+/// A shared subscription, as the session sees it.
+#[derive(Debug, Clone)]
+pub(super) struct SharedHeld {
+    pub filter: Box<str>,
+    pub options: SubscriptionOptions,
+    pub subscription_id: Option<u32>,
+}
+
+/// A will that the server holds for a connected client.
+#[derive(Debug)]
+pub(super) struct HeldWill {
+    pub publication: Arc<Publication>,
+    pub delay_s: u32,
+    /// Message Expiry Interval, which counts from the moment the will is published.
+    pub expiry_s: Option<u32>,
+}
+
+impl<L: Copy, I> Session<L, I> {
+    pub fn key(&self, index: u32) -> SessionKey {
+        SessionKey { index, generation: self.generation }
+    }
+
+    pub fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(Box::default)
+    }
+
+    /// Whether it is kept when its connection ends.
+    pub fn persists(&self) -> bool {
+        self.expiry_s > 0
+    }
+
+    pub fn is_shared_empty(&self) -> bool {
+        self.rare.as_ref().is_none_or(|rare| rare.shared.is_empty())
+    }
+}

@@ -1,0 +1,184 @@
+//! Shared subscriptions: each message goes to one member of the group (MQTT 5.0 section 4.8.2).
+//!
+//! A group lives in the broker of one loop, its home, which every publish that may match reaches; its
+//! members may be sessions of any loop. Members that are connected take turns; while none is, the turns
+//! go round those whose sessions are kept.
+
+use std::sync::Arc;
+
+use slab::Slab;
+
+use super::filters::FilterId;
+use super::host::LoopIndex;
+use super::publication::Publication;
+use super::session::SessionKey;
+use crate::packet::SubscriptionOptions;
+
+/// Names a group of this broker.
+pub(super) type GroupId = u32;
+
+/// What brokers of different loops tell each other about shared subscriptions.
+#[derive(Debug, Clone)]
+pub enum GroupMessage {
+    /// A session joins, or changes its options.
+    Join(Box<Join>),
+    /// A session leaves the group of this filter.
+    Leave {
+        /// `$share/GROUP/FILTER`.
+        filter: Box<str>,
+        /// Who.
+        member: MemberRef,
+    },
+    /// A member's client connected or went away.
+    Presence {
+        /// `$share/GROUP/FILTER`.
+        filter: Box<str>,
+        /// Who.
+        member: MemberRef,
+        /// Which of the two.
+        presence: Presence,
+    },
+    /// It is this member's turn.
+    Deliver {
+        /// `$share/GROUP/FILTER`.
+        filter: Box<str>,
+        /// The home of the group, where it goes back to if the member is gone.
+        home: LoopIndex,
+        /// Whose turn.
+        member: SessionKey,
+        /// With these options.
+        options: SubscriptionOptions,
+        /// And this subscription identifier.
+        subscription_id: Option<u32>,
+        /// The message.
+        publication: Arc<Publication>,
+    },
+    /// The member whose turn it was is gone; another one must get it.
+    Return {
+        /// `$share/GROUP/FILTER`.
+        filter: Box<str>,
+        /// The message.
+        publication: Arc<Publication>,
+    },
+}
+
+/// See [`GroupMessage::Join`].
+#[derive(Debug, Clone)]
+pub struct Join {
+    /// `$share/GROUP/FILTER`.
+    pub filter: Box<str>,
+    /// Who.
+    pub member: MemberRef,
+    /// How.
+    pub options: SubscriptionOptions,
+    /// Its subscription identifier.
+    pub subscription_id: Option<u32>,
+    /// Whether it is connected now.
+    pub presence: Presence,
+}
+
+/// A session somewhere on this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberRef {
+    /// Its loop.
+    pub at: LoopIndex,
+    /// Its key there.
+    pub session: SessionKey,
+}
+
+/// Whether a member's client is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// Connected.
+    Here,
+    /// Away, with its session kept.
+    Away,
+}
+
+#[derive(Debug)]
+pub(super) struct Member {
+    pub who: MemberRef,
+    pub options: SubscriptionOptions,
+    pub subscription_id: Option<u32>,
+    pub presence: Presence,
+}
+
+#[derive(Debug)]
+pub(super) struct Group {
+    pub text: Box<str>,
+    pub filter: FilterId,
+    pub members: Vec<Member>,
+    turn: usize,
+}
+
+impl Group {
+    pub fn new(text: &str, filter: FilterId) -> Self {
+        Self { text: text.into(), filter, members: Vec::new(), turn: 0 }
+    }
+
+    /// Whose turn it is.
+    pub fn next(&mut self) -> Option<&Member> {
+        let len = self.members.len();
+        if len == 0 {
+            return None;
+        }
+        let start = self.turn;
+        let turn = (0..len)
+            .map(|step| (start + step) % len)
+            .find(|&at| self.members[at].presence == Presence::Here)
+            .unwrap_or(start % len);
+        self.turn = (turn + 1) % len;
+        Some(&self.members[turn])
+    }
+
+    pub fn join(&mut self, join: &Join) {
+        let member = Member {
+            who: join.member,
+            options: join.options,
+            subscription_id: join.subscription_id,
+            presence: join.presence,
+        };
+        match self.members.iter_mut().find(|other| other.who == member.who) {
+            Some(same) => *same = member,
+            None => self.members.push(member),
+        }
+    }
+
+    pub fn leave(&mut self, who: MemberRef) {
+        self.members.retain(|member| member.who != who);
+    }
+
+    pub fn presence(&mut self, who: MemberRef, presence: Presence) {
+        if let Some(member) = self.members.iter_mut().find(|member| member.who == who) {
+            member.presence = presence;
+        }
+    }
+}
+
+/// The groups whose home is this broker.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    slots: Slab<Group>,
+}
+
+impl Groups {
+    pub fn find(&self, text: &str, candidates: &[GroupId]) -> Option<GroupId> {
+        candidates.iter().copied().find(|&id| &*self.slots[id as usize].text == text)
+    }
+
+    pub fn insert(&mut self, group: Group) -> GroupId {
+        u32::try_from(self.slots.insert(group)).expect("groups are bounded by subscriptions, far below 2^32")
+    }
+
+    pub fn next_id(&self) -> GroupId {
+        u32::try_from(self.slots.vacant_key()).expect("groups are bounded by subscriptions, far below 2^32")
+    }
+
+    pub fn group_mut(&mut self, id: GroupId) -> &mut Group {
+        &mut self.slots[id as usize]
+    }
+
+    pub fn remove(&mut self, id: GroupId) -> Group {
+        self.slots.remove(id as usize)
+    }
+}

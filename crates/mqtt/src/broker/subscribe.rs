@@ -1,0 +1,312 @@
+//! Filters change: SUBSCRIBE and UNSUBSCRIBE (MQTT 5.0 sections 3.8 to 3.11).
+//!
+//! Each filter of a packet gets its own answer. A new subscription is counted before its SUBACK is
+//! written, so that a message published after the client saw the SUBACK finds it, and retained messages
+//! follow the SUBACK.
+
+use super::filters::{HasId, Subscriber};
+use super::host::{Action, Client, Event, Host, Interest};
+use super::session::{Held, SessionKey, SharedHeld};
+use super::{Broker, Violation};
+use crate::packet::{
+    Packet, QoS, RetainHandling, Suback, Subscribe, Subscription, SubscriptionOptions, Unsubscribe, Version,
+};
+use crate::reason::ReasonCode;
+use crate::topic::Subscribed;
+
+impl<L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    pub(super) fn subscribe<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        packet: &Subscribe<'_>,
+    ) -> Result<(), Violation>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let version = self.version_of(key);
+        let mut reasons = std::mem::take(&mut self.scratch.reasons);
+        reasons.clear();
+        let mut replay = 0_u64;
+        for (row, subscription) in packet.filters.iter().enumerate() {
+            let (reason, new) = match Subscribed::parse(subscription.filter) {
+                Ok(Subscribed::Own(_)) => self.subscribe_own(host, key, &subscription, packet.subscription_id),
+                Ok(Subscribed::Shared(_)) if subscription.options.no_local => {
+                    // A protocol error [MQTT-3.8.3-4].
+                    self.scratch.reasons = reasons;
+                    return Err(Violation(ReasonCode::ProtocolError));
+                }
+                Ok(Subscribed::Shared(_)) => {
+                    self.subscribe_shared(host, key, &subscription, packet.subscription_id)
+                }
+                Err(_) => (ReasonCode::TopicFilterInvalid, false),
+            };
+            if reason == ReasonCode::TopicFilterInvalid && version == Version::V311 {
+                // 3.1.1 has no code for a filter that is none: the packet is malformed [MQTT-4.7.1-2].
+                self.scratch.reasons = reasons;
+                return Err(Violation(ReasonCode::MalformedPacket));
+            }
+            let wants = match subscription.options.retain_handling {
+                RetainHandling::Send => true,
+                RetainHandling::SendIfNew => new,
+                RetainHandling::DontSend => false,
+            };
+            let shared = subscription.filter.starts_with("$share/");
+            if wants && !shared && !reason.is_error() && row < 64 {
+                replay |= 1 << row;
+            }
+            reasons.push(reason as u8);
+        }
+        let answer = Packet::Suback(Suback {
+            packet_id: packet.packet_id,
+            reason_string: None,
+            user_properties: Default::default(),
+            reasons: &reasons,
+        });
+        host.send(link, |buf| answer.encode(version, buf));
+        self.scratch.reasons = reasons;
+        if !self.retained.is_empty() {
+            for (row, subscription) in packet.filters.iter().enumerate() {
+                if row >= 64 || replay & (1 << row) != 0 {
+                    self.replay_retained(host, key, &subscription, packet.subscription_id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn subscribe_own<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        asked: &Subscription<'_>,
+        subscription_id: Option<u32>,
+    ) -> (ReasonCode, bool)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Self { sessions, filters, config, .. } = self;
+        let Some(session) = sessions.get_mut(key.index as usize) else {
+            return (ReasonCode::UnspecifiedError, false);
+        };
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        if !host.authorise(client, Action::Subscribe, asked.filter) {
+            host.count(Event::SubscribeDenied);
+            return (ReasonCode::NotAuthorized, false);
+        }
+        let has_id = if subscription_id.is_some() { HasId::Yes } else { HasId::No };
+        let subscriber = Subscriber::new(key.index, asked.options, has_id);
+        let existing = filters
+            .find(asked.filter)
+            .and_then(|filter| session.subscriptions.iter().find(|held| held.filter == filter).copied());
+        let (filter, new) = match existing {
+            Some(held) => {
+                filters.replace(held.filter, held.position, subscriber);
+                (held.filter, false)
+            }
+            None => {
+                if session.subscriptions.len() >= config.subscriptions_max {
+                    return (ReasonCode::QuotaExceeded, false);
+                }
+                let added = filters.add(asked.filter, subscriber);
+                if session.subscriptions.len() < 8 {
+                    // Most devices have two or three: no room to spare for them.
+                    session.subscriptions.reserve_exact(1);
+                }
+                session.subscriptions.push(Held { filter: added.filter, position: added.position });
+                if added.first {
+                    host.interest(asked.filter, Interest::Gained);
+                }
+                (added.filter, true)
+            }
+        };
+        if let Some(rare) = &mut session.rare {
+            rare.subscription_ids.retain(|(other, _)| *other != filter);
+        }
+        if let Some(id) = subscription_id {
+            session.rare().subscription_ids.push((filter, id));
+        }
+        (granted(asked.options), new)
+    }
+
+    fn subscribe_shared<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        asked: &Subscription<'_>,
+        subscription_id: Option<u32>,
+    ) -> (ReasonCode, bool)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let subscriptions_max = self.config.subscriptions_max;
+        let Some(session) = self.session_mut(key) else { return (ReasonCode::UnspecifiedError, false) };
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        if !host.authorise(client, Action::Subscribe, asked.filter) {
+            host.count(Event::SubscribeDenied);
+            return (ReasonCode::NotAuthorized, false);
+        }
+        let rare = session.rare();
+        let held = SharedHeld { filter: asked.filter.into(), options: asked.options, subscription_id };
+        let new = match rare.shared.iter().position(|other| other.filter == held.filter) {
+            Some(at) => {
+                rare.shared[at] = held.clone();
+                false
+            }
+            None if rare.shared.len() >= subscriptions_max => return (ReasonCode::QuotaExceeded, false),
+            None => {
+                rare.shared.push(held.clone());
+                true
+            }
+        };
+        self.join_group(host, key, &held);
+        (granted(asked.options), new)
+    }
+
+    fn replay_retained<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        asked: &Subscription<'_>,
+        subscription_id: Option<u32>,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let found = self.retained.matching(asked.filter, host.now_ms(), self.config.retained_per_subscription_max);
+        for publication in found {
+            let Some(session) = self.session(key) else { return };
+            let client = Client { client_id: &session.client_id, identity: &session.identity };
+            // A subscription covers its topics, but rules may have changed since it was granted.
+            if !host.authorise(client, Action::Subscribe, publication.topic()) {
+                continue;
+            }
+            let message = publication.message();
+            let Ok(expiry_s) = message.expiry_s(host.now_ms()) else { continue };
+            let terms = super::deliver::Terms {
+                qos: message.head.qos.min(asked.options.qos),
+                retain: true,
+                ids: subscription_id.as_slice(),
+            };
+            host.begin_message();
+            let mut parcel =
+                super::deliver::Parcel::new(message, expiry_s, Some(std::sync::Arc::clone(&publication)));
+            self.courier().deliver(host, key.index, terms, &mut parcel);
+        }
+    }
+
+    pub(super) fn unsubscribe<H>(&mut self, host: &mut H, key: SessionKey, link: L, packet: &Unsubscribe<'_>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let version = self.version_of(key);
+        let mut reasons = std::mem::take(&mut self.scratch.reasons);
+        reasons.clear();
+        for filter in packet.filters.iter() {
+            let removed = match Subscribed::parse(filter) {
+                Ok(Subscribed::Own(_)) => self.unsubscribe_own(host, key, filter),
+                Ok(Subscribed::Shared(_)) => self.unsubscribe_shared(host, key, filter),
+                Err(_) => {
+                    reasons.push(ReasonCode::TopicFilterInvalid as u8);
+                    continue;
+                }
+            };
+            let reason = if removed { ReasonCode::Success } else { ReasonCode::NoSubscriptionExisted };
+            reasons.push(reason as u8);
+        }
+        let answer = Packet::Unsuback(Suback {
+            packet_id: packet.packet_id,
+            reason_string: None,
+            user_properties: Default::default(),
+            reasons: &reasons,
+        });
+        host.send(link, |buf| answer.encode(version, buf));
+        self.scratch.reasons = reasons;
+    }
+
+    fn unsubscribe_own<H>(&mut self, host: &mut H, key: SessionKey, filter: &str) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(id) = self.filters.find(filter) else { return false };
+        let Some(session) = self.session_mut(key) else { return false };
+        let Some(at) = session.subscriptions.iter().position(|held| held.filter == id) else { return false };
+        let held = session.subscriptions.swap_remove(at);
+        if let Some(rare) = &mut session.rare {
+            rare.subscription_ids.retain(|(other, _)| *other != id);
+        }
+        self.drop_subscription(host, held);
+        true
+    }
+
+    /// Takes a subscription out of the index, after it was taken out of its session.
+    pub(super) fn drop_subscription<H>(&mut self, host: &mut H, held: Held)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if let Some(moved) = self.filters.remove(held.filter, held.position)
+            && let Some(session) = self.sessions.get_mut(moved as usize)
+            && let Some(other) = session.subscriptions.iter_mut().find(|other| other.filter == held.filter)
+        {
+            other.position = held.position;
+        }
+        if let Some(text) = self.filters.tidy(held.filter) {
+            host.interest(&text, Interest::Lost);
+        }
+    }
+
+    fn unsubscribe_shared<H>(&mut self, host: &mut H, key: SessionKey, filter: &str) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else { return false };
+        let Some(at) = rare.shared.iter().position(|held| &*held.filter == filter) else { return false };
+        let held = rare.shared.swap_remove(at);
+        self.leave_group(host, key, &held.filter);
+        true
+    }
+
+    /// Asks the authorisation function about every subscription again, because its rules changed, and
+    /// takes away what they no longer allow. Returns how many.
+    pub fn reauthorise<H>(&mut self, host: &mut H) -> usize
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let mut denied: Vec<(SessionKey, Box<str>)> = Vec::new();
+        for (index, session) in &self.sessions {
+            let client = Client { client_id: &session.client_id, identity: &session.identity };
+            let key = session.key(u32::try_from(index).expect("sessions are bounded far below 2^32"));
+            for held in &session.subscriptions {
+                let filter = self.filters.text(held.filter);
+                if !host.authorise(client, Action::Subscribe, filter) {
+                    denied.push((key, filter.into()));
+                }
+            }
+            for held in session.rare.iter().flat_map(|rare| &rare.shared) {
+                if !host.authorise(client, Action::Subscribe, &held.filter) {
+                    denied.push((key, held.filter.clone()));
+                }
+            }
+        }
+        for (key, filter) in &denied {
+            if filter.starts_with("$share/") {
+                self.unsubscribe_shared(host, *key, filter);
+            } else {
+                self.unsubscribe_own(host, *key, filter);
+            }
+        }
+        denied.len()
+    }
+}
+
+fn granted(options: SubscriptionOptions) -> ReasonCode {
+    match options.qos {
+        QoS::AtMostOnce => ReasonCode::Success,
+        QoS::AtLeastOnce => ReasonCode::GrantedQos1,
+        QoS::ExactlyOnce => ReasonCode::GrantedQos2,
+    }
+}

@@ -1,0 +1,352 @@
+//! Scenery for tests of the broker: a server of one or more loops on a virtual clock.
+//!
+//! [`Server`] plays the edge. It connects links, gives the broker bytes, collects what the broker sends
+//! and carries messages between its loops at once. A session lives on the loop of its link, so a test
+//! decides by the link's loop who meets whom across loops.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use super::*;
+use crate::packet::{Connect, Packet};
+
+/// A connection in a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Link {
+    /// The loop it is on.
+    pub at: u16,
+    /// Its number.
+    pub number: u32,
+}
+
+/// What a test's host remembers of its surroundings.
+#[derive(Debug, Default)]
+pub struct TestHost {
+    at: u16,
+    loops: u16,
+    now_ms: u64,
+    random: u64,
+    outgoing: HashMap<Link, Vec<u8>>,
+    staged: Vec<Vec<u8>>,
+    closed: HashMap<Link, Close>,
+    interests: Vec<(u16, String, Interest)>,
+    wire: VecDeque<(u16, Wire)>,
+    /// Topics and filters that nobody may publish or subscribe to.
+    pub denied: HashSet<(bool, String)>,
+    /// Links that read nothing.
+    pub congested: HashSet<Link>,
+    /// Every event counted.
+    pub events: Vec<Event>,
+    /// Every receipt.
+    pub receipts: Vec<(u64, Progress)>,
+}
+
+#[derive(Debug)]
+enum Wire {
+    Publish(Arc<Publication>),
+    Group(GroupMessage),
+}
+
+impl Host for TestHost {
+    type Link = Link;
+    type Identity = String;
+    type Segment = usize;
+
+    fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
+    fn begin_message(&mut self) {
+        self.staged.clear();
+    }
+
+    fn stage(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let mut bytes = Vec::new();
+        encode(&mut bytes);
+        self.staged.push(bytes);
+        self.staged.len() - 1
+    }
+
+    fn deliver(&mut self, link: Link, segment: usize) {
+        let bytes = self.staged[segment].clone();
+        self.outgoing.entry(link).or_default().extend(bytes);
+    }
+
+    fn deliver_with_packet_id(&mut self, link: Link, segment: usize, at: u32, packet_id: u16) {
+        let mut bytes = self.staged[segment].clone();
+        bytes[at as usize..at as usize + 2].copy_from_slice(&packet_id.to_be_bytes());
+        self.outgoing.entry(link).or_default().extend(bytes);
+    }
+
+    fn deliver_shared(&mut self, link: Link, bytes: &Arc<[u8]>) {
+        self.outgoing.entry(link).or_default().extend_from_slice(bytes);
+    }
+
+    fn send(&mut self, link: Link, encode: impl FnOnce(&mut Vec<u8>)) {
+        encode(self.outgoing.entry(link).or_default());
+    }
+
+    fn congested(&self, link: Link) -> bool {
+        self.congested.contains(&link)
+    }
+
+    fn close(&mut self, link: Link, why: Close) {
+        self.closed.entry(link).or_insert(why);
+    }
+
+    fn authorise(&mut self, _client: Client<'_, String>, action: Action, topic: &str) -> bool {
+        !self.denied.contains(&(action == Action::Publish, topic.to_owned()))
+    }
+
+    fn same_owner(&self, one: &String, other: &String) -> bool {
+        one == other
+    }
+
+    fn interest(&mut self, filter: &str, change: Interest) {
+        self.interests.push((self.at, filter.to_owned(), change));
+    }
+
+    fn others_want(&mut self, _topic: &str) -> bool {
+        self.loops > 1
+    }
+
+    fn forward(&mut self, publication: &Arc<Publication>) {
+        for at in (0..self.loops).filter(|&at| at != self.at) {
+            self.wire.push_back((at, Wire::Publish(Arc::clone(publication))));
+        }
+    }
+
+    fn group_home(&self, group_filter: &str) -> LoopIndex {
+        let sum: usize = group_filter.bytes().map(usize::from).sum();
+        LoopIndex((sum % usize::from(self.loops)) as u16)
+    }
+
+    fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
+        self.wire.push_back((to.0, Wire::Group(message)));
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.random >> 8
+    }
+
+    fn is_home_of(&self, _client_id: &str) -> bool {
+        true
+    }
+
+    fn receipt(&mut self, token: u64, progress: Progress) {
+        self.receipts.push((token, progress));
+    }
+
+    fn count(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}
+
+/// A server without sockets.
+#[derive(Debug)]
+pub struct Server {
+    /// One broker for each loop.
+    pub brokers: Vec<Broker<Link, String>>,
+    /// The surroundings of all of them.
+    pub host: TestHost,
+    sessions: HashMap<Link, (SessionKey, Version)>,
+    /// Versions of connections that are gone.
+    versions: HashMap<Link, Version>,
+    received: HashMap<Link, Vec<u8>>,
+    next_link: u32,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Server {
+    /// A server of one loop.
+    pub fn new() -> Self {
+        Self::with(Config::default(), 1)
+    }
+
+    /// A server of several loops, all with this configuration.
+    pub fn with(config: Config, loops: u16) -> Self {
+        let retained = Arc::new(Retained::default());
+        let brokers = (0..loops)
+            .map(|at| {
+                let config = Config { loop_index: LoopIndex(at), ..config.clone() };
+                Broker::new(config, Arc::clone(&retained), Box::<InMemory>::default())
+            })
+            .collect();
+        let host = TestHost { loops, now_ms: 1_000, random: 7, ..TestHost::default() };
+        Self { brokers, host, sessions: HashMap::new(), versions: HashMap::new(), received: HashMap::new(), next_link: 0 }
+    }
+
+    /// A new connection on loop 0, nothing sent on it yet.
+    pub fn open(&mut self) -> Link {
+        self.open_on(0)
+    }
+
+    /// A new connection on this loop.
+    pub fn open_on(&mut self, at: u16) -> Link {
+        self.next_link += 1;
+        Link { at, number: self.next_link }
+    }
+
+    /// Gives the server a packet from this connection.
+    pub fn send(&mut self, link: Link, packet: &Packet<'_>) {
+        let version = match packet {
+            Packet::Connect(connect) => connect.version,
+            _ => self.version(link),
+        };
+        let mut bytes = Vec::new();
+        packet.encode(version, &mut bytes);
+        self.send_bytes(link, &bytes);
+    }
+
+    /// Gives the server bytes from this connection, whole packets or not.
+    pub fn send_bytes(&mut self, link: Link, bytes: &[u8]) {
+        let mut waiting = self.received.remove(&link).unwrap_or_default();
+        waiting.extend_from_slice(bytes);
+        let mut used = 0;
+        while self.is_open(link) {
+            match self.receive(link, &waiting[used..]) {
+                0 => break,
+                taken => used += taken,
+            }
+        }
+        waiting.drain(..used);
+        self.received.insert(link, waiting);
+        self.settle();
+    }
+
+    fn receive(&mut self, link: Link, bytes: &[u8]) -> usize {
+        self.host.at = link.at;
+        let broker = &mut self.brokers[usize::from(link.at)];
+        let limit = broker.config().packet_bytes_max;
+        let frame = match decode::frame(bytes, limit) {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return 0,
+            Err(error) => {
+                match self.sessions.get(&link) {
+                    Some(&(key, _)) => {
+                        broker.violated(&mut self.host, key, link, error.reason_code());
+                    }
+                    None => self.host.close(link, Close::Refused(error.reason_code())),
+                }
+                return 0;
+            }
+        };
+        if let Some(&(key, _)) = self.sessions.get(&link) {
+            broker.received(&mut self.host, key, link, &frame);
+            return frame.total;
+        }
+        if frame.packet_type() != PacketType::Connect {
+            self.host.close(link, Close::Refused(ReasonCode::ProtocolError));
+            return 0;
+        }
+        match decode::connect(&frame) {
+            Ok(connect) => {
+                let identity = connect.username.unwrap_or_default().to_owned();
+                let arrival = Arrival { link, connect: &connect, identity };
+                if let Some(admitted) = broker.connect(&mut self.host, arrival) {
+                    self.sessions.insert(link, (admitted.session, admitted.version));
+                }
+            }
+            Err(error) => {
+                let version = decode::connect_version(&frame).unwrap_or(Version::V5);
+                refuse(&mut self.host, link, version, error.reason_code(), None);
+            }
+        }
+        frame.total
+    }
+
+    /// Connects a client in one step and takes its CONNACK.
+    pub fn connect(&mut self, connect: Connect<'_>) -> Link {
+        self.connect_on(0, connect)
+    }
+
+    /// The same on another loop.
+    pub fn connect_on(&mut self, at: u16, connect: Connect<'_>) -> Link {
+        let link = self.open_on(at);
+        self.send(link, &Packet::Connect(connect));
+        link
+    }
+
+    /// What the server has sent to this connection since the last call.
+    pub fn take_bytes(&mut self, link: Link) -> Vec<u8> {
+        self.host.outgoing.remove(&link).unwrap_or_default()
+    }
+
+    /// The same as packets, given to `look` one by one.
+    pub fn take(&mut self, link: Link, mut look: impl FnMut(Packet<'_>)) {
+        let bytes = self.take_bytes(link);
+        let version = self.version(link);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let frame = decode::frame(rest, u32::MAX).expect("the broker sends packets").expect("and whole ones");
+            look(decode::packet(&frame, version).expect("that are well formed"));
+            rest = &rest[frame.total..];
+        }
+    }
+
+    /// Whether the server still holds this connection.
+    pub fn is_open(&self, link: Link) -> bool {
+        !self.host.closed.contains_key(&link)
+    }
+
+    /// Why the server closed it.
+    pub fn close_reason(&self, link: Link) -> Option<Close> {
+        self.host.closed.get(&link).copied()
+    }
+
+    /// The connection breaks: the client sent nothing more.
+    pub fn cut(&mut self, link: Link) {
+        self.host.closed.entry(link).or_insert(Close::Asked);
+        self.settle();
+    }
+
+    /// Time passes.
+    pub fn advance_ms(&mut self, ms: u64) {
+        self.host.now_ms += ms;
+        for at in 0..self.brokers.len() {
+            self.host.at = at as u16;
+            self.brokers[at].advance(&mut self.host);
+        }
+        self.settle();
+    }
+
+    /// The session of a connection that was let in.
+    pub fn session(&self, link: Link) -> Option<SessionKey> {
+        self.sessions.get(&link).map(|&(key, _)| key)
+    }
+
+    fn version(&self, link: Link) -> Version {
+        let held = self.sessions.get(&link).map(|&(_, version)| version);
+        held.or_else(|| self.versions.get(&link).copied()).unwrap_or(Version::V5)
+    }
+
+    /// Reports closed connections to their brokers and carries messages between loops until all is quiet.
+    fn settle(&mut self) {
+        loop {
+            let gone = self.sessions.keys().find(|link| self.host.closed.contains_key(*link)).copied();
+            if let Some(link) = gone {
+                if let Some((key, version)) = self.sessions.remove(&link) {
+                    self.host.at = link.at;
+                    self.brokers[usize::from(link.at)].disconnected(&mut self.host, key, link);
+                    // What was sent before the close is still read in its version.
+                    self.versions.insert(link, version);
+                }
+            } else if let Some((at, message)) = self.host.wire.pop_front() {
+                self.host.at = at;
+                let broker = &mut self.brokers[usize::from(at)];
+                match message {
+                    Wire::Publish(publication) => broker.forwarded(&mut self.host, &publication),
+                    Wire::Group(message) => broker.group_message(&mut self.host, message),
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Short stories about the broker: what clients see of each other.
+//!
+//! They run on the broker's own scenery with virtual time. The specification's statements have tests of
+//! their own; here is what those take for granted.
+
+use stadium_mqtt::broker::testing::{Link, Server};
+use stadium_mqtt::broker::{Close, Config};
+use stadium_mqtt::decode;
+use stadium_mqtt::packet::*;
+use stadium_mqtt::reason::ReasonCode;
+
+fn connect<'a>(client_id: &'a str, version: Version) -> Connect<'a> {
+    Connect {
+        version,
+        clean_start: true,
+        keep_alive_s: 60,
+        client_id,
+        will: None,
+        username: None,
+        password: None,
+        session_expiry_s: None,
+        receive_maximum: None,
+        maximum_packet_size: None,
+        topic_alias_maximum: None,
+        request_response_information: false,
+        request_problem_information: true,
+        authentication_method: None,
+        authentication_data: None,
+        user_properties: Default::default(),
+    }
+}
+
+fn publish<'a>(topic: &'a str, payload: &'a [u8], qos: QoS, packet_id: u16) -> Packet<'a> {
+    Packet::Publish(Publish {
+        dup: false,
+        qos,
+        retain: false,
+        topic,
+        packet_id,
+        properties: Default::default(),
+        payload,
+    })
+}
+
+/// SUBSCRIBE bytes for one filter, in either version.
+fn subscribe(server: &mut Server, link: Link, version: Version, filter: &str, options: u8) {
+    let properties = if version == Version::V5 { 1 } else { 0 };
+    let mut bytes = vec![0x82, (2 + properties + 2 + filter.len() + 1) as u8, 0, 9];
+    if version == Version::V5 {
+        bytes.push(0);
+    }
+    bytes.extend((filter.len() as u16).to_be_bytes());
+    bytes.extend(filter.as_bytes());
+    bytes.push(options);
+    server.send_bytes(link, &bytes);
+}
+
+fn heard(server: &mut Server, link: Link) -> Vec<(String, Vec<u8>, QoS, bool, u16)> {
+    let mut heard = Vec::new();
+    server.take(link, |packet| {
+        if let Packet::Publish(publish) = packet {
+            let Publish { topic, payload, qos, dup, packet_id, .. } = publish;
+            heard.push((topic.to_owned(), payload.to_vec(), qos, dup, packet_id));
+        }
+    });
+    heard
+}
+
+#[test]
+fn a_push_reaches_both_versions() {
+    for loops in [1, 2] {
+        let mut server = Server::with(Config::default(), loops);
+        let old = server.connect(connect("old", Version::V311));
+        let new = server.connect_on(loops - 1, connect("new", Version::V5));
+        subscribe(&mut server, old, Version::V311, "channels/+", 0);
+        subscribe(&mut server, new, Version::V5, "channels/everybody", 1);
+        let sender = server.connect(connect("sender", Version::V5));
+        server.send(sender, &publish("channels/everybody", b"lights", QoS::AtLeastOnce, 5));
+        assert_eq!(
+            heard(&mut server, old),
+            [("channels/everybody".into(), b"lights".to_vec(), QoS::AtMostOnce, false, 0)]
+        );
+        assert_eq!(
+            heard(&mut server, new),
+            [("channels/everybody".into(), b"lights".to_vec(), QoS::AtLeastOnce, false, 1)]
+        );
+        let mut acknowledged = false;
+        server.take(sender, |packet| {
+            if let Packet::Puback(ack) = packet {
+                acknowledged = ack.packet_id == 5 && ack.reason == ReasonCode::Success;
+            }
+        });
+        assert!(acknowledged);
+    }
+}
+
+#[test]
+fn a_device_that_was_away_gets_what_it_missed_in_order() {
+    let mut server = Server::new();
+    let stays = Connect { clean_start: false, session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+    let phone = server.connect(stays.clone());
+    subscribe(&mut server, phone, Version::V5, "inbox/phone", 1);
+    server.cut(phone);
+    let sender = server.connect(connect("sender", Version::V5));
+    for number in 0..5_u8 {
+        server.send(sender, &publish("inbox/phone", &[number], QoS::AtLeastOnce, 1));
+    }
+    server.advance_ms(599_000);
+    let phone = server.connect(stays);
+    let payloads: Vec<u8> = heard(&mut server, phone).iter().map(|(_, payload, ..)| payload[0]).collect();
+    assert_eq!(payloads, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_session_ends_when_its_time_is_over() {
+    let mut server = Server::new();
+    let stays = Connect { clean_start: false, session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+    let phone = server.connect(stays);
+    subscribe(&mut server, phone, Version::V5, "inbox/phone", 1);
+    for _ in 0..100 {
+        // Coming and going does not pile up deadlines, and each visit starts the time anew.
+        server.cut(phone);
+        server.advance_ms(10_000);
+        let again = Connect { clean_start: false, session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+        let back = server.connect(again);
+        server.cut(back);
+    }
+    assert_eq!(server.brokers[0].totals().sessions, 1);
+    server.advance_ms(599_000);
+    assert_eq!(server.brokers[0].totals().sessions, 1);
+    server.advance_ms(1_000);
+    assert_eq!(server.brokers[0].totals().sessions, 0);
+    assert_eq!(server.brokers[0].totals().subscriptions, 0);
+    assert_eq!(server.brokers[0].next_deadline_ms(), None);
+}
+
+#[test]
+fn the_newer_connection_has_the_session_and_the_older_one_is_told() {
+    let mut server = Server::new();
+    let first = server.connect(connect("phone", Version::V5));
+    server.take_bytes(first);
+    let second = server.connect(connect("phone", Version::V5));
+    assert_eq!(server.close_reason(first), Some(Close::TakenOver));
+    let mut told = None;
+    server.take(first, |packet| {
+        if let Packet::Disconnect(disconnect) = packet {
+            told = Some(disconnect.reason);
+        }
+    });
+    assert_eq!(told, Some(ReasonCode::SessionTakenOver));
+    assert!(server.is_open(second));
+    assert_eq!(server.brokers[0].totals().sessions, 1);
+}
+
+#[test]
+fn a_full_window_holds_messages_back_until_they_are_acknowledged() {
+    let mut server = Server::new();
+    let narrow = Connect { receive_maximum: Some(2), ..connect("phone", Version::V5) };
+    let phone = server.connect(narrow);
+    subscribe(&mut server, phone, Version::V5, "news", 1);
+    let sender = server.connect(connect("sender", Version::V5));
+    for number in 0..5_u8 {
+        server.send(sender, &publish("news", &[number], QoS::AtLeastOnce, 1));
+    }
+    let first = heard(&mut server, phone);
+    assert_eq!(first.len(), 2);
+    server.send(phone, &Packet::Puback(Ack { packet_id: first[0].4, ..Ack::default() }));
+    let next = heard(&mut server, phone);
+    assert_eq!(next.iter().map(|(_, payload, ..)| payload[0]).collect::<Vec<_>>(), [2]);
+    assert_ne!(next[0].4, first[1].4);
+}
+
+#[test]
+fn unacknowledged_messages_come_again_with_their_ids_and_dup() {
+    let mut server = Server::new();
+    let stays = Connect { clean_start: false, session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+    let phone = server.connect(stays.clone());
+    subscribe(&mut server, phone, Version::V5, "news", 2);
+    let sender = server.connect(connect("sender", Version::V5));
+    server.send(sender, &publish("news", b"one", QoS::AtLeastOnce, 1));
+    server.send(sender, &publish("news", b"two", QoS::ExactlyOnce, 2));
+    let before = heard(&mut server, phone);
+    server.send(phone, &Packet::Pubrec(Ack { packet_id: before[1].4, ..Ack::default() }));
+    server.cut(phone);
+    let phone = server.connect(stays);
+    let mut again = Vec::new();
+    let mut released = Vec::new();
+    server.take(phone, |packet| match packet {
+        Packet::Publish(publish) => again.push((publish.packet_id, publish.dup)),
+        Packet::Pubrel(ack) => released.push(ack.packet_id),
+        _ => {}
+    });
+    assert_eq!(again, [(before[0].4, true)]);
+    assert_eq!(released, [before[1].4]);
+}
+
+#[test]
+fn members_of_a_group_share_the_work_across_loops() {
+    let mut server = Server::with(Config::default(), 2);
+    let members: Vec<Link> = (0..4_u16)
+        .map(|number| {
+            let id = format!("worker{number}");
+            let link = server.connect_on(number % 2, connect(&id, Version::V5));
+            subscribe(&mut server, link, Version::V5, "$share/pool/jobs/+", 1);
+            link
+        })
+        .collect();
+    let sender = server.connect(connect("sender", Version::V5));
+    for number in 0..8_u16 {
+        server.send(sender, &publish("jobs/a", b"x", QoS::AtLeastOnce, number + 1));
+    }
+    for &member in &members {
+        assert_eq!(heard(&mut server, member).len(), 2);
+    }
+    server.cut(members[0]);
+    for number in 0..6_u16 {
+        server.send(sender, &publish("jobs/a", b"x", QoS::AtLeastOnce, number + 20));
+    }
+    let after: Vec<usize> = members[1..].iter().map(|&member| heard(&mut server, member).len()).collect();
+    assert_eq!(after, [2, 2, 2]);
+}
+
+#[test]
+fn a_byte_at_a_time_is_as_good_as_all_at_once() {
+    let mut server = Server::new();
+    let mut bytes = Vec::new();
+    Packet::Connect(connect("slow", Version::V5)).encode(Version::V5, &mut bytes);
+    publish("a/b", b"payload", QoS::ExactlyOnce, 3).encode(Version::V5, &mut bytes);
+    let link = server.open();
+    for byte in bytes {
+        server.send_bytes(link, &[byte]);
+    }
+    let mut kinds = Vec::new();
+    server.take(link, |packet| kinds.push(std::mem::discriminant(&packet)));
+    assert_eq!(kinds.len(), 2);
+    assert!(decode::frame(&[0xC0, 0], 10).is_ok());
+}
+
+#[test]
+fn a_session_of_somebody_else_is_not_handed_out() {
+    let mut server = Server::new();
+    let owner = Connect { username: Some("ann"), session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+    let phone = server.connect(owner);
+    let thief = Connect { username: Some("bob"), clean_start: false, ..connect("phone", Version::V5) };
+    let other = server.connect(thief);
+    assert_eq!(server.close_reason(other), Some(Close::Refused(ReasonCode::NotAuthorized)));
+    assert!(server.is_open(phone));
+}
