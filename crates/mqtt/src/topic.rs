@@ -216,8 +216,9 @@ pub fn covers(outer: &str, inner: &str) -> bool {
     if inner.starts_with('$') && outer.starts_with(['+', '#']) {
         return false;
     }
-    // A topic has at least one level, so `#` alone selects no more than this.
-    if inner == "#" && outer == "+/#" {
+    // A filter that ends in `#` selects its parent as well, but no topic is empty: so `#` selects no more
+    // than `+/#`, nor `/#` more than `/+/#`.
+    if matches!((outer, inner), ("+/#", "#") | ("/+/#" | "+/+/#", "/#")) {
         return true;
     }
     let mut inner_levels = levels(inner);
