@@ -231,8 +231,10 @@ fn text(levels: &'static [&'static str], last: &'static [&'static str]) -> impl 
 }
 
 fn rule() -> impl Strategy<Value = RuleConfig> {
-    let pattern =
-        text(&["a", "b", "", "+", "%c", "%u", "x%c", "$s"], &["a", "b", "", "+", "#", "%c", "%u", "x%c", "$s"]);
+    let pattern = text(
+        &["a", "b", "", "+", "%c", "%u", "x%c", "$s"],
+        &["a", "b", "", "+", "#", "%c", "%u", "x%c", "$s"],
+    );
     (any::<bool>(), prop::collection::vec(pattern, 1..3)).prop_map(|(allow, topics)| {
         let actions = vec!["subscribe".to_owned()];
         let (allow, deny) = if allow { (actions, vec![]) } else { (vec![], actions) };
