@@ -11,7 +11,7 @@ use slab::Slab;
 use std::hash::BuildHasher;
 
 use super::shared::GroupId;
-use crate::packet::{QoS, RetainHandling, SubscriptionOptions};
+use crate::packet::{QoS, SubscriptionOptions};
 
 const NONE: u32 = u32::MAX;
 
@@ -64,16 +64,6 @@ impl Subscriber {
 
     pub fn has_id(self) -> bool {
         self.options & HAS_ID != 0
-    }
-
-    /// The options again; retain handling is not kept, it matters only when subscribing.
-    pub fn options(self) -> SubscriptionOptions {
-        SubscriptionOptions {
-            qos: self.qos(),
-            no_local: self.no_local(),
-            retain_as_published: self.retain_as_published(),
-            retain_handling: RetainHandling::Send,
-        }
     }
 }
 
@@ -195,11 +185,6 @@ impl Filters {
             Subscribers::One(one) => *one = subscriber,
             Subscribers::Many(many) => many[position as usize] = subscriber,
         }
-    }
-
-    /// The subscriber at `position`.
-    pub fn subscriber(&self, id: FilterId, position: u32) -> Option<Subscriber> {
-        self.subscribers(id).get(position as usize).copied()
     }
 
     /// Takes the subscriber at `position` away. The last subscriber of the list takes its place: its
@@ -427,6 +412,7 @@ fn index(at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::RetainHandling;
     use crate::topic;
     use proptest::prelude::*;
 

@@ -157,15 +157,6 @@ impl Flights {
         Some(self.release(at))
     }
 
-    pub fn iter<'a>(&'a self, list: &List) -> impl Iterator<Item = &'a Flight> {
-        let mut at = list.head;
-        std::iter::from_fn(move || {
-            let entry = (at != NONE).then(|| &self.entries[at as usize])?;
-            at = entry.next;
-            Some(entry)
-        })
-    }
-
     fn allocate(&mut self, flight: Flight) -> u32 {
         self.used += 1;
         if self.free == NONE {

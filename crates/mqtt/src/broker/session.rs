@@ -76,8 +76,6 @@ pub(super) struct Rare {
     pub subscription_ids: Vec<(super::filters::FilterId, u32)>,
     /// Shared subscriptions: the text of the filter, `$share/...` included.
     pub shared: Vec<SharedHeld>,
-    /// Enhanced authentication method of the CONNECT.
-    pub authentication_method: Option<Box<str>>,
 }
 
 /// A moment a session waits for, and the entry it has among the broker's deadlines.
