@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -648,6 +649,54 @@ fn the_callback_is_told_what_was_shown_and_names_the_principal() {
     service.answer(200, &json!({"allow": true}));
     assert_eq!(&*allowed(check(&authenticator, with_password("anna", b"\xff\x00"))).principal, "anna");
     assert_eq!(service.request()["password_base64"], "/wA=");
+}
+
+#[test]
+fn a_callback_over_https_is_asked_only_when_its_authority_is_trusted() {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()])
+        .expect("parameters")
+        .self_signed(&key)
+        .expect("a certificate");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().expect("a key"));
+    let tls = Arc::new(tls.expect("a configuration"));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("https://{}/auth", listener.local_addr().expect("bound"));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = rustls::ServerConnection::new(Arc::clone(&tls)).expect("a session");
+            let mut stream = rustls::StreamOwned::new(session, stream.expect("a connection"));
+            // The request fits one read or two; what it says is another test's matter.
+            let mut seen = Vec::new();
+            let mut buffer = [0; 4096];
+            while !seen.ends_with(b"}") {
+                match stream.read(&mut buffer) {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => seen.extend_from_slice(&buffer[..read]),
+                }
+            }
+            let body = r#"{"allow":true}"#;
+            let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}", body.len());
+            let _ = write!(stream, "{head}\r\n\r\n{body}");
+            let _ = stream.flush();
+        }
+    });
+    let files = Files::new();
+    let other = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");
+    for (pem, trusted) in [(certificate.pem(), true), (other.cert.pem(), false)] {
+        let authorities = Some(files.write("authorities.pem", pem));
+        let authenticator = with_callback(CallbackConfig { authorities, ..CallbackConfig::new(&url) });
+        match check(&authenticator, with_password("anna", b"secret")) {
+            Verdict::Allow(_) if trusted => {}
+            Verdict::Busy { .. } if !trusted => {}
+            other => panic!("trusted {trusted}: {other:?}"),
+        }
+    }
 }
 
 #[test]

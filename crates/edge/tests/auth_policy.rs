@@ -243,7 +243,7 @@ fn rule() -> impl Strategy<Value = RuleConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Every topic over a small alphabet is tried, so the implication is checked as a whole for each case.
     #[test]

@@ -254,7 +254,7 @@ fn client<'a>(who: &Principal<'a>) -> Value<'a> {
 /// A value stands for a placeholder only when it is one plain level: not empty, no separator, no wildcard.
 fn safe(value: &str) -> Value<'_> {
     let odd = |byte: &u8| matches!(byte, b'/' | b'+' | b'#' | 0);
-    if value.is_empty() || value.as_bytes().iter().any(|byte| odd(byte)) {
+    if value.is_empty() || value.as_bytes().iter().any(odd) {
         return Value::Unsafe;
     }
     Value::Text(value)
