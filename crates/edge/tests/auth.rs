@@ -231,7 +231,7 @@ fn more_devices_than_the_queue_holds_are_told_to_come_again() {
         }
     }
     drop(answer);
-    assert!(busy >= 10, "{busy}");
+    assert!(busy >= 1, "the queue took them all");
     let late: Vec<_> = verdicts.iter().collect();
     assert_eq!(late.len() + busy, 20, "every device gets exactly one verdict");
     assert!(late.iter().all(|verdict| matches!(verdict, Verdict::Allow(_))));
@@ -752,9 +752,9 @@ fn a_yes_of_the_callback_is_remembered_where_configured() {
 fn a_callback_that_does_not_answer_is_left_alone_and_tried_again() {
     let service = Service::start();
     let callback = CallbackConfig {
-        timeout: Duration::from_millis(100),
+        timeout: Duration::from_millis(250),
         failures_max: 2,
-        rest: Duration::from_millis(300),
+        rest: Duration::from_secs(3),
         in_flight_max: 1,
         ..CallbackConfig::new(&service.url)
     };
@@ -764,9 +764,7 @@ fn a_callback_that_does_not_answer_is_left_alone_and_tried_again() {
         assert!(matches!(check(&authenticator, with_password("anna", b"x")), Verdict::Busy { .. }));
     }
     let rests = authenticator.check(with_password("anna", b"x"), |_| panic!("the verdict was early"));
-    assert!(
-        matches!(rests, Some(Verdict::Busy { retry_after }) if retry_after <= Duration::from_millis(300))
-    );
+    assert!(matches!(rests, Some(Verdict::Busy { retry_after }) if retry_after <= Duration::from_secs(3)));
 
     // Two answers for the calls that nobody waits for any more, then those that count.
     let end = Instant::now() + DEADLINE;

@@ -4,8 +4,8 @@
 //! [`Verdict`]; [`Policy`] is the one authorisation function that every path asks afterwards: publish,
 //! subscribe, deliver, retained, will and replay. Both deny unless something allows.
 //!
-//! Each way of proving an identity has a file: [`password`], [`token`], [`certificate`], [`callback`].
-//! Work that blocks runs on the bounded threads of [`pool`], so that a loop never waits. Nothing here
+//! Each way of proving an identity has a file: `password`, `token`, `certificate`, `callback`.
+//! Work that blocks runs on the bounded threads of `pool`, so that a loop never waits. Nothing here
 //! knows MQTT packets or connections; the edge translates a [`DenyReason`] into the answer it sends.
 
 mod authenticator;
