@@ -1,0 +1,169 @@
+//! Scenery of the suites: a real server on a port of its own, over the fleet in memory.
+//!
+//! The server runs in a runtime of its own and stops when the scenery is dropped.
+
+#![allow(dead_code, reason = "each suite uses its part")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stadium_http::fleet::DeviceId;
+use stadium_http::fleet::memory::MemoryFleet;
+use stadium_http::{Config, Fleet, Server, SocketTaker};
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+/// A running server.
+pub struct Scene {
+    pub address: SocketAddr,
+    pub fleet: Arc<MemoryFleet>,
+    pub admin: String,
+    pub data: tempfile::TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    stopped: std::sync::mpsc::Receiver<()>,
+    runtime: Option<Runtime>,
+}
+
+/// An answer: status, headers, text.
+pub struct Answer {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    pub text: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Asserts a problem document with this code, and returns it.
+    pub fn problem(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.header("content-type"), Some("application/problem+json"));
+        let problem = self.json();
+        assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(problem["status"], status);
+        problem
+    }
+}
+
+impl Scene {
+    pub fn begin() -> Self {
+        Self::with(|_| {}, None)
+    }
+
+    pub fn with(change: impl FnOnce(&mut Config), taker: Option<Arc<dyn SocketTaker>>) -> Self {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let fleet = Arc::new(MemoryFleet::new());
+        let mut config = Config::new(([127, 0, 0, 1], 0).into(), data.path());
+        config.drain_timeout = Duration::from_secs(5);
+        change(&mut config);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime starts");
+        let bound = runtime.block_on(Server::bind(config, Arc::clone(&fleet) as Arc<dyn Fleet>, taker));
+        let server = bound.expect("it binds");
+        let address = server.address();
+        let (stop, stop_asked) = oneshot::channel::<()>();
+        let (tell, stopped) = std::sync::mpsc::channel();
+        runtime.spawn(async move {
+            server.run(async { drop(stop_asked.await) }).await;
+            let _ = tell.send(());
+        });
+        let admin = std::fs::read_to_string(data.path().join("admin.key")).expect("made at the first start");
+        let admin = admin.trim().to_owned();
+        Self { address, fleet, admin, data, stop: Some(stop), stopped, runtime: Some(runtime) }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Asks as the admin.
+    pub fn get(&self, path: &str) -> Answer {
+        self.ask("GET", path, &[("authorization", &format!("Bearer {}", self.admin))], None)
+    }
+
+    /// Posts JSON as the admin.
+    pub fn post(&self, path: &str, json: &str) -> Answer {
+        self.post_with(path, json, &[])
+    }
+
+    pub fn post_with(&self, path: &str, json: &str, more: &[(&str, &str)]) -> Answer {
+        let bearer = format!("Bearer {}", self.admin);
+        let mut headers = vec![("authorization", bearer.as_str()), ("content-type", "application/json")];
+        headers.extend(more);
+        self.ask("POST", path, &headers, Some(json))
+    }
+
+    pub fn delete(&self, path: &str) -> Answer {
+        self.ask("DELETE", path, &[("authorization", &format!("Bearer {}", self.admin))], None)
+    }
+
+    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Answer {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_global(Some(Duration::from_secs(20)))
+            .build()
+            .new_agent();
+        let mut request = ureq::http::Request::builder().method(method).uri(self.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let sent = match body {
+            Some(body) => agent.run(request.body(body.to_owned()).expect("a request")),
+            None => agent.run(request.body(()).expect("a request")),
+        };
+        let mut response = sent.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        let text_of = |value: &ureq::http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
+        Answer {
+            status: response.status().as_u16(),
+            headers: response
+                .headers()
+                .iter()
+                .map(|(name, value)| (name.to_string(), text_of(value)))
+                .collect(),
+            text: response.body_mut().read_to_string().expect("text"),
+        }
+    }
+
+    /// Asks the server to stop and waits until it has.
+    pub fn stop(&mut self) -> bool {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        self.stopped.recv_timeout(Duration::from_secs(8)).is_ok()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A device's id.
+pub fn device(id: &str) -> DeviceId {
+    DeviceId::new(id).expect("a good id")
+}
+
+/// Waits until something holds, at most ten seconds.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not in ten seconds: {what}");
+        std::thread::yield_now();
+    }
+}
