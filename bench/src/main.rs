@@ -1,2 +1,49 @@
-//! Benchmarks against peers.
-fn main() {}
+//! `stadium-bench`: Stadium beside its peers, in the same run, in turn. Started by `cargo xtask bench`.
+//!
+//! One binary in three roles. As orchestrator it starts servers pinned to one core and this binary
+//! again, as client, pinned to the other; as `bare` it is the loop that does nothing but send. It
+//! depends on no crate of the product (docs/decisions/0006-bench-has-its-own-client.md).
+
+mod allocations;
+mod bare;
+mod client;
+mod crowd;
+mod edge;
+mod figure;
+mod machine;
+mod process;
+mod server;
+mod tls;
+mod wire;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// What the command line asks for.
+#[derive(Parser)]
+#[command(name = "stadium-bench", about = "Stadium beside its peers")]
+struct Arguments {
+    #[command(subcommand)]
+    role: Role,
+}
+
+/// The roles of this binary.
+#[derive(Subcommand)]
+enum Role {
+    /// Devices over MQTT: memory, fan-out, pairs, connects, storm
+    Edge(edge::Options),
+    /// One scenario of the load client; prints one line of JSON (started by the others)
+    #[command(hide = true)]
+    Client(client::Options),
+    /// The bare epoll loop (started by the others)
+    #[command(hide = true)]
+    Bare(bare::Options),
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().role {
+        Role::Edge(options) => edge::run(&options),
+        Role::Client(options) => client::run(&options),
+        Role::Bare(options) => bare::run(&options),
+    }
+}

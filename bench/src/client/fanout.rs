@@ -1,0 +1,143 @@
+//! One publisher, N devices, at most W messages in flight: deliveries a second, and their latency.
+//!
+//! A message is in flight until every device has it; new ones leave in one write as soon as earlier ones
+//! are complete. Each carries its number and when it was meant to leave, so that a delivery's latency
+//! includes the time that its message waited in our own socket.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use hdrhistogram::Histogram;
+use serde_json::{Map, Value};
+
+use super::{Mark, Options, crowd_of};
+use crate::allocations;
+use crate::crowd::{Crowd, Device, STALL};
+use crate::wire::{Incoming, Message, Wire};
+
+/// Content of a message: number, time in microseconds, filler.
+const PAYLOAD_BYTES: usize = 100;
+/// Deliveries that warm server and client up before the measurement.
+const WARM_ROUNDS: usize = 20;
+/// At most this long is spent warming up.
+const WARM_MAX: Duration = Duration::from_millis(1_500);
+
+/// The messages in flight and what has been counted.
+struct Flight {
+    started: Instant,
+    devices: usize,
+    /// Number of the oldest message in flight.
+    first: u32,
+    /// Devices still missing, for each message in flight.
+    missing: VecDeque<usize>,
+    delivered: u64,
+    latency_us: Histogram<u64>,
+}
+
+impl Flight {
+    fn delivery(&mut self, payload: &[u8], now_us: u64) {
+        let number = u32::from_le_bytes(payload[..4].try_into().expect("four bytes"));
+        let sent_us = u64::from_le_bytes(payload[4..12].try_into().expect("eight bytes"));
+        let index = number.wrapping_sub(self.first) as usize;
+        if let Some(missing) = self.missing.get_mut(index) {
+            *missing -= 1;
+            self.delivered += 1;
+            self.latency_us.saturating_record(now_us.saturating_sub(sent_us));
+        }
+        while self.missing.front() == Some(&0) {
+            self.missing.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Connects, warms up, measures.
+pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Value>> {
+    let mut crowd = crowd_of::devices(wire, options.address, &options.prefix, options.devices, options.qos)?;
+    let publisher = crowd.add(Device { id: format!("{}-publisher", options.prefix), topics: Vec::new() });
+    crowd.connect_all(options.in_flight)?;
+    let mut flight = Flight {
+        started: Instant::now(),
+        devices: options.devices,
+        first: 0,
+        missing: VecDeque::new(),
+        delivered: 0,
+        latency_us: Histogram::new_with_bounds(1, 60_000_000, 3)?,
+    };
+
+    let warm_until = Instant::now() + WARM_MAX;
+    let warm_deliveries = (WARM_ROUNDS * options.devices) as u64;
+    deliver(&mut crowd, publisher, &mut flight, options, |flight| {
+        flight.delivered >= warm_deliveries || Instant::now() > warm_until
+    })?;
+
+    flight.latency_us.reset();
+    let before = flight.delivered;
+    let allocated = allocations::read(options.allocations.as_deref())?;
+    let mark = Mark::now(options)?;
+    let until = mark.at + Duration::from_secs_f64(options.seconds);
+    deliver(&mut crowd, publisher, &mut flight, options, |_| Instant::now() > until)?;
+    let spent = mark.spent(options)?;
+    let allocated = allocations::read(options.allocations.as_deref())? - allocated;
+    let deliveries = (flight.delivered - before) as f64;
+
+    let us = |quantile: f64| Value::from(flight.latency_us.value_at_quantile(quantile));
+    Ok(Map::from_iter([
+        ("deliveries_per_s".to_owned(), Value::from(deliveries / spent.seconds)),
+        ("server_cpu_us_per_delivery".to_owned(), Value::from(spent.server_cpu_s * 1e6 / deliveries)),
+        ("server_busy".to_owned(), Value::from(spent.server_cpu_s / spent.seconds)),
+        ("client_busy".to_owned(), Value::from(spent.client_cpu_s / spent.seconds)),
+        ("latency_p50_us".to_owned(), us(0.5)),
+        ("latency_p99_us".to_owned(), us(0.99)),
+        ("latency_max_us".to_owned(), us(1.0)),
+        ("allocations_per_delivery".to_owned(), Value::from(allocated as f64 / deliveries)),
+        ("deliveries".to_owned(), Value::from(deliveries)),
+    ]))
+}
+
+/// Keeps the window full until `done`.
+fn deliver<W: Wire>(
+    crowd: &mut Crowd<W>,
+    publisher: usize,
+    flight: &mut Flight,
+    options: &Options,
+    done: impl Fn(&Flight) -> bool,
+) -> Result<()> {
+    let mut outgoing = Vec::new();
+    let mut payload = [b'.'; PAYLOAD_BYTES];
+    let mut progress = (flight.delivered, Instant::now());
+    while !done(flight) {
+        outgoing.clear();
+        while flight.missing.len() < options.window {
+            let number = flight.first.wrapping_add(u32::try_from(flight.missing.len())?);
+            payload[..4].copy_from_slice(&number.to_le_bytes());
+            payload[4..12].copy_from_slice(&flight.now_us().to_le_bytes());
+            // Never 0, and never one that is still in flight.
+            let packet_id = (options.qos > 0).then_some((number % 60_000 + 1) as u16);
+            let message = Message { topic: crowd_of::EVERYBODY, packet_id, payload: &payload };
+            crowd.wire().publish(&message, &mut outgoing);
+            flight.missing.push_back(flight.devices);
+        }
+        if !outgoing.is_empty() {
+            crowd.send(publisher, &outgoing)?;
+        }
+        crowd.turn(Duration::from_millis(100), |_, incoming, _| {
+            if let Incoming::Delivery { payload, .. } = incoming {
+                let now_us = flight.now_us();
+                flight.delivery(payload, now_us);
+            }
+        })?;
+        crowd.check()?;
+        if flight.delivered > progress.0 {
+            progress = (flight.delivered, Instant::now());
+        } else if progress.1.elapsed() > STALL {
+            bail!("stalled: {:?} devices miss the messages in flight", flight.missing);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Measured figures: samples by row and server, medians with their spread, the JSON that machines read.
+//!
+//! A figure is one row that was asked for. Its thresholds may lean on what peers reached in the same run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::server::Kind;
+
+/// Every sample of a run, by measurement and server.
+#[derive(Default)]
+pub(crate) struct Samples(BTreeMap<(String, Kind), Vec<f64>>);
+
+impl Samples {
+    /// Adds one round's value.
+    pub(crate) fn add(&mut self, measurement: String, kind: Kind, value: f64) {
+        self.0.entry((measurement, kind)).or_default().push(value);
+    }
+
+    /// The values of one measurement of one server, in the order of the rounds.
+    pub(crate) fn runs(&self, measurement: &str, kind: Kind) -> &[f64] {
+        self.0.get(&(measurement.to_owned(), kind)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The median of one measurement of one server.
+    pub(crate) fn median(&self, measurement: &str, kind: Kind) -> Option<f64> {
+        median(self.runs(measurement, kind))
+    }
+}
+
+/// Which direction is better.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// One row, as bench/results/NAME.json holds it.
+#[derive(Serialize)]
+pub(crate) struct Figure {
+    /// What was measured.
+    pub(crate) figure: String,
+    /// Unit of `runs`, `value`, `must`, `aim`, `peers` and `limit`.
+    pub(crate) unit: &'static str,
+    /// Which direction is better.
+    pub(crate) better: Better,
+    /// This product's value in each round.
+    pub(crate) runs: Vec<f64>,
+    /// Their median; null when nothing could be measured.
+    pub(crate) value: Option<f64>,
+    /// What it must reach.
+    pub(crate) must: Option<f64>,
+    /// What it aims for.
+    pub(crate) aim: Option<f64>,
+    /// Peers' medians, by name.
+    pub(crate) peers: BTreeMap<&'static str, f64>,
+    /// The bare loop's median.
+    pub(crate) limit: Option<f64>,
+}
+
+impl Figure {
+    /// Whether `value` reaches a threshold.
+    pub(crate) fn reaches(&self, threshold: f64) -> bool {
+        match (self.value, self.better) {
+            (None, _) => false,
+            (Some(value), Better::Higher) => value >= threshold,
+            (Some(value), Better::Lower) => value <= threshold,
+        }
+    }
+
+    /// One word for the table.
+    pub(crate) fn verdict(&self) -> &'static str {
+        match (self.must, self.aim) {
+            _ if self.value.is_none() => "not measured",
+            (_, Some(aim)) if self.reaches(aim) => "aim",
+            (Some(must), _) if self.reaches(must) => "must",
+            (None, None) => "",
+            _ => "**missed**",
+        }
+    }
+}
+
+/// The middle of the runs.
+pub(crate) fn median(runs: &[f64]) -> Option<f64> {
+    let mut runs = runs.to_vec();
+    runs.sort_by(f64::total_cmp);
+    let middle = runs.len() / 2;
+    match runs.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(runs[middle]),
+        _ => Some(f64::midpoint(runs[middle - 1], runs[middle])),
+    }
+}
+
+/// A number as people read it: three significant digits, thousands apart.
+pub(crate) fn shown(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if value.abs() < 100.0 {
+        let digits = if value.abs() < 1.0 {
+            3
+        } else if value.abs() < 10.0 {
+            2
+        } else {
+            1
+        };
+        return format!("{value:.digits$}");
+    }
+    let rounded = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, character) in rounded.chars().enumerate() {
+        if index > 0 && (rounded.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(character);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{median, shown};
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn numbers_are_shown_for_people() {
+        assert_eq!(shown(1_234_567.8), "1,234,568");
+        assert_eq!(shown(123.4), "123");
+        assert_eq!(shown(7.123), "7.12");
+        assert_eq!(shown(0.0), "0");
+        assert_eq!(shown(0.4567), "0.457");
+    }
+}

@@ -1,0 +1,100 @@
+//! Child processes of the bench: pinned to cores, killed when their owner is dropped.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+/// Where a process may run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cores {
+    /// Core 0 alone: the server's.
+    First,
+    /// Core 1 alone: the client's.
+    Second,
+    /// Both, as the scheduler likes.
+    Both,
+}
+
+impl Cores {
+    /// A command that runs `program` on these cores; the process id stays the program's own.
+    pub(crate) fn command(self, program: &Path) -> Command {
+        let list = match self {
+            Self::First => "0",
+            Self::Second => "1",
+            Self::Both => "0,1",
+        };
+        let mut command = Command::new("taskset");
+        command.args(["-c", list]).arg(program);
+        command
+    }
+}
+
+/// A process that ends with its owner.
+pub(crate) struct Owned(Child);
+
+impl Owned {
+    /// Starts it.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let shown = format!("{command:?}");
+        Ok(Self(command.spawn().with_context(|| format!("cannot start {shown}"))?))
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Whether it is still there.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+
+    /// Its piped stdout.
+    pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.0.stdout.take()
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs a client to its end and returns the JSON of its last line.
+pub(crate) fn client(command: &mut Command, deadline: Duration) -> Result<Value> {
+    let mut client = Owned::start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+    let lines = lines(&mut client)?;
+    let mut last = None;
+    loop {
+        match lines.recv_timeout(deadline) {
+            Ok(line) => last = Some(line),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => bail!("the client did not finish within {deadline:?}"),
+        }
+    }
+    let line = last.context("the client printed no result")?;
+    serde_json::from_str(&line).with_context(|| format!("not a result: {line}"))
+}
+
+/// The lines that a process prints, as they come; the channel closes when its stdout does.
+pub(crate) fn lines(process: &mut Owned) -> Result<mpsc::Receiver<String>> {
+    let stdout = process.take_stdout().context("stdout is not piped")?;
+    // Unbounded, because a client prints a handful of lines in its life.
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines() {
+            let Ok(line) = line else { return };
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(receiver)
+}

@@ -1,0 +1,301 @@
+//! The servers under measurement: how each is started, tuned so that none is held back by a default.
+//!
+//! For all: loopback, anonymous, no logging, no persistence, no limit on connections, queues wide enough
+//! that nothing is dropped. Each has its folder under target/bench for configuration and data.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::allocations;
+use crate::client::WireName;
+use crate::process::{Cores, Owned};
+use crate::tls::Identity;
+
+/// Time for a server to accept its first connection.
+const START_MAX: Duration = Duration::from_secs(20);
+
+/// A server of the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// The bare epoll loop, [`crate::bare`].
+    Bare,
+    /// This product.
+    Stadium,
+    /// Eclipse Mosquitto, the Debian package.
+    Mosquitto,
+    /// nats-server over its own protocol, the Debian package.
+    Nats,
+    /// nats-server over MQTT, with JetStream, which its QoS 1 needs.
+    NatsMqtt,
+    /// rumqttd, from crates.io.
+    Rumqttd,
+    /// mochi-mqtt, a Go module, with bench/peers/mochi/main.go.
+    Mochi,
+}
+
+impl Kind {
+    /// Name in tables and results.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare loop",
+            Self::Stadium => "stadium",
+            Self::Mosquitto => "mosquitto",
+            Self::Nats => "nats-server",
+            Self::NatsMqtt => "nats-server (MQTT)",
+            Self::Rumqttd => "rumqttd",
+            Self::Mochi => "mochi",
+        }
+    }
+
+    /// What its clients speak.
+    pub(crate) fn wire(self) -> WireName {
+        match self {
+            Self::Nats => WireName::Nats,
+            _ => WireName::Mqtt,
+        }
+    }
+}
+
+/// Where things are.
+pub(crate) struct Places {
+    /// The workspace's target/.
+    pub(crate) target: PathBuf,
+    /// This binary.
+    pub(crate) bench: PathBuf,
+}
+
+impl Places {
+    /// Derived from where this binary lies: target/release.
+    pub(crate) fn find() -> Result<Self> {
+        let bench = std::env::current_exe()?;
+        let target = bench.ancestors().nth(2).context("this binary does not lie in target/")?.to_path_buf();
+        Ok(Self { target, bench })
+    }
+
+    /// The product's binary, release build.
+    pub(crate) fn stadium(&self) -> PathBuf {
+        self.target.join("release/stadium")
+    }
+
+    fn peer(&self, name: &str) -> PathBuf {
+        self.target.join("peers/bin").join(name)
+    }
+}
+
+/// What to start beyond the kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup<'a> {
+    /// Cores it may use.
+    pub(crate) cores: Cores,
+    /// Loops, for Stadium.
+    pub(crate) loops: usize,
+    /// Serve TLS with this identity instead of plain TCP.
+    pub(crate) tls: Option<&'a Identity>,
+    /// Preload this allocation counter.
+    pub(crate) counter: Option<&'a Path>,
+}
+
+impl Setup<'_> {
+    /// One core, plain TCP.
+    pub(crate) fn one_core() -> Self {
+        Self { cores: Cores::First, loops: 1, tls: None, counter: None }
+    }
+}
+
+/// A running server; ends when dropped.
+pub(crate) struct Server {
+    process: Owned,
+    /// Where devices connect.
+    pub(crate) address: SocketAddr,
+    /// Where Stadium serves HTTP.
+    pub(crate) http: SocketAddr,
+    /// Its folder.
+    pub(crate) folder: PathBuf,
+    /// What its clients speak.
+    pub(crate) wire: WireName,
+    /// Where the allocation counter counts.
+    pub(crate) allocations: Option<PathBuf>,
+}
+
+impl Server {
+    /// Starts a server and waits until it accepts.
+    pub(crate) fn start(kind: Kind, places: &Places, setup: &Setup<'_>) -> Result<Self> {
+        let address = free_address()?;
+        let http = free_address()?;
+        let folder = places.target.join(format!("bench/{}-{}", slug(kind), address.port()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder)?;
+        let start = Start { kind, places, setup, address, http, folder: &folder };
+        let mut command = start.command()?;
+        let log = fs::File::create(folder.join("log"))?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let allocations = setup.counter.map(|library| {
+            let file = folder.join("allocations");
+            command.env("LD_PRELOAD", library).env(allocations::FILE_VARIABLE, &file);
+            file
+        });
+        let process = Owned::start(&mut command)?;
+        let mut server = Self { process, address, http, folder, wire: kind.wire(), allocations };
+        server.wait_until_it_accepts(kind)?;
+        Ok(server)
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    fn wait_until_it_accepts(&mut self, kind: Kind) -> Result<()> {
+        let started = Instant::now();
+        while started.elapsed() < START_MAX && self.process.is_running() {
+            if TcpStream::connect(self.address).is_ok() {
+                // Give it the moment to notice that the probe has gone.
+                std::thread::sleep(Duration::from_millis(200));
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        bail!("{} does not accept at {}: {}", kind.name(), self.address, log.trim())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.folder.join("jetstream"));
+    }
+}
+
+/// A server about to start.
+struct Start<'a> {
+    kind: Kind,
+    places: &'a Places,
+    setup: &'a Setup<'a>,
+    address: SocketAddr,
+    http: SocketAddr,
+    folder: &'a Path,
+}
+
+impl Start<'_> {
+    fn command(&self) -> Result<Command> {
+        match self.kind {
+            Kind::Bare => {
+                let mut bare = self.run(&self.places.bench);
+                bare.args(["bare", "--address", &self.address.to_string()]);
+                Ok(bare)
+            }
+            Kind::Stadium => self.stadium(),
+            Kind::Mosquitto => self.mosquitto(),
+            Kind::Nats | Kind::NatsMqtt => self.nats(),
+            Kind::Rumqttd => self.rumqttd(),
+            Kind::Mochi => {
+                let mut mochi = self.run(&self.places.peer("mochi"));
+                mochi.arg(self.address.to_string());
+                Ok(mochi)
+            }
+        }
+    }
+
+    fn run(&self, program: &Path) -> Command {
+        self.setup.cores.command(program)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    fn stadium(&self) -> Result<Command> {
+        let mut stadium = self.run(&self.places.stadium());
+        stadium.args(["serve", "--trial", "--loops", &self.setup.loops.to_string()]);
+        stadium.args(["--http", &self.http.to_string(), "--data"]).arg(self.folder.join("data"));
+        match self.setup.tls {
+            None => _ = stadium.args(["--mqtt", &self.address.to_string()]),
+            Some(identity) => {
+                let (certificate, key) = identity.write(self.folder)?;
+                stadium.args(["--mqtt", &free_address()?.to_string(), "--mqtts", &self.address.to_string()]);
+                stadium.env("STADIUM_MQTTS__CERTIFICATE", certificate).env("STADIUM_MQTTS__KEY", key);
+            }
+        }
+        Ok(stadium)
+    }
+
+    fn mosquitto(&self) -> Result<Command> {
+        let mut text = format!(
+            "listener {} 127.0.0.1\nallow_anonymous true\npersistence false\nlog_dest none\nsys_interval 0\n\
+             max_connections -1\nmax_inflight_messages 0\nmax_queued_messages 0\nset_tcp_nodelay true\n",
+            self.address.port()
+        );
+        if let Some(identity) = self.setup.tls {
+            let (certificate, key) = identity.write(self.folder)?;
+            let tls = format!("certfile {}\nkeyfile {}\n", certificate.display(), key.display());
+            text.insert_str(text.find("allow_anonymous").expect("just written"), &tls);
+        }
+        let config = self.write("mosquitto.conf", &text)?;
+        let mut mosquitto = self.run(Path::new("mosquitto"));
+        mosquitto.arg("-c").arg(config);
+        Ok(mosquitto)
+    }
+
+    fn nats(&self) -> Result<Command> {
+        let port = self.address.port();
+        let limits = "max_connections: 1000000\nmax_pending: 1GB\nwrite_deadline: \"60s\"\nlogtime: false\n";
+        let text = match self.kind {
+            Kind::NatsMqtt => format!(
+                "host: 127.0.0.1\nport: {}\nserver_name: bench\n{limits}\
+                 jetstream {{ store_dir: \"{}\" }}\nmqtt {{ host: 127.0.0.1, port: {port}, max_ack_pending: 65535 }}\n",
+                self.http.port(),
+                self.folder.join("jetstream").display()
+            ),
+            _ => format!("host: 127.0.0.1\nport: {port}\n{limits}"),
+        };
+        let config = self.write("nats.conf", &text)?;
+        let mut nats = self.run(Path::new("nats-server"));
+        nats.arg("-c").arg(config);
+        Ok(nats)
+    }
+
+    fn rumqttd(&self) -> Result<Command> {
+        let text = format!(
+            "id = 0\n[router]\nid = 0\nmax_connections = 20010\nmax_outgoing_packet_count = 200\n\
+             max_segment_size = 104857600\nmax_segment_count = 10\n\
+             [v4.1]\nname = \"v4-1\"\nlisten = \"{}\"\nnext_connection_delay_ms = 0\n\
+             [v4.1.connections]\nconnection_timeout_ms = 60000\nmax_payload_size = 20480\n\
+             max_inflight_count = 500\ndynamic_filters = true\n",
+            self.address
+        );
+        let config = self.write("rumqttd.toml", &text)?;
+        let mut rumqttd = self.run(&self.places.peer("rumqttd"));
+        rumqttd.arg("-c").arg(config);
+        Ok(rumqttd)
+    }
+}
+
+fn slug(kind: Kind) -> String {
+    kind.name().replace([' ', '(', ')'], "")
+}
+
+/// A free port of the loopback, below the range that the crowds' own sockets take theirs from.
+///
+/// A port of that range could be taken, between now and the server's bind, by one of thousands of client sockets.
+fn free_address() -> Result<SocketAddr> {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let first: u16 = range.split_whitespace().next().and_then(|port| port.parse().ok()).unwrap_or(32_768);
+    // Different processes of one machine start in different places.
+    let start = 10_000 + u16::try_from(std::process::id() % 10_000).expect("below 10,000");
+    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
+    for _ in 0..1_000 {
+        let port = start + NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if port < first && TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
+    bail!("no free port below {first}")
+}
