@@ -254,7 +254,7 @@ impl Server {
                 }
             }
             Err(error) => {
-                let version = decode::connect_version(&frame).unwrap_or(Version::V5);
+                let version = decode::answer_version(&frame);
                 refuse(&mut self.host, link, version, error.reason_code(), None);
             }
         }
