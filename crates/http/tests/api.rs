@@ -108,7 +108,9 @@ fn a_body_that_is_not_json_or_too_large_is_refused() {
     let problem = scene.post("/api/push", "{\"to\": ").problem(400, "HTTP-004");
     assert!(problem["detail"].as_str().expect("text").contains("line 1 column"), "{problem}");
     scene.post("/api/push", r#"{"to": "everybody", "message": "x"} {"#).problem(400, "HTTP-004");
-    scene.post("/api/push", &"[".repeat(1_999)).problem(422, "HTTP-005");
+    scene.post("/api/push", r#"["everybody", "x"]"#).problem(422, "HTTP-005");
+    let deep = format!(r#"{{"to": "everybody", "message": {}"#, "[".repeat(1_900));
+    scene.post("/api/push", &deep).problem(400, "HTTP-004");
     let large = format!(r#"{{"to": "everybody", "message": "{}"}}"#, "x".repeat(101));
     scene.post("/api/push", &large).problem(413, "HTTP-007");
     scene.post("/api/push", &"x".repeat(2_001)).problem(413, "HTTP-007");

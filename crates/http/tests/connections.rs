@@ -123,6 +123,10 @@ fn one_connection_too_many_is_told_so_and_a_place_is_freed() {
     });
 }
 
+fn seen(lines: &mut impl Iterator<Item = String>, what: &str) -> String {
+    lines.find(|line| line.contains(what)).unwrap_or_else(|| panic!("the view ended before {what}"))
+}
+
 #[test]
 fn live_views_show_samples_and_end_when_the_server_stops() {
     let mut scene = Scene::with(
@@ -137,9 +141,6 @@ fn live_views_show_samples_and_end_when_the_server_stops() {
     let request = format!("GET /api/live HTTP/1.1\r\nhost: {}\r\n\r\n", scene.address);
     client.write_all(request.as_bytes()).expect("it is open");
     let mut lines = BufReader::new(client).lines().map_while(Result::ok);
-    let seen = |lines: &mut dyn Iterator<Item = String>, what: &str| {
-        lines.find(|line| line.contains(what)).unwrap_or_else(|| panic!("the view ended before {what}"))
-    };
     seen(&mut lines, "text/event-stream");
     seen(&mut lines, "event: history");
     seen(&mut lines, "event: sample");

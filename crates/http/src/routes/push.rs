@@ -267,6 +267,10 @@ pub(super) async fn read_json<T: DeserializeOwned>(
             Problem::new(BODY_NOT_JSON, format!("the body ended early: {error}"))
         }
     })?;
+    // Serde would also take a list of the fields' values in their order, which nobody should rely on.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Problem::new(FIELD_WRONG, "the body is a JSON object with named fields, not a list"));
+    }
     let mut json = serde_json::Deserializer::from_slice(&body);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
