@@ -93,4 +93,7 @@ pub trait Handler {
 
     /// Everything of this turn was handled; what is sent now still leaves in this turn's writes.
     fn turn_ended(&mut self, _io: &mut Io<Self::Message>) {}
+
+    /// What the turn produced was handed to the kernel, as far as it took it.
+    fn turn_flushed(&mut self, _io: &mut Io<Self::Message>) {}
 }

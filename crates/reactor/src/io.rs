@@ -1,146 +1,435 @@
-//! Signatures of what a handler may ask of its loop; the bodies follow in the next commit.
+//! What a handler may ask of its loop.
+//!
+//! Nothing here calls the handler: ends of connections, and whatever else follows, are told when the
+//! current call has returned. Asking about a connection that has ended is safe and does nothing.
+
 use std::net::SocketAddr;
-use crate::{ConnectOptions, ConnectionId, Handler, ListenerSettings, LoopHandle, LoopSettings, UdpId, UdpSettings};
-/// Bytes staged in this turn.
-#[derive(Clone, Copy, Debug)]
-pub struct Segment {}
-/// What a handler may ask.
-pub struct Io<M> { _m: std::marker::PhantomData<M> }
+use std::sync::Arc;
+use std::time::Instant;
+
+use mio::Registry;
+use rustls_pki_types::CertificateDer;
+
+use crate::accept::Listener;
+use crate::close::CloseReason;
+use crate::id::ConnectionId;
+use crate::mailbox::LoopHandle;
+use crate::settings::LoopSettings;
+use crate::slab::{Extra, NONE, Slab, flag};
+use crate::stats::Counts;
+use crate::tls::KeyCache;
+use crate::turn::{Segment, Turn};
+use crate::udp::UdpTable;
+use crate::websocket::Masks;
+use crate::wheel::Wheel;
+
+/// Length of a tick, in milliseconds: the precision of a connection's timer. 32-bit ticks last four years.
+pub const TICK_MS: u64 = 32;
+
+/// Limits that many connections share, so that an entry holds two bytes for all of them.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Profile {
+    pub(crate) tag: u16,
+    pub(crate) write_stall: u32,
+    pub(crate) maximum_age: u32,
+    pub(crate) maximum_idle: u32,
+}
+
+/// A loop's sockets, timers and buffers, lent to its handler.
+pub struct Io<M> {
+    pub(crate) settings: LoopSettings,
+    pub(crate) registry: Registry,
+    pub(crate) handle: LoopHandle<M>,
+    pub(crate) slab: Slab,
+    pub(crate) wheel: Wheel,
+    pub(crate) turn: Turn,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) udp: UdpTable,
+    pub(crate) counts: Counts,
+    pub(crate) keys: KeyCache,
+    pub(crate) masks: Masks,
+    /// Connections with something to write, or to close after writing.
+    pub(crate) dirty: Vec<u32>,
+    /// Connections with more to read than they had their turn for.
+    pub(crate) ready: Vec<u32>,
+    /// Ends that the handler has not been told of.
+    pub(crate) ended: Vec<(ConnectionId, CloseReason)>,
+    /// Connections to move when this turn's writes are done.
+    pub(crate) leaving: Vec<(ConnectionId, LoopHandle<M>, M)>,
+    /// Where chains of several pieces are joined.
+    pub(crate) scratch: Vec<u8>,
+    /// Where records are encrypted.
+    pub(crate) sealed: Vec<u8>,
+    /// Where layers put what they answer by themselves.
+    pub(crate) reply: Vec<u8>,
+    /// Emptied extras and buffers for the next connection that needs one.
+    pub(crate) spare_extras: Vec<Box<Extra>>,
+    pub(crate) spare_buffers: Vec<Vec<u8>>,
+    /// Bytes of TLS and WebSocket state now.
+    pub(crate) layers_bytes: usize,
+    /// TLS connections so far; each has its number in the key cache.
+    pub(crate) serial: u64,
+    pub(crate) started: Instant,
+    /// Milliseconds since the start, as of this turn.
+    pub(crate) now_ms: u64,
+    pub(crate) alarm_ms: Option<u64>,
+    pub(crate) stopping: bool,
+}
+
 impl<M: Send + 'static> Io<M> {
-    /// Published signature.
-    pub fn listen(&mut self, _settings: &ListenerSettings) -> std::io::Result<SocketAddr> {
-        unimplemented!()
+    /// Puts bytes into this turn's arena once, for any number of deliveries.
+    pub fn stage(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Segment {
+        if self.turn.is_overfull() {
+            self.flush();
+        }
+        self.turn.stage(encode)
     }
-    /// Published signature.
-    pub fn stop_listening(&mut self) {
-        unimplemented!()
+
+    /// Sends a staged segment in this turn's write of the connection.
+    pub fn deliver(&mut self, id: ConnectionId, segment: Segment) {
+        if let Some(entry) = Self::writable(&mut self.slab, &mut self.dirty, id) {
+            debug_assert_eq!(segment.epoch, self.turn.epoch, "a segment is delivered in its turn");
+            if segment.epoch == self.turn.epoch && segment.length > 0 {
+                self.turn.push(entry, segment);
+                self.counts.deliveries += 1;
+            }
+        }
     }
-    /// Published signature.
-    pub fn bind_udp(&mut self, _address: SocketAddr, _settings: &UdpSettings) -> std::io::Result<(UdpId, SocketAddr)> {
-        unimplemented!()
+
+    /// Like [`Io::deliver`], with the two bytes at `at` replaced by `value`, big-endian, for this
+    /// connection alone. `at + 2` must lie within the segment; otherwise nothing is sent.
+    pub fn deliver_patched(&mut self, id: ConnectionId, segment: Segment, at: u32, value: u16) {
+        if let Some(entry) = Self::writable(&mut self.slab, &mut self.dirty, id) {
+            let fits = at.checked_add(2).is_some_and(|end| end <= segment.length);
+            debug_assert!(
+                fits && segment.epoch == self.turn.epoch,
+                "a patch lies within a segment of this turn"
+            );
+            if fits && segment.epoch == self.turn.epoch {
+                self.turn.push_patched(entry, segment, at, value);
+                self.counts.deliveries += 1;
+            }
+        }
     }
-    /// Published signature.
-    pub fn send_datagram(&mut self, _socket: UdpId, _peer: SocketAddr, _bytes: &[u8]) -> std::io::Result<()> {
-        unimplemented!()
+
+    /// Sends a shared payload without copying it; for large ones. If it cannot leave at once, the
+    /// connection keeps a reference.
+    pub fn deliver_shared(&mut self, id: ConnectionId, bytes: &Arc<[u8]>) {
+        if bytes.is_empty() {
+            return;
+        }
+        if let Some(entry) = Self::writable(&mut self.slab, &mut self.dirty, id) {
+            self.turn.push_shared(entry, bytes);
+            self.counts.deliveries += 1;
+        }
     }
-    /// Published signature.
-    pub fn connect(&mut self, _address: SocketAddr, _options: &ConnectOptions) -> std::io::Result<ConnectionId> {
-        unimplemented!()
+
+    /// Encodes for one connection, to leave in this turn's write of it.
+    pub fn send(&mut self, id: ConnectionId, encode: impl FnOnce(&mut Vec<u8>)) {
+        if self.turn.is_overfull() {
+            self.flush();
+        }
+        if let Some(entry) = Self::writable(&mut self.slab, &mut self.dirty, id) {
+            let segment = self.turn.stage(encode);
+            if segment.length > 0 {
+                self.turn.push(entry, segment);
+                self.counts.deliveries += 1;
+            }
+        }
     }
-    /// Published signature.
-    pub fn stage(&mut self, _encode: impl FnOnce(&mut Vec<u8>)) -> Segment {
-        unimplemented!()
+
+    /// The entry of a connection that may be written, put on the list of this turn's writes.
+    fn writable<'a>(
+        slab: &'a mut Slab,
+        dirty: &mut Vec<u32>,
+        id: ConnectionId,
+    ) -> Option<&'a mut crate::slab::Entry> {
+        let entry = slab.find(id)?;
+        if entry.flags & (flag::ESTABLISHED | flag::CLOSING) != flag::ESTABLISHED {
+            return None;
+        }
+        if entry.flags & flag::DIRTY == 0 {
+            entry.flags |= flag::DIRTY;
+            dirty.push(id.index);
+        }
+        Some(entry)
     }
-    /// Published signature.
-    pub fn deliver(&mut self, _id: ConnectionId, _segment: Segment) {
-        unimplemented!()
-    }
-    /// Published signature.
-    pub fn deliver_patched(&mut self, _id: ConnectionId, _segment: Segment, _at: u32, _value: u16) {
-        unimplemented!()
-    }
-    /// Published signature.
-    pub fn deliver_shared(&mut self, _id: ConnectionId, _bytes: &std::sync::Arc<[u8]>) {
-        unimplemented!()
-    }
-    /// Published signature.
-    pub fn send(&mut self, _id: ConnectionId, _encode: impl FnOnce(&mut Vec<u8>)) {
-        unimplemented!()
-    }
-    /// Published signature.
+
+    /// Call before staging a message for many: writes what has gathered where that is much, so that
+    /// a turn's memory is bounded. Segments staged before it are void.
     pub fn reserve_turn(&mut self) {
-        unimplemented!()
+        if self.turn.is_full() {
+            self.flush();
+        }
     }
-    /// Published signature.
-    pub fn unsent(&self, _id: ConnectionId) -> usize {
-        unimplemented!()
+
+    /// Bytes that wait for the peer because it reads slowly, without those of this turn.
+    pub fn unsent(&self, id: ConnectionId) -> usize {
+        self.slab.look(id).and_then(|entry| entry.extra.as_ref()).map_or(0, |extra| extra.queue.len())
     }
-    /// Published signature.
-    pub fn close(&mut self, _id: ConnectionId) {
-        unimplemented!()
+
+    /// Sends what was asked to be sent, then closes; the peer may take `linger_ms` for it. `closed`
+    /// is called at the end of this turn, with [`CloseReason::Asked`].
+    pub fn close(&mut self, id: ConnectionId) {
+        self.begin_close(id, CloseReason::Asked);
     }
-    /// Published signature.
-    pub fn abort(&mut self, _id: ConnectionId) {
-        unimplemented!()
+
+    /// Resets the connection at once; nothing more is sent. `closed` is called at the end of this
+    /// turn, with [`CloseReason::Aborted`].
+    pub fn abort(&mut self, id: ConnectionId) {
+        if self.slab.find(id).is_some() {
+            self.fail(id.index, CloseReason::Aborted);
+        }
     }
-    /// Published signature.
-    pub fn pause(&mut self, _id: ConnectionId) {
-        unimplemented!()
+
+    /// Reads nothing from the connection until [`Io::resume`]: the peer meets its window's end.
+    pub fn pause(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.slab.find(id) {
+            entry.flags |= flag::PAUSED;
+        }
     }
-    /// Published signature.
-    pub fn resume(&mut self, _id: ConnectionId) {
-        unimplemented!()
+
+    /// Ends a pause. What was left unconsumed comes again with what has arrived since.
+    pub fn resume(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.slab.find(id)
+            && entry.flags & flag::PAUSED != 0
+        {
+            entry.flags = entry.flags & !flag::PAUSED | flag::UNREAD;
+            self.read_soon(id.index);
+        }
     }
-    /// Published signature.
-    pub fn set_timer(&mut self, _id: ConnectionId, _after_ms: u64) {
-        unimplemented!()
+
+    /// Sets the connection's one timer, replacing what it was; `timeout` is called at or up to
+    /// [`TICK_MS`] after its time. For keep-alive don't set it for each packet: when it goes off,
+    /// compare with [`Io::last_received`] and set it for the rest.
+    pub fn set_timer(&mut self, id: ConnectionId, after_ms: u64) {
+        let at = self.tick_after(after_ms);
+        if let Some(entry) = self.slab.find(id)
+            && entry.flags & flag::CLOSING == 0
+        {
+            entry.handler_at = at;
+            self.arm(id.index);
+        }
     }
-    /// Published signature.
-    pub fn cancel_timer(&mut self, _id: ConnectionId) {
-        unimplemented!()
+
+    /// Forgets the connection's timer.
+    pub fn cancel_timer(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.slab.find(id) {
+            // The wheel may still go off for it, and then finds nothing to do.
+            entry.handler_at = 0;
+        }
     }
-    /// Published signature.
-    pub fn last_received(&self, _id: ConnectionId) -> u64 {
-        unimplemented!()
+
+    /// Loop time in which the connection last received bytes, to [`TICK_MS`]; its birth where it has none.
+    pub fn last_received(&self, id: ConnectionId) -> u64 {
+        self.slab.look(id).map_or(0, |entry| u64::from(entry.received) * TICK_MS)
     }
-    /// Published signature.
-    pub fn set_carry_bytes_max(&mut self, _id: ConnectionId, _bytes: u32) {
-        unimplemented!()
+
+    /// The socket's peer: behind a proxy that is the proxy. Asks the kernel.
+    pub fn peer_address(&self, id: ConnectionId) -> Option<SocketAddr> {
+        crate::sys::peer_address(self.slab.look(id)?.fd).ok()
     }
-    /// Published signature.
-    pub fn set_write_queue_bytes_max(&mut self, _id: ConnectionId, _bytes: u32) {
-        unimplemented!()
+
+    /// Changes how much may stay unconsumed.
+    pub fn set_carry_bytes_max(&mut self, id: ConnectionId, bytes: u32) {
+        if let Some(entry) = self.slab.find(id) {
+            entry.carry_bytes_max = bytes;
+        }
     }
-    /// Published signature.
-    pub fn handoff(&mut self, _id: ConnectionId, _to: &LoopHandle<M>, _attachment: M) {
-        unimplemented!()
+
+    /// Changes how much may wait for the peer.
+    pub fn set_write_queue_bytes_max(&mut self, id: ConnectionId, bytes: u32) {
+        if let Some(entry) = self.slab.find(id) {
+            entry.write_queue_bytes_max = bytes;
+        }
     }
-    /// Published signature.
-    pub fn take_peer_certificate(&mut self, _id: ConnectionId) -> Option<rustls_pki_types::CertificateDer<'static>> {
-        unimplemented!()
+
+    /// Moves a connection to another loop, whose handler gets `adopted` with the attachment, and
+    /// then what is unconsumed. What was sent before leaves first. Here the id is dead from the end of
+    /// this turn on, without `closed`; where the other loop has no room, `closed` is called with
+    /// [`CloseReason::Overloaded`].
+    pub fn handoff(&mut self, id: ConnectionId, to: &LoopHandle<M>, attachment: M) {
+        if let Some(entry) = self.slab.find(id)
+            && entry.flags & (flag::ESTABLISHED | flag::CLOSING | flag::LEAVING) == flag::ESTABLISHED
+        {
+            entry.flags |= flag::LEAVING;
+            self.leaving.push((id, to.clone(), attachment));
+        }
     }
-    /// Published signature.
-    pub fn contains(&self, _id: ConnectionId) -> bool {
-        unimplemented!()
+
+    /// The leaf certificate that the peer showed, once; the loop forgets it.
+    pub fn take_peer_certificate(&mut self, id: ConnectionId) -> Option<CertificateDer<'static>> {
+        self.slab.find(id)?.extra.as_mut()?.certificate.take()
     }
-    /// Published signature.
+
+    /// Whether the connection is still open for the handler.
+    pub fn contains(&self, id: ConnectionId) -> bool {
+        self.slab.look(id).is_some_and(|entry| entry.flags & flag::CLOSING == 0)
+    }
+
+    /// Connections of this loop, those included that are opening or lingering.
     pub fn connection_count(&self) -> usize {
-        unimplemented!()
+        self.slab.live()
     }
-    /// Published signature.
+
+    /// Connections that the handler knows and that are not closing.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> + '_ {
-        std::iter::empty()
+        (0..self.slab.capacity()).filter_map(|index| {
+            let entry = self.slab.peek(index);
+            let open = entry.flags & (flag::DEAD | flag::CLOSING | flag::ANNOUNCED) == flag::ANNOUNCED;
+            open.then_some(ConnectionId { index, generation: entry.generation })
+        })
     }
-    /// Published signature.
+
+    /// Loop time: milliseconds since the loop was made, read once a turn. It never goes back.
     pub fn now(&self) -> u64 {
-        unimplemented!()
+        self.now_ms
     }
-    /// Published signature.
-    pub fn set_alarm(&mut self, _at_ms: u64) {
-        unimplemented!()
+
+    /// Has `alarm` called once loop time reaches `at_ms`; replaces what was set before.
+    pub fn set_alarm(&mut self, at_ms: u64) {
+        self.alarm_ms = Some(at_ms);
     }
-    /// Published signature.
+
+    /// Forgets the alarm.
     pub fn clear_alarm(&mut self) {
-        unimplemented!()
+        self.alarm_ms = None;
     }
-    /// Published signature.
+
+    /// The way for other threads to reach this loop.
     pub fn handle(&self) -> LoopHandle<M> {
-        unimplemented!()
+        self.handle.clone()
     }
-    /// Published signature.
+
+    /// Ends the loop after this turn. What was sent leaves as far as the kernel takes it, and each
+    /// connection ends with [`CloseReason::Stopped`].
     pub fn stop(&mut self) {
-        unimplemented!()
+        self.stopping = true;
+    }
+
+    /// Closes the listening sockets. Open connections are not touched: a handler moves them away at
+    /// its own pace.
+    pub fn stop_listening(&mut self) {
+        for listener in self.listeners.drain(..) {
+            listener.deregister(&self.registry);
+        }
+    }
+
+    /// Port and address of each listening socket.
+    pub fn listening(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.listeners.iter().map(|listener| listener.address)
+    }
+
+    pub(crate) fn tick(&self) -> u32 {
+        (self.now_ms / TICK_MS) as u32
+    }
+
+    /// The first tick that begins at least `after_ms` from now.
+    pub(crate) fn tick_after(&self, after_ms: u64) -> u32 {
+        u32::try_from((self.now_ms.saturating_add(after_ms)) / TICK_MS + 1).unwrap_or(u32::MAX - 1)
+    }
+
+    /// Has the connection read in the next turn, whatever the poll says.
+    pub(crate) fn read_soon(&mut self, index: u32) {
+        let entry = self.slab.at(index);
+        if entry.flags & (flag::READY | flag::DEAD) == 0 {
+            entry.flags |= flag::READY;
+            self.ready.push(index);
+        }
+    }
+
+    /// The entry's extra, made where it has none.
+    pub(crate) fn extra(&mut self, index: u32) -> &mut Extra {
+        let spare = &mut self.spare_extras;
+        self.slab.at(index).extra.get_or_insert_with(|| spare.pop().unwrap_or_default())
+    }
+
+    /// Takes the extra away where it holds nothing.
+    pub(crate) fn trim(&mut self, index: u32) {
+        let entry = self.slab.at(index);
+        if entry.extra.as_ref().is_some_and(|extra| extra.is_empty())
+            && let Some(mut extra) = entry.extra.take()
+            && self.spare_extras.len() < SPARES_MAX
+        {
+            extra.carry = Vec::new();
+            extra.raw = Vec::new();
+            extra.queue = Default::default();
+            self.spare_extras.push(extra);
+        }
+    }
+
+    /// An empty buffer, used before where there is one.
+    pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
+        self.spare_buffers.pop().unwrap_or_default()
+    }
+
+    pub(crate) fn keep_buffer(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() > 0
+            && buffer.capacity() <= SPARE_BUFFER_BYTES_MAX
+            && self.spare_buffers.len() < SPARES_MAX
+        {
+            buffer.clear();
+            self.spare_buffers.push(buffer);
+        }
+    }
+
+    /// Takes what the handler left unconsumed.
+    pub(crate) fn take_carry(&mut self, index: u32) -> Vec<u8> {
+        let carry =
+            self.slab.at(index).extra.as_mut().map_or(Vec::new(), |extra| std::mem::take(&mut extra.carry));
+        self.counts.carry_bytes -= carry.capacity() as u64;
+        carry
+    }
+
+    /// Puts back what the handler left; an empty buffer is not kept by the connection.
+    pub(crate) fn store_carry(&mut self, index: u32, carry: Vec<u8>) {
+        if carry.is_empty() {
+            self.keep_buffer(carry);
+        } else {
+            self.counts.carry_bytes += carry.capacity() as u64;
+            self.extra(index).carry = carry;
+        }
+    }
+
+    /// Takes what the layers below the handler could not use yet.
+    pub(crate) fn take_raw(&mut self, index: u32) -> Vec<u8> {
+        let raw =
+            self.slab.at(index).extra.as_mut().map_or(Vec::new(), |extra| std::mem::take(&mut extra.raw));
+        self.counts.carry_bytes -= raw.capacity() as u64;
+        raw
+    }
+
+    /// Keeps what the layers below the handler cannot use yet.
+    pub(crate) fn store_raw(&mut self, index: u32, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let mut raw = self.spare_buffer();
+            raw.extend_from_slice(bytes);
+            self.counts.carry_bytes += raw.capacity() as u64;
+            self.extra(index).raw = raw;
+        }
+    }
+
+    pub(crate) fn clear_chain(&mut self, index: u32) -> u32 {
+        let entry = self.slab.at(index);
+        entry.tail = NONE;
+        std::mem::replace(&mut entry.head, NONE)
+    }
+
+    /// The number of a profile, shared with whoever has the same.
+    pub(crate) fn profile(&mut self, wanted: Profile) -> std::io::Result<u16> {
+        if let Some(place) = self.profiles.iter().position(|profile| *profile == wanted) {
+            return Ok(place as u16);
+        }
+        if self.profiles.len() > usize::from(u16::MAX) {
+            return Err(std::io::Error::other("a loop knows at most 65,536 different sets of limits"));
+        }
+        self.profiles.push(wanted);
+        Ok(self.profiles.len() as u16 - 1)
     }
 }
-/// A loop.
-pub struct Loop<M> { _m: std::marker::PhantomData<M> }
-impl<M: Send + 'static> Loop<M> {
-    /// Makes it.
-    pub fn new(_settings: LoopSettings) -> std::io::Result<Self> { unimplemented!() }
-    /// For listening before it runs.
-    pub fn io(&mut self) -> &mut Io<M> { unimplemented!() }
-    /// For other threads.
-    pub fn handle(&self) -> LoopHandle<M> { unimplemented!() }
-    /// Runs on the calling thread until stopped; returns the handler.
-    pub fn run<H: Handler<Message = M>>(self, _handler: H) -> std::io::Result<H> { unimplemented!() }
-}
+
+/// Extras and buffers kept for the next use: enough for the connections of one turn that have half a packet.
+const SPARES_MAX: usize = 64;
+/// The largest buffer that is kept, in bytes; one record of TLS fits.
+const SPARE_BUFFER_BYTES_MAX: usize = 20 * 1024;

@@ -8,23 +8,40 @@
 //! An idle connection costs one slab entry and no buffer; TLS, WebSocket, unsent and unconsumed
 //! bytes hang off the entry only while they exist.
 
+mod accept;
 mod close;
+mod connect;
+mod event_loop;
+mod flush;
 mod handler;
 mod id;
+mod input;
 mod io;
+mod lifecycle;
 mod mailbox;
 mod moved;
+mod proxy;
+mod queue;
 mod settings;
+mod slab;
+mod socket;
 mod stats;
+mod sys;
 pub mod tls;
+mod turn;
+mod udp;
+mod websocket;
+mod wheel;
 
 pub use close::CloseReason;
+pub use event_loop::Loop;
 pub use handler::{Accepted, Admission, Handler, Security};
 pub use id::{ConnectionId, ListenerTag, UdpId};
-pub use io::{Io, Loop, Segment};
+pub use io::{Io, TICK_MS};
 pub use mailbox::{Full, LoopHandle, Mailbox};
-pub use stats::{Count, LoopStats};
 pub use settings::{
     AcceptBudget, Adopt, ConnectOptions, ConnectionLimits, KeepAlive, ListenerSettings, LoopSettings,
     ProxyProtocol, SocketSettings, UdpSettings, UdpSharing, WebSocketRequest, WebSocketSettings,
 };
+pub use stats::{Count, LoopStats};
+pub use turn::Segment;

@@ -6,6 +6,54 @@
 mod config;
 
 pub use config::{
-    ClientCertificates, ClientTls, ClientTlsSettings, Identity, ServerTls, SessionResumption, ServerTlsSettings, TlsError, Trust,
-    certificates_from_pem, identity_from_pem,
+    ClientCertificates, ClientTls, ClientTlsSettings, Identity, ServerTls, ServerTlsSettings,
+    SessionResumption, TlsError, Trust, certificates_from_pem, identity_from_pem,
 };
+mod handshake;
+mod record;
+
+pub(crate) use handshake::{Handshake, Progress};
+pub(crate) use record::{End, KeyCache, Records, alert};
+
+/// TLS of one connection.
+pub(crate) enum Tls {
+    /// The handshake; taken out while it advances.
+    Handshake(Option<Handshake>),
+    /// Open.
+    Open(Box<Records>),
+}
+
+impl Tls {
+    /// Bytes of state, without what the allocator adds. A handshake is estimated: it is rustls' own.
+    pub(crate) fn bytes(&self) -> usize {
+        const HANDSHAKE_BYTES: usize = 8 * 1024;
+        // rustls' key schedule: three secrets of 64 bytes with lengths, and pointers to the suite.
+        const KERNEL_BYTES: usize = 480;
+        size_of::<Tls>()
+            + match self {
+                Tls::Handshake(_) => HANDSHAKE_BYTES,
+                Tls::Open(_) => size_of::<Records>() + KERNEL_BYTES,
+            }
+    }
+
+    /// Protects bytes of an open connection; during the handshake nothing can be sent.
+    pub(crate) fn seal(&mut self, keys: &mut KeyCache, plain: &[u8], out: &mut Vec<u8>) {
+        if let Tls::Open(records) = self {
+            records.seal(keys, plain, out);
+        }
+    }
+
+    /// Takes a new place in a loop's key cache, after a move.
+    pub(crate) fn renew_serial(&mut self, serial: u64) {
+        if let Tls::Open(records) = self {
+            records.renew_serial(serial);
+        }
+    }
+
+    /// Says close_notify.
+    pub(crate) fn seal_goodbye(&mut self, keys: &mut KeyCache, out: &mut Vec<u8>) {
+        if let Tls::Open(records) = self {
+            records.seal_alert(keys, alert::CLOSE_NOTIFY, out);
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The loop itself: wait, read all, decide, write all.
+//!
+//! A turn handles readiness, peers that want in, the mailbox, timers and the alarm, and then writes
+//! what came of it. Ends of connections are told after the writes, and what a handler sends because
+//! of them is written before the loop waits again.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use mio::event::Event;
+use mio::{Events, Poll, Token, Waker};
+
+use std::sync::Arc;
+
+use crate::close::CloseReason;
+use crate::handler::Handler;
+use crate::id::{ConnectionId, UdpId};
+use crate::io::{Io, TICK_MS};
+use crate::lifecycle::{TOKEN_LISTENERS, TOKEN_UDP, TOKEN_WAKER, id_of};
+use crate::mailbox::{Letter, LoopHandle};
+use crate::moved::Moved;
+use crate::settings::LoopSettings;
+use crate::slab::{Slab, flag};
+use crate::stats::{Counts, LoopStats};
+use crate::sys;
+use crate::tls::KeyCache;
+use crate::turn::Turn;
+use crate::udp::UdpTable;
+use crate::websocket::Masks;
+use crate::wheel::Wheel;
+
+/// Readiness events of one turn; more wait for the next. 12 bytes each.
+const EVENTS_MAX: usize = 4096;
+/// Datagrams read from one socket before the others get their turn.
+const DATAGRAMS_MAX: usize = 256;
+/// Bytes before the place that is read into, where what a handler left last time is put in front.
+pub(crate) const HEADROOM: usize = 4096;
+/// Bytes behind it for a part of a TLS record, an upgrade or a PROXY header that was read before.
+pub(crate) const RAW_BYTES_MAX: usize = 20 * 1024;
+
+/// An event loop. It is made anywhere and runs on one thread.
+pub struct Loop<M> {
+    pub(crate) io: Io<M>,
+    poll: Poll,
+    events: Events,
+    /// The shared read buffer.
+    pub(crate) buffer: Vec<u8>,
+    letters: Vec<Letter<M>>,
+    fired: Vec<u32>,
+    ready: Vec<u32>,
+    ended: Vec<(ConnectionId, CloseReason)>,
+    leaving: Vec<(ConnectionId, LoopHandle<M>, M)>,
+}
+
+impl<M: Send + 'static> Loop<M> {
+    /// Makes a loop. Fails where the system gives no descriptor for it.
+    pub fn new(settings: LoopSettings) -> io::Result<Loop<M>> {
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), Token(TOKEN_WAKER))?;
+        let stats = Arc::new(LoopStats::default());
+        let handle = LoopHandle::new(settings.mailbox_messages_max, waker, stats, settings.name.clone());
+        let settings = LoopSettings {
+            connections_max: settings.connections_max.min(TOKEN_UDP / 2),
+            read_bytes_max: settings.read_bytes_max.max(16 * 1024),
+            ..settings
+        };
+        let io = Io {
+            registry: poll.registry().try_clone()?,
+            handle,
+            slab: Slab::new(),
+            wheel: Wheel::new(),
+            turn: Turn::default(),
+            profiles: Vec::new(),
+            listeners: Vec::new(),
+            udp: UdpTable::default(),
+            counts: Counts::default(),
+            keys: KeyCache::new(),
+            masks: Masks::new(),
+            dirty: Vec::new(),
+            ready: Vec::new(),
+            ended: Vec::new(),
+            leaving: Vec::new(),
+            scratch: Vec::new(),
+            sealed: Vec::new(),
+            reply: Vec::new(),
+            spare_extras: Vec::new(),
+            spare_buffers: Vec::new(),
+            layers_bytes: 0,
+            serial: 0,
+            started: Instant::now(),
+            now_ms: 0,
+            alarm_ms: None,
+            stopping: false,
+            settings,
+        };
+        Ok(Loop {
+            buffer: vec![0; HEADROOM + RAW_BYTES_MAX + io.settings.read_bytes_max],
+            io,
+            poll,
+            events: Events::with_capacity(EVENTS_MAX),
+            letters: Vec::new(),
+            fired: Vec::new(),
+            ready: Vec::new(),
+            ended: Vec::new(),
+            leaving: Vec::new(),
+        })
+    }
+
+    /// For listening and connecting before the loop runs.
+    pub fn io(&mut self) -> &mut Io<M> {
+        &mut self.io
+    }
+
+    /// The way for other threads to reach this loop.
+    pub fn handle(&self) -> LoopHandle<M> {
+        self.io.handle()
+    }
+
+    /// Runs on the calling thread until [`Io::stop`] or [`LoopHandle::stop`], and returns the
+    /// handler. Pins the thread where the settings ask; fails where that or waiting fails.
+    pub fn run<H: Handler<Message = M>>(mut self, mut handler: H) -> io::Result<H> {
+        if let Some(cpu) = self.io.settings.cpu {
+            sys::pin_to(cpu)?;
+        }
+        let mut woke = Instant::now();
+        self.read_clock(woke);
+        while !self.io.stopping {
+            let waits = Instant::now();
+            self.io.counts.busy_ns += nanoseconds(waits - woke);
+            let timeout = self.timeout(waits);
+            match self.poll.poll(&mut self.events, timeout) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
+                Err(error) => return Err(error),
+            }
+            woke = Instant::now();
+            self.io.counts.idle_ns += nanoseconds(woke - waits);
+            self.read_clock(woke);
+            self.turn(&mut handler);
+        }
+        self.finish(&mut handler);
+        Ok(handler)
+    }
+
+    fn read_clock(&mut self, now: Instant) {
+        let ms = (now - self.io.started).as_millis() as u64;
+        self.io.now_ms = self.io.now_ms.max(ms);
+    }
+
+    /// How long the loop may wait.
+    fn timeout(&self, now: Instant) -> Option<Duration> {
+        if !self.io.ready.is_empty() || !self.io.udp.ready.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let wheel = self.io.wheel.next().map(|tick| u64::from(tick) * TICK_MS);
+        let at = [wheel, self.io.alarm_ms, self.io.next_accept()].into_iter().flatten().min()?;
+        Some(Duration::from_millis(at).saturating_sub(now - self.io.started))
+    }
+
+    fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        self.io.counts.turns += 1;
+        let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
+        for event in &events {
+            self.io.counts.events += 1;
+            self.handle_event(handler, event);
+        }
+        self.events = events;
+        self.read_ready(handler);
+        if self.io.next_accept().is_some_and(|at| at <= self.io.now_ms) {
+            self.accept_all(handler);
+        }
+        self.read_letters(handler);
+        self.fire_timers(handler);
+        if self.io.alarm_ms.is_some_and(|at| at <= self.io.now_ms) {
+            self.io.alarm_ms = None;
+            handler.alarm(&mut self.io);
+        }
+        handler.turn_ended(&mut self.io);
+        self.settle(handler);
+        handler.turn_flushed(&mut self.io);
+        self.publish();
+    }
+
+    fn handle_event<H: Handler<Message = M>>(&mut self, handler: &mut H, event: &Event) {
+        let id = id_of(event.token());
+        match id.index as usize {
+            TOKEN_WAKER => {}
+            place if place >= TOKEN_LISTENERS => {
+                if let Some(listener) = self.io.listeners.get_mut(place - TOKEN_LISTENERS) {
+                    listener.pending = true;
+                }
+            }
+            place if place >= TOKEN_UDP => self.read_datagrams(handler, UdpId((place - TOKEN_UDP) as u32)),
+            _ => {
+                let Some(entry) = self.io.slab.find(id) else { return };
+                if event.is_read_closed() || event.is_error() {
+                    entry.flags |= flag::PEER_DONE;
+                }
+                if entry.flags & flag::CONNECTING != 0 {
+                    if event.is_writable() || event.is_error() {
+                        self.connecting(handler, id);
+                    }
+                    // What the peer sent at once is read in the same turn.
+                    if self.io.slab.find(id).is_some() && event.is_readable() {
+                        self.readable(handler, id);
+                    }
+                    return;
+                }
+                if event.is_writable() && self.io.write_queued(id.index) && self.io.contains(id) {
+                    handler.drained(&mut self.io, id);
+                }
+                if event.is_readable() || event.is_read_closed() || event.is_error() {
+                    self.readable(handler, id);
+                }
+            }
+        }
+    }
+
+    /// Reads on where the last turn stopped.
+    fn read_ready<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        std::mem::swap(&mut self.ready, &mut self.io.ready);
+        let mut ready = std::mem::take(&mut self.ready);
+        for index in ready.drain(..) {
+            let entry = self.io.slab.at(index);
+            if entry.flags & (flag::READY | flag::DEAD) != flag::READY {
+                continue;
+            }
+            entry.flags &= !flag::READY;
+            let id = ConnectionId { index, generation: entry.generation };
+            if entry.flags & (flag::UNREAD | flag::PAUSED | flag::CLOSING) == flag::UNREAD {
+                entry.flags &= !flag::UNREAD;
+                self.present_carry(handler, id);
+            }
+            if self.io.slab.find(id).is_some() {
+                self.readable(handler, id);
+            }
+        }
+        self.ready = ready;
+        for socket in std::mem::take(&mut self.io.udp.ready) {
+            self.read_datagrams(handler, socket);
+        }
+    }
+
+    fn read_datagrams<H: Handler<Message = M>>(&mut self, handler: &mut H, socket: UdpId) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for _ in 0..DATAGRAMS_MAX {
+            let Some((length, peer)) = self.io.udp.receive(socket, &mut buffer) else {
+                self.buffer = buffer;
+                return;
+            };
+            self.io.counts.datagrams_in += 1;
+            handler.datagram(&mut self.io, socket, peer, &buffer[..length]);
+        }
+        self.buffer = buffer;
+        self.io.udp.ready.push(socket);
+    }
+
+    fn read_letters<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        let mut letters = std::mem::take(&mut self.letters);
+        self.io.handle.take(&mut letters);
+        for letter in letters.drain(..) {
+            match letter {
+                Letter::Message(message) => {
+                    self.io.counts.messages += 1;
+                    handler.message(&mut self.io, message);
+                }
+                Letter::Moved(moved, attachment) => self.adopt_moved(handler, moved, attachment),
+                Letter::Adopt(stream, adopt) => self.adopt_foreign(handler, stream, *adopt),
+                Letter::Stop => self.io.stopping = true,
+            }
+        }
+        self.letters = letters;
+    }
+
+    fn fire_timers<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        let now = self.io.tick();
+        let mut fired = std::mem::take(&mut self.fired);
+        self.io.wheel.advance(&mut self.io.slab, now, &mut fired);
+        for index in fired.drain(..) {
+            let generation = self.io.slab.peek(index).generation;
+            if self.io.timer_fired(index) {
+                handler.timeout(&mut self.io, ConnectionId { index, generation });
+            }
+        }
+        self.fired = fired;
+    }
+
+    /// Writes, moves and tells ends, until nothing of it is left.
+    fn settle<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        loop {
+            self.io.flush();
+            std::mem::swap(&mut self.leaving, &mut self.io.leaving);
+            while let Some((id, to, attachment)) = self.leaving.pop() {
+                self.depart(id, &to, attachment);
+            }
+            if self.io.ended.is_empty() && self.io.dirty.is_empty() {
+                return;
+            }
+            std::mem::swap(&mut self.ended, &mut self.io.ended);
+            let mut ended = std::mem::take(&mut self.ended);
+            for (id, reason) in ended.drain(..) {
+                self.tell_end(handler, id, reason);
+            }
+            self.ended = ended;
+        }
+    }
+
+    fn tell_end<H: Handler<Message = M>>(&mut self, handler: &mut H, id: ConnectionId, reason: CloseReason) {
+        let entry = self.io.slab.at(id.index);
+        entry.flags |= flag::REPORTED;
+        let dead = entry.flags & flag::DEAD != 0;
+        if entry.flags & flag::ANNOUNCED != 0 {
+            self.io.counts.closes[reason.index()] += 1;
+            handler.closed(&mut self.io, id, reason);
+        }
+        if dead {
+            self.io.slab.remove(id.index);
+        }
+    }
+
+    /// Moves a connection to another loop.
+    fn depart(&mut self, id: ConnectionId, to: &LoopHandle<M>, attachment: M) {
+        let io = &mut self.io;
+        let (now, tick) = (io.now_ms, io.tick());
+        let Some(entry) = io.slab.find(id) else { return };
+        if entry.flags & flag::CLOSING != 0 {
+            return;
+        }
+        let fd = entry.fd;
+        let mut moved = Box::new(Moved::new(fd, io.profiles[usize::from(entry.profile)].clone()));
+        moved.carry_bytes_max = entry.carry_bytes_max;
+        moved.write_queue_bytes_max = entry.write_queue_bytes_max;
+        moved.age_ms = now.saturating_sub(u64::from(entry.born.min(tick)) * TICK_MS);
+        moved.flags = entry.flags & (flag::OUTGOING | flag::PEER_DONE);
+        moved.extra = entry.extra.take();
+        if let Some(extra) = &moved.extra {
+            io.counts.write_queue_bytes -= extra.queue.len() as u64;
+            io.counts.carry_bytes -= extra.held() as u64;
+            io.layers_bytes -= extra.layers_bytes();
+        }
+        // A descriptor that the poll does not know is what we want anyway.
+        let _ = io.registry.deregister(&mut mio::unix::SourceFd(&fd));
+        io.release(id.index);
+        match to.post(Letter::Moved(moved, attachment)) {
+            Ok(()) => {
+                io.counts.handoffs += 1;
+                io.slab.remove(id.index);
+            }
+            Err(_) => io.ended.push((id, CloseReason::Overloaded)),
+        }
+    }
+
+    fn publish(&mut self) {
+        let io = &mut self.io;
+        io.counts.connections = io.slab.live() as u64;
+        io.counts.connection_bytes = (io.slab.bytes() + io.layers_bytes) as u64;
+        io.counts.buffer_bytes = (self.buffer.len()
+            + io.turn.bytes()
+            + io.scratch.capacity()
+            + io.sealed.capacity()
+            + io.keys.bytes()) as u64;
+        io.counts.publish(io.handle.stats());
+    }
+
+    /// The last turn: every connection ends.
+    fn finish<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        self.io.stop_listening();
+        for index in 0..self.io.slab.capacity() {
+            self.io.fail(index, CloseReason::Stopped);
+        }
+        self.settle(handler);
+        // A handler that connected while it was told of the end gets told of that too.
+        while self.io.slab.live() > 0 {
+            let before = self.io.slab.live();
+            for index in 0..self.io.slab.capacity() {
+                self.io.fail(index, CloseReason::Stopped);
+            }
+            self.settle(handler);
+            if self.io.slab.live() >= before {
+                break;
+            }
+        }
+        self.publish();
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
