@@ -40,6 +40,7 @@ export class Lights {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
     this.colours = { off: colour("--seat"), on: colour("--seat-on"), flash: colour("--flash"), lamp: colour("--lamp"), grass: colour("--grass") };
+    this.halo = Number(colour("--halo")) || 1;
     const size = 32;
     const glow = document.createElement("canvas");
     glow.width = glow.height = size;
@@ -62,10 +63,11 @@ export class Lights {
     this.canvas.height = height * ratio;
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const small = width < 640;
-    const rows = small ? 8 : 11;
+    this.small = small;
+    const rows = small ? 7 : 11;
     const centre = { x: width / 2, y: (height - 36) / 2 };
     const outer = { x: width / 2 - (small ? 10 : 26), y: (height - 36) / 2 - (small ? 12 : 16) };
-    const inner = { x: outer.x * (small ? 0.64 : 0.56), y: outer.y * (small ? 0.52 : 0.5) };
+    const inner = { x: outer.x * (small ? 0.68 : 0.56), y: outer.y * (small ? 0.58 : 0.5) };
     this.pitch = { centre, x: inner.x - (small ? 9 : 16), y: inner.y - (small ? 9 : 16) };
     this.seats = [];
     for (let row = 0; row < rows; row += 1) {
@@ -170,9 +172,10 @@ export class Lights {
       context.arc(seat.x, seat.y, seat.size, 0, 7);
       context.fill();
       if (seat.energy > 0.02) {
-        const strength = Math.min(1, seat.energy), radius = seat.size * (2.2 + 2.6 * strength);
-        context.globalAlpha = strength;
+        const strength = Math.min(1, seat.energy), radius = seat.size * (2 + (this.small ? 1.4 : 2.8) * strength);
+        context.globalAlpha = strength * this.halo;
         context.drawImage(this.glow, seat.x - radius, seat.y - radius, radius * 2, radius * 2);
+        context.globalAlpha = strength;
         context.fillStyle = colours.flash;
         context.beginPath();
         context.arc(seat.x, seat.y, seat.size * 1.1, 0, 7);

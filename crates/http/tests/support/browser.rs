@@ -115,16 +115,21 @@ impl Browser {
 
     /// The value of an expression in the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
-        let options = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        let answer = self.call("Runtime.evaluate", options);
+        let answer = self.attempt(expression);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
         answer["result"]["value"].clone()
     }
 
-    /// Waits until an expression is true, at most 20 seconds.
+    fn attempt(&mut self, expression: &str) -> Value {
+        let options = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        self.call("Runtime.evaluate", options)
+    }
+
+    /// Waits until an expression is true, at most 20 seconds. One that fails, since the page is not there yet, is
+    /// not true.
     pub fn wait_until(&mut self, expression: &str) {
         let deadline = Instant::now() + Duration::from_secs(20);
-        while self.evaluate(expression) != Value::Bool(true) {
+        while self.attempt(expression)["result"]["value"] != Value::Bool(true) {
             if Instant::now() >= deadline {
                 let page = self.evaluate("document.body.innerText");
                 panic!("never: {expression}\ncomplaints: {:?}\n{page}", self.complaints);
