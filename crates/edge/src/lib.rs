@@ -1,2 +1,27 @@
-//! Stadium's edge.
+//! The edge: devices' connections, MQTT on the reactor.
+//!
+//! [`Edge`] runs one [`device_loop`] a core. A connection is accepted by any loop and, once its CONNECT
+//! is read, belongs to the home loop of its client id, so that a session, its subscriptions and its
+//! takeover are one loop's own business. Loops tell each other of messages through their mailboxes,
+//! guided by [`interest`]. From outside the edge is reached by [`EdgeHandle`], which only ever sends
+//! commands to the loops' mailboxes and reads published counts.
+
+mod arrival;
 pub mod auth;
+mod config;
+mod counts;
+mod device_loop;
+mod edge;
+mod handle;
+mod interest;
+mod limits;
+mod message;
+mod push;
+mod turn;
+
+pub use config::{AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport};
+pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us};
+pub use edge::{Bound, Drain, Edge, Error};
+pub use handle::{DeviceConnection, DeviceView, DevicesQuery, EdgeHandle, Gathered, Kicked, WhichDevices};
+pub use message::Message;
+pub use push::{Audience, NewPush, PushId, PushProgress, PushRecord, Refused};

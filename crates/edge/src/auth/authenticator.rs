@@ -92,6 +92,11 @@ impl Authenticator {
         Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// Whether every device is let in unasked, so that nobody need collect credentials.
+    pub fn lets_anyone_in(&self) -> bool {
+        self.shared.anonymous == AnonymousAccess::Anyone
+    }
+
     /// What an identity may do.
     pub fn policy(&self) -> &Arc<Policy> {
         &self.shared.policy

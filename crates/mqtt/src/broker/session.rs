@@ -13,7 +13,7 @@ use super::publication::Publication;
 use crate::packet::{SubscriptionOptions, Version};
 
 /// Names a session of this broker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionKey {
     pub(super) index: u32,
     pub(super) generation: u32,

@@ -2,7 +2,7 @@
 
 use super::session::{Session, SessionKey};
 use super::Broker;
-use crate::packet::Version;
+use crate::packet::{QoS, Version};
 
 /// One session, as far as others may see it.
 #[derive(Debug, Clone)]
@@ -17,12 +17,14 @@ pub struct SessionView<L, I> {
     pub link: Option<L>,
     /// What the client speaks.
     pub version: Version,
-    /// Topic filters, shared ones included.
-    pub filters: Vec<String>,
+    /// Topic filters with their maximum QoS, shared ones included.
+    pub subscriptions: Vec<(String, QoS)>,
     /// Keep alive in seconds, 0 for none.
     pub keep_alive_s: u16,
     /// Seconds the session outlives its connection.
     pub expiry_s: u32,
+    /// When the session of a client that is away ends, in the host's milliseconds.
+    pub ends_at_ms: Option<u64>,
     /// Deliveries sent and not acknowledged.
     pub in_flight: usize,
     /// Deliveries that wait.
@@ -54,6 +56,11 @@ where
         self.find_session(client_id)
     }
 
+    /// The keep alive that holds for a session's client, in seconds; 0 for none.
+    pub fn keep_alive_s(&self, key: SessionKey) -> u16 {
+        self.session(key).map_or(0, |session| session.keep_alive_s)
+    }
+
     /// What may be seen of a session.
     pub fn view(&self, key: SessionKey) -> Option<SessionView<L, I>> {
         self.session(key).map(|session| self.view_of(key, session))
@@ -81,15 +88,22 @@ where
     }
 
     fn view_of(&self, key: SessionKey, session: &Session<L, I>) -> SessionView<L, I> {
-        let own = session.subscriptions.iter().map(|held| self.filters.text(held.filter).to_owned());
-        let shared = session.rare.iter().flat_map(|rare| &rare.shared).map(|held| held.filter.to_string());
+        let own = session.subscriptions.iter().filter_map(|held| {
+            let subscriber = self.filters.subscribers(held.filter).get(held.position as usize)?;
+            Some((self.filters.text(held.filter).to_owned(), subscriber.qos()))
+        });
+        let rare = session.rare.as_deref();
+        let shared =
+            rare.into_iter().flat_map(|rare| &rare.shared).map(|held| (held.filter.to_string(), held.options.qos));
+        let ends_at_ms = rare.map(|rare| rare.ends_at.at_ms).filter(|&at_ms| at_ms != u64::MAX);
         SessionView {
             key,
             client_id: session.client_id.to_string(),
             identity: session.identity.clone(),
             link: session.link,
             version: session.version,
-            filters: own.chain(shared).collect(),
+            subscriptions: own.chain(shared).collect(),
+            ends_at_ms,
             keep_alive_s: session.keep_alive_s,
             expiry_s: session.expiry_s,
             in_flight: session.in_flight.len() as usize,

@@ -1,0 +1,243 @@
+//! A connection before it is a device: the CONNECT, the way to its home loop, authentication, the budget
+//! for herds.
+//!
+//! Until its CONNECT is accepted a connection costs an entry in one table, a bounded number of bytes and
+//! a bounded time. Whoever spends either is cut. While authentication decides elsewhere, the connection
+//! is paused with its CONNECT unread, and read again when the verdict is there.
+
+use stadium_mqtt::broker::{self, Admitted, Arrival};
+use stadium_mqtt::decode::{self, DecodeError};
+use stadium_mqtt::packet::{Connect, PacketType, Version};
+use stadium_mqtt::reason::ReasonCode;
+use stadium_reactor::{ConnectionId, Io};
+
+use crate::auth::{Credentials, Verdict, Via};
+use crate::device_loop::{DeviceLoop, State};
+use crate::message::{Arrived, Kind, Message};
+use crate::turn::{Turn, Who};
+
+/// What became of the bytes of a connection that waits to be let in.
+enum Step {
+    /// Not enough bytes yet, or the verdict is not there yet: nothing is used.
+    Wait,
+    /// It was handed to its home loop; it is not ours any more.
+    Gone,
+    /// It is being closed.
+    Refused,
+    /// It is a device now; so many bytes were its CONNECT.
+    In(usize),
+}
+
+impl DeviceLoop {
+    /// Bytes of a connection in [`State::Waiting`]. Returns how many were used.
+    pub(crate) fn arrive(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: &[u8]) -> usize {
+        match self.step(io, id, bytes) {
+            Step::Wait | Step::Gone => 0,
+            Step::Refused => {
+                self.set_state(id, State::Ending);
+                bytes.len()
+            }
+            Step::In(used) => used,
+        }
+    }
+
+    fn step(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: &[u8]) -> Step {
+        let frame = match decode::frame(bytes, self.config.before_authentication.bytes) {
+            Ok(Some(frame)) if frame.packet_type() == PacketType::Connect => frame,
+            Ok(None) => return Step::Wait,
+            // Whatever this is, it does not speak MQTT, or not in this order [MQTT-3.1.0-1].
+            Ok(Some(_)) | Err(_) => {
+                self.around.counts.closed_before_authentication();
+                io.close(id);
+                return Step::Refused;
+            }
+        };
+        let connect = match decode::connect(&frame) {
+            Ok(connect) => connect,
+            Err(error) => {
+                self.refuse_undecodable(io, id, decode::connect_version(&frame), error);
+                return Step::Refused;
+            }
+        };
+        if !connect.client_id.is_empty() {
+            let home = self.around.shared.home_of(connect.client_id);
+            if home != self.around.index {
+                self.send_home(io, id, home);
+                return Step::Gone;
+            }
+        }
+        if self.is_draining() {
+            self.refuse(io, id, connect.version, ReasonCode::ServerShuttingDown, None);
+            return Step::Refused;
+        }
+        let who = match self.authenticate(io, id, &connect) {
+            Some(Ok(who)) => who,
+            Some(Err(())) => return Step::Refused,
+            None => return Step::Wait,
+        };
+        let mut turn = Turn { io: &mut *io, around: &mut self.around };
+        let arrival = Arrival { link: id, connect: &connect, identity: who };
+        match self.broker.connect(&mut turn, arrival) {
+            Some(admitted) => {
+                self.let_in(io, id, admitted);
+                Step::In(frame.total)
+            }
+            None => {
+                self.around.counts.connects_refused += 1;
+                Step::Refused
+            }
+        }
+    }
+
+    fn let_in(&mut self, io: &mut Io<Message>, id: ConnectionId, admitted: Admitted) {
+        self.around.counts.connects += 1;
+        self.around.counts.connected += 1;
+        let packet_bytes_max = self.config.broker.packet_bytes_max;
+        io.set_carry_bytes_max(id, packet_bytes_max.saturating_add(5));
+        self.arrivals.remove(&id.index);
+        self.devices.begin(id, admitted.session, self.around.now_ms(io));
+        self.watch_keep_alive(io, id, admitted.keep_alive_s);
+    }
+
+    fn send_home(&mut self, io: &mut Io<Message>, id: ConnectionId, home: usize) {
+        let Some(arrived) = self.arrivals.remove(&id.index) else { return };
+        self.set_state(id, State::Vacant);
+        let address = self.addresses.remove(&id.index);
+        // Its address is counted for the node, so the count goes with it.
+        let _ = address;
+        let handle = self.around.shared.handle(home).clone();
+        io.handoff(id, &handle, Message(Kind::Arrived(arrived)));
+    }
+
+    /// `None` while authentication decides; `Some(Err(()))` when the connection was refused.
+    fn authenticate(
+        &mut self,
+        io: &mut Io<Message>,
+        id: ConnectionId,
+        connect: &Connect<'_>,
+    ) -> Option<Result<Who, ()>> {
+        let verdict = match self.verdicts.remove(&id.index) {
+            Some(verdict) => verdict,
+            None => {
+                if !self.take_connect_token(io) {
+                    let most_ms = self.config.connect_budget.retry_after_ms.max(2);
+                    let delay_ms = most_ms / 2 + self.around.random() % (most_ms / 2);
+                    self.around.counts.closed_busy();
+                    self.refuse(io, id, connect.version, ReasonCode::ServerBusy, Some(delay_ms));
+                    return Some(Err(()));
+                }
+                if self.config.authenticator.lets_anyone_in() {
+                    return Some(Ok(None));
+                }
+                match self.ask(io, id, connect) {
+                    Some(verdict) => verdict,
+                    None => {
+                        self.set_state(id, State::Authenticating);
+                        io.pause(id);
+                        return None;
+                    }
+                }
+            }
+        };
+        match verdict {
+            Verdict::Allow(identity) if identity.via == Via::Anonymous => Some(Ok(None)),
+            Verdict::Allow(identity) => {
+                if let Some(expires_at) = identity.expires_at {
+                    let left = expires_at.duration_since(std::time::SystemTime::now()).unwrap_or_default();
+                    let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+                    self.proofs_end.insert(id.index, self.around.now_ms(io).saturating_add(left_ms));
+                }
+                Some(Ok(Some(std::sync::Arc::new(identity))))
+            }
+            Verdict::Deny(reason) => {
+                tracing::debug!(client_id = connect.client_id, %reason, "Device refused");
+                let code = ReasonCode::from_byte(reason.answer().reason_code());
+                self.around.counts.closed_not_authorised();
+                self.refuse(io, id, connect.version, code.unwrap_or(ReasonCode::NotAuthorized), None);
+                Some(Err(()))
+            }
+            Verdict::Busy { retry_after } => {
+                let delay_ms = u64::try_from(retry_after.as_millis()).unwrap_or(10_000);
+                self.around.counts.closed_busy();
+                self.refuse(io, id, connect.version, ReasonCode::ServerBusy, Some(delay_ms));
+                Some(Err(()))
+            }
+        }
+    }
+
+    fn ask(&mut self, io: &mut Io<Message>, id: ConnectionId, connect: &Connect<'_>) -> Option<Verdict> {
+        let peer = self.arrivals.get(&id.index).map(|arrived| arrived.peer)?;
+        let credentials = Credentials {
+            client_id: connect.client_id.to_owned(),
+            username: connect.username.map(str::to_owned),
+            password: connect.password.map(<[u8]>::to_vec),
+            certificate: io.take_peer_certificate(id).map(|der| der.to_vec()),
+            peer,
+            method: connect.authentication_method.map(str::to_owned),
+        };
+        let handle = self.around.shared.handle(self.around.index).clone();
+        self.config.authenticator.check(credentials, move |verdict| {
+            // A mailbox that stays full leaves the connection to its time limit.
+            let _ = handle.try_send(Message(Kind::Decided { connection: id, verdict }));
+        })
+    }
+
+    /// The verdict that a paused connection waits for.
+    pub(crate) fn decided(&mut self, io: &mut Io<Message>, id: ConnectionId, verdict: Verdict) {
+        if self.devices.state(id) == State::Authenticating {
+            self.verdicts.insert(id.index, verdict);
+            self.set_state(id, State::Waiting);
+            io.resume(id);
+        }
+    }
+
+    /// A connection's time before authentication is over.
+    pub(crate) fn too_slow(&mut self, io: &mut Io<Message>, id: ConnectionId) {
+        self.around.counts.closed_before_authentication();
+        self.set_state(id, State::Ending);
+        io.abort(id);
+    }
+
+    /// Remembers a connection that has not said who it is yet.
+    pub(crate) fn expect(&mut self, io: &mut Io<Message>, id: ConnectionId, arrived: Arrived) {
+        self.arrivals.insert(id.index, arrived);
+        self.devices.wait(id, arrived.listener);
+        let left_ms = arrived.until_ms.saturating_sub(self.around.now_ms(io));
+        io.set_timer(id, left_ms.max(1));
+    }
+
+    fn take_connect_token(&mut self, io: &Io<Message>) -> bool {
+        let rate = self.config.connect_budget.per_second;
+        if rate == 0 {
+            return true;
+        }
+        let loops = u32::try_from(self.config.loops).unwrap_or(1);
+        let now_ms = self.around.now_ms(io);
+        self.connect_tokens.take((rate / loops).max(1), now_ms)
+    }
+
+    fn refuse(
+        &mut self,
+        io: &mut Io<Message>,
+        id: ConnectionId,
+        version: Version,
+        reason: ReasonCode,
+        retry_after_ms: Option<u64>,
+    ) {
+        self.around.counts.connects_refused += 1;
+        let mut turn = Turn { io, around: &mut self.around };
+        broker::refuse(&mut turn, id, version, reason, retry_after_ms);
+    }
+
+    fn refuse_undecodable(
+        &mut self,
+        io: &mut Io<Message>,
+        id: ConnectionId,
+        version: Option<Version>,
+        error: DecodeError,
+    ) {
+        tracing::debug!(%error, "CONNECT not understood");
+        // A level that we do not speak is answered in the oldest form that has an answer for it.
+        self.refuse(io, id, version.unwrap_or(Version::V311), error.reason_code(), None);
+    }
+}

@@ -1,0 +1,253 @@
+//! A loop's counts of what its devices do, published for other threads at the end of each turn.
+//!
+//! The loop counts in plain integers; [`Published`] holds the copy that others read, with relaxed loads.
+//! Bytes and system calls are counted by the reactor.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use stadium_mqtt::broker::{Close, Drop, Event};
+use stadium_mqtt::packet::QoS;
+
+/// Buckets of a latency histogram: two for each doubling from one microsecond, the last is open.
+pub const LATENCY_BUCKETS: usize = 56;
+
+/// The upper bound of a bucket in microseconds.
+pub fn latency_bucket_bound_us(bucket: usize) -> f64 {
+    2_f64.powf(bucket as f64 / 2.0)
+}
+
+fn latency_bucket(took: Duration) -> usize {
+    let us = took.as_secs_f64() * 1e6;
+    if us <= 1.0 { 0 } else { ((us.log2() * 2.0).ceil() as usize).min(LATENCY_BUCKETS - 1) }
+}
+
+/// Names of why deliveries were dropped, in the order of [`Counts::drops`].
+pub const DROPS: [&str; 6] = ["slow_reader", "queue_full", "expired", "too_large", "session_ended", "denied"];
+
+/// Names of why the edge ended connections, in the order of [`Counts::closes`].
+pub const CLOSES: [&str; 9] = [
+    "client_disconnect",
+    "protocol_violation",
+    "taken_over",
+    "keep_alive",
+    "administrative",
+    "drained",
+    "before_authentication",
+    "not_authorised",
+    "busy",
+];
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What a loop has counted since it started, except where it says "now".
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Counts {
+            $($(#[$doc])* pub $name: u64,)*
+            /// Messages from devices, by QoS.
+            pub publishes_in: [u64; 3],
+            /// Messages queued to connections, by QoS.
+            pub deliveries: [u64; 3],
+            /// Deliveries dropped, by [`DROPS`].
+            pub drops: [u64; DROPS.len()],
+            /// Connections that the edge ended, by [`CLOSES`].
+            pub closes: [u64; CLOSES.len()],
+            /// From a message's arrival to its handing to the kernel, see [`latency_bucket_bound_us`].
+            pub latency: [u64; LATENCY_BUCKETS],
+        }
+
+        impl Default for Counts {
+            fn default() -> Self {
+                Self {
+                    $($name: 0,)*
+                    publishes_in: [0; 3],
+                    deliveries: [0; 3],
+                    drops: [0; DROPS.len()],
+                    closes: [0; CLOSES.len()],
+                    latency: [0; LATENCY_BUCKETS],
+                }
+            }
+        }
+
+        /// The copy that other threads read.
+        #[derive(Debug)]
+        pub(crate) struct Published {
+            $($name: AtomicU64,)*
+            publishes_in: [AtomicU64; 3],
+            deliveries: [AtomicU64; 3],
+            drops: [AtomicU64; DROPS.len()],
+            closes: [AtomicU64; CLOSES.len()],
+            latency: [AtomicU64; LATENCY_BUCKETS],
+        }
+
+        impl Default for Published {
+            fn default() -> Self {
+                Self {
+                    $($name: AtomicU64::new(0),)*
+                    publishes_in: Default::default(),
+                    deliveries: Default::default(),
+                    drops: Default::default(),
+                    closes: Default::default(),
+                    latency: std::array::from_fn(|_| AtomicU64::new(0)),
+                }
+            }
+        }
+
+        impl Published {
+            pub(crate) fn publish(&self, counts: &Counts) {
+                $(self.$name.store(counts.$name, Ordering::Relaxed);)*
+                store(&self.publishes_in, &counts.publishes_in);
+                store(&self.deliveries, &counts.deliveries);
+                store(&self.drops, &counts.drops);
+                store(&self.closes, &counts.closes);
+                store(&self.latency, &counts.latency);
+            }
+
+            pub(crate) fn read(&self) -> Counts {
+                Counts {
+                    $($name: self.$name.load(Ordering::Relaxed),)*
+                    publishes_in: load(&self.publishes_in),
+                    deliveries: load(&self.deliveries),
+                    drops: load(&self.drops),
+                    closes: load(&self.closes),
+                    latency: load(&self.latency),
+                }
+            }
+        }
+
+        impl Counts {
+            /// Adds another loop's counts.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+                add(&mut self.publishes_in, &other.publishes_in);
+                add(&mut self.deliveries, &other.deliveries);
+                add(&mut self.drops, &other.drops);
+                add(&mut self.closes, &other.closes);
+                add(&mut self.latency, &other.latency);
+            }
+        }
+    };
+}
+
+counts! {
+    /// Devices connected now.
+    connected,
+    /// Sessions now, connected or kept.
+    sessions,
+    /// Subscriptions now.
+    subscriptions,
+    /// Deliveries now in flight or queued.
+    deliveries_pending,
+    /// Messages now kept for devices that are away.
+    letters,
+    /// Bytes now held by sessions and subscriptions, estimated.
+    session_bytes,
+    /// Publications now waiting for the mailbox of another loop.
+    forwards_waiting,
+    /// Publications given to other loops.
+    forwarded,
+    /// Publications dropped because another loop's mailbox stayed full.
+    forwards_dropped,
+    /// CONNECTs accepted.
+    connects,
+    /// CONNECTs refused.
+    connects_refused,
+    /// Deliveries acknowledged.
+    acknowledgements,
+    /// Publishes refused by authorisation.
+    publishes_denied,
+    /// Subscriptions refused by authorisation.
+    subscribes_denied,
+    /// Sessions resumed.
+    sessions_resumed,
+    /// Sessions whose time was over.
+    sessions_expired,
+    /// Wills published.
+    wills,
+    /// Sum of the latencies in microseconds.
+    latency_sum_us,
+}
+
+impl Counts {
+    pub(crate) fn count(&mut self, event: Event) {
+        match event {
+            Event::PublishReceived(qos) => self.publishes_in[qos as usize] += 1,
+            Event::Delivered(qos) => self.deliveries[qos as usize] += 1,
+            Event::Acknowledged => self.acknowledgements += 1,
+            Event::Dropped(why) => self.drops[drop_index(why)] += 1,
+            Event::PublishDenied => self.publishes_denied += 1,
+            Event::SubscribeDenied => self.subscribes_denied += 1,
+            Event::SessionResumed => self.sessions_resumed += 1,
+            Event::SessionExpired => self.sessions_expired += 1,
+            Event::WillPublished => self.wills += 1,
+        }
+    }
+
+    pub(crate) fn record_latency(&mut self, took: Duration, times: u64) {
+        self.latency[latency_bucket(took)] += times;
+        self.latency_sum_us += u64::try_from(took.as_micros()).unwrap_or(u64::MAX).saturating_mul(times);
+    }
+
+    /// Messages queued to connections, of any QoS.
+    pub fn deliveries_total(&self) -> u64 {
+        self.deliveries.iter().sum()
+    }
+
+    /// Messages from devices, of any QoS.
+    pub fn publishes_in_total(&self) -> u64 {
+        self.publishes_in.iter().sum()
+    }
+
+    pub(crate) fn closed(&mut self, why: Close) {
+        self.closes[match why {
+            Close::Asked => 0,
+            Close::Refused(_) => 1,
+            Close::TakenOver => 2,
+            Close::KeepAlive => 3,
+            Close::Administrative => 4,
+            Close::Drained => 5,
+        }] += 1;
+    }
+
+    pub(crate) fn closed_before_authentication(&mut self) {
+        self.closes[6] += 1;
+    }
+
+    pub(crate) fn closed_not_authorised(&mut self) {
+        self.closes[7] += 1;
+    }
+
+    pub(crate) fn closed_busy(&mut self) {
+        self.closes[8] += 1;
+    }
+}
+
+fn drop_index(why: Drop) -> usize {
+    match why {
+        Drop::SlowReader => 0,
+        Drop::QueueFull => 1,
+        Drop::Expired => 2,
+        Drop::TooLarge => 3,
+        Drop::SessionEnded => 4,
+        Drop::Denied => 5,
+    }
+}
+
+/// QoS as an index of the arrays above.
+const _: () = assert!(QoS::ExactlyOnce as usize == 2);
+
+fn store<const N: usize>(to: &[AtomicU64; N], from: &[u64; N]) {
+    for (to, from) in to.iter().zip(from) {
+        to.store(*from, Ordering::Relaxed);
+    }
+}
+
+fn load<const N: usize>(from: &[AtomicU64; N]) -> [u64; N] {
+    std::array::from_fn(|at| from[at].load(Ordering::Relaxed))
+}
+
+fn add<const N: usize>(to: &mut [u64; N], from: &[u64; N]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to += from;
+    }
+}

@@ -1,0 +1,241 @@
+//! Starts the edge's loops, and ends them.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use foldhash::fast::FixedState;
+use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Retained};
+use stadium_reactor::{ListenerTag, Loop, LoopSettings};
+
+use crate::config::{Config, Transport};
+use crate::counts::Published;
+use crate::device_loop::DeviceLoop;
+use crate::handle::EdgeHandle;
+use crate::interest::{Interests, LOOPS_MAX};
+use crate::limits::Addresses;
+use crate::message::{Kind, Message};
+use crate::push::Pushes;
+use crate::turn::{Shared, Surroundings};
+
+/// A running edge. Dropping it stops its loops at once.
+#[derive(Debug)]
+pub struct Edge {
+    handle: EdgeHandle,
+    threads: Vec<JoinHandle<()>>,
+    bound: Vec<Bound>,
+}
+
+/// An address on which the edge listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// With the port that was given where port 0 was asked for.
+    pub address: SocketAddr,
+    /// What is spoken there.
+    pub transport: Transport,
+}
+
+/// Why the edge did not start.
+#[derive(Debug)]
+pub enum Error {
+    /// The number of loops is 0 or above 64.
+    Loops(usize),
+    /// A loop could not be made.
+    Loop(std::io::Error),
+    /// An address could not be listened on.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: std::io::Error,
+    },
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Loops(loops) => write!(f, "the edge runs 1 to {LOOPS_MAX} loops, not {loops}"),
+            Self::Loop(error) => write!(f, "an event loop could not be made: {error}"),
+            Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Loops(_) => None,
+            Self::Loop(error) | Self::Listen { error, .. } => Some(error),
+        }
+    }
+}
+
+/// How an edge is emptied.
+#[derive(Clone, Debug)]
+pub struct Drain {
+    /// Devices are moved away one after the other within this time.
+    pub within: Duration,
+    /// Where MQTT 5.0 devices are told to go; without it they are told that the server shuts down.
+    pub server_reference: Option<String>,
+}
+
+impl Edge {
+    /// Listens on every address and starts the loops.
+    pub fn start(config: Config) -> Result<Self, Error> {
+        let loops = config.loops;
+        if loops == 0 || loops > LOOPS_MAX {
+            return Err(Error::Loops(loops));
+        }
+        let retained = Arc::new(Retained::new(config.retained));
+        let shared = Arc::new(Shared {
+            epoch: Instant::now(),
+            epoch_wall: SystemTime::now(),
+            handles: OnceLock::new(),
+            interests: Interests::new(loops),
+            pushes: Pushes::new(config.pushes_max),
+            addresses: Addresses::new(config.addresses),
+            policy: Arc::clone(config.authenticator.policy()),
+            retained,
+            published: (0..loops).map(|_| Published::default()).collect(),
+            hasher: FixedState::default(),
+            draining: AtomicBool::new(false),
+            next_adopted: AtomicUsize::new(0),
+        });
+        let config = Arc::new(config);
+        let mut made = Vec::with_capacity(loops);
+        let mut bound: Vec<Bound> = Vec::new();
+        for index in 0..loops {
+            let mut one = Loop::new(loop_settings(&config, index)).map_err(Error::Loop)?;
+            for (place, listener) in config.listeners.iter().enumerate() {
+                let mut settings = listener.settings.clone();
+                settings.tag = ListenerTag(u16::try_from(place).unwrap_or(u16::MAX));
+                settings.limits.carry_bytes_max = config.before_authentication.bytes;
+                if let Some(first) = bound.get(place) {
+                    // The first loop found the port; the others share it.
+                    settings.address = first.address;
+                }
+                let address = one
+                    .io()
+                    .listen(&settings)
+                    .map_err(|error| Error::Listen { address: settings.address, error })?;
+                if index == 0 {
+                    bound.push(Bound { address, transport: listener.transport });
+                }
+            }
+            made.push(one);
+        }
+        let handles = made.iter().map(Loop::handle).collect();
+        shared.handles.set(handles).expect("the handles are set once");
+        let threads = made
+            .into_iter()
+            .enumerate()
+            .map(|(index, one)| start_loop(index, one, &config, &shared))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(Error::Loop)?;
+        Ok(Self { handle: EdgeHandle { shared, config }, threads, bound })
+    }
+
+    /// Reaches the edge from other threads.
+    pub fn handle(&self) -> &EdgeHandle {
+        &self.handle
+    }
+
+    /// Where it listens, in the order of the configuration.
+    pub fn bound(&self) -> &[Bound] {
+        &self.bound
+    }
+
+    /// Stops accepting and moves every device away within the time given. Returns when the last
+    /// connection is gone, or when the time is over; says how many were left.
+    pub fn drain(&self, drain: &Drain) -> u64 {
+        let shared = &self.handle.shared;
+        shared.draining.store(true, Ordering::Release);
+        let until = Instant::now() + drain.within;
+        let within_ms = u64::try_from(drain.within.as_millis()).unwrap_or(u64::MAX);
+        let server_reference: Option<Arc<str>> = drain.server_reference.as_deref().map(Arc::from);
+        for index in 0..self.handle.config.loops {
+            let kind = Kind::Drain { within_ms, server_reference: server_reference.clone() };
+            let mut message = Message(kind);
+            // A full mailbox is emptied within a turn or two.
+            while let Err(full) = shared.handle(index).try_send(message) {
+                if Instant::now() >= until {
+                    break;
+                }
+                message = full.0;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        loop {
+            let left = self.handle.loop_stats().iter().map(|stats| stats.connections.value()).sum();
+            if left == 0 || Instant::now() >= until {
+                return left;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Stops the loops and waits for their threads. What is still connected is cut.
+    pub fn stop(mut self) {
+        self.stop_loops();
+    }
+
+    fn stop_loops(&mut self) {
+        for index in 0..self.handle.config.loops {
+            self.handle.shared.handle(index).stop();
+        }
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("A loop ended by a panic");
+            }
+        }
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        self.stop_loops();
+    }
+}
+
+fn loop_settings(config: &Config, index: usize) -> LoopSettings {
+    LoopSettings {
+        name: format!("edge-{index}"),
+        cpu: config.cpu_affinity.get(index).copied(),
+        ..config.loop_settings.clone()
+    }
+}
+
+fn start_loop(
+    index: usize,
+    one: Loop<Message>,
+    config: &Arc<Config>,
+    shared: &Arc<Shared>,
+) -> std::io::Result<JoinHandle<()>> {
+    let loops = config.loops;
+    let broker_config = broker::Config {
+        loop_index: LoopIndex(u16::try_from(index).expect("there are at most 64 loops")),
+        sessions_max: config.broker.sessions_max.div_ceil(loops),
+        ..config.broker.clone()
+    };
+    let mailboxes = MailboxLimits {
+        total_max: config.mailboxes.total_max.div_ceil(loops),
+        ..config.mailboxes
+    };
+    let broker = Broker::new(broker_config, Arc::clone(&shared.retained), Box::new(InMemory::new(mailboxes)));
+    // Any seed will do that differs between loops and runs.
+    let seed = shared.epoch_wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let seed = seed.wrapping_add((index as u64) << 32);
+    let around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
+    let mut handler = DeviceLoop::new(Arc::clone(config), broker, around);
+    let epoch = shared.epoch;
+    std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || {
+        let mut one = one;
+        let elapsed_ms = u64::try_from(epoch.elapsed().as_millis()).unwrap_or(0);
+        handler.around.clock_offset_ms = elapsed_ms.saturating_sub(one.io().now());
+        if let Err(error) = one.run(handler) {
+            tracing::error!(%error, "An event loop failed");
+        }
+    })
+}

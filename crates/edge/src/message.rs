@@ -1,0 +1,51 @@
+//! What is sent to a loop's mailbox.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use stadium_mqtt::broker::{GroupMessage, Publication};
+use stadium_reactor::{ConnectionId, ListenerTag};
+
+use crate::auth::Verdict;
+use crate::handle::Query;
+use crate::push::PushRecord;
+
+/// A command or a word for a loop of the edge. Only the edge makes and reads them.
+#[derive(Debug)]
+pub struct Message(pub(crate) Kind);
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Accompanies a connection that was handed to this loop, the home of its client id.
+    Arrived(Arrived),
+    /// Authentication of a waiting connection has decided.
+    Decided { connection: ConnectionId, verdict: Verdict },
+    /// Word from other loops, in the order it was said.
+    Forwards(Vec<Forward>),
+    /// A push to everybody who subscribed to its topic.
+    Push { publication: Arc<Publication>, record: Arc<PushRecord> },
+    /// A push to the inboxes of these devices, whose home this is. The publication's topic is the prefix.
+    PushToDevices { devices: Vec<String>, publication: Arc<Publication>, record: Arc<PushRecord> },
+    /// A question from outside the loops.
+    Query(Query),
+    /// Stop accepting, and move everybody away within this time.
+    Drain { within_ms: u64, server_reference: Option<Arc<str>> },
+    /// The rules of authorisation have changed.
+    RulesChanged,
+}
+
+/// What is known of a connection before it says who it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub peer: SocketAddr,
+    pub listener: ListenerTag,
+    /// When it must have been authenticated, in the node's milliseconds.
+    pub until_ms: u64,
+}
+
+/// What loops tell each other.
+#[derive(Debug)]
+pub(crate) enum Forward {
+    Publish(Arc<Publication>),
+    Group(GroupMessage),
+}

@@ -1,0 +1,322 @@
+//! A push and what became of it.
+//!
+//! A push is one message with a receipt token. Every loop that delivers it reports to the push's
+//! [`PushRecord`]: a loop counts in its own [`Tally`] and adds it to the record when its turn ends or it
+//! meets another push, so that ten thousand deliveries cost one visit.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use hdrhistogram::Histogram;
+use parking_lot::Mutex;
+use stadium_mqtt::broker::Progress;
+use stadium_mqtt::packet::QoS;
+
+/// Names a push for as long as its progress is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PushId(pub u64);
+
+/// Whom a push is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// One device: its inbox.
+    Device(String),
+    /// Several devices.
+    Devices(Vec<String>),
+    /// Whoever subscribed to the channel.
+    Channel(String),
+    /// Whoever subscribed to the channel `everybody`.
+    Everybody,
+}
+
+/// A push that an application asks for.
+#[derive(Clone, Debug)]
+pub struct NewPush {
+    /// Whom it is for.
+    pub to: Audience,
+    /// The message.
+    pub payload: Arc<[u8]>,
+    /// At least once or at most once.
+    pub qos: QoS,
+    /// How long it may wait for a device.
+    pub expiry: Option<Duration>,
+    /// Content Type, MQTT 5.0.
+    pub content_type: Option<String>,
+    /// User properties, MQTT 5.0.
+    pub user_properties: Vec<(String, String)>,
+}
+
+/// Why a push was not accepted; nothing happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A loop's mailbox is full: try again after this time.
+    Busy {
+        /// When.
+        retry_after: Duration,
+    },
+    /// The topic made of the audience is not valid.
+    Audience(String),
+    /// The node drains.
+    Draining,
+}
+
+/// How far a push has come, at one moment.
+#[derive(Clone, Debug)]
+pub struct PushProgress {
+    /// Its id.
+    pub id: PushId,
+    /// When it was accepted.
+    pub accepted_at: SystemTime,
+    /// Whom it was for.
+    pub to: Audience,
+    /// Its QoS.
+    pub qos: QoS,
+    /// Bytes of its message.
+    pub payload_bytes: usize,
+    /// Sessions with a matching subscription.
+    pub targeted: u64,
+    /// Written to connections.
+    pub sent: u64,
+    /// Acknowledged by devices.
+    pub acknowledged: u64,
+    /// Kept for devices that are away or busy, whether or not they got it since.
+    pub queued: u64,
+    /// Given up because their time was over.
+    pub expired: u64,
+    /// Given up for another reason.
+    pub dropped: u64,
+    /// Devices named that have no session here, or none that reads its inbox.
+    pub not_connected: u64,
+    /// Loops that have not handled it yet.
+    pub loops_left: u64,
+    /// First and last write, after acceptance.
+    pub sent_between: Option<(Duration, Duration)>,
+    /// First and last acknowledgement, after acceptance.
+    pub acknowledged_between: Option<(Duration, Duration)>,
+    /// Acceptance to write, in microseconds.
+    pub sent_latency_us: Histogram<u32>,
+    /// Acceptance to acknowledgement, in microseconds.
+    pub acknowledged_latency_us: Histogram<u32>,
+}
+
+/// The shared record of a push.
+#[derive(Debug)]
+pub struct PushRecord {
+    id: PushId,
+    to: Audience,
+    qos: QoS,
+    payload_bytes: usize,
+    accepted_at: SystemTime,
+    accepted: Instant,
+    loops_left: AtomicU64,
+    sums: Mutex<Sums>,
+}
+
+#[derive(Debug)]
+struct Sums {
+    targeted: u64,
+    queued: u64,
+    expired: u64,
+    dropped: u64,
+    not_connected: u64,
+    sent: Histogram<u32>,
+    acknowledged: Histogram<u32>,
+    sent_between: Option<(Duration, Duration)>,
+    acknowledged_between: Option<(Duration, Duration)>,
+}
+
+/// Ten minutes in microseconds: a later acknowledgement is counted as this.
+const LATENCY_US_MAX: u64 = 600_000_000;
+
+fn latencies() -> Histogram<u32> {
+    Histogram::new_with_bounds(1, LATENCY_US_MAX, 2).expect("bounds that the histogram's rules allow")
+}
+
+impl PushRecord {
+    fn new(id: PushId, push: &NewPush, loops: usize) -> Self {
+        Self {
+            id,
+            to: push.to.clone(),
+            qos: push.qos,
+            payload_bytes: push.payload.len(),
+            accepted_at: SystemTime::now(),
+            accepted: Instant::now(),
+            loops_left: AtomicU64::new(loops as u64),
+            sums: Mutex::new(Sums {
+                targeted: 0,
+                queued: 0,
+                expired: 0,
+                dropped: 0,
+                not_connected: 0,
+                sent: latencies(),
+                acknowledged: latencies(),
+                sent_between: None,
+                acknowledged_between: None,
+            }),
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> PushId {
+        self.id
+    }
+
+    /// A loop has routed it.
+    pub(crate) fn handled_by_a_loop(&self) {
+        self.loops_left.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// A loop's mailbox was full: its devices will not get it.
+    pub(crate) fn missed_by_a_loop(&self) {
+        self.handled_by_a_loop();
+        self.sums.lock().dropped += 1;
+    }
+
+    pub(crate) fn add_not_connected(&self, devices: u64) {
+        if devices > 0 {
+            self.sums.lock().not_connected += devices;
+        }
+    }
+
+    fn add(&self, tally: &Tally, now: Instant) {
+        let took = now.saturating_duration_since(self.accepted);
+        let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENCY_US_MAX);
+        let mut sums = self.sums.lock();
+        sums.targeted += tally.targeted;
+        sums.queued += tally.queued;
+        sums.expired += tally.expired;
+        sums.dropped += tally.dropped;
+        if tally.sent > 0 {
+            sums.sent.saturating_record_n(us, u32::try_from(tally.sent).unwrap_or(u32::MAX));
+            sums.sent_between = Some(widened(sums.sent_between, took));
+        }
+        if tally.acknowledged > 0 {
+            sums.acknowledged.saturating_record_n(us, u32::try_from(tally.acknowledged).unwrap_or(u32::MAX));
+            sums.acknowledged_between = Some(widened(sums.acknowledged_between, took));
+        }
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> PushProgress {
+        let sums = self.sums.lock();
+        PushProgress {
+            id: self.id,
+            accepted_at: self.accepted_at,
+            to: self.to.clone(),
+            qos: self.qos,
+            payload_bytes: self.payload_bytes,
+            targeted: sums.targeted,
+            sent: sums.sent.len(),
+            acknowledged: sums.acknowledged.len(),
+            queued: sums.queued,
+            expired: sums.expired,
+            dropped: sums.dropped,
+            not_connected: sums.not_connected,
+            loops_left: self.loops_left.load(Ordering::Acquire),
+            sent_between: sums.sent_between,
+            acknowledged_between: sums.acknowledged_between,
+            sent_latency_us: sums.sent.clone(),
+            acknowledged_latency_us: sums.acknowledged.clone(),
+        }
+    }
+}
+
+fn widened(between: Option<(Duration, Duration)>, took: Duration) -> (Duration, Duration) {
+    between.map_or((took, took), |(first, last)| (first.min(took), last.max(took)))
+}
+
+/// The pushes that are remembered.
+#[derive(Debug)]
+pub(crate) struct Pushes {
+    by_id: Mutex<BTreeMap<PushId, Arc<PushRecord>>>,
+    next: AtomicU64,
+    remembered_max: usize,
+}
+
+impl Pushes {
+    pub(crate) fn new(remembered_max: usize) -> Self {
+        // Ids start at the time, so that those of the process before are not given again.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let first = u64::try_from(now.as_millis()).unwrap_or(1) << 10;
+        Self { by_id: Mutex::default(), next: AtomicU64::new(first), remembered_max: remembered_max.max(1) }
+    }
+
+    pub(crate) fn begin(&self, push: &NewPush, loops: usize) -> Arc<PushRecord> {
+        let id = PushId(self.next.fetch_add(1, Ordering::Relaxed));
+        let record = Arc::new(PushRecord::new(id, push, loops));
+        let mut by_id = self.by_id.lock();
+        by_id.insert(id, Arc::clone(&record));
+        while by_id.len() > self.remembered_max {
+            by_id.pop_first();
+        }
+        record
+    }
+
+    pub(crate) fn forget(&self, id: PushId) {
+        self.by_id.lock().remove(&id);
+    }
+
+    pub(crate) fn find(&self, id: PushId) -> Option<Arc<PushRecord>> {
+        self.by_id.lock().get(&id).cloned()
+    }
+
+    pub(crate) fn newest(&self, limit: usize) -> Vec<Arc<PushRecord>> {
+        self.by_id.lock().values().rev().take(limit).cloned().collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    targeted: u64,
+    sent: u64,
+    acknowledged: u64,
+    queued: u64,
+    expired: u64,
+    dropped: u64,
+}
+
+/// A loop's side of the records: what it has counted and not added yet.
+#[derive(Debug, Default)]
+pub(crate) struct Receipts {
+    token: u64,
+    tally: Tally,
+    dirty: bool,
+    /// Records this loop met before. Bounded: it is emptied when it holds more than the node remembers.
+    records: HashMap<u64, Option<Arc<PushRecord>>>,
+}
+
+impl Receipts {
+    pub(crate) fn report(&mut self, pushes: &Pushes, token: u64, progress: Progress) {
+        if token != self.token {
+            self.settle(pushes);
+            self.token = token;
+        }
+        self.dirty = true;
+        let tally = &mut self.tally;
+        match progress {
+            Progress::Targeted => tally.targeted += 1,
+            Progress::Sent => tally.sent += 1,
+            Progress::Acknowledged => tally.acknowledged += 1,
+            Progress::Queued => tally.queued += 1,
+            Progress::Expired => tally.expired += 1,
+            Progress::Dropped => tally.dropped += 1,
+        }
+    }
+
+    /// Adds what was counted to its record.
+    pub(crate) fn settle(&mut self, pushes: &Pushes) {
+        if !std::mem::take(&mut self.dirty) {
+            return;
+        }
+        let tally = std::mem::take(&mut self.tally);
+        if self.records.len() > pushes.remembered_max {
+            self.records.clear();
+        }
+        let record = self.records.entry(self.token).or_insert_with(|| pushes.find(PushId(self.token)));
+        if let Some(record) = record {
+            record.add(&tally, Instant::now());
+        }
+    }
+}

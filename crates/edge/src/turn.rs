@@ -1,0 +1,254 @@
+//! The broker's host for one call of the reactor: MQTT's wishes carried out on a loop.
+//!
+//! [`Turn`] is made for each callback out of the loop's [`Io`] and its [`Surroundings`], which hold
+//! everything of the loop that is not the broker itself.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Instant;
+
+use foldhash::fast::FixedState;
+use stadium_mqtt::broker::{
+    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, Progress, Publication,
+};
+use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
+
+use crate::auth::{Identity, Policy, Via};
+use crate::counts::{Counts, Published};
+use crate::interest::Interests;
+use crate::limits::Addresses;
+use crate::message::{Forward, Kind, Message};
+use crate::push::{Pushes, Receipts};
+
+/// Who a device is; `None` for an anonymous one, which is most of a trial's fleet.
+pub(crate) type Who = Option<Arc<Identity>>;
+
+/// What all loops share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Zero of the node's milliseconds.
+    pub(crate) epoch: Instant,
+    /// The same moment on the wall clock.
+    pub(crate) epoch_wall: std::time::SystemTime,
+    pub(crate) handles: std::sync::OnceLock<Box<[LoopHandle<Message>]>>,
+    pub(crate) interests: Interests,
+    pub(crate) pushes: Pushes,
+    pub(crate) addresses: Addresses,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) published: Box<[Published]>,
+    pub(crate) hasher: FixedState,
+    pub(crate) retained: Arc<broker::Retained>,
+    pub(crate) draining: std::sync::atomic::AtomicBool,
+    /// Spreads adopted sockets over the loops.
+    pub(crate) next_adopted: std::sync::atomic::AtomicUsize,
+}
+
+impl Shared {
+    /// The loop that a client id, or a shared subscription group, belongs to.
+    pub(crate) fn home_of(&self, text: &str) -> usize {
+        match self.published.len() {
+            1 => 0,
+            loops => (self.hasher.hash_one(text) % loops as u64) as usize,
+        }
+    }
+
+    pub(crate) fn handle(&self, loop_index: usize) -> &LoopHandle<Message> {
+        &self.handles.get().expect("handles are set before a loop runs")[loop_index]
+    }
+}
+
+/// What a loop has besides its broker.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    /// The node's milliseconds at the loop's zero.
+    pub(crate) clock_offset_ms: u64,
+    pub(crate) counts: Counts,
+    pub(crate) receipts: Receipts,
+    /// Word for each other loop, sent at the turn's end.
+    pub(crate) outboxes: Box<[Vec<Forward>]>,
+    pub(crate) forwards_waiting: usize,
+    pub(crate) congested_bytes: usize,
+    pub(crate) random: u64,
+    /// Where the message being routed also goes, found by `others_want`.
+    wanted_by: u64,
+}
+
+impl Surroundings {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, congested_bytes: usize, seed: u64) -> Self {
+        let loops = shared.published.len();
+        Self {
+            shared,
+            index,
+            clock_offset_ms: 0,
+            counts: Counts::default(),
+            receipts: Receipts::default(),
+            outboxes: (0..loops).map(|_| Vec::new()).collect(),
+            forwards_waiting: 0,
+            congested_bytes,
+            random: seed | 1,
+            wanted_by: 0,
+        }
+    }
+
+    /// The node's milliseconds.
+    pub(crate) fn now_ms(&self, io: &Io<Message>) -> u64 {
+        self.clock_offset_ms + io.now()
+    }
+
+    /// A random number (xorshift64*): spreads delays, names clients; protects nothing.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Gives other loops what is waiting for them. What a full mailbox refuses waits for the next turn.
+    pub(crate) fn send_forwards(&mut self) {
+        if self.forwards_waiting == 0 {
+            return;
+        }
+        let mut waiting = 0;
+        for (to, outbox) in self.outboxes.iter_mut().enumerate() {
+            if outbox.is_empty() {
+                continue;
+            }
+            // The next turn is as busy as this one was, as a rule.
+            let fresh = Vec::with_capacity(outbox.len());
+            let batch = Message(Kind::Forwards(std::mem::replace(outbox, fresh)));
+            let handle = self.shared.handle(to);
+            if let Err(full) = handle.try_send(batch)
+                && let Kind::Forwards(back) = full.0.0
+            {
+                waiting += back.len();
+                *outbox = back;
+            }
+        }
+        self.forwards_waiting = waiting;
+    }
+}
+
+/// One callback's view of a loop.
+pub(crate) struct Turn<'a> {
+    pub(crate) io: &'a mut Io<Message>,
+    pub(crate) around: &'a mut Surroundings,
+}
+
+impl Host for Turn<'_> {
+    type Link = ConnectionId;
+    type Identity = Who;
+    type Segment = Segment;
+
+    fn now_ms(&self) -> u64 {
+        self.around.now_ms(self.io)
+    }
+
+    fn begin_message(&mut self) {
+        self.io.reserve_turn();
+    }
+
+    fn stage(&mut self, encode: impl FnOnce(&mut Vec<u8>)) -> Segment {
+        self.io.stage(encode)
+    }
+
+    fn deliver(&mut self, link: ConnectionId, segment: Segment) {
+        self.io.deliver(link, segment);
+    }
+
+    fn deliver_with_packet_id(&mut self, link: ConnectionId, segment: Segment, at: u32, packet_id: u16) {
+        self.io.deliver_patched(link, segment, at, packet_id);
+    }
+
+    fn deliver_shared(&mut self, link: ConnectionId, bytes: &Arc<[u8]>) {
+        self.io.deliver_shared(link, bytes);
+    }
+
+    fn send(&mut self, link: ConnectionId, encode: impl FnOnce(&mut Vec<u8>)) {
+        self.io.send(link, encode);
+    }
+
+    fn congested(&self, link: ConnectionId) -> bool {
+        self.io.unsent(link) > self.around.congested_bytes
+    }
+
+    fn close(&mut self, link: ConnectionId, why: Close) {
+        self.around.counts.closed(why);
+        self.io.close(link);
+    }
+
+    fn authorise(&mut self, client: Client<'_, Who>, action: broker::Action, topic: &str) -> bool {
+        let action = match action {
+            broker::Action::Publish => crate::auth::Action::Publish,
+            broker::Action::Subscribe => crate::auth::Action::Subscribe,
+        };
+        let policy = &self.around.shared.policy;
+        match client.identity {
+            Some(identity) => policy.allows(&identity.principal_of(client.client_id), action, topic),
+            None => {
+                let nobody = crate::auth::Principal {
+                    user: "",
+                    client_id: client.client_id,
+                    groups: &[],
+                    via: Via::Anonymous,
+                };
+                policy.allows(&nobody, action, topic)
+            }
+        }
+    }
+
+    fn same_owner(&self, one: &Who, other: &Who) -> bool {
+        match (one, other) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.principal == other.principal && one.via == other.via,
+            _ => false,
+        }
+    }
+
+    fn interest(&mut self, filter: &str, change: Interest) {
+        self.around.shared.interests.change(self.around.index, filter, change);
+    }
+
+    fn others_want(&mut self, topic: &str) -> bool {
+        self.around.wanted_by = self.around.shared.interests.others(self.around.index, topic);
+        self.around.wanted_by != 0
+    }
+
+    fn forward(&mut self, publication: &Arc<Publication>) {
+        let mut wanted = self.around.wanted_by;
+        while wanted != 0 {
+            let to = wanted.trailing_zeros() as usize;
+            wanted &= wanted - 1;
+            self.around.outboxes[to].push(Forward::Publish(Arc::clone(publication)));
+            self.around.forwards_waiting += 1;
+            self.around.counts.forwarded += 1;
+        }
+    }
+
+    fn group_home(&self, group_filter: &str) -> LoopIndex {
+        let home = self.around.shared.home_of(group_filter);
+        LoopIndex(u16::try_from(home).expect("there are at most 64 loops"))
+    }
+
+    fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
+        self.around.outboxes[usize::from(to.0)].push(Forward::Group(message));
+        self.around.forwards_waiting += 1;
+    }
+
+    fn random(&mut self) -> u64 {
+        self.around.random()
+    }
+
+    fn is_home_of(&self, client_id: &str) -> bool {
+        self.around.shared.home_of(client_id) == self.around.index
+    }
+
+    fn receipt(&mut self, token: u64, progress: Progress) {
+        self.around.receipts.report(&self.around.shared.pushes, token, progress);
+    }
+
+    fn count(&mut self, event: Event) {
+        self.around.counts.count(event);
+    }
+}
