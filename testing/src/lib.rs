@@ -1,1 +1,17 @@
-//! Test scenery for the black-box suites.
+//! Scenery of the black-box suites: the built binary, devices on raw sockets, networks that fail.
+//!
+//! Nothing here links the product: a suite starts the `stadium` binary and speaks the public protocols to it, so
+//! a mistake in the product's own codec cannot hide itself. Nothing sleeps for timing; [`deadline`] waits for a
+//! condition. The suites are in `tests/`, those of Python and Node clients in `python/` and `node/`.
+
+pub mod api;
+pub mod certificates;
+pub mod clients;
+pub mod deadline;
+pub mod device;
+pub mod network;
+pub mod ports;
+pub mod process;
+pub mod server;
+pub mod websocket;
+pub mod wire;
