@@ -487,12 +487,6 @@ impl Records {
     pub(crate) fn renew_serial(&mut self, serial: u64) {
         self.serial = serial;
     }
-
-    /// Whether the peer speaks TLS 1.3.
-    #[cfg(test)]
-    pub(crate) fn is_modern(&self) -> bool {
-        self.modern
-    }
 }
 
 /// Additional data of TLS 1.2: sequence, type, version, plaintext length (RFC 5246, 6.2.3.3).
