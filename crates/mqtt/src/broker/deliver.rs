@@ -403,10 +403,15 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         let (Some(link), Some(publication)) = (session.link, flight.publication.clone()) else { return };
         let receipt = publication.head.receipt;
         let again = flight.packet_id != 0;
-        let Ok(expiry_s) = publication.head.expiry_s(host.now_ms()) else {
-            report(host, receipt, Progress::Expired);
-            host.count(Event::Dropped(Drop::Expired));
-            return;
+        let expiry_s = match publication.head.expiry_s(host.now_ms()) {
+            Ok(expiry_s) => expiry_s,
+            // What was sent once does not expire any more [MQTT-4.3.3-7].
+            Err(_) if again => Some(0),
+            Err(_) => {
+                report(host, receipt, Progress::Expired);
+                host.count(Event::Dropped(Drop::Expired));
+                return;
+            }
         };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Subscribe, publication.topic()) {

@@ -33,6 +33,10 @@ where
     {
         host.count(Event::PublishReceived(publish.qos));
         let version = self.version_of(key);
+        if !publish.properties.subscription_ids.is_empty() {
+            // Only a server sends them [MQTT-3.3.4-6].
+            return Err(Violation(ReasonCode::ProtocolError));
+        }
         if publish.qos == QoS::ExactlyOnce && !self.accept_exactly_once(key, publish.packet_id)? {
             // Seen before and not released: it must not reach subscribers twice [MQTT-4.3.3-10].
             let reason = ReasonCode::Success;

@@ -29,10 +29,12 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let version = self.version_of(key);
+        let (version, limit) = self.version_and_limit(key);
         let mut reasons = std::mem::take(&mut self.scratch.reasons);
         reasons.clear();
-        let mut replay = 0_u64;
+        // Rows whose retained messages are to be sent.
+        let mut replay: Vec<usize> = Vec::new();
+        let anything_retained = !self.retained.is_empty();
         for (row, subscription) in packet.filters.iter().enumerate() {
             let (reason, new) = match Subscribed::parse(subscription.filter) {
                 Ok(Subscribed::Own(_)) => self.subscribe_own(host, key, &subscription, packet.subscription_id),
@@ -57,8 +59,8 @@ where
                 RetainHandling::DontSend => false,
             };
             let shared = subscription.filter.starts_with("$share/");
-            if wants && !shared && !reason.is_error() && row < 64 {
-                replay |= 1 << row;
+            if wants && !shared && !reason.is_error() && anything_retained {
+                replay.push(row);
             }
             reasons.push(reason as u8);
         }
@@ -68,13 +70,15 @@ where
             user_properties: Default::default(),
             reasons: &reasons,
         });
-        host.send(link, |buf| answer.encode(version, buf));
+        // An answer larger than the client takes is not sent [MQTT-3.1.2-25].
+        host.send(link, |buf| {
+            answer.encode_within(version, limit, buf);
+        });
         self.scratch.reasons = reasons;
-        if !self.retained.is_empty() {
-            for (row, subscription) in packet.filters.iter().enumerate() {
-                if row >= 64 || replay & (1 << row) != 0 {
-                    self.replay_retained(host, key, &subscription, packet.subscription_id);
-                }
+        let mut replay = replay.into_iter().peekable();
+        for (row, subscription) in packet.filters.iter().enumerate() {
+            if replay.next_if_eq(&row).is_some() {
+                self.replay_retained(host, key, &subscription, packet.subscription_id);
             }
         }
         Ok(())
@@ -203,7 +207,7 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let version = self.version_of(key);
+        let (version, limit) = self.version_and_limit(key);
         let mut reasons = std::mem::take(&mut self.scratch.reasons);
         reasons.clear();
         for filter in packet.filters.iter() {
@@ -224,8 +228,15 @@ where
             user_properties: Default::default(),
             reasons: &reasons,
         });
-        host.send(link, |buf| answer.encode(version, buf));
+        host.send(link, |buf| {
+            answer.encode_within(version, limit, buf);
+        });
         self.scratch.reasons = reasons;
+    }
+
+    fn version_and_limit(&self, key: SessionKey) -> (Version, u32) {
+        self.session(key)
+            .map_or((Version::V311, u32::MAX), |session| (session.version, session.packet_bytes_max))
     }
 
     fn unsubscribe_own<H>(&mut self, host: &mut H, key: SessionKey, filter: &str) -> bool
