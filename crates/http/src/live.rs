@@ -403,8 +403,8 @@ mod tests {
     #[test]
     fn views_are_bounded_and_a_place_is_freed() {
         let views = Views::new(2);
-        let first = views.join().ok().expect("there is room");
-        let second = views.join().ok().expect("there is room");
+        let first = views.join().expect("there is room");
+        let second = views.join().expect("there is room");
         assert_eq!(views.join().err(), Some(NoView::Full));
         drop(first);
         assert!(views.join().is_ok());

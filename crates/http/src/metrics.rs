@@ -70,8 +70,9 @@ impl Collector for Scrape {
         )?;
         let ready = u64::from(app.fleet.readiness() == Readiness::Ready);
         to.gauge("ready", "1 when new work should be sent here, else 0", ready)?;
-        fleet(&mut to, &app.fleet.stats())?;
-        loops(&mut to, &app.fleet.stats())?;
+        let stats = app.fleet.stats();
+        fleet(&mut to, &stats)?;
+        loops(&mut to, &stats)?;
         to.gauge("http_live_views", "Open live views", app.views.open() as u64)?;
         requests(&mut to, &app.requests)
     }
@@ -101,7 +102,7 @@ fn fleet(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
         ("retained", held.retained),
     ];
     let mut family = to.0.encode_descriptor(
-        "held",
+        "memory_held",
         "Memory held, by what holds it",
         Some(&Unit::Bytes),
         MetricType::Gauge,
@@ -118,10 +119,11 @@ fn fleet(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
 }
 
 fn loops(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
+    let ratio = Unit::Other("ratio".to_owned());
     let mut family = to.0.encode_descriptor(
         "loop_busy",
         "The part of the last second that a loop worked, 0 to 1",
-        Some(&Unit::Ratios),
+        Some(&ratio),
         MetricType::Gauge,
     )?;
     for (index, each) in stats.loops.iter().enumerate() {
@@ -137,8 +139,8 @@ fn loops(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
         &of(|l| l.mailbox_depth),
     )?;
     let bytes = Some(&Unit::Bytes);
-    to.by_loop("loop_in", "Bytes a loop read", MetricType::Counter, bytes, &of(|l| l.bytes_in_total))?;
-    to.by_loop("loop_out", "Bytes a loop wrote", MetricType::Counter, bytes, &of(|l| l.bytes_out_total))?;
+    to.by_loop("loop_read", "Bytes a loop read", MetricType::Counter, bytes, &of(|l| l.bytes_in_total))?;
+    to.by_loop("loop_written", "Bytes a loop wrote", MetricType::Counter, bytes, &of(|l| l.bytes_out_total))?;
     to.by_loop(
         "loop_turns",
         "Waits for events that returned",

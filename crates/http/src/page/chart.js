@@ -81,7 +81,7 @@ export class Chart {
         if (line.fill) {
           const shade = context.createLinearGradient(0, 0, 0, height);
           shade.addColorStop(0, colour(line.colour));
-          shade.addColorStop(1, "transparent");
+          shade.addColorStop(1, `${colour(line.colour)}00`);
           context.lineTo(x(run.at(-1)), height - 4);
           context.lineTo(x(run[0]), height - 4);
           context.globalAlpha = 0.22;

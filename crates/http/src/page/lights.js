@@ -39,7 +39,7 @@ export class Lights {
   recolour() {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
-    this.colours = { off: colour("--seat"), on: colour("--seat-on"), flash: colour("--flash"), lamp: colour("--lamp"), grass: colour("--grass") };
+    this.colours = { off: colour("--seat"), on: colour("--seat-on"), flash: colour("--flash"), spark: colour("--spark"), grass: colour("--grass") };
     this.halo = Number(colour("--halo")) || 1;
     const size = 32;
     const glow = document.createElement("canvas");
@@ -47,8 +47,8 @@ export class Lights {
     const context = glow.getContext("2d");
     const shade = context.createRadialGradient(size / 2, size / 2, 0, size / 2, size / 2, size / 2);
     shade.addColorStop(0, this.colours.flash);
-    shade.addColorStop(0.25, this.colours.lamp);
-    shade.addColorStop(1, "transparent");
+    shade.addColorStop(0.25, this.colours.spark);
+    shade.addColorStop(1, `${this.colours.spark}00`); // not "transparent", whose black would show
     context.fillStyle = shade;
     context.fillRect(0, 0, size, size);
     this.glow = glow;

@@ -144,7 +144,9 @@ function onSample(s) {
 let pushSeen = { id: "", part: 0 };
 
 function onPush(push) {
-  const part = push.targeted ? push.sent / push.targeted : 0;
+  // The lights are the connected devices: those away have none to flash.
+  const reachable = push.targeted - push.not_connected;
+  const part = reachable > 0 ? push.sent / reachable : 0;
   if (push.id !== pushSeen.id) pushSeen = { id: push.id, part: 0 };
   if (part > pushSeen.part) {
     lights.light(pushSeen.part, Math.min(1, part));
