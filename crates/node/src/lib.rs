@@ -1,7 +1,29 @@
 //! Stadium's node: from settings to running threads, and back to none.
 //!
-//! [`settings`] holds the configuration; the rest puts the parts together from it, watches them and stops
-//! them. What the parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`.
+//! [`settings`] holds the configuration; [`Node`] puts the parts together from it, watches them and stops them. What the
+//! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`.
 
+mod data_directory;
+mod error;
+mod fleet;
+mod http_port;
+pub mod logging;
+mod mapping;
+mod node;
+mod open_files;
+mod run;
 pub mod running;
 pub mod settings;
+mod signals;
+mod web_sockets;
+
+pub use error::Error;
+pub use node::{Drained, Node};
+pub use run::Ended;
+pub use stadium_edge::auth::password_line;
+
+/// The description of the HTTP API, as this version serves it.
+#[must_use]
+pub fn openapi() -> String {
+    stadium_http::description(env!("CARGO_PKG_VERSION"))
+}

@@ -72,12 +72,13 @@ impl Finder<'_> {
             }
             return;
         }
+        let http = Addresses(settings.http.listen.into_iter().collect());
         let listeners = [
+            ("http.listen", &http),
             ("mqtt.listen", &settings.mqtt.listen),
             ("mqtts.listen", &settings.mqtts.listen),
             ("ws.listen", &settings.ws.listen),
             ("wss.listen", &settings.wss.listen),
-            ("http.listen", &settings.http.listen),
         ];
         for (setting, listen) in listeners {
             if let Some(open) = listen.0.iter().find(|address| !address.ip().is_loopback()) {

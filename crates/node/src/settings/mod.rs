@@ -19,8 +19,8 @@ pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding, Http,
-    Limits, Log, LogFormat, Method, Metrics, Mqtt, Mqtts, Password, ProxyProtocol, Server, Settings, Sockets,
-    Tls, TlsVersion, Token, TokenAlgorithm, TokenKey, TokenUsername, Ws, Wss,
+    Limits, Log, LogFormat, Method, Mqtt, Mqtts, Password, ProxyProtocol, Server, Settings, Sockets, Tls,
+    TlsVersion, Token, TokenAlgorithm, TokenKey, TokenUsername, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 
@@ -157,7 +157,7 @@ mod tests {
     fn nothing_set_is_a_whole_configuration_on_loopback() {
         let settings = settings("");
         assert_eq!(settings.mqtt.listen, Addresses::loopback(1883));
-        assert_eq!(settings.http.listen, Addresses::loopback(8080));
+        assert_eq!(settings.http.listen, Some(([127, 0, 0, 1], 8080).into()));
         assert!(
             settings.mqtts.listen.is_off()
                 && settings.auth.anonymous == Anonymous::Refused

@@ -35,6 +35,9 @@ pub fn markdown() -> String {
     for code in Code::ALL {
         let _ = writeln!(page, "- **{}**: {}", code.id(), code.help());
     }
+    for (code, help) in crate::error::Error::HELP {
+        let _ = writeln!(page, "- **{code}**: {help}");
+    }
     page
 }
 

@@ -280,6 +280,25 @@ impl Value for Addresses {
     }
 }
 
+/// `"off"` and empty text mean that nothing listens.
+impl Value for Option<SocketAddr> {
+    fn read(raw: &Raw, bounds: &Bounds) -> Result<Self, Misfit> {
+        match Addresses::read(raw, bounds)?.0.as_slice() {
+            [] => Ok(None),
+            [address] => Ok(Some(*address)),
+            _ => Err(Misfit::Kind("expected one address, or \"off\"".to_owned())),
+        }
+    }
+
+    fn shown(&self) -> toml::Value {
+        self.as_ref().map_or_else(|| Addresses::off().shown(), Value::shown)
+    }
+
+    fn kind() -> String {
+        "address, or \"off\"".to_owned()
+    }
+}
+
 impl Value for SocketAddr {
     fn read(raw: &Raw, bounds: &Bounds) -> Result<Self, Misfit> {
         let text = String::read(raw, bounds).unwrap_or_else(|_| raw.to_string());

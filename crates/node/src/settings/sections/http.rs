@@ -1,28 +1,34 @@
 //! `[http]`: the API, the live page and MQTT over WebSocket on one port.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::settings::define::group;
-use crate::settings::value::Addresses;
 
 group! {
     /// The HTTP API, the live page, metrics, and MQTT over WebSocket at `/mqtt`.
     pub struct Http {
         /// Where to listen. The default is this machine only.
-        listen: Addresses = Addresses::loopback(8080);
-        /// Certificate chain, PEM. With it and `key` the port speaks HTTPS. SIGHUP reads both again.
+        listen: Option<SocketAddr> = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)));
+        /// Certificate chain, PEM. With it and `key` the port speaks HTTPS (and no MQTT over WebSocket: that is `[wss]`). SIGHUP
+        /// reads both again.
         certificate: Option<PathBuf> = None;
         /// Private key of the certificate, PEM.
         key: Option<PathBuf> = None;
         /// Largest request body.
-        body_bytes_max: u32 = 1_048_576, unit "bytes", in 1_024..=268_435_456, cost "memory for each request in flight";
+        body_bytes_max: u32 = 2_097_152, unit "bytes", in 1_024..=268_435_456, cost "memory for each request in flight";
+        /// Largest message of one push.
+        message_bytes_max: u32 = 262_144, unit "bytes", in 1..=268_435_456,
+            cost "it is multiplied by the audience on the way out, though not in memory";
+        /// Devices that one push may name; a channel reaches any number.
+        audience_devices_max: u32 = 10_000, unit "devices", in 1..=1_000_000, cost "about 100 bytes each while it is sent";
         /// Time for a request's head to arrive.
         header_ms: u32 = 10_000, unit "ms", in 100..=120_000, cost "slots held by slow clients";
         /// Time for a request to be answered.
         request_ms: u32 = 30_000, unit "ms", in 100..=600_000;
-        /// Open connections; more wait in the kernel's queue.
+        /// Open connections; one more is answered busy and closed.
         connections_max: u32 = 1_024, unit "connections", in 1..=100_000, cost "about 20 KB each";
-        /// Live views open at once (`/api/live`); more are answered busy.
+        /// Live views open at once (`/api/live`); one more is answered busy.
         live_views_max: u32 = 64, unit "views", in 0..=10_000, cost "a snapshot each second for each";
         /// The live page, metrics and reads need no key. For trial mode, and where the port is reached only by those
         /// who may see everything.

@@ -1,4 +1,6 @@
-//! `[log]` and `[metrics]`: what the operator sees.
+//! `[log]`: what the process tells its operator as it runs.
+//!
+//! Figures are metrics instead, on the HTTP port.
 
 use crate::settings::define::group;
 use crate::settings::value::words;
@@ -20,13 +22,5 @@ group! {
         level: String = "info".to_owned(), cost "debug and trace log each connection and packet";
         /// How a line is written.
         format: LogFormat = LogFormat::Text;
-    }
-}
-
-group! {
-    /// The metrics at `/metrics`.
-    pub struct Metrics {
-        /// Serve them.
-        enabled: bool = true;
     }
 }

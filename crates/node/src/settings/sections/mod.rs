@@ -17,7 +17,7 @@ pub use auth::{
 pub use http::Http;
 pub use limits::Limits;
 pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, Sockets, Tls, TlsVersion, Ws, Wss};
-pub use log::{Log, LogFormat, Metrics};
+pub use log::{Log, LogFormat};
 pub use server::Server;
 
 use super::define::group;
@@ -42,8 +42,6 @@ group! {
         auth: Auth,
         /// The HTTP API and the live page.
         http: Http,
-        /// Metrics.
-        metrics: Metrics,
         /// Logs.
         log: Log,
     }

@@ -8,7 +8,7 @@ group! {
     /// The process: its threads, where it keeps its files, and how it ends.
     pub struct Server {
         /// Event loops, one thread each. 0 means one for each core this process may run on.
-        loops: u16 = 0, unit "threads", in 0..=1_024,
+        loops: u16 = 0, unit "threads", in 0..=64,
             cost "a thread, a 256 KB read buffer and a listening socket for each listener";
         /// Cores that loops are pinned to, in turn: loop 0 to the first, and so on. Empty leaves it to the kernel.
         cpu_affinity: Vec<u16> = Vec::new(), in 0..=4_095;
@@ -20,9 +20,9 @@ group! {
         /// How long a drain may take after SIGTERM before connections that are left are cut.
         grace_period_s: u32 = 25, unit "s", in 0..=3_600,
             cost "a slower stop; keep it under what the container runtime allows (Kubernetes: 30 s)";
-        /// Devices moved away each second of a drain, over all loops, so that no herd forms. 0 spreads them evenly over
-        /// nine tenths of the grace period.
-        drain_devices_per_second: u32 = 0, unit "devices/s", in 0..=10_000_000,
+        /// Devices moved away each second of a drain, so that no herd forms elsewhere. When this would take longer than four
+        /// fifths of the grace period, they are moved faster.
+        drain_devices_per_second: u32 = 1_000, unit "devices/s", in 1..=10_000_000,
             cost "a larger herd at the servers that take over";
         /// Where an MQTT 5.0 device is told to go when this server drains (Server Reference). Empty names no server.
         drain_server_reference: Option<String> = None;

@@ -1,0 +1,74 @@
+//! Why a node cannot start or cannot read its files again.
+//!
+//! Each error says what happened, to what, and what to do; the code is stable and explained in
+//! `docs/reference/configuration.md` for settings and in the parts' own pages for theirs.
+
+use std::fmt;
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Error {
+    /// The data directory cannot be made or used.
+    Data(String),
+    /// A certificate, key or authority cannot be read or used.
+    Certificate(String),
+    /// Authentication cannot be set up.
+    Auth(String),
+    /// The edge cannot start: mostly an address that cannot be listened on.
+    Edge(String),
+    /// The HTTP port cannot start.
+    Http(String),
+    /// The operating system refused something the node needs.
+    System(String),
+}
+
+impl Error {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Data(_) => "NODE-001",
+            Self::Certificate(_) => "NODE-002",
+            Self::Auth(_) => "NODE-003",
+            Self::Edge(_) => "NODE-004",
+            Self::Http(_) => "NODE-005",
+            Self::System(_) => "NODE-006",
+        }
+    }
+
+    /// Every code with what it means and what to do, for the reference.
+    pub const HELP: [(&'static str, &'static str); 6] = [
+        (
+            "NODE-001",
+            "The data directory (`server.data`) cannot be made or used. It must be writable by the server's user alone.",
+        ),
+        (
+            "NODE-002",
+            "A certificate, key or authority file of a TLS listener cannot be read or used. The message names the file.",
+        ),
+        ("NODE-003", "Authentication cannot be set up; the message carries the AUTH code that says why."),
+        (
+            "NODE-004",
+            "Devices cannot be served: mostly an address that another process listens on, or that this machine does not have.",
+        ),
+        (
+            "NODE-005",
+            "The HTTP port cannot be served: its address, its certificate, or the API keys of the data directory.",
+        ),
+        ("NODE-006", "The operating system refused a thread, a signal handler or a file."),
+    ];
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Data(text)
+        | Self::Certificate(text)
+        | Self::Auth(text)
+        | Self::Edge(text)
+        | Self::Http(text)
+        | Self::System(text)) = self;
+        write!(f, "{text} ({})", self.code())
+    }
+}
+
+impl std::error::Error for Error {}

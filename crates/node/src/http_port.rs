@@ -1,0 +1,69 @@
+//! The HTTP port while it runs: bound, served on the control plane's threads, and stopped in order.
+//!
+//! It outlives the devices' listeners in a drain, so that `/readyz` and the live page tell of it to the end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stadium_http::{Fleet, Reloader, Server, SocketTaker};
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::error::Error;
+use crate::mapping;
+use crate::settings::Settings;
+
+/// The port, open.
+pub(crate) struct HttpPort {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// `http` or `https`.
+    pub(crate) scheme: &'static str,
+    reloader: Reloader,
+    shutdown: Option<oneshot::Sender<()>>,
+    served: Option<JoinHandle<()>>,
+}
+
+impl HttpPort {
+    /// Opens it on `listen` and serves it on `runtime`.
+    pub(crate) fn open(
+        settings: &Settings,
+        listen: SocketAddr,
+        runtime: &Runtime,
+        fleet: Arc<dyn Fleet>,
+        taker: Arc<dyn SocketTaker>,
+    ) -> Result<Self, Error> {
+        let config = mapping::http::config(settings, listen);
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let server = runtime
+            .block_on(Server::bind(config, fleet, Some(taker)))
+            .map_err(|error| Error::Http(error.to_string()))?;
+        let (address, reloader) = (server.address(), server.reloader());
+        let (shutdown, stopped) = oneshot::channel::<()>();
+        let served = runtime.spawn(server.run(async move {
+            // A dropped sender means that the node is going, too.
+            let _ = stopped.await;
+        }));
+        Ok(Self { address, scheme, reloader, shutdown: Some(shutdown), served: Some(served) })
+    }
+
+    /// Reads its certificate and the API keys again.
+    pub(crate) fn reload(&self) -> Result<(), Error> {
+        self.reloader.reload().map_err(|error| Error::Http(error.to_string()))
+    }
+
+    /// Stops accepting, and waits until running requests are answered or `patience` is over.
+    pub(crate) async fn close(&mut self, patience: Duration) {
+        if let Some(shutdown) = self.shutdown.take() {
+            let _ = shutdown.send(());
+        }
+        if let Some(served) = self.served.take() {
+            let abort = served.abort_handle();
+            if tokio::time::timeout(patience, served).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+}

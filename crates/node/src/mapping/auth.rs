@@ -1,0 +1,129 @@
+//! Authentication and authorisation, as `stadium_edge::auth` takes them.
+
+use std::time::Duration;
+
+use stadium_edge::auth::{
+    AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
+    FailureLimit, Method, PasswordConfig, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig,
+    TokenUsername,
+};
+
+use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token};
+
+/// Who may connect and what they may do. In trial mode everything is allowed, unless a rules file says otherwise.
+pub(crate) fn config(settings: &Settings) -> AuthConfig {
+    let auth = &settings.auth;
+    AuthConfig {
+        anonymous: match auth.anonymous {
+            settings::Anonymous::Refused => AnonymousAccess::Refused,
+            settings::Anonymous::WithoutCredentials => AnonymousAccess::WithoutCredentials,
+            settings::Anonymous::Anyone => AnonymousAccess::Anyone,
+        },
+        password: password(&auth.password),
+        token: token(&auth.token),
+        certificate: certificate(&auth.certificate),
+        callback: callback(&auth.callback),
+        order: auth.order.iter().map(method).collect(),
+        failures: failures(auth),
+        rules: match &auth.rules_file {
+            Some(file) => RulesConfig::File(file.clone()),
+            None if settings.server.trial => RulesConfig::Everything,
+            None => RulesConfig::Default,
+        },
+    }
+}
+
+fn method(method: &settings::Method) -> Method {
+    match method {
+        settings::Method::Certificate => Method::Certificate,
+        settings::Method::Token => Method::Token,
+        settings::Method::Password => Method::Password,
+        settings::Method::Callback => Method::Callback,
+    }
+}
+
+fn failures(auth: &Auth) -> Option<FailureLimit> {
+    (auth.failures_per_address_max > 0).then(|| FailureLimit {
+        burst: auth.failures_per_address_max,
+        refill: Duration::from_millis(u64::from(auth.failures_refill_ms)),
+        ban: seconds(auth.failures_ban_s),
+    })
+}
+
+fn password(password: &Password) -> Option<PasswordConfig> {
+    password.file.as_ref().map(|file| PasswordConfig {
+        client_id: binding(password.client_id),
+        threads: usize::from(password.threads),
+        queue_max: password.queue_max as usize,
+        remember: seconds(password.remember_s),
+        remember_max: password.remember_max as usize,
+        ..PasswordConfig::new(file)
+    })
+}
+
+fn token(token: &Token) -> Option<TokenConfig> {
+    if token.keys.is_empty() && token.key_sets.is_empty() {
+        return None;
+    }
+    let key = |key: &settings::TokenKey| TokenKeyConfig {
+        id: key.id.clone(),
+        algorithm: match key.algorithm {
+            settings::TokenAlgorithm::Hs256 => TokenAlgorithm::Hs256,
+            settings::TokenAlgorithm::Es256 => TokenAlgorithm::Es256,
+            settings::TokenAlgorithm::EdDsa => TokenAlgorithm::EdDsa,
+        },
+        file: key.file.clone(),
+    };
+    Some(TokenConfig {
+        keys: token.keys.iter().map(key).collect(),
+        key_sets: token.key_sets.clone(),
+        issuer: token.issuer.clone(),
+        audience: token.audience.clone(),
+        leeway: seconds(token.leeway_s),
+        principal_claim: token.principal_claim.clone(),
+        client_id_claim: token.client_id_claim.clone(),
+        client_id: binding(token.client_id),
+        groups_claim: token.groups_claim.clone(),
+        username: match token.username {
+            settings::TokenUsername::Ignored => TokenUsername::Ignored,
+            settings::TokenUsername::Principal => TokenUsername::MustEqualPrincipal,
+        },
+    })
+}
+
+fn certificate(certificate: &Certificate) -> Option<CertificateConfig> {
+    certificate.enabled.then(|| CertificateConfig {
+        name: match certificate.name {
+            settings::CertificateName::CommonName => CertificateName::CommonName,
+            settings::CertificateName::Dns => CertificateName::SanDns,
+            settings::CertificateName::Uri => CertificateName::SanUri,
+            settings::CertificateName::Email => CertificateName::SanEmail,
+        },
+        client_id: binding(certificate.client_id),
+    })
+}
+
+fn callback(callback: &Callback) -> Option<CallbackConfig> {
+    callback.url.as_ref().map(|url| CallbackConfig {
+        authorities: callback.authorities.clone(),
+        timeout: Duration::from_millis(u64::from(callback.timeout_ms)),
+        in_flight_max: usize::from(callback.in_flight_max),
+        queue_max: callback.queue_max as usize,
+        remember: seconds(callback.remember_s),
+        remember_max: callback.remember_max as usize,
+        failures_max: callback.failures_max,
+        rest: Duration::from_millis(u64::from(callback.rest_ms)),
+        ..CallbackConfig::new(url)
+    })
+}
+
+fn binding(binding: settings::ClientIdBinding) -> ClientIdBinding {
+    match binding {
+        settings::ClientIdBinding::Principal => ClientIdBinding::MustEqualPrincipal,
+        settings::ClientIdBinding::Any => ClientIdBinding::Any,
+    }
+}
+
+fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(u64::from(seconds))
+}

@@ -1,0 +1,274 @@
+//! A running node: everything started from the settings, and stopped again in order.
+//!
+//! Starting goes from the inside out (directory, certificates, authentication, loops, HTTP), and whatever fails undoes
+//! what came before it. Draining goes from the outside in: readiness says no, devices are moved away, HTTP finishes
+//! its requests, loops end. Signals are [`crate::run`]'s business.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use stadium_edge::auth::Authenticator;
+use stadium_edge::{Drain, Edge};
+use stadium_http::Fleet;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::data_directory::DataDirectory;
+use crate::error::Error;
+use crate::fleet::{EdgeFleet, Phase, SharedFleet};
+use crate::http_port::HttpPort;
+use crate::mapping;
+use crate::mapping::edge::TlsHandles;
+use crate::mapping::tls::Certificates;
+use crate::open_files;
+use crate::running::{Listener, Published, Running};
+use crate::settings::Settings;
+use crate::web_sockets::Adopter;
+
+/// Threads of the control plane: HTTP only, which a core serves with ease.
+const CONTROL_THREADS: usize = 2;
+
+/// Part of the grace period in which devices are moved away; the rest is for requests and loops to end.
+const DRAIN_SHARE: f64 = 0.8;
+
+/// Longest that running HTTP requests may hold a stop up.
+const HTTP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running node. Dropping it stops it at once; nothing acknowledged is lost by that.
+pub struct Node {
+    // In the order in which they must go.
+    published: Option<Published>,
+    http: Option<HttpPort>,
+    edge: Option<Edge>,
+    runtime: Option<Runtime>,
+    data: DataDirectory,
+    fleet: SharedFleet,
+    certificates: Vec<Certificates>,
+    running: Running,
+    loops: usize,
+    files_max: u64,
+    grace: Duration,
+    drain_per_second: u32,
+    server_reference: Option<String>,
+}
+
+/// What a drain left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// Connections that were still open at the end of the grace period and were cut.
+    pub cut: u64,
+}
+
+impl Node {
+    /// Starts everything that the settings ask for. When this returns, every listener accepts connections.
+    ///
+    /// # Errors
+    /// What could not be started; nothing is left running.
+    pub fn start(settings: &Settings) -> Result<Self, Error> {
+        let files_max = open_files::raise();
+        let data = DataDirectory::open(&settings.server.data)?;
+        let (tls, certificates) = open_certificates(settings)?;
+        let auth = mapping::auth::config(settings);
+        let authenticator = Authenticator::open(&auth).map_err(|error| Error::Auth(error.to_string()))?;
+        let loops = match usize::from(settings.server.loops) {
+            0 => std::thread::available_parallelism().map_or(1, usize::from).min(64),
+            loops => loops,
+        };
+        let plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator));
+        let edge = Edge::start(plan.config).map_err(|error| Error::Edge(error.to_string()))?;
+        let fleet = Arc::new(EdgeFleet::new(edge.handle().clone()));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(CONTROL_THREADS)
+            .thread_name("control")
+            .enable_all()
+            .build()
+            .map_err(|error| Error::System(format!("the control plane's threads cannot start: {error}")))?;
+        let http = match settings.http.listen {
+            Some(listen) => {
+                let taker = Arc::new(Adopter::new(edge.handle().clone(), plan.web_socket_listener));
+                Some(HttpPort::open(settings, listen, &runtime, fleet.clone(), taker)?)
+            }
+            None => None,
+        };
+        let listeners = plan
+            .names
+            .iter()
+            .zip(edge.bound())
+            .filter_map(|(name, bound)| {
+                name.map(|name| Listener { name: name.to_owned(), address: bound.address })
+            })
+            .chain(http.iter().map(|http| Listener { name: "http".to_owned(), address: http.address }))
+            .collect();
+        let running = Running {
+            pid: std::process::id(),
+            listeners,
+            http_url: http.as_ref().map(|http| format!("{}://{}", http.scheme, reachable(http.address))),
+        };
+        let published = Published::write(data.path(), &running).map_err(|error| {
+            Error::Data(format!("the data directory {} cannot be written: {error}", data.path().display()))
+        })?;
+        fleet.enter(Phase::Ready);
+        tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node is ready");
+        Ok(Self {
+            published: Some(published),
+            http,
+            edge: Some(edge),
+            runtime: Some(runtime),
+            data,
+            fleet,
+            certificates,
+            running,
+            loops,
+            files_max,
+            grace: Duration::from_secs(u64::from(settings.server.grace_period_s)),
+            drain_per_second: settings.server.drain_devices_per_second,
+            server_reference: settings.server.drain_server_reference.clone(),
+        })
+    }
+
+    /// The process and its open listeners.
+    #[must_use]
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Where the first listener of this name listens: `mqtt`, `mqtts`, `ws`, `wss` or `http`.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<SocketAddr> {
+        self.running.listeners.iter().find(|listener| listener.name == name).map(|listener| listener.address)
+    }
+
+    /// The file with the key of the first administrator.
+    #[must_use]
+    pub fn admin_key_file(&self) -> PathBuf {
+        self.data.path().join("admin.key")
+    }
+
+    /// Event loops.
+    #[must_use]
+    pub fn loops(&self) -> usize {
+        self.loops
+    }
+
+    /// Connections that fit under the open-file limit.
+    #[must_use]
+    pub fn files_max(&self) -> u64 {
+        self.files_max
+    }
+
+    /// Devices connected now.
+    #[must_use]
+    pub fn connected(&self) -> u64 {
+        self.fleet.stats().connected
+    }
+
+    /// Messages handed to devices' connections since the start.
+    #[must_use]
+    pub fn deliveries(&self) -> u64 {
+        self.fleet.stats().deliveries_total
+    }
+
+    /// Reads certificates, keys, passwords, rules and API keys again. What cannot be read stays as it was.
+    ///
+    /// # Errors
+    /// Everything that could not be read; the rest is in force.
+    pub fn reload(&self) -> Result<(), Vec<Error>> {
+        let mut errors = Vec::new();
+        for certificates in &self.certificates {
+            errors.extend(certificates.reload().err());
+        }
+        if let Some(edge) = &self.edge {
+            errors.extend(edge.handle().reload().map_err(|error| Error::Auth(error.to_string())).err());
+        }
+        if let Some(http) = &self.http {
+            errors.extend(http.reload().err());
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    /// Moves devices away, paced, finishes requests, and stops; within the grace period.
+    pub fn drain(mut self) -> Drained {
+        let began = Instant::now();
+        let within = self.begin_drain();
+        let drain = Drain { within, server_reference: self.server_reference.take() };
+        let cut = self.edge.as_ref().map_or(0, |edge| edge.drain(&drain));
+        self.finish(self.grace.saturating_sub(began.elapsed()).min(HTTP_PATIENCE));
+        Drained { cut }
+    }
+
+    /// Stops now: devices that are still connected are cut.
+    pub fn stop(mut self) {
+        self.fleet.enter(Phase::Draining);
+        self.finish(HTTP_PATIENCE);
+    }
+
+    /// Says no to new work; returns how long moving the devices may take.
+    fn begin_drain(&self) -> Duration {
+        self.fleet.enter(Phase::Draining);
+        let devices = self.connected();
+        let paced = Duration::from_secs_f64(devices as f64 / f64::from(self.drain_per_second.max(1)));
+        let within = paced.min(self.grace.mul_f64(DRAIN_SHARE));
+        tracing::info!(devices, within_ms = within.as_millis(), "Node is draining");
+        // Even the last device gets a moment to read that it is to move.
+        within.max(Duration::from_millis(500).min(self.grace))
+    }
+
+    fn finish(&mut self, patience: Duration) {
+        if let (Some(runtime), Some(http)) = (&self.runtime, &mut self.http) {
+            runtime.block_on(http.close(patience));
+        }
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.published = None;
+        self.http = None;
+        if let Some(edge) = self.edge.take() {
+            edge.stop();
+        }
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+
+    /// The control plane's threads.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it is taken only when the node ends")
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// An address that a local process can connect to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
+            SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, address.port()))
+        }
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, address.port()))
+        }
+        other => other,
+    }
+}
+
+fn open_certificates(settings: &Settings) -> Result<(TlsHandles, Vec<Certificates>), Error> {
+    let mut handles = TlsHandles::default();
+    let mut certificates = Vec::new();
+    if !settings.mqtts.listen.is_off() {
+        let opened = Certificates::open("mqtts", &settings.mqtts.tls)?;
+        handles.mqtts = Some(opened.handle.clone());
+        certificates.push(opened);
+    }
+    if !settings.wss.listen.is_off() {
+        let opened = Certificates::open("wss", &settings.wss.tls)?;
+        handles.wss = Some(opened.handle.clone());
+        certificates.push(opened);
+    }
+    Ok((handles, certificates))
+}

@@ -1,0 +1,30 @@
+//! Sockets that ask the HTTP port for MQTT over WebSocket, on their way to the event loops.
+//!
+//! The HTTP port gives them away unread; a loop then answers the upgrade itself, under the WebSocket listener's rules.
+
+use stadium_edge::EdgeHandle;
+use stadium_http::{SocketTaker, TakenSocket};
+
+/// Gives sockets to the edge.
+pub(crate) struct Adopter {
+    edge: EdgeHandle,
+    /// The WebSocket listener's place in the edge's configuration.
+    listener: usize,
+}
+
+impl Adopter {
+    /// To this edge, as if the listener at `listener` had accepted them.
+    pub(crate) fn new(edge: EdgeHandle, listener: usize) -> Self {
+        Self { edge, listener }
+    }
+}
+
+impl SocketTaker for Adopter {
+    fn take(&self, socket: TakenSocket) {
+        let peer = socket.peer;
+        if self.edge.adopt(socket.stream, self.listener, Vec::new()).is_err() {
+            // Dropping the socket closes it: the device comes back later.
+            tracing::debug!(%peer, "No loop has room for a WebSocket");
+        }
+    }
+}
