@@ -63,6 +63,11 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
+    /// Whether anybody has a value.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.value.is_some() || self.limit.is_some() || !self.peers.is_empty()
+    }
+
     /// Whether `value` reaches a threshold.
     pub(crate) fn reaches(&self, threshold: f64) -> bool {
         match (self.value, self.better) {

@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::allocations;
-use crate::figure::Samples;
+use crate::figure::{Figure, Samples};
 use crate::server::{Kind, Places};
 use crate::tls::Identity;
 use measurement::{MEASUREMENTS, Tools};
@@ -58,7 +58,7 @@ const RESULTS: &str = "bench/results";
 /// Measures and reports; an error when this product could not be measured.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let places = Places::find()?;
-    if !places.stadium().exists() {
+    if options.wants_server(Kind::Stadium) && !places.stadium().exists() {
         bail!("{} is missing: use `cargo xtask bench edge`", places.stadium().display());
     }
     let folder = places.target.join("bench");
@@ -88,10 +88,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
 
-    let figures: Vec<_> = rows::figures(&samples)
-        .into_iter()
-        .filter(|figure| options.is_full() || figure.value.is_some())
-        .collect();
+    let is_shown = |figure: &Figure| options.is_full() || figure.is_measured();
+    let figures: Vec<Figure> = rows::figures(&samples).into_iter().filter(is_shown).collect();
     let page = page::write(&page::Content {
         figures: &figures,
         samples: &samples,
