@@ -5,17 +5,22 @@
 //! becomes a [`Failure`] with its code.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::Value;
 use ureq::http::StatusCode;
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::failure::{Context, Failure};
 use crate::settings_flags::SettingsFlags;
 
 /// Bytes of an answer we are willing to read; the largest page of devices is far below.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// The authorities of the system, where Debian keeps them.
+const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Which server to talk to.
 #[derive(Debug, Clone, Default, Args)]
@@ -27,6 +32,9 @@ pub(crate) struct ServerFlags {
     /// API key [default: admin.key of the data directory]
     #[arg(long, value_name = "KEY", env = "STADIUM_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
+    /// Authority that the server's certificate leads to, PEM [default: the system's]
+    #[arg(long, value_name = "FILE", env = "STADIUM_CA")]
+    pub(crate) ca: Option<PathBuf>,
     /// Data directory of a server on this machine, for its address and key [default: server.data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
@@ -69,12 +77,18 @@ impl Api {
                 ),
             },
         };
-        Ok(Self::new(url, key, key_hint))
+        let tls = if url.starts_with("https://") { tls(flags.ca.as_deref())? } else { TlsConfig::default() };
+        Ok(Self::new(url, key, key_hint, tls))
     }
 
-    /// A server at `url`, with `key`.
-    pub(crate) fn new(url: String, key: Option<String>, key_hint: String) -> Self {
+    /// A server of this process at `url`, with `key`.
+    pub(crate) fn local(url: String, key: String) -> Self {
+        Self::new(url, Some(key), String::new(), TlsConfig::default())
+    }
+
+    fn new(url: String, key: Option<String>, key_hint: String, tls: TlsConfig) -> Self {
         let agent = ureq::Agent::config_builder()
+            .tls_config(tls)
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(30)))
             .user_agent(concat!("stadium/", env!("CARGO_PKG_VERSION")))
@@ -93,17 +107,19 @@ impl Api {
         self.answer(self.authorised(self.agent.get(self.full(path))).call())
     }
 
-    /// GET, `None` where there is nothing.
-    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
-        match self.authorised(self.agent.get(self.full(path))).call() {
-            Ok(response) if response.status() == StatusCode::NOT_FOUND => Ok(None),
-            other => self.answer(other).map(Some),
-        }
-    }
-
     /// POST of a JSON body.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.answer(self.authorised(self.agent.post(self.full(path))).send_json(body))
+    }
+
+    /// Hands a push over; `id` makes repeating it safe.
+    pub(crate) fn push(&self, body: &Value, id: Option<&str>) -> Result<Value, Failure> {
+        let request = self.authorised(self.agent.post(self.full("/api/push")));
+        let request = match id {
+            Some(id) => request.header("Idempotency-Key", id),
+            None => request,
+        };
+        self.answer(request.send_json(body))
     }
 
     /// DELETE.
@@ -189,7 +205,7 @@ fn local_url(data: &Path) -> Result<String, Failure> {
     }
     let settings = SettingsFlags::default().load()?.settings;
     let scheme = if settings.http.certificate.is_some() { "https" } else { "http" };
-    match settings.http.listen.0.first() {
+    match settings.http.listen {
         Some(address) if address.ip().is_unspecified() => {
             Ok(format!("{scheme}://127.0.0.1:{}", address.port()))
         }
@@ -198,6 +214,29 @@ fn local_url(data: &Path) -> Result<String, Failure> {
             Err(Failure::new("http.listen is off on this machine: name the server with --url or STADIUM_URL"))
         }
     }
+}
+
+/// TLS that believes `ca`, or the system's authorities.
+fn tls(ca: Option<&Path>) -> Result<TlsConfig, Failure> {
+    let path = ca.unwrap_or(Path::new(SYSTEM_AUTHORITIES));
+    let pem =
+        std::fs::read(path).context(format_args!("the authorities {} cannot be read", path.display()))?;
+    let certificates: Vec<_> = parse_pem(&pem)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if certificates.is_empty() {
+        return Err(Failure::new(format!(
+            "the authorities {}: there is no certificate in it",
+            path.display()
+        )));
+    }
+    Ok(TlsConfig::builder()
+        .root_certs(RootCerts::new_with_certs(&certificates))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build())
 }
 
 /// A piece of a path or query, percent-encoded (RFC 3986, 2.3).
@@ -225,7 +264,7 @@ mod tests {
 
     #[test]
     fn refusals_say_the_servers_words_and_what_to_do() {
-        let api = Api::new("http://s".into(), None, "there is no key".into());
+        let api = Api::new("http://s".into(), None, "there is no key".into(), TlsConfig::default());
         let problem = r#"{"title":"Unauthorized","detail":"a key is needed","code":"HTTP-001"}"#;
         assert_eq!(
             api.refused(StatusCode::UNAUTHORIZED, None, problem),

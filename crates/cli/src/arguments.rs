@@ -25,6 +25,22 @@ pub(crate) struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve devices and the HTTP API until a signal ends it
+    Serve(Box<command::serve::Arguments>),
+    /// See a whole stadium light up: a server, thousands of simulated devices, pushes, and how fast that was
+    Demo(command::demo::Arguments),
+    /// Push a message to devices
+    Push(command::push::Arguments),
+    /// List, show and disconnect devices; write their passwords
+    Device(command::device::Arguments),
+    /// Make, list and revoke API keys
+    Key(command::key::Arguments),
+    /// Simulate devices and measure
+    Load(command::swarm::Arguments),
+    /// Say whether a server is ready for work, as an exit code
+    Health(command::health::Arguments),
+    /// Print the OpenAPI description of the HTTP API
+    Openapi,
     /// Check, show and document the configuration
     Config(command::config::Arguments),
     /// Print the completions of a shell

@@ -7,6 +7,7 @@ mod api;
 mod arguments;
 mod command;
 mod failure;
+mod push_report;
 mod settings_flags;
 mod terminal;
 
@@ -32,6 +33,14 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.command {
+        Command::Serve(serve) => command::serve::run(&serve, terminal),
+        Command::Demo(demo) => command::demo::run(&demo, terminal),
+        Command::Load(load) => command::swarm::run(&load, terminal),
+        Command::Push(push) => command::push::run(push, terminal),
+        Command::Device(device) => command::device::run(device, terminal),
+        Command::Key(key) => command::key::run(key, terminal),
+        Command::Health(health) => command::health::run(&health, terminal),
+        Command::Openapi => command::openapi::run(terminal),
         Command::Config(config) => command::config::run(config, terminal),
         Command::Completions { shell } => command::completions::run(shell),
     }

@@ -4,3 +4,12 @@
 
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod device;
+pub(crate) mod health;
+pub(crate) mod key;
+pub(crate) mod openapi;
+pub(crate) mod passwd;
+pub(crate) mod push;
+pub(crate) mod serve;
+pub(crate) mod swarm;

@@ -1,0 +1,78 @@
+//! The demo's crowd: a swarm of simulated devices in worker processes, watched from here.
+//!
+//! The swarm runs on a thread that forwards its progress; dropping the [`Crowd`] stops it and waits, so that no worker
+//! outlives the demo. Workers end by themselves should this process die, because their input closes.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use stadium_load::swarm::{self, ConnectPace, Control, Progress, Swarm, SwarmConfig, SwarmReport, Target};
+
+use crate::failure::{Context, Failure};
+
+/// Devices between their SYN and their SUBACK: enough to keep both cores busy, few enough that none times out.
+const HANDSHAKES_MAX: u32 = 1_000;
+
+/// A swarm while it runs.
+pub(super) struct Crowd {
+    control: Control,
+    newest: Arc<Mutex<Progress>>,
+    thread: Option<JoinHandle<Result<SwarmReport, swarm::Error>>>,
+}
+
+impl Crowd {
+    /// Sends `devices` devices to a server.
+    pub(super) fn gather(server: SocketAddr, devices: u32) -> Result<Self, Failure> {
+        let defaults = SwarmConfig::default();
+        let swarm = Swarm::start(SwarmConfig {
+            targets: vec![Target::at(server)],
+            devices,
+            id_prefix: "seat-".to_owned(),
+            connect: ConnectPace { per_second: 0.0, in_flight_max: HANDSHAKES_MAX, ..defaults.connect },
+            ..defaults
+        })
+        .context("the crowd cannot start")?;
+        let control = swarm.control();
+        let newest = Arc::new(Mutex::new(Progress::default()));
+        let seen = Arc::clone(&newest);
+        let watch = move || {
+            swarm.wait(&mut |progress: &Progress| {
+                seen.lock().unwrap_or_else(PoisonError::into_inner).clone_from(progress);
+            })
+        };
+        let thread = std::thread::Builder::new()
+            .name("crowd".to_owned())
+            .spawn(watch)
+            .context("the crowd cannot start")?;
+        Ok(Self { control, newest, thread: Some(thread) })
+    }
+
+    /// How far it is, a quarter of a second ago at most.
+    pub(super) fn progress(&self) -> Progress {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether it ended by itself, which it never should.
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Sends everybody home and waits for what they say.
+    pub(super) fn leave(mut self) -> Result<SwarmReport, Failure> {
+        self.control.stop();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(report)) => report.context("the crowd failed"),
+            _ => Err(Failure::new("the crowd's thread panicked; this is a bug")),
+        }
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.control.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! The demo from doors to lights out: start, gather, push, burst, stay, leave.
+//!
+//! Each step waits for a condition with a deadline, looks for Ctrl-C while it waits, and leaves its figures in a
+//! [`Summary`]. Whatever step ends it, the crowd leaves before the node stops.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use stadium_load::clock::monotonic_ns;
+use stadium_load::stamp::Stamp;
+use stadium_load::swarm::BroadcastRow;
+use stadium_node::settings::{Settings, from_toml};
+use stadium_node::{Node, logging};
+
+use super::Arguments;
+use super::crowd::Crowd;
+use super::summary::{Burst, PushFigures, Summary};
+use crate::api::Api;
+use crate::failure::{Context, Failure};
+use crate::push_report::{Followed, PushReport, follow};
+use crate::terminal::{Style, Terminal, count, short};
+
+/// Devices unless asked for another number.
+const DEVICES: u32 = 10_000;
+
+/// Open files of this process that are not devices: the node's own, the API's, the workers' pipes.
+const FILES_RESERVED: u64 = 512;
+
+/// How long the crowd may take to be there: a slow machine takes seconds, a broken one must not take for ever.
+const GATHER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long one push may take to be acknowledged by all.
+const PUSH_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the devices' own figures of a push may lag: they are told four times a second.
+const FIGURES_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Pushes of the burst at the end, handed over without waiting for each other.
+const BURST_PUSHES: u32 = 20;
+
+/// Between two pushes while the live page stays up.
+const STAY_EVERY: Duration = Duration::from_secs(4);
+
+/// Between two looks at a condition.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// The stream that the demo's stamps count in.
+const STREAM: u32 = 1;
+
+/// Tells it, and keeps the first failure until everything is stopped.
+pub(super) fn tell(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    let interrupted = Interrupted::listen()?;
+    let data = tempfile::tempdir().context("the demo's temporary directory cannot be made")?;
+    let settings = settings(arguments, data.path())?;
+    logging::start(&settings.log).context("the demo cannot start")?;
+    let node = Node::start(&settings).context("the demo's server cannot start")?;
+    let told = with_node(arguments, terminal, &node, &interrupted);
+    node.stop();
+    told
+}
+
+fn with_node(
+    arguments: &Arguments,
+    terminal: &Terminal,
+    node: &Node,
+    interrupted: &Interrupted,
+) -> Result<(), Failure> {
+    let room = node.files_max().saturating_sub(FILES_RESERVED);
+    let devices = crowd_size(arguments.devices, room)?;
+    let live_url = format!("{}/live", node.running().http_url.as_deref().unwrap_or_default());
+    introduce(terminal, node, &live_url, devices);
+    let server = node
+        .address("mqtt")
+        .ok_or_else(|| Failure::new("the demo's server does not listen; this is a bug"))?;
+    let mut stage =
+        Stage { terminal, node, interrupted, api: api(node)?, message: &arguments.message, sequence: 0 };
+    let crowd = Crowd::gather(server, devices)?;
+    let performed = stage.perform(&crowd, devices, arguments.pushes, &live_url);
+    let performed = performed.and_then(|summary| {
+        if !interrupted.is_set() {
+            if terminal.is_json() {
+                terminal.json(&summary)?;
+            } else {
+                summary.show(terminal);
+            }
+            if arguments.stays(terminal) {
+                stage.stay(&crowd, &live_url)?;
+            }
+        }
+        Ok(())
+    });
+    let left = crowd.leave();
+    match (performed, interrupted.is_set()) {
+        // What a Ctrl-C tears apart is not a failure of the demo.
+        (_, true) => Ok(()),
+        (Ok(()), false) => left.map(drop),
+        (Err(failure), false) => Err(failure),
+    }
+}
+
+fn settings(arguments: &Arguments, data: &Path) -> Result<Settings, Failure> {
+    let text = format!(
+        "[server]\ntrial = true\ndata = {:?}\nloops = {}\n[mqtt]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"{}\"\n[log]\nlevel = \"warn\"\n",
+        data.display().to_string(),
+        arguments.loops,
+        arguments.http,
+    );
+    let loaded = from_toml(&text, Path::new("the demo's settings"));
+    loaded.map(|loaded| loaded.settings).map_err(|problems| Failure::Usage(problems.to_string()))
+}
+
+fn crowd_size(asked: Option<u32>, room: u64) -> Result<u32, Failure> {
+    let room = u32::try_from(room).unwrap_or(u32::MAX);
+    match asked {
+        Some(devices) if devices > room => Err(Failure::new(format!(
+            "{} devices need as many open files, and this process may have {}: raise the limit (ulimit -n), or take fewer \
+             devices; `stadium load swarm` fills a server of its own with more",
+            count(u64::from(devices)),
+            count(u64::from(room)),
+        ))),
+        Some(devices) => Ok(devices),
+        None => Ok(DEVICES.min(room).max(1)),
+    }
+}
+
+fn api(node: &Node) -> Result<Api, Failure> {
+    let file = node.admin_key_file();
+    let key = std::fs::read_to_string(&file).context(format_args!("{} cannot be read", file.display()))?;
+    let url = node.running().http_url.clone().unwrap_or_default();
+    Ok(Api::local(url, key.trim().to_owned()))
+}
+
+fn introduce(terminal: &Terminal, node: &Node, live_url: &str, devices: u32) {
+    if terminal.is_json() {
+        return;
+    }
+    terminal.note(format_args!(
+        "\n  {}  {}",
+        terminal.err(Style::Strong, "STADIUM"),
+        terminal.err(Style::Faint, format_args!("demo on loopback, {} loops, nothing is kept", node.loops()))
+    ));
+    terminal.note(format_args!("\n  Live page    {}", terminal.err(Style::Name, live_url)));
+    terminal.note(format_args!(
+        "  Crowd        {} devices over MQTT 5, two subscriptions each\n",
+        count(u64::from(devices))
+    ));
+}
+
+/// What every step needs.
+struct Stage<'a> {
+    terminal: &'a Terminal,
+    node: &'a Node,
+    interrupted: &'a Interrupted,
+    api: Api,
+    message: &'a str,
+    sequence: u32,
+}
+
+impl Stage<'_> {
+    /// The part with figures.
+    fn perform(
+        &mut self,
+        crowd: &Crowd,
+        devices: u32,
+        pushes: u32,
+        live_url: &str,
+    ) -> Result<Summary, Failure> {
+        let mut summary = Summary {
+            devices,
+            live_url: live_url.to_owned(),
+            loops: self.node.loops(),
+            ..Summary::default()
+        };
+        self.gather(crowd, &mut summary)?;
+        for _ in 0..pushes {
+            if self.interrupted.is_set() {
+                return Ok(summary);
+            }
+            let figures = self.push(crowd)?;
+            self.tell_push(&figures, devices);
+            summary.pushes.push(figures);
+        }
+        if !self.interrupted.is_set() {
+            summary.burst = Some(self.burst(devices)?);
+        }
+        Ok(summary)
+    }
+
+    /// Waits until everybody is connected and subscribed.
+    fn gather(&self, crowd: &Crowd, summary: &mut Summary) -> Result<(), Failure> {
+        let bar = self.terminal.progress(u64::from(summary.devices), "connecting");
+        let began = Instant::now();
+        let (mut first, mut last) = (None, began);
+        loop {
+            let connected = self.node.connected();
+            let now = Instant::now();
+            if connected > 0 && first.is_none() {
+                first = Some(now);
+            }
+            if connected > summary.connected {
+                summary.connected = connected;
+                last = now;
+            }
+            bar.set_position(connected);
+            let progress = crowd.progress();
+            if progress.now.up >= summary.devices || self.interrupted.is_set() {
+                break;
+            }
+            if crowd.has_ended() {
+                bar.finish_and_clear();
+                return Err(Failure::new("the crowd left before it was complete; its own error follows"));
+            }
+            if began.elapsed() > GATHER_PATIENCE {
+                bar.finish_and_clear();
+                return Err(Failure::new(format!(
+                    "after {} s only {} of {} devices are connected and subscribed: is the machine too small or too busy? Try \
+                     --devices with fewer",
+                    GATHER_PATIENCE.as_secs(),
+                    count(u64::from(progress.now.up)),
+                    count(u64::from(summary.devices)),
+                )));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        bar.finish_and_clear();
+        summary.connect_s = last.duration_since(first.unwrap_or(began)).as_secs_f64();
+        summary.connects_per_second = summary.connected as f64 / summary.connect_s.max(0.001);
+        if !self.terminal.is_json() && !self.interrupted.is_set() {
+            self.terminal.note(format_args!(
+                "  {}    {} devices in {}, {} a second",
+                self.terminal.err(Style::Good, "connected"),
+                count(summary.connected),
+                self.terminal.err(Style::Strong, short(summary.connect_s)),
+                count(summary.connects_per_second as u64),
+            ));
+        }
+        Ok(())
+    }
+
+    /// One push to everybody, followed to its last acknowledgement, with what the devices themselves saw.
+    fn push(&mut self, crowd: &Crowd) -> Result<PushFigures, Failure> {
+        let bar = self.terminal.progress(0, "lighting up");
+        let id = self.hand_over(1)?;
+        let followed = follow(&self.api, &id, PUSH_PATIENCE, |report| {
+            bar.set_length(report.targeted);
+            bar.set_position(report.acknowledged);
+        })?;
+        bar.finish_and_clear();
+        let report = match followed {
+            Followed::Settled(report) => report,
+            Followed::Unfinished(report) => {
+                return Err(Failure::new(format!(
+                    "push {id}: only {} of {} devices acknowledged within {} s",
+                    count(report.acknowledged),
+                    count(report.targeted),
+                    PUSH_PATIENCE.as_secs()
+                )));
+            }
+        };
+        let seen = self.seen_by_devices(crowd, &report);
+        Ok(PushFigures::new(report, seen))
+    }
+
+    fn hand_over(&mut self, qos: u8) -> Result<String, Failure> {
+        self.sequence += 1;
+        let stamp = Stamp { sent_ns: monotonic_ns(), stream: STREAM, sequence: self.sequence }.encode();
+        let message = format!("{} {}", String::from_utf8_lossy(&stamp), self.message);
+        let accepted = self.api.push(&json!({"to": "everybody", "message": message, "qos": qos}), None)?;
+        Ok(accepted.get("id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned())
+    }
+
+    /// The devices' own figures of the newest push, once all have told.
+    fn seen_by_devices(&self, crowd: &Crowd, report: &PushReport) -> Option<BroadcastRow> {
+        let deadline = Instant::now() + FIGURES_PATIENCE;
+        let mut newest = None;
+        while Instant::now() < deadline && !self.interrupted.is_set() {
+            newest = crowd
+                .progress()
+                .broadcast
+                .filter(|row| row.stream == STREAM && row.sequence == self.sequence);
+            if newest.as_ref().is_some_and(|row| u64::from(row.received) >= report.acknowledged) {
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        newest
+    }
+
+    fn tell_push(&self, figures: &PushFigures, devices: u32) {
+        if self.terminal.is_json() {
+            return;
+        }
+        self.terminal.note(format_args!("  {}", figures.line(self.terminal, devices)));
+    }
+
+    /// Pushes at QoS 0, handed over one after the other without waiting: what fan-out the server sustains.
+    fn burst(&mut self, devices: u32) -> Result<Burst, Failure> {
+        let before = self.node.deliveries();
+        let began = Instant::now();
+        let mut last = String::new();
+        for _ in 0..BURST_PUSHES {
+            last = self.hand_over(0)?;
+        }
+        let expected = u64::from(BURST_PUSHES) * u64::from(devices);
+        let deadline = began + PUSH_PATIENCE;
+        while self.node.deliveries() - before < expected
+            && Instant::now() < deadline
+            && !self.interrupted.is_set()
+        {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let took = began.elapsed().as_secs_f64();
+        follow(&self.api, &last, PUSH_PATIENCE, |_| ())?;
+        let deliveries = self.node.deliveries() - before;
+        let burst =
+            Burst { pushes: BURST_PUSHES, deliveries, took_s: took, per_second: deliveries as f64 / took };
+        if !self.terminal.is_json() {
+            self.terminal.note(format_args!("  {}", burst.line(self.terminal)));
+        }
+        Ok(burst)
+    }
+
+    /// Keeps the page alive until Ctrl-C.
+    fn stay(&mut self, crowd: &Crowd, live_url: &str) -> Result<(), Failure> {
+        if !self.terminal.is_json() {
+            self.terminal.note(format_args!(
+                "\n  The crowd stays. Look at {} ; a push goes out every {} s. {}\n",
+                self.terminal.err(Style::Name, live_url),
+                STAY_EVERY.as_secs(),
+                self.terminal.err(Style::Faint, "Ctrl-C ends it."),
+            ));
+        }
+        let mut next = Instant::now() + STAY_EVERY;
+        while !self.interrupted.is_set() {
+            if crowd.has_ended() {
+                return Err(Failure::new("the crowd left by itself; its own error follows"));
+            }
+            if Instant::now() >= next {
+                self.push(crowd)?;
+                next = Instant::now() + STAY_EVERY;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+/// Ctrl-C and SIGTERM: the first asks to end in order, the second ends at once.
+struct Interrupted(Arc<AtomicBool>);
+
+impl Interrupted {
+    fn listen() -> Result<Self, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: a second signal finds the flag that the first has set.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))
+                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+                .context("signals cannot be listened for")?;
+        }
+        Ok(Self(asked))
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,9 @@
+//! `stadium openapi`: the description of the HTTP API, as a server of this version serves it at `/openapi.json`.
+
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+
+/// Prints it.
+pub(crate) fn run(terminal: &Terminal) -> Result<(), Failure> {
+    terminal.data(stadium_node::openapi().trim_end())
+}

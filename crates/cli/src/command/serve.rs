@@ -1,0 +1,136 @@
+//! `stadium serve`: runs a node until a signal ends it.
+//!
+//! The first SIGTERM or Ctrl-C drains: devices are moved away, what is owned is finished, and the process exits with 0
+//! within the grace period. A second one leaves at once. SIGHUP reads certificates, keys, passwords and rules again.
+
+use clap::Args;
+use serde_json::json;
+use stadium_node::settings::{Limits, Settings};
+use stadium_node::{Ended, Node, logging};
+
+use crate::failure::{Context, Failure};
+use crate::settings_flags::SettingsFlags;
+use crate::terminal::{Style, Terminal, count};
+
+/// The settings to run with.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Signals: SIGTERM or Ctrl-C drains and exits with 0 within server.grace_period_s; a second one leaves at once and exits with 128
+and its number. SIGHUP reads certificates, keys, the password file and the rules again.
+With --json one line on standard output tells the addresses as soon as they accept connections.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    settings: SettingsFlags,
+}
+
+/// Serves.
+pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    let loaded = arguments.settings.load()?;
+    logging::start(&loaded.settings.log).context("the server cannot start")?;
+    let node = Node::start(&loaded.settings).context("the server cannot start")?;
+    if terminal.is_json() {
+        let running = node.running();
+        terminal.json(&json!({
+            "event": "ready",
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": running.pid,
+            "listeners": running.listeners,
+            "http_url": running.http_url,
+            "admin_key_file": node.admin_key_file(),
+            "trial": loaded.settings.server.trial,
+        }))?;
+    } else {
+        banner(&node, &loaded.settings, terminal);
+    }
+    let ended = node.run_until_signalled(|step| {
+        if !terminal.is_json() {
+            terminal.note(step);
+        }
+    });
+    match ended.context("the server failed")? {
+        Ended::Drained => Ok(()),
+        Ended::LeftAtOnce { signal } => Err(Failure::Signalled(signal)),
+    }
+}
+
+fn banner(node: &Node, settings: &Settings, terminal: &Terminal) {
+    let running = node.running();
+    let name = |text: String| terminal.err(Style::Name, text);
+    terminal.note(format_args!(
+        "\n  {} {}  {}\n",
+        terminal.err(Style::Strong, "Stadium"),
+        env!("CARGO_PKG_VERSION"),
+        terminal.err(Style::Faint, format_args!("pid {}, {} loops", running.pid, node.loops())),
+    ));
+    for listener in &running.listeners {
+        let (label, shown) = match listener.name.as_str() {
+            "mqtt" => ("MQTT", format!("mqtt://{}", listener.address)),
+            "mqtts" => ("MQTT, TLS", format!("mqtts://{}", listener.address)),
+            "ws" => ("WebSocket", format!("ws://{}{}", listener.address, settings.ws.path)),
+            "wss" => ("WebSocket, TLS", format!("wss://{}{}", listener.address, settings.wss.path)),
+            _ => continue,
+        };
+        terminal.note(format_args!("  {label:<15} {}", name(shown)));
+    }
+    if let Some(url) = &running.http_url {
+        if let Some(address) = url.strip_prefix("http://") {
+            terminal.note(format_args!("  {:<15} {}", "WebSocket", name(format!("ws://{address}/mqtt"))));
+        }
+        terminal.note(format_args!("  {:<15} {}", "HTTP API", name(format!("{url}/docs"))));
+        terminal.note(format_args!("  {:<15} {}", "Live page", name(format!("{url}/live"))));
+        terminal.note(format_args!(
+            "  {:<15} {}",
+            "Admin key",
+            name(format!("{}", node.admin_key_file().display()))
+        ));
+    }
+    let Limits { connections_max, .. } = settings.limits;
+    if node.files_max() < u64::from(connections_max) {
+        terminal.note(format_args!(
+            "  {:<15} {}",
+            "Room for",
+            format_args!(
+                "about {} connections: the open-file limit of this process (limits.connections_max is {})",
+                count(node.files_max()),
+                count(u64::from(connections_max))
+            )
+        ));
+    }
+    if settings.server.trial {
+        let warn = |text| terminal.err(Style::Warning, text);
+        terminal.note("");
+        terminal.note(format_args!("  {}", warn("!!! TRIAL MODE: NOT FOR PRODUCTION !!!")));
+        terminal.note(format_args!(
+            "  {}",
+            warn("Anyone on this machine is a device, may publish and read every topic, and sees the live")
+        ));
+        terminal.note(format_args!(
+            "  {}",
+            warn("page without a key. It listens on loopback only. Run without --trial for a real server.")
+        ));
+    } else if settings.auth.anonymous == stadium_node::settings::Anonymous::Refused
+        && !has_credentials(settings)
+    {
+        terminal.note("");
+        terminal.note(format_args!(
+            "  {}",
+            terminal.err(
+                Style::Warning,
+                "No device can connect yet: set up [auth] in stadium.toml, or try `stadium serve --trial`."
+            )
+        ));
+    }
+    terminal.note(format_args!(
+        "\n  {}\n",
+        terminal.err(Style::Faint, "Ctrl-C drains and stops; twice leaves at once.")
+    ));
+}
+
+fn has_credentials(settings: &Settings) -> bool {
+    let auth = &settings.auth;
+    auth.password.file.is_some()
+        || !auth.token.keys.is_empty()
+        || !auth.token.key_sets.is_empty()
+        || auth.certificate.enabled
+        || auth.callback.url.is_some()
+}

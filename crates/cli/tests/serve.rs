@@ -1,0 +1,261 @@
+//! `stadium serve` as a process: readiness, signals, reload, and the commands that talk to it.
+//!
+//! What devices and the API may do in detail is tested in their own crates and in testing/.
+
+mod binary;
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+
+use binary::device::Device;
+use binary::{Server, err, json, out, run_in, stadium, wait_for};
+
+/// DISCONNECT (MQTT 5.0, 3.14).
+const DISCONNECT: u8 = 0xe0;
+
+#[test]
+fn server_says_where_it_is_and_keeps_its_key_to_itself() {
+    let server = Server::start(&["--trial"]);
+    assert_eq!(server.ready["event"], "ready");
+    assert_eq!(server.ready["trial"], true);
+    let key = std::fs::metadata(server.data().join("admin.key")).expect("it was made");
+    assert_eq!(key.permissions().mode() & 0o777, 0o600);
+    let health = server.client(&["health"]);
+    assert!(health.status.success(), "{}", err(&health));
+    assert!(out(&health).starts_with("ready http://127.0.0.1:"), "{}", out(&health));
+}
+
+#[test]
+fn a_push_reaches_a_device_and_its_acknowledgement_comes_back() {
+    let server = Server::start(&["--trial"]);
+    let mut device = Device::connect(&server.address("mqtt"), "kiosk-7");
+    device.subscribe("inbox/kiosk-7");
+    let received = std::thread::spawn(move || (device.message(), device));
+    let pushed = server.client(&["push", "device:kiosk-7", "hello", "--watch", "--json"]);
+    assert!(pushed.status.success(), "{}", err(&pushed));
+    let (message, _device) = received.join().expect("the device lives");
+    assert_eq!(message, ("inbox/kiosk-7".to_owned(), "hello".to_owned()));
+    let report = json(&pushed);
+    assert_eq!(
+        (&report["status"], &report["targeted"], &report["acknowledged"]),
+        (&"settled".into(), &1.into(), &1.into())
+    );
+}
+
+#[test]
+fn devices_are_listed_shown_and_kicked() {
+    let server = Server::start(&["--trial"]);
+    let mut first = Device::connect(&server.address("mqtt"), "a-1");
+    first.subscribe("channels/news");
+    let _second = Device::connect(&server.address("mqtt"), "b-1");
+    let listed = json(&server.client(&["device", "list", "--json"]));
+    let ids: Vec<_> =
+        listed["devices"].as_array().expect("it is a list").iter().map(|device| &device["id"]).collect();
+    assert_eq!(ids, ["a-1", "b-1"]);
+    let prefixed = json(&server.client(&["device", "list", "--prefix", "b", "--json"]));
+    assert_eq!(prefixed["devices"].as_array().map(Vec::len), Some(1));
+    let shown = json(&server.client(&["device", "show", "a-1", "--json"]));
+    assert_eq!(shown["subscriptions"][0]["filter"], "channels/news");
+    assert!(server.client(&["device", "kick", "a-1"]).status.success());
+    let told = first.receive().expect("an MQTT 5 device is told why");
+    assert_eq!((told.first, told.body[0]), (DISCONNECT, 0x98), "administrative action");
+    assert_eq!(first.receive(), None);
+    let gone = server.client(&["device", "kick", "nobody"]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert!(err(&gone).contains("nobody"), "{}", err(&gone));
+}
+
+#[test]
+fn keys_are_made_used_and_revoked() {
+    let server = Server::start(&["--trial"]);
+    let made = json(&server.client(&["key", "create", "reader", "--role", "read", "--json"]));
+    let (id, secret) =
+        (made["key"]["id"].as_str().expect("an id"), made["secret"].as_str().expect("a secret"));
+    let refused = server.client(&["push", "everybody", "x", "--key", secret]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(err(&refused).contains("HTTP-003"), "{}", err(&refused));
+    let listed = json(&server.client(&["key", "list", "--json"]));
+    assert!(listed["keys"].as_array().expect("it is a list").iter().any(|key| key["id"] == id));
+    assert!(server.client(&["key", "revoke", id]).status.success());
+    let refused = server.client(&["key", "list", "--key", secret]);
+    assert!(err(&refused).contains("HTTP-002"), "{}", err(&refused));
+}
+
+#[test]
+fn sigterm_tells_devices_to_move_and_exits_with_0() {
+    let mut server = Server::start(&["--trial"]);
+    let mut device = Device::connect(&server.address("mqtt"), "d");
+    server.signal("TERM");
+    let told = device.receive().expect("an MQTT 5 device is told");
+    assert_eq!(told.first, DISCONNECT);
+    assert!(matches!(told.body.first(), Some(0x8b | 0x9c | 0x9d)), "it is told to move: {told:?}");
+    assert_eq!(server.ended().code(), Some(0));
+    assert!(!server.data().join("running.json").exists());
+}
+
+#[test]
+fn a_second_signal_leaves_at_once() {
+    for (name, code) in [("TERM", 143), ("INT", 130)] {
+        let mut server = Server::start(&["--trial", "--set", "server.drain_devices_per_second=1"]);
+        let _fleet: Vec<_> =
+            (0..40).map(|n| Device::connect(&server.address("mqtt"), &format!("d{n}"))).collect();
+        server.signal(name);
+        wait_for("the drain", || (!server.client(&["health"]).status.success()).then_some(()));
+        server.signal(name);
+        assert_eq!(server.ended().code(), Some(code), "{name}");
+    }
+}
+
+#[test]
+fn grace_period_ends_a_drain_that_takes_too_long() {
+    let slow = ["--trial", "--set", "server.drain_devices_per_second=1", "--set", "server.grace_period_s=2"];
+    let mut server = Server::start(&slow);
+    let _fleet: Vec<_> =
+        (0..40).map(|n| Device::connect(&server.address("mqtt"), &format!("d{n}"))).collect();
+    let began = std::time::Instant::now();
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+fn sighup_reads_certificates_again() {
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let (certificate, key) = (directory.path().join("cert.pem"), directory.path().join("key.pem"));
+    let renew = || {
+        let made =
+            rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("it can be signed");
+        std::fs::write(&key, made.signing_key.serialize_pem()).expect("the directory is writable");
+        std::fs::write(&certificate, made.cert.pem()).expect("the directory is writable");
+        made.cert.der().to_vec()
+    };
+    let first = renew();
+    let (certificate_shown, key_shown) = (certificate.display().to_string(), key.display().to_string());
+    let server = Server::start(&[
+        "--trial",
+        "--mqtts",
+        "127.0.0.1:0",
+        "--certificate",
+        &certificate_shown,
+        "--certificate-key",
+        &key_shown,
+    ]);
+    let address = server.address("mqtts");
+    assert_eq!(shown_certificate(&address), first);
+    let second = renew();
+    server.signal("HUP");
+    wait_for("the new certificate", || (shown_certificate(&address) == second).then_some(()));
+    // A broken file leaves the server with what it has.
+    std::fs::write(&certificate, "not a certificate").expect("the directory is writable");
+    server.signal("HUP");
+    let mut device = Device::connect(&server.address("mqtt"), "still-there");
+    device.subscribe("inbox/still-there");
+    assert_eq!(shown_certificate(&address), second);
+}
+
+#[test]
+fn what_is_taken_is_named() {
+    let server = Server::start(&["--trial"]);
+    let data = server.data().display().to_string();
+    let failed = run_in(
+        server.data(),
+        &["serve", "--trial", "--mqtt", "off", "--http", "127.0.0.1:0", "--data", &data],
+    );
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(err(&failed).contains("in use by another stadium"), "{}", err(&failed));
+
+    let elsewhere = tempfile::tempdir().expect("a temporary directory can be made");
+    let taken = server.address("http");
+    let failed = run_in(elsewhere.path(), &["serve", "--trial", "--mqtt", "off", "--http", &taken]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(err(&failed).contains(&taken), "{}", err(&failed));
+}
+
+#[test]
+fn a_password_that_is_set_lets_a_device_in() {
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = directory.path().join("passwords");
+    let shown = file.display().to_string();
+    set_password(&file, "ann", "secret-7");
+    let server = Server::start(&["--set", &format!("auth.password.file={shown}")]);
+    let connect = |user: &str, password: &str| {
+        Device::try_connect(&server.address("mqtt"), user, Some((user, password))).1
+    };
+    assert_eq!(connect("ann", "secret-7"), 0);
+    assert_ne!(connect("ann", "wrong"), 0);
+    assert_ne!(connect("bob", "secret-8"), 0);
+    set_password(&file, "bob", "secret-8");
+    server.signal("HUP");
+    wait_for("the new password", || (connect("bob", "secret-8") == 0).then_some(()));
+}
+
+fn set_password(file: &std::path::Path, user: &str, password: &str) {
+    use std::io::Write;
+    let mut child = stadium(&["device", "passwd", user, "--file", &file.display().to_string()])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the binary can be run");
+    child.stdin.take().expect("it is piped").write_all(password.as_bytes()).expect("it reads");
+    assert!(child.wait().expect("it ends").success());
+}
+
+/// The certificate that a TLS listener shows.
+fn shown_certificate(address: &str) -> Vec<u8> {
+    use rustls::pki_types::ServerName;
+
+    let mut stream = std::net::TcpStream::connect(address).expect("the server listens");
+    stream.set_read_timeout(Some(binary::PATIENCE)).expect("the socket is open");
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("ring speaks them")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody))
+            .with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("it is a name");
+    let mut tls = rustls::ClientConnection::new(Arc::new(config), name).expect("the configuration is right");
+    while tls.is_handshaking() {
+        tls.complete_io(&mut stream).expect("the handshake goes on");
+    }
+    tls.peer_certificates().expect("a server shows one")[0].to_vec()
+}
+
+/// Believes anybody: the test compares the certificate itself.
+#[derive(Debug)]
+struct Anybody;
+
+impl rustls::client::danger::ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &[rustls::pki_types::CertificateDer<'_>],
+        _: &rustls::pki_types::ServerName<'_>,
+        _: &[u8],
+        _: rustls::pki_types::UnixTime,
+    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
+        Ok(rustls::client::danger::ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &rustls::pki_types::CertificateDer<'_>,
+        _: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        rustls::crypto::ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}
