@@ -118,8 +118,11 @@ fn drive<Data>(
         let UnbufferedStatus { mut discard, state } = process(connection, &mut input[step.consumed..]);
         let over = match state {
             Ok(ConnectionState::EncodeTlsData(mut data)) => {
+                let start = step.out.len();
                 encode(&mut data, &mut step.out)?;
-                None
+                // Once rustls has handed out the alert it must not see the input again: it would fail on
+                // it a second time, which it does not expect.
+                if failed.is_some() && is_alert(&step.out[start..]) { Some(false) } else { None }
             }
             Ok(ConnectionState::TransmitTlsData(data)) => {
                 data.done();
@@ -142,11 +145,11 @@ fn drive<Data>(
             Ok(ConnectionState::Closed) => Some(true),
             Ok(_) => return Err(Error::General("a state of rustls that the loop does not know".to_owned())),
             Err(error) => {
-                // The next calls hand out the alert, and then the same error again.
+                // The next calls hand out what is left to say, the alert last, or the same error again.
                 if failed.replace(error).is_some() { Some(false) } else { None }
             }
         };
-        step.consumed += discard;
+        step.consumed = (step.consumed + discard).min(input.len());
         if let Some(over) = over {
             if let Some(error) = failed {
                 return Err(error);
@@ -180,6 +183,11 @@ fn encode<Data>(
 fn holds_record(bytes: &[u8]) -> bool {
     let [_, _, _, high, low, rest @ ..] = bytes else { return false };
     rest.len() >= usize::from(u16::from_be_bytes([*high, *low]))
+}
+
+/// Whether a record is an alert: by its type, or by its length where TLS 1.3 hides the type.
+fn is_alert(record: &[u8]) -> bool {
+    matches!(record, [21, ..]) || matches!(record, [23, _, _, 0, 19, ..])
 }
 
 /// The alert that tells the peer about an error, for the record of why the connection ended.
