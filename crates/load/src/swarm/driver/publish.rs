@@ -1,0 +1,178 @@
+//! What devices say: uplinks, and the broadcaster's messages, at QoS 0, 1 and 2.
+//!
+//! A message in flight is remembered by its number alone: its payload is made again from it when the broker, after
+//! a reconnect with its session kept, must get it again (MQTT 5.0, section 4.4).
+
+use stadium_mqtt::encode::{self, PublishHead};
+use stadium_mqtt::packet::{AckKind, QoS};
+use stadium_mqtt::reason::ReasonCode;
+
+use super::{Driver, Io};
+use crate::stamp::Stamp;
+use crate::swarm::config::Traffic;
+use crate::swarm::device::Phase;
+
+/// A message that nobody acknowledged yet.
+pub(super) struct Flight {
+    intended_ns: u64,
+    sequence: u32,
+    /// PUBREC came: PUBREL is what the broker waits for.
+    received: bool,
+}
+
+/// What came of a time to publish.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Published {
+    /// It left.
+    Sent,
+    /// The device is not there, or its window is full.
+    Skipped,
+}
+
+impl Driver {
+    /// Publishes what `slot` publishes, intended for `intended_ns`.
+    pub(super) fn publish(&mut self, io: &mut Io, slot: u32, intended_ns: u64) -> Published {
+        let Some(qos) = self.traffic(slot).map(|traffic| traffic.qos.0) else { return Published::Skipped };
+        let device = &mut self.devices[slot as usize];
+        if device.phase != Phase::Up {
+            return Published::Skipped;
+        }
+        let packet_id = match qos {
+            QoS::AtMostOnce => 0,
+            QoS::AtLeastOnce | QoS::ExactlyOnce => match device.free_packet_id() {
+                Some(packet_id) => packet_id,
+                None => return Published::Skipped,
+            },
+        };
+        device.published += 1;
+        let sequence = device.published;
+        if packet_id > 0 {
+            device.in_flight |= 1 << (packet_id - 1);
+            self.flights.insert((slot, packet_id), Flight { intended_ns, sequence, received: false });
+        }
+        self.send_publish(io, slot, packet_id, sequence, intended_ns, Copy::First);
+        Published::Sent
+    }
+
+    fn traffic(&self, slot: u32) -> Option<&Traffic> {
+        let config = &self.plan.config;
+        if self.is_broadcaster(slot) { config.broadcast.as_ref() } else { config.uplink.as_ref() }
+    }
+
+    fn send_publish(
+        &mut self,
+        io: &mut Io,
+        slot: u32,
+        packet_id: u16,
+        sequence: u32,
+        sent_ns: u64,
+        copy: Copy,
+    ) {
+        self.touch(io, slot);
+        let broadcaster = self.is_broadcaster(slot);
+        let number = self.share.nth(slot);
+        let (config, version) = (&self.plan.config, self.plan.version);
+        let traffic = if broadcaster { config.broadcast.as_ref() } else { config.uplink.as_ref() };
+        let Some(traffic) = traffic else { return };
+        // Uplinks of many devices are no stream: their numbers would be mixed.
+        let stream = if broadcaster { self.own_stream } else { 0 };
+        self.payload.clear();
+        Stamp { sent_ns, stream, sequence }.append_payload(&mut self.payload, traffic.size);
+        self.text.topic.clear();
+        traffic.topic.write(
+            &mut self.text.topic,
+            &config.id_prefix,
+            config.first_number.wrapping_add(number),
+        );
+        let head = PublishHead {
+            dup: copy == Copy::Again,
+            qos: traffic.qos.0,
+            retain: false,
+            topic: &self.text.topic,
+            packet_id,
+            forwardable: &[],
+            message_expiry_s: None,
+            topic_alias: None,
+            subscription_ids: &[],
+        };
+        let payload = &self.payload;
+        io.send(self.devices[slot as usize].connection, |buffer| {
+            encode::publish(buffer, version, &head, payload);
+        });
+    }
+
+    /// PUBACK or PUBCOMP came, or a PUBREC that says no.
+    pub(super) fn flight_ended(&mut self, slot: u32, packet_id: u16, reason: ReasonCode, now_ns: u64) {
+        let broadcaster = self.is_broadcaster(slot);
+        let device = self.device(slot);
+        if !device.has_in_flight(packet_id) {
+            return;
+        }
+        device.in_flight &= !(1 << (packet_id - 1));
+        if let Some(flight) = self.flights.remove(&(slot, packet_id))
+            && !broadcaster
+        {
+            if reason.is_error() {
+                self.sums.uplinks_refused += 1;
+            } else {
+                self.sums.uplinks_acknowledged += 1;
+                self.latencies.uplink.record(now_ns.saturating_sub(flight.intended_ns));
+            }
+        }
+    }
+
+    /// PUBREC came.
+    pub(super) fn flight_received(
+        &mut self,
+        io: &mut Io,
+        slot: u32,
+        packet_id: u16,
+        reason: ReasonCode,
+        now_ns: u64,
+    ) {
+        if reason.is_error() {
+            return self.flight_ended(slot, packet_id, reason, now_ns);
+        }
+        if let Some(flight) = self.flights.get_mut(&(slot, packet_id)) {
+            flight.received = true;
+        }
+        // Also for a packet id that we do not know: the broker waits for it [MQTT-4.3.3-4].
+        self.send_ack(io, slot, AckKind::Pubrel, packet_id);
+    }
+
+    /// The session was kept: what is in flight goes out again, in order.
+    pub(super) fn resend(&mut self, io: &mut Io, slot: u32) {
+        let mut again: Vec<(u32, u16, u64, bool)> = Vec::new();
+        for packet_id in self.device(slot).packet_ids() {
+            if let Some(flight) = self.flights.get(&(slot, packet_id)) {
+                again.push((flight.sequence, packet_id, flight.intended_ns, flight.received));
+            }
+        }
+        again.sort_unstable();
+        for (sequence, packet_id, intended_ns, received) in again {
+            if received {
+                self.send_ack(io, slot, AckKind::Pubrel, packet_id);
+            } else {
+                self.send_publish(io, slot, packet_id, sequence, intended_ns, Copy::Again);
+            }
+        }
+    }
+
+    /// The session is gone, and with it what was in flight.
+    pub(super) fn forget_flights(&mut self, slot: u32) {
+        let broadcaster = self.is_broadcaster(slot);
+        for packet_id in self.device(slot).packet_ids() {
+            if self.flights.remove(&(slot, packet_id)).is_some() && !broadcaster {
+                self.sums.uplinks_lost += 1;
+            }
+        }
+        self.device(slot).in_flight = 0;
+    }
+}
+
+/// DUP.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Copy {
+    First,
+    Again,
+}

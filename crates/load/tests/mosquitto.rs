@@ -1,0 +1,4 @@
+//! The swarm against a real mosquitto.
+//!
+//! Being written.
+fn main() {}
