@@ -8,6 +8,8 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::deadlines::Due;
 use super::flight::List;
 use super::host::{Action, Client, Close, Drop, Event, Host, Progress};
@@ -378,7 +380,7 @@ where
             client_id: client_id.into(),
             identity,
             link: Some(link),
-            subscriptions: Vec::new(),
+            subscriptions: SmallVec::new(),
             rare: None,
             in_flight: List::default(),
             queued: List::default(),

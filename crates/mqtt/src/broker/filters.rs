@@ -5,6 +5,7 @@
 //! and gone with its last; sessions refer to it by [`FilterId`] and to their place in it by position, so
 //! that leaving a channel of a million subscribers costs the same as leaving one of two.
 
+use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use slab::Slab;
@@ -84,7 +85,8 @@ enum Subscribers {
 
 #[derive(Debug)]
 struct Entry {
-    filter: Box<str>,
+    /// Kept inside the entry up to 24 bytes.
+    filter: CompactString,
     subscribers: Subscribers,
     groups: Option<Box<Vec<GroupId>>>,
     /// Where a filter with wildcards ends in the trie.
@@ -213,7 +215,7 @@ impl Filters {
     }
 
     /// Removes the filter if nobody subscribes to it any more, and says whether it did.
-    pub fn tidy(&mut self, id: FilterId) -> Option<Box<str>> {
+    pub fn tidy(&mut self, id: FilterId) -> Option<CompactString> {
         let entry = &self.entries[id.0 as usize];
         if !matches!(entry.subscribers, Subscribers::Nobody) || entry.groups.is_some() {
             return None;

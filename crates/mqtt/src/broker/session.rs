@@ -7,6 +7,9 @@
 
 use std::sync::Arc;
 
+use compact_str::CompactString;
+use smallvec::SmallVec;
+
 use super::deadlines::{Deadlines, Due};
 use super::flight::List;
 use super::publication::Publication;
@@ -27,11 +30,13 @@ impl SessionKey {
 /// One client's session.
 #[derive(Debug)]
 pub(super) struct Session<L, I> {
-    pub client_id: Box<str>,
+    /// Kept inside the session up to 24 bytes, which most client ids are.
+    pub client_id: CompactString,
     pub identity: I,
     /// The connection that speaks for it now.
     pub link: Option<L>,
-    pub subscriptions: Vec<Held>,
+    /// Two fit into the session itself: a device has its inbox and a channel.
+    pub subscriptions: SmallVec<[Held; 2]>,
     pub rare: Option<Box<Rare>>,
     /// Sent and not yet acknowledged, in the order sent.
     pub in_flight: List,

@@ -118,10 +118,6 @@ where
                     return (ReasonCode::QuotaExceeded, false);
                 }
                 let added = filters.add(asked.filter, subscriber);
-                if session.subscriptions.len() < 8 {
-                    // Most devices have two or three: no room to spare for them.
-                    session.subscriptions.reserve_exact(1);
-                }
                 session.subscriptions.push(Held { filter: added.filter, position: added.position });
                 if added.first {
                     host.interest(asked.filter, Interest::Gained);

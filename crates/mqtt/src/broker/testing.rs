@@ -254,7 +254,7 @@ impl Server {
                 }
             }
             Err(error) => {
-                let version = decode::answer_version(&frame);
+                let version = decode::connect_version(&frame).unwrap_or(Version::V311);
                 refuse(&mut self.host, link, version, error.reason_code(), None);
             }
         }
