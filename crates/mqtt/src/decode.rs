@@ -178,19 +178,10 @@ pub fn packet_from<'a>(frame: &Frame<'a>, version: Version, sender: Role) -> Res
     }
 }
 
-/// The version a CONNECT names, where it names one we speak.
+/// The version a CONNECT names, where it names one we speak: which form to answer a broken CONNECT in. One
+/// that names no version of ours is answered in the form of 3.1.1, which demands it [MQTT-3.1.2-2 of 3.1.1].
 pub fn connect_version(frame: &Frame<'_>) -> Option<Version> {
     protocol(&mut Cursor::new(frame.body)).ok()
-}
-
-/// The version to answer a CONNECT in, also a broken one: the one it names, that of 3.1.1 for those older
-/// than it (which share its CONNACK, and [MQTT-3.1.2-2] of 3.1.1 wants an answer), 5.0 for those to come.
-pub fn answer_version(frame: &Frame<'_>) -> Version {
-    match protocol(&mut Cursor::new(frame.body)) {
-        Ok(version) => version,
-        Err(DecodeError::ProtocolName | DecodeError::ProtocolLevel(0..=4)) => Version::V311,
-        Err(_) => Version::V5,
-    }
 }
 
 fn protocol(cursor: &mut Cursor<'_>) -> Result<Version, DecodeError> {
