@@ -446,17 +446,20 @@ impl Handler for DeviceLoop {
     }
 
     fn turn_ended(&mut self, io: &mut Io<Message>) {
-        self.around.receipts.settle(&self.around.shared.pushes);
+        // Before this loop spends its time in writes, so that the others begin with theirs.
         self.around.send_forwards();
         if self.around.forwards_waiting == 0 {
             for id in self.held_back.drain(..) {
                 io.resume(id);
             }
         }
-        self.set_alarm(io);
     }
 
-    fn turn_flushed(&mut self, _io: &mut Io<Message>) {
+    fn turn_flushed(&mut self, io: &mut Io<Message>) {
+        self.around.receipts.settle(&self.around.shared.pushes);
+        // What the ends of connections brought about: wills, deadlines of sessions.
+        self.around.send_forwards();
+        self.set_alarm(io);
         if let Some((began, before)) = self.turn_began.take() {
             let delivered = self.around.counts.deliveries_total() - before;
             if delivered > 0 {
