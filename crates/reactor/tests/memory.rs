@@ -1,0 +1,290 @@
+//! Memory: nothing is allocated for a delivery once warm, and an idle connection costs what it should.
+//!
+//! The allocator of this test counts, so its tests run one after the other in one thread of their own.
+#![allow(unsafe_code)]
+
+mod scenery;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use scenery::DEADLINE;
+use stadium_reactor::tls::*;
+use stadium_reactor::*;
+
+/// Counts what the loop's thread allocates, and what it holds.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static HELD: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    static IS_LOOP: Cell<bool> = const { Cell::new(false) };
+}
+
+fn count(allocations: u64, bytes: i64) {
+    if IS_LOOP.try_with(Cell::get).unwrap_or(false) {
+        ALLOCATIONS.fetch_add(allocations, Ordering::Relaxed);
+        HELD.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every call goes on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as i64);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as i64));
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(1, size as i64 - layout.size() as i64);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Echoes messages that end in a newline; one that starts with `*` goes to everybody.
+struct Quiet {
+    open: Vec<ConnectionId>,
+    established: Arc<AtomicU64>,
+}
+
+impl Handler for Quiet {
+    type Message = ();
+
+    fn established(&mut self, _io: &mut Io<()>, id: ConnectionId) {
+        self.open.push(id);
+        self.established.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn received(&mut self, io: &mut Io<()>, id: ConnectionId, bytes: &[u8]) -> usize {
+        let mut used = 0;
+        while let Some(end) = bytes[used..].iter().position(|byte| *byte == b'\n') {
+            let message = &bytes[used..=used + end];
+            used += end + 1;
+            if message[0] == b'*' {
+                io.reserve_turn();
+                let segment = io.stage(|buffer| buffer.extend_from_slice(message));
+                for (place, id) in self.open.iter().enumerate() {
+                    if place % 2 == 0 {
+                        io.deliver(*id, segment);
+                    } else {
+                        io.deliver_patched(*id, segment, 1, 0x4141);
+                    }
+                }
+            } else {
+                io.set_timer(id, 10_000);
+                io.send(id, |buffer| buffer.extend_from_slice(message));
+            }
+        }
+        used
+    }
+
+    fn closed(&mut self, _io: &mut Io<()>, id: ConnectionId, _reason: CloseReason) {
+        self.open.retain(|open| *open != id);
+    }
+}
+
+struct Server {
+    handle: LoopHandle<()>,
+    address: std::net::SocketAddr,
+    established: Arc<AtomicU64>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+fn serve(settings: ListenerSettings) -> Server {
+    let mut running = Loop::new(LoopSettings::default()).expect("a loop");
+    let address = running.io().listen(&settings).expect("a free port");
+    let handle = running.handle();
+    let established = Arc::new(AtomicU64::new(0));
+    let handler = Quiet { open: Vec::new(), established: established.clone() };
+    let thread = std::thread::spawn(move || {
+        IS_LOOP.with(|is_loop| is_loop.set(true));
+        running.run(handler).expect("the loop runs");
+        IS_LOOP.with(|is_loop| is_loop.set(false));
+    });
+    Server { handle, address, established, thread: Some(thread) }
+}
+
+impl Server {
+    fn dial(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("the loop listens");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
+        stream.set_nodelay(true).expect("nodelay can be set");
+        stream
+    }
+
+    fn wait_established(&self, wanted: u64) {
+        scenery::until("all are established", || self.established.load(Ordering::Relaxed) >= wanted);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.handle.stop();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("the loop ends well");
+        }
+    }
+}
+
+fn exchange(stream: &mut (impl Read + Write), sent: &[u8]) {
+    stream.write_all(sent).expect("the loop reads");
+    let mut got = vec![0; sent.len()];
+    stream.read_exact(&mut got).expect("the answer comes");
+}
+
+/// Allocations of the loop in `rounds` rounds, after as many to warm up.
+fn allocations(rounds: usize, mut round: impl FnMut()) -> u64 {
+    for _ in 0..rounds {
+        round();
+    }
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    for _ in 0..rounds {
+        round();
+    }
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
+fn identity() -> (Identity, rustls_pki_types::CertificateDer<'static>) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let key = rustls_pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let certificate = made.cert.der().clone();
+    (Identity { chain: vec![certificate.clone()], key: key.into() }, certificate)
+}
+
+fn secure() -> (ListenerSettings, Arc<rustls::ClientConfig>) {
+    let (identity, certificate) = identity();
+    let tls = ServerTls::new(&ServerTlsSettings {
+        identity,
+        client_certificates: ClientCertificates::None,
+        alpn: Vec::new(),
+    })
+    .expect("the settings are right");
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("a version")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    (ListenerSettings { tls: Some(tls), ..scenery::listener() }, Arc::new(config))
+}
+
+fn client_on(
+    stream: TcpStream,
+    config: &Arc<rustls::ClientConfig>,
+) -> rustls::StreamOwned<rustls::ClientConnection, TcpStream> {
+    let name = "localhost".try_into().expect("a name");
+    rustls::StreamOwned::new(rustls::ClientConnection::new(config.clone(), name).expect("a client"), stream)
+}
+
+/// One test, because the allocator counts for the whole process.
+#[test]
+fn a_warm_loop_allocates_nothing_and_an_idle_connection_costs_little() {
+    echo_and_fan_out_allocate_nothing();
+    tls_echo_allocates_nothing();
+    idle_connections_cost_their_entry();
+    idle_tls_connections_cost_their_keys();
+}
+
+fn echo_and_fan_out_allocate_nothing() {
+    let server = serve(scenery::listener());
+    let mut clients: Vec<_> = (0..100).map(|_| server.dial()).collect();
+    server.wait_established(100);
+    let message = [b"x".repeat(99), b"\n".to_vec()].concat();
+    let echo = allocations(500, || exchange(&mut clients[0], &message));
+    assert_eq!(echo, 0, "for 500 echoes");
+    // Cut in two: what is kept in between comes from the loop's spare buffers.
+    let (first, second) = message.split_at(40);
+    let mut halves = || {
+        let reads = server.handle.stats().reads.value();
+        clients[0].write_all(first).expect("the loop reads");
+        scenery::until("the first half is read", || server.handle.stats().reads.value() > reads);
+        clients[0].write_all(second).expect("the loop reads");
+        clients[0].read_exact(&mut [0; 100]).expect("the answer comes");
+    };
+    assert_eq!(allocations(100, &mut halves), 0, "for 100 messages in halves");
+    let call = [b"*".to_vec(), b"x".repeat(98), b"\n".to_vec()].concat();
+    let mut buffer = [0; 800];
+    let fan_out = allocations(50, || {
+        for _ in 0..8 {
+            clients[0].write_all(&call).expect("the loop reads");
+        }
+        for client in &mut clients {
+            client.read_exact(&mut buffer).expect("everybody gets them");
+        }
+    });
+    assert_eq!(fan_out, 0, "for 50 times 8 messages to 100");
+}
+
+fn tls_echo_allocates_nothing() {
+    let (settings, config) = secure();
+    let server = serve(settings);
+    let mut client = client_on(server.dial(), &config);
+    let message = [b"x".repeat(99), b"\n".to_vec()].concat();
+    assert_eq!(allocations(200, || exchange(&mut client, &message)), 0, "for 200 echoes over TLS");
+}
+
+/// Bytes that the loop came to hold for each of `count` connections, after the first chunk of them.
+fn slope<T>(server: &Server, count: u64, mut dial: impl FnMut() -> T) -> (f64, f64) {
+    let first: Vec<_> = (0..512).map(|_| dial()).collect();
+    server.wait_established(512);
+    settle(server);
+    let (held, told) = (HELD.load(Ordering::Relaxed), told(server));
+    let more: Vec<_> = (0..count).map(|_| dial()).collect();
+    server.wait_established(512 + count);
+    settle(server);
+    let slope = (HELD.load(Ordering::Relaxed) - held) as f64 / count as f64;
+    let told = (self::told(server) - told) as f64 / count as f64;
+    drop((first, more));
+    (slope, told)
+}
+
+/// Waits until the loop has ended the turn in which it established the last one.
+fn settle(server: &Server) {
+    let turns = server.handle.stats().turns.value();
+    server.handle.try_send(()).expect("the mailbox has room");
+    scenery::until("a turn has ended", || server.handle.stats().turns.value() > turns);
+}
+
+fn told(server: &Server) -> i64 {
+    (server.handle.stats().connection_bytes.value() + server.handle.stats().carry_bytes.value()) as i64
+}
+
+fn idle_connections_cost_their_entry() {
+    let server = serve(scenery::listener());
+    let (held, told) = slope(&server, 2_048, || server.dial());
+    println!("An idle TCP connection: {held:.0} bytes held by the loop, {told:.0} told");
+    // The handler's own list of ids is 8 bytes of it, doubled at worst.
+    assert!(held <= 64.0 + 17.0, "{held} bytes");
+    assert_eq!(told, 64.0);
+}
+
+fn idle_tls_connections_cost_their_keys() {
+    let (settings, config) = secure();
+    let server = serve(settings);
+    let (held, told) = slope(&server, 1_024, || {
+        let mut client = client_on(server.dial(), &config);
+        exchange(&mut client, b"hello\n");
+        client
+    });
+    println!("An idle TLS 1.3 connection: {held:.0} bytes held by the loop, {told:.0} told");
+    assert!(held <= 1_400.0, "{held} bytes");
+    assert!((told - held).abs() <= 300.0, "told {told}, held {held}");
+}
