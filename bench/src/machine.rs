@@ -1,4 +1,6 @@
-//! What the kernel says about a process and about this machine: memory, CPU time, core, versions.
+//! What the kernel says about a process and about this machine: resident memory, CPU time, clocks.
+//!
+//! Read from outside the process under measurement, so that every server is measured alike.
 
 #![allow(unsafe_code, reason = "CPU clocks of other processes")]
 

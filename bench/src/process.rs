@@ -1,4 +1,5 @@
-//! Child processes of the bench: pinned to cores, killed when their owner is dropped.
+//! Child processes of the bench: pinned to cores, killed when their owner is dropped, so that an error on
+//! the way leaves no server behind.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -54,6 +55,12 @@ impl Owned {
         matches!(self.0.try_wait(), Ok(None))
     }
 
+    /// Ends it now, and waits until it is gone.
+    pub(crate) fn stop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
     /// Its piped stdout.
     pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.0.stdout.take()
@@ -62,8 +69,7 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.stop();
     }
 }
 

@@ -1,4 +1,5 @@
-//! A self-signed identity for the TLS rows, made anew for each run.
+//! A self-signed identity for the TLS rows, made anew for each run: no key lies in the repository.
+//! The client trusts this certificate alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! The crowds that scenarios start from: N devices, each with its inbox and a channel of everybody.
+//! The crowds that scenarios start from: N devices, each with its inbox and the channel of everybody.
+//! Ids have one length, so that a device's cost does not depend on its number.
 
 use std::net::SocketAddr;
 

@@ -89,13 +89,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     Measurement {
         name: "pairs-qos0",
         way: Way::Plain,
-        arguments: &["pairs", "--window", "64"],
+        arguments: &["pairs", "--window", "16"],
         kinds: &[Stadium, Mosquitto, Nats, Rumqttd, Mochi],
     },
     Measurement {
         name: "pairs-qos1",
         way: Way::Plain,
-        arguments: &["pairs", "--window", "64", "--qos", "1"],
+        arguments: &["pairs", "--window", "16", "--qos", "1"],
         kinds: &[Stadium, Mosquitto, NatsMqtt, Rumqttd, Mochi],
     },
     Measurement {

@@ -1,4 +1,5 @@
 //! The results for people: bench/results/edge.md. Written whole, from one run; never edited by hand.
+//! What the numbers are is the rows' business, see [`super::rows`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

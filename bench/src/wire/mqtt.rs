@@ -1,4 +1,5 @@
-//! MQTT 3.1.1, as little of it as a load client needs. Section numbers are the specification's.
+//! MQTT 3.1.1, as little of it as a load client needs. Every server of the comparison speaks it.
+//! Section numbers are the specification's.
 
 use super::{Incoming, Message, Wire};
 

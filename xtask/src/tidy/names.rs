@@ -6,8 +6,7 @@ use super::Finding;
 use super::source::Source;
 
 /// File and folder names that are drawers, not ideas.
-const DRAWERS: &[&str] =
-    &["util", "utils", "utilities", "common", "misc", "helper", "helpers", "stuff", "shared"];
+const DRAWERS: &[&str] = &["util", "utils", "utilities", "common", "misc", "helper", "helpers", "stuff"];
 
 /// Checks one path, file and folders.
 pub(crate) fn path(path: &str) -> Option<Finding> {
