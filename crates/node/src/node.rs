@@ -32,6 +32,9 @@ const CONTROL_THREADS: usize = 2;
 /// Part of the grace period in which devices are moved away; the rest is for requests and loops to end.
 const DRAIN_SHARE: f64 = 0.8;
 
+/// The least time for devices to read that they are to move, and to hang up.
+const DRAIN_MIN: Duration = Duration::from_millis(500);
+
 /// Longest that running HTTP requests may hold a stop up.
 const HTTP_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -163,10 +166,10 @@ impl Node {
         self.fleet.stats().connected
     }
 
-    /// Messages handed to devices' connections since the start.
+    /// Sockets accepted since the start.
     #[must_use]
-    pub fn deliveries(&self) -> u64 {
-        self.fleet.stats().deliveries_total
+    pub fn accepted(&self) -> u64 {
+        self.fleet.stats().accepts_total
     }
 
     /// Reads certificates, keys, passwords, rules and API keys again. What cannot be read stays as it was.
@@ -208,10 +211,10 @@ impl Node {
         self.fleet.enter(Phase::Draining);
         let devices = self.connected();
         let paced = Duration::from_secs_f64(devices as f64 / f64::from(self.drain_per_second.max(1)));
-        let within = paced.min(self.grace.mul_f64(DRAIN_SHARE));
-        tracing::info!(devices, within_ms = within.as_millis(), "Node is draining");
         // Even the last device gets a moment to read that it is to move.
-        within.max(Duration::from_millis(500).min(self.grace))
+        let within = paced.max(DRAIN_MIN).min(self.grace.mul_f64(DRAIN_SHARE));
+        tracing::info!(devices, within_ms = within.as_millis(), "Node is draining");
+        within
     }
 
     fn finish(&mut self, patience: Duration) {

@@ -110,9 +110,8 @@ impl Fleet for EdgeFleet {
         })
     }
 
-    fn kick(&self, id: DeviceId, reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
+    fn kick(&self, id: DeviceId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
         Box::pin(async move {
-            tracing::info!(device = id.as_str(), reason, "Device is being disconnected");
             let answer = self.ask(move |edge| edge.kick(id.as_str())).await;
             answer.and_then(|gathered| gathered.answers).map(device::kicked).ok_or_else(|| Refusal::Busy {
                 retry_after: RETRY_AFTER,

@@ -22,7 +22,7 @@ use super::crowd::Crowd;
 use super::summary::{Burst, PushFigures, Summary};
 use crate::api::Api;
 use crate::failure::{Context, Failure};
-use crate::push_report::{Followed, PushReport, follow};
+use crate::push_report::{Followed, follow};
 use crate::terminal::{Style, Terminal, count, short};
 
 /// Devices unless asked for another number.
@@ -186,7 +186,7 @@ impl Stage<'_> {
             summary.pushes.push(figures);
         }
         if !self.interrupted.is_set() {
-            summary.burst = Some(self.burst(devices)?);
+            summary.burst = Some(self.burst(crowd)?);
         }
         Ok(summary)
     }
@@ -199,7 +199,7 @@ impl Stage<'_> {
         loop {
             let connected = self.node.connected();
             let now = Instant::now();
-            if connected > 0 && first.is_none() {
+            if first.is_none() && self.node.accepted() > 0 {
                 first = Some(now);
             }
             if connected > summary.connected {
@@ -262,7 +262,7 @@ impl Stage<'_> {
                 )));
             }
         };
-        let seen = self.seen_by_devices(crowd, &report);
+        let seen = self.seen_by_devices(crowd, report.acknowledged);
         Ok(PushFigures::new(report, seen))
     }
 
@@ -275,7 +275,7 @@ impl Stage<'_> {
     }
 
     /// The devices' own figures of the newest push, once all have told.
-    fn seen_by_devices(&self, crowd: &Crowd, report: &PushReport) -> Option<BroadcastRow> {
+    fn seen_by_devices(&self, crowd: &Crowd, expected: u64) -> Option<BroadcastRow> {
         let deadline = Instant::now() + FIGURES_PATIENCE;
         let mut newest = None;
         while Instant::now() < deadline && !self.interrupted.is_set() {
@@ -283,7 +283,7 @@ impl Stage<'_> {
                 .progress()
                 .broadcast
                 .filter(|row| row.stream == STREAM && row.sequence == self.sequence);
-            if newest.as_ref().is_some_and(|row| u64::from(row.received) >= report.acknowledged) {
+            if newest.as_ref().is_some_and(|row| u64::from(row.received) >= expected) {
                 break;
             }
             std::thread::sleep(LOOK_EVERY);
@@ -299,26 +299,24 @@ impl Stage<'_> {
     }
 
     /// Pushes at QoS 0, handed over one after the other without waiting: what fan-out the server sustains.
-    fn burst(&mut self, devices: u32) -> Result<Burst, Failure> {
-        let before = self.node.deliveries();
-        let began = Instant::now();
-        let mut last = String::new();
+    fn burst(&mut self, crowd: &Crowd) -> Result<Burst, Failure> {
+        let before = crowd.progress().sums.deliveries;
+        let mut sent_ns = Vec::new();
         for _ in 0..BURST_PUSHES {
-            last = self.hand_over(0)?;
+            sent_ns.push(monotonic_ns());
+            self.hand_over(0)?;
         }
-        let expected = u64::from(BURST_PUSHES) * u64::from(devices);
-        let deadline = began + PUSH_PATIENCE;
-        while self.node.deliveries() - before < expected
-            && Instant::now() < deadline
-            && !self.interrupted.is_set()
-        {
-            std::thread::sleep(LOOK_EVERY);
-        }
-        let took = began.elapsed().as_secs_f64();
-        follow(&self.api, &last, PUSH_PATIENCE, |_| ())?;
-        let deliveries = self.node.deliveries() - before;
-        let burst =
-            Burst { pushes: BURST_PUSHES, deliveries, took_s: took, per_second: deliveries as f64 / took };
+        let connected = self.node.connected();
+        let last = self.seen_by_devices(crowd, connected);
+        let deliveries = crowd.progress().sums.deliveries.saturating_sub(before);
+        let handing_over_ns = sent_ns.last().zip(sent_ns.first()).map_or(0, |(last, first)| last - first);
+        let took_s = handing_over_ns as f64 / 1e9 + last.map_or(0.0, |row| row.to_last_ms / 1e3);
+        let burst = Burst {
+            pushes: BURST_PUSHES,
+            deliveries,
+            took_s,
+            per_second: deliveries as f64 / took_s.max(1e-6),
+        };
         if !self.terminal.is_json() {
             self.terminal.note(format_args!("  {}", burst.line(self.terminal)));
         }

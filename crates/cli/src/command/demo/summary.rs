@@ -16,9 +16,9 @@ pub(super) struct Summary {
     pub(super) devices: u32,
     /// Devices connected.
     pub(super) connected: u64,
-    /// From the first connected device to the last, in seconds.
+    /// From the first socket accepted to the last device connected, in seconds.
     pub(super) connect_s: f64,
-    /// Devices connected a second, subscriptions included.
+    /// Devices connected a second.
     pub(super) connects_per_second: f64,
     /// Event loops of the server.
     pub(super) loops: usize,
@@ -43,14 +43,14 @@ pub(super) struct PushFigures {
     acknowledged_per_second: f64,
 }
 
-/// Pushes without a pause.
+/// Pushes in a row, handed over without waiting for their deliveries. The figures are the devices'.
 #[derive(Debug, Serialize)]
 pub(super) struct Burst {
     /// How many.
     pub(super) pushes: u32,
-    /// Deliveries that they became.
+    /// Messages that devices received.
     pub(super) deliveries: u64,
-    /// From the first HTTP call to the last delivery, in seconds.
+    /// From the first HTTP call to the last device that had the last push, in seconds.
     pub(super) took_s: f64,
     /// Deliveries a second.
     pub(super) per_second: f64,
@@ -85,7 +85,7 @@ impl Burst {
     /// One line for people.
     pub(super) fn line(&self, terminal: &Terminal) -> String {
         format!(
-            "{}    {} pushes at once: {} deliveries in {}, {} a second",
+            "{}    {} pushes in a row: {} deliveries in {}, {} a second",
             terminal.err(Style::Good, "burst   "),
             self.pushes,
             count(self.deliveries),
@@ -105,7 +105,13 @@ impl Summary {
         let of = |pick: fn(&PushFigures) -> f64| median(self.pushes.iter().map(pick).collect());
         let rows = [
             ("connected", format!("{} devices in {}", count(self.connected), short(self.connect_s))),
-            ("", format!("{} a second, each with two subscriptions", count(self.connects_per_second as u64))),
+            (
+                "",
+                format!(
+                    "{} a second, each then with two subscriptions",
+                    count(self.connects_per_second as u64)
+                ),
+            ),
             (
                 "push to all",
                 format!("last acknowledgement after {}", ms(of(|push| push.last_acknowledged_ms))),
@@ -139,7 +145,7 @@ impl Summary {
         let edge = |text: String| terminal.err(Style::Faint, text);
         terminal.note(format_args!(
             "\n  {}",
-            edge(format!("╭─ {title} {}╮", "─".repeat(width - title.chars().count() - 2)))
+            edge(format!("╭─ {title} {}╮", "─".repeat(width - title.chars().count() - 3)))
         ));
         for (label, text) in rows {
             let padding = " ".repeat(width - 14 - text.chars().count());
@@ -150,7 +156,7 @@ impl Summary {
                 edge("│".to_owned())
             ));
         }
-        terminal.note(format_args!("  {}", edge(format!("╰{}╯", "─".repeat(width + 1)))));
+        terminal.note(format_args!("  {}", edge(format!("╰{}╯", "─".repeat(width)))));
     }
 }
 
