@@ -16,6 +16,7 @@ use crate::auth::Verdict;
 use crate::config::Config;
 use crate::limits::TokenBucket;
 use crate::message::{Arrived, Forward, Kind, Message};
+use crate::push::PushRecord;
 use crate::turn::{Surroundings, Turn, Who};
 
 /// How often a drain moves the next few devices away.
@@ -118,6 +119,8 @@ pub(crate) struct DeviceLoop {
     /// Publishers that wait until other loops have caught up.
     held_back: Vec<ConnectionId>,
     draining: Option<Draining>,
+    /// Pushes of this turn, whose records hear of it when everything was written.
+    pushed: Vec<Arc<PushRecord>>,
     /// When this turn's first bytes or word came in, and the deliveries counted before.
     turn_began: Option<(Instant, u64)>,
 }
@@ -139,6 +142,7 @@ impl DeviceLoop {
             rates: HashMap::new(),
             held_back: Vec::new(),
             draining: None,
+            pushed: Vec::new(),
             turn_began: None,
         }
     }
@@ -420,12 +424,12 @@ impl Handler for DeviceLoop {
             Kind::Push { publication, record } => {
                 let mut turn = Turn { io, around: &mut self.around };
                 self.broker.forwarded(&mut turn, &publication);
-                record.handled_by_a_loop();
+                self.pushed.push(record);
             }
             Kind::PushToDevices { devices, publication, record } => {
                 let unread = self.push_to_devices(io, &devices, &publication);
                 record.add_not_connected(unread);
-                record.handled_by_a_loop();
+                self.pushed.push(record);
             }
             Kind::Query(query) => self.answer(io, query),
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),
@@ -457,6 +461,9 @@ impl Handler for DeviceLoop {
 
     fn turn_flushed(&mut self, io: &mut Io<Message>) {
         self.around.receipts.settle(&self.around.shared.pushes);
+        for record in self.pushed.drain(..) {
+            record.handled_by_a_loop();
+        }
         // What the ends of connections brought about: wills, deadlines of sessions.
         self.around.send_forwards();
         self.set_alarm(io);
