@@ -93,7 +93,7 @@ class Server:
         return command + (["--trial"] if trial else [])
 
     def _mosquitto(self, tls):
-        lines = ["allow_anonymous true", "persistence false", "retain_available true", "max_packet_size 262144"]
+        lines = ["user root", "allow_anonymous true", "persistence false", "retain_available true", "max_packet_size 262144"]
         lines += [f"listener {self.tcp} 127.0.0.1", f"listener {self.ws} 127.0.0.1", "protocol websockets"]
         if tls:
             lines += [f"listener {self.tls} 127.0.0.1", f"certfile {self.folder}/server.pem"]

@@ -111,7 +111,13 @@ impl Api {
         Ok((status, value))
     }
 
-    fn call(&self, method: &str, path: &str, body: Option<String>, key: Option<&str>) -> Result<(u16, String)> {
+    fn call(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        key: Option<&str>,
+    ) -> Result<(u16, String)> {
         let url = format!("http://{}{path}", self.address);
         let call = || -> Result<(u16, String)> {
             let agent = ureq::Agent::config_builder()

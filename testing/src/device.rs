@@ -83,12 +83,12 @@ impl Device {
     }
 
     /// The next packet.
-    pub fn next(&mut self) -> Result<Frame> {
-        self.next_within(PATIENCE)
+    pub fn next_packet(&mut self) -> Result<Frame> {
+        self.packet_within(PATIENCE)
     }
 
     /// The next packet, if it comes in time.
-    pub fn next_within(&mut self, within: Duration) -> Result<Frame> {
+    pub fn packet_within(&mut self, within: Duration) -> Result<Frame> {
         let deadline = Instant::now() + within;
         loop {
             if let Some(frame) = Frame::take(&mut self.unread)? {
@@ -104,7 +104,7 @@ impl Device {
 
     /// The next packet, which must be of this type.
     pub fn expect(&mut self, kind: Kind) -> Result<Frame> {
-        let frame = self.next().with_context(|| format!("waited for {kind:?}"))?;
+        let frame = self.next_packet().with_context(|| format!("waited for {kind:?}"))?;
         ensure!(frame.is(kind), "expected {kind:?}, got {:02x} {:02x?}", frame.first, frame.body);
         Ok(frame)
     }

@@ -93,7 +93,7 @@ impl WebSocket {
     }
 
     /// The next frame; `None` when the server closed the connection.
-    pub fn next(&mut self) -> Result<Option<Frame>> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame>> {
         loop {
             if let Some(frame) = self.take()? {
                 return Ok(Some(frame));
@@ -108,8 +108,10 @@ impl WebSocket {
     pub fn binary(&mut self, count: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         while bytes.len() < count {
-            match self.next()? {
-                Some(Frame { opcode: opcode::BINARY | opcode::CONTINUATION, payload }) => bytes.extend(payload),
+            match self.next_frame()? {
+                Some(Frame { opcode: opcode::BINARY | opcode::CONTINUATION, payload }) => {
+                    bytes.extend(payload)
+                }
                 other => bail!("expected a binary frame, got {other:?} after {bytes:02x?}"),
             }
         }
@@ -120,7 +122,9 @@ impl WebSocket {
         let [first, second, ..] = self.unread[..] else { return Ok(None) };
         ensure!(second & 0x80 == 0, "a server must not mask (RFC 6455, 5.1)");
         let (start, length) = match second {
-            126 if self.unread.len() >= 4 => (4, usize::from(u16::from_be_bytes([self.unread[2], self.unread[3]]))),
+            126 if self.unread.len() >= 4 => {
+                (4, usize::from(u16::from_be_bytes([self.unread[2], self.unread[3]])))
+            }
             127 if self.unread.len() >= 10 => {
                 let length: [u8; 8] = self.unread[2..10].try_into().context("eight bytes")?;
                 (10, usize::try_from(u64::from_be_bytes(length))?)

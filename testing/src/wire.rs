@@ -77,7 +77,9 @@ impl Frame {
         match self.first >> 4 {
             2 => self.body.get(1).copied().unwrap_or(0xFF),
             14 => self.body.first().copied().unwrap_or(0),
-            9 | 11 if version == Version::V5 => self.after_properties(2).and_then(|rest| rest.first().copied()).unwrap_or(0xFF),
+            9 | 11 if version == Version::V5 => {
+                self.after_properties(2).and_then(|rest| rest.first().copied()).unwrap_or(0xFF)
+            }
             _ => self.body.get(2).copied().unwrap_or(0),
         }
     }
