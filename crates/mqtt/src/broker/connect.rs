@@ -43,12 +43,24 @@ pub struct Admitted {
     pub version: Version,
 }
 
-/// Refuses a CONNECT with a CONNACK, where the version has a word for the reason, and closes. With
-/// `retry_after_ms` an MQTT 5.0 client is told when to come back.
+/// Refuses a CONNECT that could not be read; see [`refuse_within`], for there its limit is known.
 pub fn refuse<H: Host>(
     host: &mut H,
     link: H::Link,
     version: Version,
+    reason: ReasonCode,
+    retry_after_ms: Option<u64>,
+) {
+    refuse_within(host, link, version, u32::MAX, reason, retry_after_ms);
+}
+
+/// Refuses a CONNECT with a CONNACK of at most `packet_bytes_max` bytes [MQTT-3.2.2-19], where the version
+/// has a word for the reason, and closes. With `retry_after_ms` an MQTT 5.0 client is told when to come back.
+pub fn refuse_within<H: Host>(
+    host: &mut H,
+    link: H::Link,
+    version: Version,
+    packet_bytes_max: u32,
     reason: ReasonCode,
     retry_after_ms: Option<u64>,
 ) {
@@ -65,7 +77,9 @@ pub fn refuse<H: Host>(
             user_properties: properties.properties(),
             ..Connack::default()
         });
-        host.send(link, |buf| connack.encode(version, buf));
+        host.send(link, |buf| {
+            connack.encode_within(version, packet_bytes_max, buf);
+        });
     }
     host.close(link, Close::Refused(reason));
 }
@@ -114,7 +128,8 @@ where
         };
         if let Err(reason) = self.admissible(host, client_id, connect, &identity) {
             let retry_after_ms = (reason == ReasonCode::ServerBusy).then_some(5_000);
-            refuse(host, link, version, reason, retry_after_ms);
+            let packet_bytes_max = connect.maximum_packet_size.unwrap_or(u32::MAX);
+            refuse_within(host, link, version, packet_bytes_max, reason, retry_after_ms);
             return None;
         }
         let present = self.take_over(host, client_id, connect.clean_start, &identity);

@@ -157,8 +157,10 @@ impl Flights {
         Some(self.release(at))
     }
 
-    fn allocate(&mut self, flight: Flight) -> u32 {
+    fn allocate(&mut self, mut flight: Flight) -> u32 {
         self.used += 1;
+        // One that was taken out of another list still points to what followed it there.
+        flight.next = NONE;
         if self.free == NONE {
             self.entries.push(flight);
             return u32::try_from(self.entries.len() - 1).expect("sessions and their queues are bounded far below 2^32");

@@ -34,7 +34,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use slab::Slab;
 
-pub use connect::{Admitted, Arrival, refuse};
+pub use connect::{Admitted, Arrival, refuse, refuse_within};
 pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
 pub use publication::{Expired, Head, Message, Publication};
