@@ -1,4 +1,442 @@
-//! The swarm against a real mosquitto.
+//! The swarm against a real broker: mosquitto, over every transport and version, in this process and in workers.
 //!
-//! Being written.
-fn main() {}
+//! The harness is our own because workers are this same binary: called with a worker's arguments it is one.
+//! Nothing sleeps: runs end when the swarm says that what they wait for has happened, or fail at a deadline.
+
+mod broker;
+
+use std::io::Write;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use broker::Broker;
+use broker::relay::Relay;
+use libtest_mimic::{Arguments, Failed, Trial};
+use stadium_load::swarm::{
+    Acknowledge, ConnectPace, Ended, Level, Processes, Progress, Protocol, Reconnect, Resumption, Session,
+    Swarm, SwarmConfig, SwarmReport, Target, Tls, Traffic, Transport, Trust, worker,
+};
+use stadium_mqtt::packet::QoS;
+
+/// A run that takes longer has failed.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    if std::env::args().skip(1).eq(worker::WORKER_ARGUMENTS) {
+        return match worker::run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    let mut arguments = Arguments::from_args();
+    // Two processors: more at once would measure each other.
+    arguments.test_threads = arguments.test_threads.or(Some(2));
+    let tests: [(&str, fn()); 17] = [
+        ("every_device_hears_every_broadcast", every_device_hears_every_broadcast),
+        ("every_device_hears_every_broadcast_in_3_1_1", every_device_hears_every_broadcast_in_3_1_1),
+        ("workers_hold_their_part_and_figures_add_up", workers_hold_their_part_and_figures_add_up),
+        ("a_dead_worker_is_told", a_dead_worker_is_told),
+        ("a_worker_ends_with_its_parent", a_worker_ends_with_its_parent),
+        ("what_a_worker_cannot_do_is_said", what_a_worker_cannot_do_is_said),
+        ("devices_cut_at_once_are_all_back", devices_cut_at_once_are_all_back),
+        ("kept_sessions_are_resumed", kept_sessions_are_resumed),
+        ("uplinks_are_acknowledged_at_each_qos", uplinks_are_acknowledged_at_each_qos),
+        ("devices_that_think_acknowledge_later", devices_that_think_acknowledge_later),
+        (
+            "devices_that_never_acknowledge_meet_the_brokers_window",
+            devices_that_never_acknowledge_meet_the_brokers_window,
+        ),
+        ("tls_devices_believe_their_authority_alone", tls_devices_believe_their_authority_alone),
+        ("devices_come_over_websocket", devices_come_over_websocket),
+        ("refused_devices_give_up_and_are_counted", refused_devices_give_up_and_are_counted),
+        ("devices_return_when_the_broker_does", devices_return_when_the_broker_does),
+        ("a_silent_broker_is_noticed_by_keep_alive", a_silent_broker_is_noticed_by_keep_alive),
+        ("an_interrupted_swarm_reports_what_it_has", an_interrupted_swarm_reports_what_it_has),
+    ];
+    let tests = tests
+        .into_iter()
+        .map(|(name, test)| {
+            Trial::test(name, move || {
+                test();
+                Ok::<(), Failed>(())
+            })
+        })
+        .collect();
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// A fleet that arrives fast, in this process.
+fn fleet(broker: &Broker, devices: u32) -> SwarmConfig {
+    SwarmConfig {
+        targets: vec![Target::at(broker.address)],
+        devices,
+        processes: Processes::Here,
+        connect: ConnectPace { per_second: 2_000.0, in_flight_max: 100, timeout_ms: 20_000 },
+        ..SwarmConfig::default()
+    }
+}
+
+fn broadcast(count: u32, qos: QoS) -> Option<Traffic> {
+    let topic = "channels/everybody".parse().expect("a template");
+    Some(Traffic { topic, every_us: 20_000, size: 100, qos: Level(qos), count: Some(count) })
+}
+
+/// Runs the swarm until `done`, then stops it.
+fn run_until(config: SwarmConfig, done: impl Fn(&Progress) -> bool) -> SwarmReport {
+    run_with(config, |_| {}, done)
+}
+
+/// The same, with something to do at each look.
+fn run_with(
+    config: SwarmConfig,
+    mut look: impl FnMut(&Progress),
+    done: impl Fn(&Progress) -> bool,
+) -> SwarmReport {
+    let swarm = Swarm::start(config).expect("the swarm starts");
+    let control = swarm.control();
+    let begun = Instant::now();
+    let report = swarm
+        .wait(&mut |progress| {
+            look(progress);
+            if done(progress) {
+                control.stop();
+            }
+            assert!(begun.elapsed() < DEADLINE, "it did not happen in time: {progress:#?}");
+        })
+        .expect("the swarm runs");
+    assert_eq!(report.sums.malformed, 0, "{report:#?}");
+    report
+}
+
+fn assert_clean(report: &SwarmReport) {
+    assert_eq!(
+        (report.sums.lost, report.sums.duplicates, report.broadcast.missing),
+        (0, 0, 0),
+        "{report:#?}"
+    );
+    assert!(report.lost_connections.is_empty() && report.refused.is_empty(), "{report:#?}");
+    assert_eq!(report.sums.subscriptions_refused, 0);
+}
+
+fn every_device_hears_every_broadcast() {
+    let broker = Broker::start();
+    let config = SwarmConfig { broadcast: broadcast(20, QoS::AtLeastOnce), loops: 2, ..fleet(&broker, 200) };
+    let report = run_until(config, |progress| progress.sums.deliveries >= 200 * 20);
+    assert_clean(&report);
+    assert_eq!((report.sums.attempts, report.sums.connected, report.sums.first_ups), (200, 200, 200));
+    assert_eq!((report.sums.deliveries, report.sums.payload_bytes), (4_000, 400_000));
+    assert_eq!((report.broadcast.messages, report.broadcast.received), (20, 4_000));
+    assert_eq!(report.latency.delivery.count, 4_000);
+    assert!(report.latency.delivery.p50_ms > 0.0 && report.latency.delivery.max_ms < 30_000.0, "{report:#?}");
+    assert_eq!((report.latency.suback.count, report.at_end.up), (200, 200));
+    assert!(
+        report.all_up_s.is_some_and(|seconds| seconds > 0.05),
+        "200 devices at 2,000 a second: {report:#?}"
+    );
+    assert!(report.generator.cpu_s > 0.0 && report.sums.bytes_in > 400_000);
+}
+
+fn every_device_hears_every_broadcast_in_3_1_1() {
+    let broker = Broker::start();
+    for qos in [QoS::AtMostOnce, QoS::ExactlyOnce] {
+        let config = SwarmConfig {
+            version: Protocol::V311,
+            subscription_qos: Level(qos),
+            broadcast: broadcast(10, qos),
+            ..fleet(&broker, 100)
+        };
+        let report = run_until(config, |progress| progress.sums.deliveries >= 1_000);
+        assert_clean(&report);
+        assert_eq!(report.sums.deliveries, 1_000, "{qos:?}");
+    }
+}
+
+fn workers_hold_their_part_and_figures_add_up() {
+    let broker = Broker::start();
+    let config = SwarmConfig {
+        processes: Processes::Workers(3),
+        broadcast: broadcast(10, QoS::AtLeastOnce),
+        ..fleet(&broker, 301)
+    };
+    let report = run_until(config, |progress| progress.sums.deliveries >= 3_010);
+    assert_clean(&report);
+    assert_eq!((report.processes, report.loops, report.at_end.up), (3, 3, 301));
+    assert_eq!((report.sums.deliveries, report.broadcast.messages), (3_010, 10));
+    let row = report.broadcast.first_messages[0];
+    assert!(row.received == 301 && row.to_first_ms <= row.to_last_ms, "{row:?}");
+}
+
+/// The workers of this process: its children that run this binary.
+fn worker_pids() -> Vec<u32> {
+    let mut pids = Vec::new();
+    for task in std::fs::read_dir("/proc/self/task").expect("Linux").flatten() {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+    pids
+}
+
+fn commands_of(pids: Vec<u32>, argument: &str) -> Vec<u32> {
+    let has = |pid: &u32| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()))
+    };
+    pids.into_iter().filter(has).collect()
+}
+
+fn signal(pid: u32, name: &str) {
+    let status =
+        Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status().expect("kill runs");
+    assert!(status.success());
+}
+
+fn a_dead_worker_is_told() {
+    let broker = Broker::start();
+    let before = commands_of(worker_pids(), "swarm-worker");
+    let config = SwarmConfig { processes: Processes::Workers(2), ..fleet(&broker, 100) };
+    let swarm = Swarm::start(config).expect("the swarm starts");
+    let own: Vec<u32> =
+        commands_of(worker_pids(), "swarm-worker").into_iter().filter(|pid| !before.contains(pid)).collect();
+    let mut killed = false;
+    let begun = Instant::now();
+    let report = swarm
+        .wait(&mut |progress| {
+            if progress.now.up == 100 && !killed {
+                killed = true;
+                // Another test's workers may have started meanwhile: one that has 50 devices of ours is enough.
+                signal(own[0], "KILL");
+            }
+            assert!(begun.elapsed() < DEADLINE);
+        })
+        .expect("there is something to report");
+    assert_eq!(report.ended, Ended::WorkerDied);
+    assert_eq!(report.sums.first_ups, 100);
+    assert!(report.caveats.iter().any(|caveat| caveat.contains("worker died")), "{report:#?}");
+}
+
+fn a_worker_ends_with_its_parent() {
+    let broker = Broker::start();
+    let mut child = Command::new(std::env::current_exe().expect("this binary"))
+        .args(worker::WORKER_ARGUMENTS)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a worker starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let config = serde_json::to_string(&fleet(&broker, 10)).expect("a configuration is JSON");
+    writeln!(stdin, "{{\"config\":{config},\"worker\":0,\"workers\":1}}").expect("the worker reads");
+    writeln!(stdin, "{{\"start\":{{\"epoch_ns\":1}}}}").expect("the worker reads");
+    drop(stdin);
+    let deadline = Instant::now() + DEADLINE;
+    let status = loop {
+        match child.try_wait().expect("our child") {
+            Some(status) => break status,
+            None if Instant::now() > deadline => panic!("the worker outlives its parent"),
+            None => std::thread::yield_now(),
+        }
+    };
+    assert!(status.success(), "{status:?}");
+}
+
+fn what_a_worker_cannot_do_is_said() {
+    let mut child = Command::new(std::env::current_exe().expect("this binary"))
+        .args(worker::WORKER_ARGUMENTS)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a worker starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    writeln!(stdin, "hello").expect("the worker reads");
+    let output = child.wait_with_output().expect("the worker ends");
+    assert!(!output.status.success());
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(said.contains("no assignment"), "{said}");
+}
+
+fn devices_cut_at_once_are_all_back() {
+    let broker = Broker::start();
+    let config =
+        SwarmConfig { processes: Processes::Workers(2), storm_after_ms: Some(0), ..fleet(&broker, 400) };
+    let report = run_until(config, |progress| progress.sums.subscribed >= 800);
+    let [storm] = report.storms[..] else { panic!("one storm: {report:#?}") };
+    assert_eq!((storm.cut, storm.back), (400, 400));
+    assert!(storm.all_back_s > 0.0 && storm.all_back_s < 30.0, "{storm:?}");
+    assert_eq!((report.latency.reconnect.count, report.at_end.up), (400, 400));
+    assert!(report.lost_connections.is_empty(), "the swarm's own cuts are no losses: {report:#?}");
+}
+
+fn kept_sessions_are_resumed() {
+    let broker = Broker::start();
+    for version in [Protocol::V311, Protocol::V5] {
+        let config = SwarmConfig {
+            version,
+            id_prefix: format!("kept-{version:?}-"),
+            session: Session::Kept { expiry_s: 60 },
+            storm_after_ms: Some(200),
+            // Messages in flight when the cut comes are sent again, and counted once.
+            broadcast: broadcast(100, QoS::AtLeastOnce),
+            ..fleet(&broker, 50)
+        };
+        let report = run_until(config, |progress| progress.sums.deliveries >= 5_000);
+        assert_eq!(report.sums.sessions_resumed, 50, "{version:?}");
+        assert_eq!((report.sums.deliveries, report.sums.lost), (5_000, 0), "{version:?}: {report:#?}");
+    }
+}
+
+fn uplinks_are_acknowledged_at_each_qos() {
+    let broker = Broker::start();
+    for (qos, acknowledged) in [(QoS::AtMostOnce, 0), (QoS::AtLeastOnce, 1), (QoS::ExactlyOnce, 1)] {
+        let topic: stadium_load::swarm::Template = "uplink/{id}/swarm".parse().expect("a template");
+        let config = SwarmConfig {
+            subscriptions: vec![topic.clone()],
+            subscription_qos: Level(QoS::ExactlyOnce),
+            uplink: Some(Traffic { topic, every_us: 100_000, size: 64, qos: Level(qos), count: Some(20) }),
+            ..fleet(&broker, 50)
+        };
+        // Devices that arrive late miss their first times; every one of the others comes back to its sender.
+        let report = run_until(config, |progress| {
+            progress.elapsed_s > 2.5 && progress.sums.deliveries == progress.sums.uplinks
+        });
+        assert!(report.sums.uplinks > 800, "{report:#?}");
+        assert_eq!(report.sums.deliveries, report.sums.uplinks, "{qos:?}");
+        assert_eq!(report.sums.uplinks_acknowledged, report.sums.uplinks * acknowledged, "{qos:?}");
+        assert_eq!(report.sums.uplinks_skipped + report.sums.uplinks_lost, 0, "{qos:?}");
+    }
+}
+
+fn devices_that_think_acknowledge_later() {
+    let broker = Broker::with("allow_anonymous true\nmax_inflight_messages 1\n");
+    let config = SwarmConfig {
+        acknowledge: Acknowledge::After { ms: 100 },
+        broadcast: Some(Traffic { every_us: 1_000, ..broadcast(5, QoS::AtLeastOnce).expect("a broadcast") }),
+        ..fleet(&broker, 20)
+    };
+    let report = run_until(config, |progress| progress.sums.deliveries >= 100);
+    assert_clean(&report);
+    // The broker sends the next message when the one before is acknowledged: the fifth after 400 ms.
+    assert!(report.latency.delivery.max_ms >= 390.0, "{:?}", report.latency.delivery);
+}
+
+fn devices_that_never_acknowledge_meet_the_brokers_window() {
+    let broker = Broker::with("allow_anonymous true\nmax_inflight_messages 3\n");
+    let config = SwarmConfig {
+        acknowledge: Acknowledge::Never,
+        broadcast: broadcast(10, QoS::AtLeastOnce),
+        hold_ms: Some(2_000),
+        ..fleet(&broker, 20)
+    };
+    let report = run_until(config, |_| false);
+    assert_eq!(report.sums.deliveries, 20 * 3, "three in flight for each device, and no more");
+    assert_eq!(report.ended, Ended::Complete);
+}
+
+fn tls_devices_believe_their_authority_alone() {
+    let (broker, authority) = Broker::with_tls();
+    let tls = |trust| Transport::Tls(Tls { trust, certificate: None, resumption: Resumption::On });
+    let mut config = SwarmConfig {
+        transport: tls(Trust::Authority(authority)),
+        broadcast: broadcast(5, QoS::AtLeastOnce),
+        ..fleet(&broker, 50)
+    };
+    let report = run_until(config.clone(), |progress| progress.sums.deliveries >= 250);
+    assert_clean(&report);
+
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let stranger = directory.path().join("stranger.pem");
+    broker::write_identity(&stranger, &directory.path().join("key.pem"));
+    config.transport = tls(Trust::Authority(stranger));
+    config.reconnect = Reconnect { attempts_max: 1, ..config.reconnect };
+    let report = run_until(config.clone(), |progress| progress.now.given_up == 50);
+    assert_eq!(report.sums.connected, 0);
+    assert_eq!(report.lost_connections.get("tls"), Some(&50), "{report:#?}");
+
+    config.transport = tls(Trust::Anybody);
+    let report = run_until(config, |progress| progress.sums.deliveries >= 250);
+    assert_clean(&report);
+}
+
+fn devices_come_over_websocket() {
+    let broker = Broker::start();
+    let relay = Relay::to(broker.address);
+    let config = SwarmConfig {
+        targets: vec![Target::at(relay.address)],
+        transport: Transport::Ws { path: "/mqtt".to_owned() },
+        broadcast: broadcast(5, QoS::AtLeastOnce),
+        ..fleet(&broker, 50)
+    };
+    let report = run_until(config, |progress| progress.sums.deliveries >= 250);
+    assert_clean(&report);
+}
+
+fn refused_devices_give_up_and_are_counted() {
+    let broker = Broker::with("allow_anonymous false\n");
+    for (version, reason) in [(Protocol::V5, "not authorized"), (Protocol::V311, "not authorized")] {
+        let config = SwarmConfig {
+            version,
+            reconnect: Reconnect { delay_min_ms: 1, delay_max_ms: 10, attempts_max: 3 },
+            hold_ms: Some(0),
+            ..fleet(&broker, 20)
+        };
+        let report = run_until(config, |_| false);
+        assert_eq!((report.sums.attempts, report.sums.connected), (60, 0));
+        assert_eq!(report.refused.get(reason), Some(&60), "{:?}", report.refused);
+        assert_eq!((report.at_end.given_up, report.ended), (20, Ended::Complete));
+        assert_eq!(report.all_up_s, None);
+    }
+}
+
+fn devices_return_when_the_broker_does() {
+    let mut broker = Broker::start();
+    let config = SwarmConfig {
+        reconnect: Reconnect { delay_min_ms: 50, delay_max_ms: 500, attempts_max: 0 },
+        ..fleet(&broker, 100)
+    };
+    let mut restarted = false;
+    let report = run_with(
+        config,
+        |progress| {
+            if progress.now.up == 100 && !restarted {
+                restarted = true;
+                broker.restart();
+            }
+        },
+        |progress| progress.sums.subscribed >= 200 && progress.now.up == 100,
+    );
+    let lost: u64 = report.lost_connections.values().sum();
+    assert!(lost >= 100, "{:?}", report.lost_connections);
+    assert_eq!(report.at_end.up, 100);
+}
+
+fn a_silent_broker_is_noticed_by_keep_alive() {
+    let broker = Broker::start();
+    let pid = broker.pid();
+    let config = SwarmConfig { keep_alive_s: 1, ..fleet(&broker, 20) };
+    let mut stopped = false;
+    let report = run_with(
+        config,
+        |progress| {
+            // First some keep-alive periods in which all goes well.
+            if progress.sums.pings >= 60 && !stopped {
+                assert_eq!((progress.now.up, progress.sums.subscribed), (20, 20), "pings keep devices up");
+                stopped = true;
+                signal(pid, "STOP");
+            }
+        },
+        |progress| progress.lost_connections.get("silent") >= Some(&20),
+    );
+    signal(pid, "CONT");
+    assert!(report.lost_connections.get("silent") >= Some(&20), "{report:#?}");
+}
+
+fn an_interrupted_swarm_reports_what_it_has() {
+    let broker = Broker::start();
+    // A thousand seconds of arrivals, of which we see the first few.
+    let slow = ConnectPace { per_second: 40.0, ..fleet(&broker, 1).connect };
+    let config = SwarmConfig { connect: slow, ..fleet(&broker, 40_000) };
+    let report = run_until(config, |progress| progress.now.up >= 20);
+    assert_eq!(report.ended, Ended::Interrupted);
+    assert!(report.at_end.up >= 20 && report.at_end.waiting > 39_000, "{report:#?}");
+    assert!(report.latency.suback.count >= 20);
+    // The open model: 20 devices at 40 a second are not there before their time.
+    assert!(report.elapsed_s >= 19.0 / 40.0, "{report:#?}");
+}

@@ -13,7 +13,7 @@ pub(crate) enum Away {
     /// The broker is busy and did not say for how long: longer than for a failure.
     Busy,
     /// The broker named a time.
-    Told { after_ms: u64 },
+    Told { after_ms: u32 },
     /// The swarm cut it, to see how fast it is back.
     Storm,
 }
@@ -35,7 +35,7 @@ pub(crate) fn delay_ms(
     };
     Some(match away {
         Away::Storm => 0,
-        Away::Told { after_ms } => after_ms + random.u64(0..=after_ms / 10),
+        Away::Told { after_ms } => u64::from(after_ms) + random.u64(0..=u64::from(after_ms) / 10),
         Away::Failed | Away::Busy => {
             let factor = 1_u64 << doublings.min(32);
             let longest = policy.delay_min_ms.saturating_mul(factor).min(policy.delay_max_ms);

@@ -459,7 +459,8 @@ mod tests {
 
     #[test]
     fn what_cannot_work_is_refused_before_it_starts() {
-        let table: [(&str, fn(&mut SwarmConfig)); 6] = [
+        type Spoil = fn(&mut SwarmConfig);
+        let table: [(&str, Spoil); 6] = [
             ("no target", |config| config.targets.clear()),
             ("at least one device", |config| config.devices = 0),
             ("32 bits", |config| config.first_number = u32::MAX),

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_device_is_small() {
-        assert!(size_of::<Device>() <= 72, "{} bytes", size_of::<Device>());
+        assert!(size_of::<Device>() <= 64, "{} bytes", size_of::<Device>());
     }
 
     #[test]

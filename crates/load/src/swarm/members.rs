@@ -180,7 +180,7 @@ fn start_worker(
     let reader = std::thread::Builder::new()
         .name(format!("worker-{worker}"))
         .spawn(move || {
-            let result = listen(BufReader::new(stdout), member, &events);
+            let result = listen(BufReader::new(stdout), &events);
             let _ = events.send(Event::Ended { member, result });
         })
         .map_err(Error::system("starting a thread"))?;
@@ -194,7 +194,7 @@ fn start_worker(
 }
 
 /// Passes on what a worker writes, until it ends.
-fn listen(lines: impl BufRead, member: usize, events: &Sender<Event>) -> Result<(), Error> {
+fn listen(lines: impl BufRead, events: &Sender<Event>) -> Result<(), Error> {
     for line in lines.lines() {
         let line = line.map_err(Error::system("reading from a worker"))?;
         let parsed = serde_json::from_str(&line).map_err(|error| {

@@ -27,7 +27,7 @@ const SUBSCRIBE_PACKET_ID: u16 = u16::MAX;
 /// The user property by which a busy broker says when to come back, in seconds.
 const RETRY_AFTER: &str = "retry-after";
 /// The longest time that a broker is obeyed for: an hour, in milliseconds.
-const TOLD_MS_MAX: u64 = 3_600_000;
+const TOLD_MS_MAX: u32 = 3_600_000;
 
 impl Driver {
     /// Begins an attempt that was intended for `intended_ns`.
@@ -154,7 +154,9 @@ impl Driver {
     }
 
     fn refused(&mut self, io: &mut Io, slot: u32, connack: &Connack<'_>) {
-        self.counts.refused(connack.reason);
+        if !self.is_broadcaster(slot) {
+            self.counts.refused(connack.reason);
+        }
         let away = match connack.reason {
             ReasonCode::ServerBusy
             | ReasonCode::ServerUnavailable
@@ -230,6 +232,7 @@ impl Driver {
         device.failures = 0;
         let known = std::mem::replace(&mut device.known, true);
         if self.is_broadcaster(slot) {
+            self.begin_broadcast();
             return Ok(());
         }
         let now_ns = monotonic_ns();
@@ -256,7 +259,9 @@ impl Driver {
 
     /// DISCONNECT came: the broker closes next.
     pub(super) fn dismissed(&mut self, io: &mut Io, slot: u32, disconnect: &Disconnect<'_>) {
-        self.counts.dismissed(disconnect.reason);
+        if !self.is_broadcaster(slot) {
+            self.counts.dismissed(disconnect.reason);
+        }
         let away = match disconnect.reason {
             ReasonCode::ServerBusy | ReasonCode::ServerShuttingDown | ReasonCode::QuotaExceeded => Away::Busy,
             _ => Away::Failed,
@@ -288,7 +293,9 @@ impl Driver {
         let device = self.device(slot);
         device.connection = ConnectionId::NONE;
         let ending = device.ending;
-        self.counts.lost(ending, reason);
+        if !self.is_broadcaster(slot) {
+            self.counts.lost(ending, reason);
+        }
         let away = match ending {
             Ending::Refused(away) | Ending::Dismissed(away) => away,
             Ending::Storm => Away::Storm,
@@ -390,7 +397,7 @@ fn told(connack: &Connack<'_>) -> Away {
         .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
         .or(connack.server_keep_alive_s.map(f64::from));
     match seconds {
-        Some(seconds) => Away::Told { after_ms: ((seconds * 1_000.0) as u64).min(TOLD_MS_MAX) },
+        Some(seconds) => Away::Told { after_ms: ((seconds * 1_000.0) as u32).min(TOLD_MS_MAX) },
         None => Away::Busy,
     }
 }

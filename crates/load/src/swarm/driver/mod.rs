@@ -257,7 +257,7 @@ impl Handler for Driver {
             }
             Order::Broadcast { stream } => {
                 self.own_stream = stream;
-                self.broadcast_from_ns = self.broadcaster.map(|_| monotonic_ns());
+                self.begin_broadcast();
             }
             Order::Cut { number, at_ns } => self.cut(io, number, at_ns),
             Order::Stop => self.say_goodbye(io),

@@ -178,6 +178,17 @@ impl Driver {
         }
     }
 
+    /// Fixes the times of broadcasts, once they are wanted and the broadcaster is up.
+    pub(super) fn begin_broadcast(&mut self) {
+        if let Some(slot) = self.broadcaster
+            && self.own_stream != 0
+            && self.broadcast_from_ns.is_none()
+            && self.device(slot).known
+        {
+            self.broadcast_from_ns = Some(monotonic_ns());
+        }
+    }
+
     fn broadcast_ns(&self) -> Option<u64> {
         let from_ns = self.broadcast_from_ns?;
         let broadcast = self.plan.config.broadcast.as_ref()?;
