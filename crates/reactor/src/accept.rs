@@ -294,7 +294,7 @@ impl<M: Send + 'static> Loop<M> {
     pub(crate) fn adopt_moved<H: Handler<Message = M>>(
         &mut self,
         handler: &mut H,
-        mut moved: Box<Moved>,
+        mut moved: Moved,
         attachment: M,
     ) {
         let Ok(profile) = self.io.profile(moved.profile.clone()) else { return };

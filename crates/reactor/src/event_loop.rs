@@ -264,7 +264,7 @@ impl<M: Send + 'static> Loop<M> {
                     self.io.counts.messages += 1;
                     handler.message(&mut self.io, message);
                 }
-                Letter::Moved(moved, attachment) => self.adopt_moved(handler, moved, attachment),
+                Letter::Moved(moved, attachment) => self.adopt_moved(handler, *moved, attachment),
                 Letter::Adopt(stream, adopt) => self.adopt_foreign(handler, stream, *adopt),
                 Letter::Stop => self.io.stopping = true,
             }

@@ -249,8 +249,13 @@ impl<M: Send + 'static> Loop<M> {
         let rest = &buffer[HEADROOM + step.consumed..HEADROOM + length];
         match progress {
             Progress::Waiting(handshake) => {
-                if step.closed || rest.len() > RAW_BYTES_MAX {
+                if step.closed {
                     self.io.fail(id.index, CloseReason::PeerClosed);
+                    return None;
+                }
+                if rest.len() > RAW_BYTES_MAX {
+                    // One message, a chain of certificates most likely, is larger than we hold for anybody.
+                    self.io.fail(id.index, CloseReason::Tls(tls::alert::RECORD_OVERFLOW));
                     return None;
                 }
                 self.io.store_raw(id.index, rest);

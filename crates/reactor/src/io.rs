@@ -64,6 +64,8 @@ pub struct Io<M> {
     /// Where layers put what they answer by themselves.
     pub(crate) reply: Vec<u8>,
     /// Emptied extras and buffers for the next connection that needs one.
+    /// Boxed, because it is the box that is used again.
+    #[allow(clippy::vec_box)]
     pub(crate) spare_extras: Vec<Box<Extra>>,
     pub(crate) spare_buffers: Vec<Vec<u8>>,
     /// Bytes of TLS and WebSocket state now.

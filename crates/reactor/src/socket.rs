@@ -80,3 +80,36 @@ pub(crate) fn udp(address: SocketAddr, settings: &UdpSettings) -> io::Result<std
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::KeepAlive;
+
+    #[test]
+    fn what_is_accepted_has_the_listeners_options() {
+        let settings = SocketSettings {
+            send_buffer_bytes: Some(32 * 1024),
+            receive_buffer_bytes: Some(48 * 1024),
+            keepalive: Some(KeepAlive { idle_ms: 61_000, interval_ms: 7_000, count: 3 }),
+            user_timeout_ms: Some(12_345),
+            ..SocketSettings::default()
+        };
+        let listening = listen("127.0.0.1:0".parse().expect("an address"), &settings).expect("a free port");
+        listening.set_nonblocking(false).expect("it can wait");
+        let address = listening.local_addr().ok().and_then(|address| address.as_socket()).expect("bound");
+        let fd =
+            connect(address, Some("127.0.0.1:0".parse().expect("an address")), &settings).expect("a socket");
+        let (accepted, _) = listening.accept().expect("the client");
+        assert!(accepted.tcp_nodelay().expect("an option"));
+        assert!(accepted.keepalive().expect("an option"));
+        assert_eq!(accepted.tcp_keepalive_time().expect("an option"), Duration::from_secs(61));
+        assert_eq!(accepted.tcp_keepalive_interval().expect("an option"), Duration::from_secs(7));
+        assert_eq!(accepted.tcp_keepalive_retries().expect("an option"), 3);
+        assert_eq!(accepted.tcp_user_timeout().expect("an option"), Some(Duration::from_millis(12_345)));
+        // The kernel doubles what is asked, for its own bookkeeping.
+        assert_eq!(accepted.send_buffer_size().expect("an option"), 64 * 1024);
+        assert_eq!(accepted.recv_buffer_size().expect("an option"), 96 * 1024);
+        sys::close(fd);
+    }
+}

@@ -498,3 +498,80 @@ fn websocket_over_tls_carries_the_stream_between_loops() {
         assert_eq!(server.wait_closed().1, CloseReason::Upgrade);
     }
 }
+
+/// Keeps what is written, so that it can be spoiled before it is sent.
+#[derive(Default)]
+struct Flights(Vec<u8>);
+
+fn hello(authority: &Authority, version: &'static rustls::SupportedProtocolVersion) -> Vec<u8> {
+    let config = ClientConfig::builder_with_provider(provider(None))
+        .with_protocol_versions(&[version])
+        .expect("a version")
+        .with_root_certificates(authority.roots())
+        .with_no_client_auth();
+    let name = "localhost".try_into().expect("a name");
+    let mut flights = Flights::default();
+    ClientConnection::new(Arc::new(config), name)
+        .expect("a client")
+        .write_tls(&mut flights.0)
+        .expect("memory takes it");
+    flights.0
+}
+
+/// A small generator of our own, so that a failure repeats.
+fn next(seed: &mut u64) -> usize {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) as usize
+}
+
+#[test]
+fn whatever_comes_as_a_handshake_the_loop_lives() {
+    let authority = Authority::new();
+    let (settings, _) = secure(&authority.server());
+    let server = start(Style::Echo, settings);
+    let mut seed = 11;
+    for round in 0..400 {
+        let version = if round % 2 == 0 { &rustls::version::TLS13 } else { &rustls::version::TLS12 };
+        let mut bytes = hello(&authority, version);
+        if round % 5 == 0 {
+            bytes.extend(hello(&authority, version));
+        }
+        for _ in 0..round % 4 {
+            let place = next(&mut seed) % bytes.len();
+            bytes[place] = next(&mut seed) as u8;
+        }
+        let tail = next(&mut seed) % 60;
+        bytes.extend((0..tail).map(|_| next(&mut seed) as u8));
+        bytes.truncate(1 + next(&mut seed) % bytes.len());
+        let mut client = server.dial();
+        let cut = next(&mut seed) % bytes.len();
+        // The loop may have closed before the second half: that is one of its answers.
+        let _ = client.write_all(&bytes[..cut]).and_then(|()| client.write_all(&bytes[cut..]));
+        drop(client);
+        server.wait_closed();
+    }
+    exchange(&mut client_on(server.dial(), Arc::new(client_config(&authority, None))), 100, 100);
+    until("nothing is under way", || server.handle.stats().handshakes.value() == 0);
+}
+
+#[test]
+fn a_spoiled_second_flight_ends_the_handshake() {
+    let authority = Authority::new();
+    let (settings, _) = secure(&authority.server());
+    let server = start(Style::Echo, settings);
+    for suite in suites() {
+        let after = Arc::new(AtomicUsize::new(0));
+        let meddler = Meddler { stream: server.dial(), after: after.clone() };
+        let name = "localhost".try_into().expect("a name");
+        let config = Arc::new(client_config(&authority, Some(suite)));
+        let mut connection = ClientConnection::new(config, name).expect("a client");
+        let mut meddler = meddler;
+        connection.write_tls(&mut meddler).expect("the loop reads");
+        after.store(1, Ordering::Relaxed);
+        let _ = connection.complete_io(&mut meddler).and_then(|_| {
+            connection.writer().write_all(b"hello")?;
+            connection.complete_io(&mut meddler)
+        });
+        assert!(matches!(server.wait_closed().1, CloseReason::Tls(_) | CloseReason::PeerClosed), "{suite:?}");
+    }
+}

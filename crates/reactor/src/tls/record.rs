@@ -40,6 +40,7 @@ pub(crate) mod alert {
     pub(crate) const RECORD_OVERFLOW: u8 = 22;
     pub(crate) const DECODE_ERROR: u8 = 50;
     pub(crate) const INTERNAL_ERROR: u8 = 80;
+    pub(crate) const USER_CANCELED: u8 = 90;
     pub(crate) const NO_RENEGOTIATION: u8 = 100;
 }
 
@@ -285,8 +286,11 @@ impl Records {
                 }
                 content::ALERT => match buffer[from..to] {
                     [_, alert::CLOSE_NOTIFY] => break End::Closed,
-                    // In TLS 1.3 every other alert is fatal whatever it says; in 1.2 a warning is not.
-                    [1, _] if !self.modern => {
+                    // In TLS 1.3 every other alert but user_canceled is fatal whatever it says (RFC 8446, 6);
+                    // in 1.2 a warning is not.
+                    [level, description]
+                        if description == alert::USER_CANCELED || (level == 1 && !self.modern) =>
+                    {
                         self.empty += 1;
                         if self.empty > EMPTY_MAX {
                             break End::Broken(alert::UNEXPECTED_MESSAGE);
