@@ -235,8 +235,7 @@ where
         H: Host<Link = L, Identity = I>,
     {
         let Packet::Disconnect(disconnect) = packet else {
-            // A second CONNECT [MQTT-3.1.0-2], AUTH without a method agreed upon [MQTT-4.12.0-6], or a
-            // packet that only a server sends.
+            // AUTH without a method agreed upon [MQTT-4.12.0-6], or a packet that only a server sends.
             return self.violated(host, key, link, ReasonCode::ProtocolError);
         };
         let session_expiry_s_max = self.config.session_expiry_s_max;

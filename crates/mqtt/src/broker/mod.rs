@@ -201,6 +201,8 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             PacketType::Unsubscribe => decode::unsubscribe(frame, version)
                 .map_err(Violation::from)
                 .map(|unsubscribe| self.unsubscribe(host, key, link, &unsubscribe)),
+            // A second one, whatever it says [MQTT-3.1.0-2].
+            PacketType::Connect => Err(Violation(ReasonCode::ProtocolError)),
             _ => match decode::packet_from(frame, version, Role::Client) {
                 Ok(packet) => return self.control(host, key, link, &packet),
                 Err(error) => Err(error.into()),

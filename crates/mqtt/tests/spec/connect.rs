@@ -22,6 +22,10 @@ fn a_second_connect_closes_the_connection() {
         let link = stage.client("c", version);
         stage.say(link, Packet::Connect(clean("c", version)));
         stage.assert_refused(link, ReasonCode::ProtocolError);
+        // Also one that could not be read.
+        let link = stage.client("c", version);
+        stage.say_bytes(link, b"\x10\x0C\x00\x04MQTT\x09\x02\x00\x3C\x00\x00");
+        stage.assert_refused(link, ReasonCode::ProtocolError);
     }
 }
 
@@ -270,6 +274,20 @@ fn no_answer_is_larger_than_the_client_allows() {
         let frame = decode::frame(rest, u32::MAX).unwrap().unwrap();
         assert!(frame.total <= 30, "a packet of {} bytes", frame.total);
         rest = &rest[frame.total..];
+    }
+}
+
+/// [MQTT-3.2.2-19] [MQTT-3.2.2-20]
+#[test]
+fn a_refusal_is_no_larger_than_the_client_allows() {
+    let mut stage = Stage::with(Config { sessions_max: 1, ..Config::default() });
+    stage.client("first", V5);
+    for limit in [None, Some(45), Some(20)] {
+        let (link, connack) = stage.connack(Connect { maximum_packet_size: limit, ..clean("c", V5) });
+        assert_eq!(connack.reason, ReasonCode::ServerBusy);
+        assert!(!stage.server.is_open(link));
+        let size = Packet::Connack(connack).encoded_len(V5);
+        assert!(size <= limit.unwrap_or(u32::MAX) as usize, "{size} bytes where {limit:?} are allowed");
     }
 }
 

@@ -122,3 +122,27 @@ fn what_is_sent_again_keeps_its_order() {
         assert_eq!(stage.payloads(link), ["a", "c", "d", "e"]);
     }
 }
+
+/// [MQTT-4.4.0-1] [MQTT-3.3.4-9]
+#[test]
+fn a_client_back_with_a_smaller_window_gets_everything_in_turn() {
+    let mut stage = Stage::new();
+    let link = stage.connect(staying("c", V5));
+    stage.subscribe(link, "t", AtLeastOnce);
+    for payload in ["a", "b", "c", "d"] {
+        stage.somebody_publishes("t", payload, AtLeastOnce);
+    }
+    let first = stage.messages(link);
+    stage.server.cut(link);
+    let link = stage.connect_and_keep(Connect { receive_maximum: Some(1), ..staying("c", V5) });
+    for sent in first {
+        let again = stage.messages(link);
+        assert_eq!(
+            again.iter().map(|m| (m.packet_id, m.payload, m.dup)).collect::<Vec<_>>(),
+            [(sent.packet_id, sent.payload, true)]
+        );
+        stage.say(link, Packet::Puback(ack(sent.packet_id)));
+    }
+    assert_eq!(stage.hear(link), []);
+    assert_eq!(stage.server.brokers[0].totals().deliveries, 0);
+}
