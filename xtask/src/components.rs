@@ -21,6 +21,7 @@ struct Component {
 /// What the suites start or drive.
 const COMPONENTS: &[Component] = &[
     Component { probe: &["cc", "--version"], package: "build-essential" },
+    Component { probe: &["mosquitto", "-h"], package: "mosquitto" },
     Component { probe: &["mosquitto_sub", "--help"], package: "mosquitto-clients" },
     Component { probe: &["mosquitto_pub", "--help"], package: "mosquitto-clients" },
     Component { probe: &["chromium", "--version"], package: "chromium" },

@@ -31,11 +31,11 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let verdict = verify::run(root);
     total.failed += verdict.failed.len();
 
-    let rust = ["test", "--workspace", "--no-fail-fast"];
-    total += suite("Rust tests", &mut cargo(&rust), tally::cargo_line);
-
+    // Built first: the black-box suites, the Rust ones among them, drive this binary.
     let built = Step::start("build stadium").end(command(&mut cargo(&["build", "--package", "stadium-cli"])));
     let binary = root.join("target/debug/stadium");
+    let rust = ["test", "--workspace", "--no-fail-fast"];
+    total += suite("Rust tests", cargo(&rust).env(BINARY_VARIABLE, &binary), tally::cargo_line);
     if built {
         total += python(root, &binary);
         total += node(root, &binary);
