@@ -31,11 +31,12 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Two processors: more at once would measure each other.
     arguments.test_threads = arguments.test_threads.or(Some(2));
-    let tests: [(&str, fn()); 17] = [
+    let tests: [(&str, fn()); 18] = [
         ("every_device_hears_every_broadcast", every_device_hears_every_broadcast),
         ("every_device_hears_every_broadcast_in_3_1_1", every_device_hears_every_broadcast_in_3_1_1),
         ("workers_hold_their_part_and_figures_add_up", workers_hold_their_part_and_figures_add_up),
         ("a_dead_worker_is_told", a_dead_worker_is_told),
+        ("a_device_costs_less_than_600_bytes", a_device_costs_less_than_600_bytes),
         ("a_worker_ends_with_its_parent", a_worker_ends_with_its_parent),
         ("what_a_worker_cannot_do_is_said", what_a_worker_cannot_do_is_said),
         ("devices_cut_at_once_are_all_back", devices_cut_at_once_are_all_back),
@@ -166,24 +167,6 @@ fn workers_hold_their_part_and_figures_add_up() {
     assert!(row.received == 301 && row.to_first_ms <= row.to_last_ms, "{row:?}");
 }
 
-/// The workers of this process: its children that run this binary.
-fn worker_pids() -> Vec<u32> {
-    let mut pids = Vec::new();
-    for task in std::fs::read_dir("/proc/self/task").expect("Linux").flatten() {
-        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-    }
-    pids
-}
-
-fn commands_of(pids: Vec<u32>, argument: &str) -> Vec<u32> {
-    let has = |pid: &u32| {
-        std::fs::read(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()))
-    };
-    pids.into_iter().filter(has).collect()
-}
-
 fn signal(pid: u32, name: &str) {
     let status =
         Command::new("kill").arg(format!("-{name}")).arg(pid.to_string()).status().expect("kill runs");
@@ -192,19 +175,16 @@ fn signal(pid: u32, name: &str) {
 
 fn a_dead_worker_is_told() {
     let broker = Broker::start();
-    let before = commands_of(worker_pids(), "swarm-worker");
     let config = SwarmConfig { processes: Processes::Workers(2), ..fleet(&broker, 100) };
     let swarm = Swarm::start(config).expect("the swarm starts");
-    let own: Vec<u32> =
-        commands_of(worker_pids(), "swarm-worker").into_iter().filter(|pid| !before.contains(pid)).collect();
+    let victim = swarm.worker_pids()[0];
     let mut killed = false;
     let begun = Instant::now();
     let report = swarm
         .wait(&mut |progress| {
             if progress.now.up == 100 && !killed {
                 killed = true;
-                // Another test's workers may have started meanwhile: one that has 50 devices of ours is enough.
-                signal(own[0], "KILL");
+                signal(victim, "KILL");
             }
             assert!(begun.elapsed() < DEADLINE);
         })
@@ -212,6 +192,34 @@ fn a_dead_worker_is_told() {
     assert_eq!(report.ended, Ended::WorkerDied);
     assert_eq!(report.sums.first_ups, 100);
     assert!(report.caveats.iter().any(|caveat| caveat.contains("worker died")), "{report:#?}");
+}
+
+/// Kilobytes that the one worker of a fleet needs with all of it connected.
+fn worker_memory_kb(broker: &Broker, devices: u32) -> u64 {
+    let config =
+        SwarmConfig { processes: Processes::Workers(1), hold_ms: Some(500), ..fleet(broker, devices) };
+    let swarm = Swarm::start(config).expect("the swarm starts");
+    let pid = swarm.worker_pids()[0];
+    let mut memory_kb = 0;
+    let report = swarm
+        .wait(&mut |progress| {
+            if progress.now.up == devices {
+                let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the worker runs");
+                let line =
+                    status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
+                memory_kb = line.trim().trim_end_matches(" kB").parse().expect("a number of kilobytes");
+            }
+        })
+        .expect("the swarm runs");
+    assert_eq!(report.at_end.up, devices);
+    memory_kb
+}
+
+fn a_device_costs_less_than_600_bytes() {
+    let broker = Broker::start();
+    let (few, many) = (worker_memory_kb(&broker, 1_000), worker_memory_kb(&broker, 7_000));
+    let bytes = (many.saturating_sub(few) * 1_024) / 6_000;
+    assert!(few > 0 && bytes < 600, "{bytes} bytes a device: {few} KB for 1,000, {many} KB for 7,000");
 }
 
 fn a_worker_ends_with_its_parent() {

@@ -170,6 +170,11 @@ impl Swarm {
         self.control.clone()
     }
 
+    /// The worker processes' ids, to look at what they need; empty where this process holds the devices.
+    pub fn worker_pids(&self) -> Vec<u32> {
+        self.members.iter().filter_map(Member::pid).collect()
+    }
+
     /// Runs it to its end, telling `watch` four times a second how far it is.
     ///
     /// # Errors

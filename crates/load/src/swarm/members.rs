@@ -70,6 +70,14 @@ impl Member {
         }
     }
 
+    /// Its process's id, where it has one of its own.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Member::Thread { .. } => None,
+            Member::Worker { child, .. } => Some(child.id()),
+        }
+    }
+
     /// Waits for its end, which it was asked for or has told of.
     pub(crate) fn join(&mut self) {
         match self {
