@@ -4,6 +4,7 @@
 
 mod binary;
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
@@ -154,6 +155,134 @@ fn sighup_reads_certificates_again() {
 }
 
 #[test]
+fn mqtt_over_web_socket_is_served_on_the_http_port() {
+    let server = Server::start(&["--trial"]);
+    let mut stream = upgraded(&server.address("http"), "/mqtt", "Sec-WebSocket-Protocol: mqtt\r\n");
+    // CONNECT of the device `w`, MQTT 5.0, in one masked binary frame (RFC 6455, 5.2) with a mask of zeros.
+    let connect = [0x10, 0x0e, 0, 4, b'M', b'Q', b'T', b'T', 5, 2, 0, 60, 0, 0, 1, b'w'];
+    stream.write_all(&[&[0x82, 0x80 | 16, 0, 0, 0, 0], &connect[..]].concat()).expect("the server reads");
+    let mut frame = [0; 4];
+    stream.read_exact(&mut frame).expect("the server answers");
+    assert_eq!((frame[0], frame[2]), (0x82, 0x20), "a binary frame with a CONNACK");
+    let shown = json(&server.client(&["device", "show", "w", "--json"]));
+    assert_eq!(shown["connection"]["transport"], "ws");
+}
+
+#[test]
+fn trial_mode_echoes_web_socket_messages() {
+    let server = Server::start(&["--trial"]);
+    let mut stream = upgraded(&server.address("http"), "/echo", "");
+    stream.write_all(&[0x81, 0x82, 0, 0, 0, 0, b'h', b'i']).expect("the server reads");
+    let mut echoed = [0; 4];
+    stream.read_exact(&mut echoed).expect("the server answers");
+    assert_eq!(echoed, [0x81, 2, b'h', b'i']);
+}
+
+/// A WebSocket on the HTTP port, as far as the answer to its upgrade (RFC 6455, 4.1).
+fn upgraded(address: &str, path: &str, more: &str) -> std::net::TcpStream {
+    let mut stream = std::net::TcpStream::connect(address).expect("the server listens");
+    stream.set_read_timeout(Some(binary::PATIENCE)).expect("the socket is open");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n{more}\r\n"
+    );
+    stream.write_all(request.as_bytes()).expect("the server reads");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("the server answers");
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head);
+    assert!(head.starts_with("HTTP/1.1 101") && head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+    stream
+}
+
+#[test]
+fn a_swarm_connects_to_it_and_tells_its_figures() {
+    let server = Server::start(&["--trial"]);
+    let target = server.address("mqtt");
+    let swarm = run_in(
+        server.data(),
+        &[
+            "load",
+            "swarm",
+            "--target",
+            &target,
+            "--devices",
+            "100",
+            "--rate",
+            "1000",
+            "--hold",
+            "100ms",
+            "--json",
+        ],
+    );
+    assert!(swarm.status.success(), "{}", err(&swarm));
+    assert_eq!(json(&swarm)["at_end"]["up"], 100);
+}
+
+#[test]
+fn the_first_process_of_a_container_drains_on_sigterm() {
+    // A process id namespace of its own makes the server process 1 there, whose signals have no default action.
+    let data = tempfile::tempdir().expect("a temporary directory can be made");
+    let mut child = std::process::Command::new("unshare")
+        .args(["--map-root-user", "--pid", "--fork", "--kill-child"])
+        .arg(env!("CARGO_BIN_EXE_stadium"))
+        .args([
+            "serve",
+            "--trial",
+            "--json",
+            "--mqtt",
+            "127.0.0.1:0",
+            "--http",
+            "127.0.0.1:0",
+            "--loops",
+            "1",
+            "--data",
+        ])
+        .arg(data.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("unshare (Debian package util-linux) can be run");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped"))
+        .read_line(&mut line)
+        .expect("it says that it is ready");
+    let ready: serde_json::Value =
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+    assert_eq!(ready["pid"], 1);
+    let server =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).expect("it has a child");
+    let sent = std::process::Command::new("kill").args(["-s", "TERM", server.trim()]).status();
+    assert!(sent.expect("kill can be run").success());
+    let ended = wait_for("the server's end", || child.try_wait().expect("it is our child"));
+    assert_eq!(ended.code(), Some(0));
+}
+
+#[test]
+fn the_api_is_served_over_https() {
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("it can be signed");
+    let (certificate, key) = (directory.path().join("cert.pem"), directory.path().join("key.pem"));
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("the directory is writable");
+    std::fs::write(&certificate, made.cert.pem()).expect("the directory is writable");
+    let set = |name: &str, path: &std::path::Path| format!("http.{name}={}", path.display());
+    let server =
+        Server::start(&["--trial", "--set", &set("certificate", &certificate), "--set", &set("key", &key)]);
+    let trusted = server.client(&["health", "--ca", &certificate.display().to_string()]);
+    assert!(
+        trusted.status.success() && out(&trusted).contains("https://"),
+        "{} {}",
+        out(&trusted),
+        err(&trusted)
+    );
+    let distrusted = server.client(&["health"]);
+    assert_eq!(distrusted.status.code(), Some(1), "nobody vouches for its certificate");
+}
+
+#[test]
 fn what_is_taken_is_named() {
     let server = Server::start(&["--trial"]);
     let data = server.data().display().to_string();
@@ -190,7 +319,6 @@ fn a_password_that_is_set_lets_a_device_in() {
 }
 
 fn set_password(file: &std::path::Path, user: &str, password: &str) {
-    use std::io::Write;
     let mut child = stadium(&["device", "passwd", user, "--file", &file.display().to_string()])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())

@@ -37,7 +37,7 @@ impl Error {
     }
 
     /// Every code with what it means and what to do, for the reference.
-    pub const HELP: [(&'static str, &'static str); 6] = [
+    pub const HELP: [(&'static str, &'static str); 7] = [
         (
             "NODE-001",
             "The data directory (`server.data`) cannot be made or used. It must be writable by the server's user alone.",
@@ -56,6 +56,10 @@ impl Error {
             "The HTTP port cannot be served: its address, its certificate, or the API keys of the data directory.",
         ),
         ("NODE-006", "The operating system refused a thread, a signal handler or a file."),
+        (
+            "NODE-007",
+            "A push was rejected because its audience makes no topic name: a channel or device id holds what a topic may not, or is too long. The message names the topic.",
+        ),
     ];
 }
 

@@ -49,7 +49,12 @@ pub(super) fn refusal(refused: Refused) -> Refusal {
         Refused::Draining => {
             Refusal::Busy { retry_after: Duration::from_secs(5), reason: "the server is draining".to_owned() }
         }
-        Refused::Audience(reason) => Refusal::Rejected { code: "EDGE-001", reason },
+        Refused::Audience(topic) => Refusal::Rejected {
+            code: "NODE-007",
+            reason: format!(
+                "{topic:?} cannot be a topic: a name is too long or holds what MQTT forbids in topics"
+            ),
+        },
     }
 }
 

@@ -110,10 +110,11 @@ impl Finder<'_> {
                  wss.client_certificates",
             );
         }
-        if let Some(url) = &settings.auth.callback.url {
-            if !url.starts_with("http://") && !url.starts_with("https://") {
-                self.add("auth.callback.url", format!("= {url:?} must begin with http:// or https://"));
-            }
+        if let Some(url) = &settings.auth.callback.url
+            && !url.starts_with("http://")
+            && !url.starts_with("https://")
+        {
+            self.add("auth.callback.url", format!("= {url:?} must begin with http:// or https://"));
         }
     }
 

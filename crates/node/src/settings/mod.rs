@@ -20,7 +20,7 @@ pub use problem::{Code, Problem, Problems};
 pub use sections::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding, Http,
     Limits, Log, LogFormat, Method, Mqtt, Mqtts, Password, ProxyProtocol, Server, Settings, Sockets, Tls,
-    TlsVersion, Token, TokenAlgorithm, TokenKey, TokenUsername, Ws, Wss,
+    Token, TokenAlgorithm, TokenKey, TokenUsername, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 

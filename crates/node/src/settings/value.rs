@@ -259,10 +259,10 @@ impl Addresses {
 
 impl Value for Addresses {
     fn read(raw: &Raw, bounds: &Bounds) -> Result<Self, Misfit> {
-        if let Raw::Word(text) | Raw::Text(text) = raw {
-            if matches!(text.trim(), "off" | "") {
-                return Ok(Self::off());
-            }
+        if let Raw::Word(text) | Raw::Text(text) = raw
+            && matches!(text.trim(), "off" | "")
+        {
+            return Ok(Self::off());
         }
         Ok(Self(Vec::<SocketAddr>::read(raw, bounds)?))
     }

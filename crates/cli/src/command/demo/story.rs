@@ -244,12 +244,9 @@ impl Stage<'_> {
 
     /// One push to everybody, followed to its last acknowledgement, with what the devices themselves saw.
     fn push(&mut self, crowd: &Crowd) -> Result<PushFigures, Failure> {
-        let bar = self.terminal.progress(0, "lighting up");
+        let bar = self.terminal.progress(self.node.connected(), "lighting up");
         let id = self.hand_over(1)?;
-        let followed = follow(&self.api, &id, PUSH_PATIENCE, |report| {
-            bar.set_length(report.targeted);
-            bar.set_position(report.acknowledged);
-        })?;
+        let followed = follow(&self.api, &id, PUSH_PATIENCE, |report| bar.set_position(report.acknowledged))?;
         bar.finish_and_clear();
         let report = match followed {
             Followed::Settled(report) => report,

@@ -21,16 +21,6 @@ words! {
 }
 
 words! {
-    /// The oldest TLS version a listener speaks.
-    pub enum TlsVersion {
-        /// TLS 1.2.
-        V12 = "1.2",
-        /// TLS 1.3.
-        V13 = "1.3",
-    }
-}
-
-words! {
     /// Whether connections begin with a PROXY protocol header.
     pub enum ProxyProtocol {
         /// They do not.
@@ -89,8 +79,6 @@ group! {
         client_ca: Option<PathBuf> = None;
         /// Whether a device shows a certificate.
         client_certificates: ClientCertificates = ClientCertificates::None;
-        /// The oldest TLS version spoken.
-        tls_version_min: TlsVersion = TlsVersion::V12;
     }
 }
 

@@ -16,7 +16,7 @@ pub use auth::{
 };
 pub use http::Http;
 pub use limits::Limits;
-pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, Sockets, Tls, TlsVersion, Ws, Wss};
+pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, Sockets, Tls, Ws, Wss};
 pub use log::{Log, LogFormat};
 pub use server::Server;
 
