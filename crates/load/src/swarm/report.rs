@@ -148,10 +148,10 @@ impl SwarmReport {
         let row = |out: &mut String, name: &str, value: String| writeln!(out, "  {name:<26}{value}");
         writeln!(
             out,
-            "Swarm of {} devices: {} processes, {} loops, {:.1} s ({})",
-            grouped(u64::from(self.devices)),
-            self.processes,
-            self.loops,
+            "Swarm of {}: {}, {}, {:.1} s ({})",
+            counted(self.devices, "device", "devices"),
+            counted(self.processes, "process", "processes"),
+            counted(self.loops, "loop", "loops"),
             self.elapsed_s,
             match self.ended {
                 Ended::Complete => "complete",
@@ -250,6 +250,11 @@ impl SwarmReport {
         }
         Ok(())
     }
+}
+
+/// `1 loop`, `2 loops`.
+fn counted(number: u32, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(u64::from(number)), if number == 1 { one } else { many })
 }
 
 /// A number with commas between thousands.
