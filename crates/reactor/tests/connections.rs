@@ -359,6 +359,7 @@ fn a_full_mailbox_gives_the_message_back() {
     assert!(matches!(server.handle.try_send(Order::Number(9)), Err(Full(Order::Number(9)))));
     assert_eq!(server.handle.stats().mailbox_refused.value(), 1);
     go.send(()).expect("the loop waits for it");
+    until("the four are read", || server.handle.stats().messages.value() == 5);
     assert_eq!(server.ask(|_| 1), 1);
 }
 
