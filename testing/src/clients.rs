@@ -53,14 +53,15 @@ impl Subscriber {
 
     /// Starts it and waits for nothing.
     pub fn spawn(arguments: &[&str]) -> Result<Self> {
-        let mut child = Command::new("mosquitto_sub")
-            .arg("-d")
+        // Without stdbuf (coreutils) it would keep what it prints to a pipe until it ends.
+        let mut child = Command::new("stdbuf")
+            .args(["-oL", "mosquitto_sub", "-d"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .context("cannot run mosquitto_sub; install the Debian package mosquitto-clients")?;
+            .context("cannot run stdbuf; install the Debian package coreutils")?;
         let (send, lines) = channel();
         let outputs: [Box<dyn Read + Send>; 2] = [
             Box::new(child.stdout.take().context("stdout is piped")?),
@@ -108,7 +109,10 @@ impl Subscriber {
         match self.lines.recv_timeout(within) {
             Ok(line) => Ok(line),
             Err(RecvTimeoutError::Timeout) => bail!("mosquitto_sub printed nothing within {within:?}"),
-            Err(RecvTimeoutError::Disconnected) => bail!("mosquitto_sub ended: {}", self.child.wait()?),
+            Err(RecvTimeoutError::Disconnected) => match self.child.wait()?.code() {
+                Some(127) => bail!("cannot run mosquitto_sub; install the Debian package mosquitto-clients"),
+                _ => bail!("mosquitto_sub ended: {}", self.child.wait()?),
+            },
         }
     }
 

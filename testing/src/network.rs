@@ -72,10 +72,12 @@ impl Network {
             }
             let end = if subnet == "198.18.1" { "to-server" } else { "to-device" };
             let (inside, carrier) = (&namespace.0, &network.carrier.0);
-            ip(&["-n", inside, "link", "add", "up", "type", "veth", "peer", "name", end, "netns", carrier])?;
-            ip(&["-n", inside, "address", "add", &format!("{subnet}.2/24"), "dev", "up"])?;
+            ip(&[
+                "-n", inside, "link", "add", "port", "type", "veth", "peer", "name", end, "netns", carrier,
+            ])?;
+            ip(&["-n", inside, "address", "add", &format!("{subnet}.2/24"), "dev", "port"])?;
             ip(&["-n", carrier, "address", "add", &format!("{subnet}.1/24"), "dev", end])?;
-            for (side, link) in [(inside, "up"), (inside, "lo"), (carrier, end)] {
+            for (side, link) in [(inside, "port"), (inside, "lo"), (carrier, end)] {
                 ip(&["-n", side, "link", "set", "dev", link, "up"])?;
             }
             ip(&["-n", inside, "route", "add", "default", "via", &format!("{subnet}.1")])?;

@@ -158,11 +158,6 @@ fn later_packets(version: Version) -> Vec<(&'static str, Vec<u8>, &'static [u8])
             ("Retain Handling of 3", packet(0x82, b"\0\x01\0\0\x01t\x30"), WRONG),
             ("a session expiry that CONNECT left out", packet(0xE0, &[0, 5, 0x11, 0, 0, 0, 9]), WRONG),
             ("a DISCONNECT reason of the server's", packet(0xE0, &[0x8E, 0]), WRONG),
-            (
-                "a text that is not what it says",
-                publish(0x32, b"t", &[0, 1, 2, 1, 1, 0xC3, 0x28]),
-                &[PAYLOAD_FORMAT_INVALID],
-            ),
         ]);
     } else {
         rows.push(("AUTH, which 3.1.1 does not have", packet(0xF0, &[]), WRONG));
@@ -259,16 +254,17 @@ fn every_packet_one_byte_at_a_time_is_understood() -> Result<()> {
             slowly(&mut device, &wire::acknowledge(Kind::Puback, message.id))?;
 
             slowly(&mut device, &Publish::new("t/2", b"two").qos(2, 2).encode(version))?;
-            device.expect(Kind::Pubrec)?;
-            slowly(&mut device, &wire::acknowledge(Kind::Pubrel, 2))?;
-            // PUBCOMP and the delivery may come in either order.
+            // The delivery may come before PUBREC, after it, or after PUBREL (4.3.3).
             let mut message = None;
             let mut completed = false;
             while message.is_none() || !completed {
                 let frame = device.next_packet()?;
-                match frame.is(Kind::Pubcomp) {
-                    true => completed = true,
-                    false => message = Some(frame.publish(version)?),
+                if frame.is(Kind::Pubrec) {
+                    slowly(&mut device, &wire::acknowledge(Kind::Pubrel, 2))?;
+                } else if frame.is(Kind::Pubcomp) {
+                    completed = true;
+                } else {
+                    message = Some(frame.publish(version)?);
                 }
             }
             let message = message.context("it came")?;

@@ -78,33 +78,25 @@ fn the_will_of_a_killed_client_is_published() -> Result<()> {
 #[test]
 fn a_persistent_session_keeps_messages_in_order() -> Result<()> {
     story(|_, version, port| {
-        let id = format!("kept-{version}");
-        let mut session =
-            vec!["-p", port, "-V", version, "-i", &id, "-c", "-q", "2", "-t", "news", "-F", "%p"];
-        if version == "mqttv5" {
-            session.extend(["-x", "600"]);
-        }
-        // -E: subscribe and leave.
-        let mut leaving = Subscriber::spawn(&[&session[..], &["-E"]].concat())?;
-        leaving.says("DISCONNECT")?;
-        for number in 0..20 {
-            must_publish(&[
-                "-p",
-                port,
-                "-V",
-                version,
-                "-q",
-                if number % 2 == 0 { "1" } else { "2" },
-                "-t",
-                "news",
-                "-m",
-                &number.to_string(),
-            ])?;
-        }
-        let mut back = Subscriber::spawn(&session)?;
-        for number in 0..20 {
-            let line = back.message()?;
-            ensure!(line == number.to_string(), "expected {number}, got {line}");
+        for qos in ["1", "2"] {
+            let id = format!("kept-{version}-{qos}");
+            let mut session =
+                vec!["-p", port, "-V", version, "-i", &id, "-c", "-q", "2", "-t", "news", "-F", "%p"];
+            if version == "mqttv5" {
+                session.extend(["-x", "600"]);
+            }
+            // -E: subscribe and leave.
+            let mut leaving = Subscriber::spawn(&[&session[..], &["-E"]].concat())?;
+            leaving.says("DISCONNECT")?;
+            for number in 0..20 {
+                let number = number.to_string();
+                must_publish(&["-p", port, "-V", version, "-q", qos, "-t", "news", "-m", &number])?;
+            }
+            let mut back = Subscriber::spawn(&session)?;
+            for number in 0..20 {
+                let line = back.message()?;
+                ensure!(line == number.to_string(), "expected {number}, got {line}");
+            }
         }
         Ok(())
     })
