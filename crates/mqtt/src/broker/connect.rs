@@ -67,7 +67,8 @@ pub fn refuse_within<H: Host>(
     let mut properties = UserPropertiesBuffer::default();
     let mut text = String::new();
     if let Some(delay) = retry_after_ms {
-        properties.push("retry-after-ms", &delay.to_string());
+        // Seconds, as in HTTP's header of that name, with their thousandths.
+        properties.push("retry-after", &format!("{}.{:03}", delay / 1000, delay % 1000));
         text = format!("come back in {delay} ms");
     }
     if version == Version::V5 || reason.v311_return_code().is_some() {
