@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::{Result, bail};
+
 use crate::step::{Step, cargo, command};
 use crate::{generated, licences, tidy};
 
@@ -26,27 +28,38 @@ impl Verdict {
         eprintln!("verify: FAILED: {}", self.failed.join(", "));
         ExitCode::FAILURE
     }
-
-    fn step(&mut self, name: &'static str, check: impl FnOnce() -> anyhow::Result<()>) {
-        if !Step::start(name).end(check()) {
-            self.failed.push(name);
-        }
-    }
 }
 
-/// Runs every step, cheapest first.
-pub(crate) fn run(root: &Path) -> Verdict {
-    let mut verdict = Verdict::default();
-    verdict.step("tidy", || tidy::check(root));
-    verdict.step("format", || command(&mut cargo(&["fmt", "--all", "--check"])));
-    verdict.step("licences", licences::check);
-    verdict.step("clippy", || {
+/// A step: its name, and what it checks.
+type Check = (&'static str, fn(&Path) -> Result<()>);
+
+/// Every step, cheapest first.
+const CHECKS: &[Check] = &[
+    ("tidy", tidy::check),
+    ("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))),
+    ("licences", |_| licences::check()),
+    ("clippy", |_| {
         command(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
-    });
-    verdict.step("docs", || {
+    }),
+    ("docs", |_| {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
         command(doc.env("RUSTDOCFLAGS", "-D warnings"))
-    });
-    verdict.step("generated files", || generated::check(root));
-    verdict
+    }),
+    ("generated", generated::check),
+];
+
+/// Runs the steps that `only` names, or all of them when it is empty.
+pub(crate) fn run(root: &Path, only: &[String]) -> Result<Verdict> {
+    if let Some(unknown) = only.iter().find(|name| !CHECKS.iter().any(|(known, _)| known == name)) {
+        let known: Vec<&str> = CHECKS.iter().map(|(name, _)| *name).collect();
+        bail!("no step `{unknown}`; there are {}", known.join(", "));
+    }
+    let mut verdict = Verdict::default();
+    for (name, check) in CHECKS {
+        let wanted = only.is_empty() || only.iter().any(|wanted| wanted == name);
+        if wanted && !Step::start(*name).end(check(root)) {
+            verdict.failed.push(name);
+        }
+    }
+    Ok(verdict)
 }

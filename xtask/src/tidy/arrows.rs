@@ -44,11 +44,6 @@ const DOORS: &[Door] = &[
         open_to: &["stadium-reactor", "stadium-bench"],
         why: "sockets of devices belong to the reactor",
     },
-    Door {
-        name: "rustls",
-        open_to: &["stadium-reactor", "stadium-http", "stadium-bench"],
-        why: "TLS of devices belongs to the reactor",
-    },
 ];
 
 /// One direct dependency of a member.
