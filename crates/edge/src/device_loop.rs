@@ -66,8 +66,7 @@ impl Devices {
     pub(crate) fn wait(&mut self, id: ConnectionId, listener: ListenerTag) {
         let at = id.index as usize;
         if self.places.len() <= at {
-            let vacant =
-                Device { session: SessionKey::NONE, since_s: 0, listener: 0, state: State::Vacant };
+            let vacant = Device { session: SessionKey::NONE, since_s: 0, listener: 0, state: State::Vacant };
             self.places.resize(at + 1, vacant);
         }
         let listener = u8::try_from(listener.0).unwrap_or(u8::MAX);
@@ -322,8 +321,7 @@ impl DeviceLoop {
         let offset_ms = self.around.clock_offset_ms;
         let broker = self.broker.next_deadline_ms();
         let drain = self.draining.as_ref().filter(|one| !one.left.is_empty()).map(|one| one.next_ms);
-        let retry =
-            (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
+        let retry = (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
         match broker.into_iter().chain(drain).chain(retry).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),

@@ -219,10 +219,8 @@ fn start_loop(
         sessions_max: config.broker.sessions_max.div_ceil(loops),
         ..config.broker.clone()
     };
-    let mailboxes = MailboxLimits {
-        total_max: config.mailboxes.total_max.div_ceil(loops),
-        ..config.mailboxes
-    };
+    let mailboxes =
+        MailboxLimits { total_max: config.mailboxes.total_max.div_ceil(loops), ..config.mailboxes };
     let broker = Broker::new(broker_config, Arc::clone(&shared.retained), Box::new(InMemory::new(mailboxes)));
     // Any seed will do that differs between loops and runs.
     let seed = shared.epoch_wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;

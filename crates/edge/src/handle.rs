@@ -145,8 +145,7 @@ impl EdgeHandle {
         let publication = Arc::new(self.publication(push, topic, &record));
         let mut sent = 0;
         for index in 0..loops {
-            let kind =
-                Kind::Push { publication: Arc::clone(&publication), record: Arc::clone(&record) };
+            let kind = Kind::Push { publication: Arc::clone(&publication), record: Arc::clone(&record) };
             if self.shared.handle(index).try_send(Message(kind)).is_err() {
                 break;
             }
@@ -184,7 +183,12 @@ impl EdgeHandle {
 
     /// A push that some loops have and others could not take is accepted: it has begun. One that none
     /// could take has not.
-    fn accepted_by(&self, sent: usize, of: usize, record: Arc<PushRecord>) -> Result<Arc<PushRecord>, Refused> {
+    fn accepted_by(
+        &self,
+        sent: usize,
+        of: usize,
+        record: Arc<PushRecord>,
+    ) -> Result<Arc<PushRecord>, Refused> {
         if sent == 0 && of > 0 {
             self.shared.pushes.forget(record.id());
             return Err(Refused::Busy { retry_after: Duration::from_secs(1) });
@@ -306,7 +310,6 @@ impl EdgeHandle {
             websocket: place.settings.websocket.clone(),
             leftover,
             limits: place.settings.limits,
-            ..Adopt::default()
         };
         self.shared.handle(next % self.config.loops).adopt(stream, adopt).map_err(|full| full.0)
     }
@@ -406,9 +409,7 @@ impl DeviceLoop {
     }
 
     fn describe(&self, io: &Io<Message>, view: SessionView<ConnectionId, Who>) -> DeviceView {
-        let wall = |at_ms: u64| {
-            self.around.shared.epoch_wall + Duration::from_millis(at_ms)
-        };
+        let wall = |at_ms: u64| self.around.shared.epoch_wall + Duration::from_millis(at_ms);
         let connection = view.link.and_then(|link| {
             let (since_s, listener) = self.devices.origin(link)?;
             Some(DeviceConnection {

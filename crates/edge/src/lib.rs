@@ -19,7 +19,9 @@ mod message;
 mod push;
 mod turn;
 
-pub use config::{AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport};
+pub use config::{
+    AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport,
+};
 pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us};
 pub use edge::{Bound, Drain, Edge, Error};
 pub use handle::{DeviceConnection, DeviceView, DevicesQuery, EdgeHandle, Gathered, Kicked, WhichDevices};

@@ -91,7 +91,8 @@ fn what_is_no_connect_is_cut_and_counted() {
     let edge = open_edge_with(1, |config| {
         config.before_authentication = BeforeAuthentication { bytes: 256, ms: 200 };
     });
-    let hopeless: [&[u8]; 4] = [b"GET / HTTP/1.1\r\n\r\n", &[0xC0, 0], &[0x10, 0xFF, 0xFF, 0x7F], &[0x10, 0x20, 0]];
+    let hopeless: [&[u8]; 4] =
+        [b"GET / HTTP/1.1\r\n\r\n", &[0xC0, 0], &[0x10, 0xFF, 0xFF, 0x7F], &[0x10, 0x20, 0]];
     for bytes in hopeless {
         let mut stream = Client::open(&edge);
         stream.write_all(bytes).expect("sent before it is cut");

@@ -121,7 +121,8 @@ fn a_session_ends_when_its_time_is_over() {
         // Coming and going does not pile up deadlines, and each visit starts the time anew.
         server.cut(phone);
         server.advance_ms(10_000);
-        let again = Connect { clean_start: false, session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+        let again =
+            Connect { clean_start: false, session_expiry_s: Some(600), ..connect("phone", Version::V5) };
         let back = server.connect(again);
         server.cut(back);
     }
@@ -230,16 +231,17 @@ fn a_byte_at_a_time_is_as_good_as_all_at_once() {
     for byte in bytes {
         server.send_bytes(link, &[byte]);
     }
-    let mut kinds = Vec::new();
-    server.take(link, |packet| kinds.push(std::mem::discriminant(&packet)));
-    assert_eq!(kinds.len(), 2);
+    let mut packets = 0;
+    server.take(link, |_| packets += 1);
+    assert_eq!(packets, 2);
     assert!(decode::frame(&[0xC0, 0], 10).is_ok());
 }
 
 #[test]
 fn a_session_of_somebody_else_is_not_handed_out() {
     let mut server = Server::new();
-    let owner = Connect { username: Some("ann"), session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+    let owner =
+        Connect { username: Some("ann"), session_expiry_s: Some(600), ..connect("phone", Version::V5) };
     let phone = server.connect(owner);
     let thief = Connect { username: Some("bob"), clean_start: false, ..connect("phone", Version::V5) };
     let other = server.connect(thief);

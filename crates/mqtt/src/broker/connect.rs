@@ -159,10 +159,16 @@ where
             rare.will = None;
             rare.aliases = Vec::new();
         }
-        if let Some(will) = will {
+        if !self.say_connack(host, link, key, connect, client_id, present.is_some()) {
+            // Who takes no packet of this size cannot be told what it must know [MQTT-3.1.4-5].
+            let packet_bytes_max = connect.maximum_packet_size.unwrap_or(u32::MAX);
+            refuse_within(host, link, version, packet_bytes_max, ReasonCode::PacketTooLarge, None);
+            self.detach(host, key);
+            return None;
+        }
+        if let (Some(will), Some(session)) = (will, self.session_mut(key)) {
             session.rare().will = Some(will);
         }
-        self.say_connack(host, link, key, connect, client_id, present.is_some());
         if present.is_some() {
             host.count(Event::SessionResumed);
             self.tell_groups(host, key, Presence::Here);
@@ -304,7 +310,8 @@ where
     {
         let key = self.find_session(client_id)?;
         self.end_connection(host, key, ReasonCode::SessionTakenOver, None, Close::TakenOver);
-        let same_owner = self.session(key).is_some_and(|session| host.same_owner(&session.identity, identity));
+        let same_owner =
+            self.session(key).is_some_and(|session| host.same_owner(&session.identity, identity));
         if clean_start || !same_owner {
             // The session ends here, and with it the wait of a delayed will [MQTT-3.1.2-4, MQTT-3.1.2-8].
             self.publish_will(host, key);
@@ -479,6 +486,7 @@ where
         }
     }
 
+    /// Says whether the client's maximum packet size allowed it.
     fn say_connack<H>(
         &self,
         host: &mut H,
@@ -487,13 +495,15 @@ where
         connect: &Connect<'_>,
         client_id: &str,
         session_present: bool,
-    ) where
+    ) -> bool
+    where
         H: Host<Link = L, Identity = I>,
     {
-        let Some(session) = self.session(key) else { return };
+        let Some(session) = self.session(key) else { return false };
         let config = &self.config;
         let mut response_information = String::new();
-        if let Some(prefix) = config.response_topic_prefix.as_ref().filter(|_| connect.request_response_information)
+        if let Some(prefix) =
+            config.response_topic_prefix.as_ref().filter(|_| connect.request_response_information)
         {
             response_information = format!("{prefix}/{client_id}");
         }
@@ -505,13 +515,14 @@ where
             maximum_packet_size: Some(config.packet_bytes_max),
             assigned_client_id: connect.client_id.is_empty().then_some(client_id),
             topic_alias_maximum: (config.topic_alias_maximum > 0).then_some(config.topic_alias_maximum),
-            server_keep_alive_s: (session.keep_alive_s != connect.keep_alive_s).then_some(session.keep_alive_s),
+            server_keep_alive_s: (session.keep_alive_s != connect.keep_alive_s)
+                .then_some(session.keep_alive_s),
             response_information: (!response_information.is_empty()).then_some(response_information.as_str()),
             ..Connack::default()
         });
         let (version, limit) = (connect.version, session.packet_bytes_max);
-        host.send(link, |buf| {
-            connack.encode_within(version, limit, buf);
-        });
+        let mut said = false;
+        host.send(link, |buf| said = connack.encode_within(version, limit, buf));
+        said
     }
 }

@@ -121,7 +121,7 @@ impl<'a, S: Copy> Parcel<'a, S> {
     }
 }
 
-impl<'a, L, I> Broker<L, I>
+impl<L, I> Broker<L, I>
 where
     L: Copy + Eq + std::fmt::Debug,
     I: Clone,
@@ -157,7 +157,9 @@ where
         let mut courier =
             Courier { sessions, flights, pool, mailboxes: &mut **mailboxes, queued_max: config.queued_max };
         let here = message.head.origin_loop == config.loop_index;
-        let by_itself = |session: u32, generation: u32| here && message.head.origin == SessionKey { index: session, generation };
+        let by_itself = |session: u32, generation: u32| {
+            here && message.head.origin == SessionKey { index: session, generation }
+        };
         if let [only] = matched[..] {
             for subscriber in filters.subscribers(only) {
                 let index = subscriber.session;
@@ -284,7 +286,8 @@ where
             self.flights.push_back(&mut queued, flight);
         }
         while let Some(letter) = self.mailboxes.take(key) {
-            let flight = Flight::queued(letter.publication, letter.qos, letter.retain, &letter.subscription_ids);
+            let flight =
+                Flight::queued(letter.publication, letter.qos, letter.retain, &letter.subscription_ids);
             self.flights.push_back(&mut queued, flight);
         }
         session.queued = queued;

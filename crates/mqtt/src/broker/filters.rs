@@ -75,7 +75,10 @@ pub(super) enum HasId {
     No,
 }
 
+/// Nearly every filter is an inbox with one subscriber, so the rare cases pay for the indirection that
+/// keeps an entry small.
 #[derive(Debug, Default)]
+#[expect(clippy::box_collection, reason = "a pointer instead of three words in each entry")]
 enum Subscribers {
     #[default]
     Nobody,
@@ -84,6 +87,7 @@ enum Subscribers {
 }
 
 #[derive(Debug)]
+#[expect(clippy::box_collection, reason = "as for Subscribers")]
 struct Entry {
     /// Kept inside the entry up to 24 bytes.
     filter: CompactString,
@@ -314,7 +318,8 @@ impl Filters {
         }));
         let entries = &self.entries;
         let hasher = &self.hasher;
-        self.by_text.insert_unique(hasher.hash_one(filter), at, |&at| hasher.hash_one(&*entries[at as usize].filter));
+        self.by_text
+            .insert_unique(hasher.hash_one(filter), at, |&at| hasher.hash_one(&*entries[at as usize].filter));
         if filter.contains(['+', '#']) {
             self.wildcards += 1;
             let node = self.plant(filter, at);

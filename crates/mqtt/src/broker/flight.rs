@@ -163,7 +163,8 @@ impl Flights {
         flight.next = NONE;
         if self.free == NONE {
             self.entries.push(flight);
-            return u32::try_from(self.entries.len() - 1).expect("sessions and their queues are bounded far below 2^32");
+            return u32::try_from(self.entries.len() - 1)
+                .expect("sessions and their queues are bounded far below 2^32");
         }
         let at = self.free;
         self.free = self.entries[at as usize].next;

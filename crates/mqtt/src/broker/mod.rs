@@ -239,7 +239,8 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
     {
         let now_ms = host.now_ms();
         while let Some((entry_ms, due, key)) = self.deadlines.pop_due(now_ms) {
-            let Some(session) = self.sessions.get_mut(key.index as usize).filter(|s| s.generation == key.generation)
+            let Some(session) =
+                self.sessions.get_mut(key.index as usize).filter(|s| s.generation == key.generation)
             else {
                 continue;
             };

@@ -108,9 +108,10 @@ impl Publication {
         self.bytes.extend_from_slice(message.topic.as_bytes());
         self.bytes.extend_from_slice(message.properties);
         self.bytes.extend_from_slice(message.payload);
-        self.topic_len = u16::try_from(message.topic.len()).expect("a topic's length fits two bytes on the wire");
-        self.properties_len =
-            u32::try_from(message.properties.len()).expect("a property block fits a packet of at most 256 MB");
+        self.topic_len =
+            u16::try_from(message.topic.len()).expect("a topic's length fits two bytes on the wire");
+        self.properties_len = u32::try_from(message.properties.len())
+            .expect("a property block fits a packet of at most 256 MB");
         self.head = message.head;
     }
 

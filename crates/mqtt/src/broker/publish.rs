@@ -202,7 +202,9 @@ where
 
     /// Forgets a QoS 2 packet id; `false` if it was not known.
     pub(super) fn release(&mut self, key: SessionKey, packet_id: u16) -> bool {
-        let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else { return false };
+        let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else {
+            return false;
+        };
         let Some(at) = rare.unreleased.iter().position(|&id| id == packet_id) else { return false };
         rare.unreleased.swap_remove(at);
         true

@@ -115,7 +115,14 @@ impl Timer {
     }
 
     /// The entry of `entry_ms` fired: whether the moment has come. If it has not, a new entry is made.
-    pub fn fired(&mut self, entry_ms: u64, now_ms: u64, due: Due, session: SessionKey, all: &mut Deadlines) -> bool {
+    pub fn fired(
+        &mut self,
+        entry_ms: u64,
+        now_ms: u64,
+        due: Due,
+        session: SessionKey,
+        all: &mut Deadlines,
+    ) -> bool {
         if self.entry_ms == entry_ms {
             self.entry_ms = u64::MAX;
         }

@@ -37,7 +37,9 @@ where
         let anything_retained = !self.retained.is_empty();
         for (row, subscription) in packet.filters.iter().enumerate() {
             let (reason, new) = match Subscribed::parse(subscription.filter) {
-                Ok(Subscribed::Own(_)) => self.subscribe_own(host, key, &subscription, packet.subscription_id),
+                Ok(Subscribed::Own(_)) => {
+                    self.subscribe_own(host, key, &subscription, packet.subscription_id)
+                }
                 Ok(Subscribed::Shared(_)) if subscription.options.no_local => {
                     // A protocol error [MQTT-3.8.3-4].
                     self.scratch.reasons = reasons;
@@ -177,7 +179,8 @@ where
     ) where
         H: Host<Link = L, Identity = I>,
     {
-        let found = self.retained.matching(asked.filter, host.now_ms(), self.config.retained_per_subscription_max);
+        let found =
+            self.retained.matching(asked.filter, host.now_ms(), self.config.retained_per_subscription_max);
         for publication in found {
             let Some(session) = self.session(key) else { return };
             let client = Client { client_id: &session.client_id, identity: &session.identity };
@@ -270,7 +273,9 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else { return false };
+        let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else {
+            return false;
+        };
         let Some(at) = rare.shared.iter().position(|held| &*held.filter == filter) else { return false };
         let held = rare.shared.swap_remove(at);
         self.leave_group(host, key, &held.filter);

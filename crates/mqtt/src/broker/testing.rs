@@ -179,7 +179,14 @@ impl Server {
             })
             .collect();
         let host = TestHost { loops, now_ms: 1_000, random: 7, ..TestHost::default() };
-        Self { brokers, host, sessions: HashMap::new(), versions: HashMap::new(), received: HashMap::new(), next_link: 0 }
+        Self {
+            brokers,
+            host,
+            sessions: HashMap::new(),
+            versions: HashMap::new(),
+            received: HashMap::new(),
+            next_link: 0,
+        }
     }
 
     /// A new connection on loop 0, nothing sent on it yet.
@@ -284,7 +291,8 @@ impl Server {
         let version = self.version(link);
         let mut rest = &bytes[..];
         while !rest.is_empty() {
-            let frame = decode::frame(rest, u32::MAX).expect("the broker sends packets").expect("and whole ones");
+            let frame =
+                decode::frame(rest, u32::MAX).expect("the broker sends packets").expect("and whole ones");
             look(decode::packet(&frame, version).expect("that are well formed"));
             rest = &rest[frame.total..];
         }

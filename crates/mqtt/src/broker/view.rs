@@ -1,7 +1,7 @@
 //! What an operator may see of a broker: its sessions one by one, and its totals.
 
-use super::session::{Session, SessionKey};
 use super::Broker;
+use super::session::{Session, SessionKey};
 use crate::packet::{QoS, Version};
 
 /// One session, as far as others may see it.
@@ -93,8 +93,10 @@ where
             Some((self.filters.text(held.filter).to_owned(), subscriber.qos()))
         });
         let rare = session.rare.as_deref();
-        let shared =
-            rare.into_iter().flat_map(|rare| &rare.shared).map(|held| (held.filter.to_string(), held.options.qos));
+        let shared = rare
+            .into_iter()
+            .flat_map(|rare| &rare.shared)
+            .map(|held| (held.filter.to_string(), held.options.qos));
         let ends_at_ms = rare.map(|rare| rare.ends_at.at_ms).filter(|&at_ms| at_ms != u64::MAX);
         SessionView {
             key,
