@@ -277,6 +277,27 @@ fn no_answer_is_larger_than_the_client_allows() {
     }
 }
 
+/// [MQTT-3.1.2-24] [MQTT-3.1.4-5]
+#[test]
+fn a_client_that_takes_too_little_for_a_connack_is_not_let_in() {
+    let mut stage = Stage::new();
+    let watcher = stage.client("watcher", V5);
+    stage.subscribe(watcher, "gone", AtMostOnce);
+    for limit in [1, 5, 30] {
+        let tight =
+            Connect { maximum_packet_size: Some(limit), will: Some(will("gone", b"w")), ..clean("", V5) };
+        let (link, heard) = stage.arrive(tight);
+        assert!(!stage.server.is_open(link));
+        let refused = |packet: &Packet<'_>| {
+            matches!(packet, Packet::Connack(Connack { reason: ReasonCode::PacketTooLarge, .. }))
+        };
+        assert_eq!(heard.len(), usize::from(limit >= 5));
+        assert!(heard.iter().all(refused));
+    }
+    assert_eq!(stage.hear(watcher), [], "a client that was not let in has no will");
+    assert_eq!(stage.server.brokers[0].totals().sessions, 1);
+}
+
 /// [MQTT-3.2.2-19] [MQTT-3.2.2-20]
 #[test]
 fn a_refusal_is_no_larger_than_the_client_allows() {
