@@ -76,17 +76,19 @@ for (const loops of [1, 2]) {
           assert.deepEqual(await watcher.untilFence(), [])
         })
 
-        test('a kept session gets what it missed, in order', async () => {
-          const [clientId, topic, writer] = [unique('kept'), unique('t'), await device()]
-          const first = await device(keep({ clientId }))
-          assert.equal(first.connack.sessionPresent, false)
-          await first.subscribe(topic, { qos: 2 })
-          await first.end()
-          for (let number = 0; number < 50; number += 1) await writer.publish(topic, `${number}`, { qos: 1 + (number % 2) })
-          const back = await device(keep({ clientId }))
-          assert.equal(back.connack.sessionPresent, true)
-          for (let number = 0; number < 50; number += 1) assert.equal((await back.take()).payload, `${number}`)
-        })
+        for (const qos of [1, 2]) {
+          test(`a kept session gets what it missed at QoS ${qos}, in order`, async () => {
+            const [clientId, topic, writer] = [unique('kept'), unique('t'), await device()]
+            const first = await device(keep({ clientId }))
+            assert.equal(first.connack.sessionPresent, false)
+            await first.subscribe(topic, { qos: 2 })
+            await first.end()
+            for (let number = 0; number < 50; number += 1) await writer.publish(topic, `${number}`, { qos })
+            const back = await device(keep({ clientId }))
+            assert.equal(back.connack.sessionPresent, true)
+            for (let number = 0; number < 50; number += 1) assert.equal((await back.take()).payload, `${number}`)
+          })
+        }
 
         test('a second connection takes over', async () => {
           const [clientId, topic] = [unique('same'), unique('t')]

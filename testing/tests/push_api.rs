@@ -89,7 +89,8 @@ fn a_push_waits_for_a_device_that_is_away_until_it_expires() -> Result<()> {
     })?;
     let mut back = Device::connect(server.mqtt, &persistent)?;
     ensure!(back.session_present());
-    ensure!(back.take()?.payload == b"long");
+    let message = back.take()?;
+    ensure!(message.payload == b"long", "got {message:?}");
     back.ping()?;
     server.api().report(&long, PATIENCE, |report| report["acknowledged"] == 1)?;
     server.api().report(&short, PATIENCE, |report| report["expired"] == 1)?;
