@@ -90,10 +90,10 @@ pub fn mqtt_broker(data: &[u8]) -> usize {
                 }
             }
             5 => {
-                if let Some(link) = pick(&mut tape, &open) {
-                    if !server.host.congested.remove(&link) {
-                        server.host.congested.insert(link);
-                    }
+                if let Some(link) = pick(&mut tape, &open)
+                    && !server.host.congested.remove(&link)
+                {
+                    server.host.congested.insert(link);
                 }
             }
             6 => {
@@ -187,7 +187,7 @@ fn arrive(tape: &mut Tape<'_>, server: &mut Server, links: &mut HashMap<Link, Kn
 fn say(tape: &mut Tape<'_>, server: &mut Server, link: Link, version: Version) {
     let v5 = version == Version::V5;
     let packet_id = 1 + tape.below(6) as u16;
-    let reason = if v5 && tape.byte() % 8 == 0 { ReasonCode::UnspecifiedError } else { ReasonCode::Success };
+    let reason = if v5 && tape.below(8) == 0 { ReasonCode::UnspecifiedError } else { ReasonCode::Success };
     let ack = Ack { packet_id, reason, ..Ack::default() };
     let mut words = UserPropertiesBuffer::default();
     words.push("k", "v");

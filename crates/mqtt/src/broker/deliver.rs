@@ -147,7 +147,7 @@ where
             anybody = true;
         }
         let Self { sessions, flights, pool, mailboxes, filters, groups, scratch, config, .. } = self;
-        let Scratch { matched, targets, subscription_ids, .. } = scratch;
+        let Scratch { matched, targets, subscription_ids, ids_of_one, .. } = scratch;
         matched.clear();
         filters.matching(message.topic, matched);
         if matched.is_empty() {
@@ -201,21 +201,16 @@ where
             // One copy for each client, at the highest QoS of its matching subscriptions and with all
             // of their identifiers [MQTT-3.3.4-2, MQTT-3.3.4-3].
             targets.sort_by_key(|target| target.session);
-            let mut ids = [0_u32; 32];
             for run in targets.chunk_by(|a, b| a.session == b.session) {
-                let mut len = 0;
+                ids_of_one.clear();
                 for target in run {
-                    for &id in &subscription_ids[target.ids.0 as usize..target.ids.1 as usize] {
-                        if len < ids.len() {
-                            ids[len] = id;
-                            len += 1;
-                        }
-                    }
+                    let ids = target.ids.0 as usize..target.ids.1 as usize;
+                    ids_of_one.extend_from_slice(&subscription_ids[ids]);
                 }
                 let qos = run.iter().map(|target| target.qos).max().unwrap_or(QoS::AtMostOnce);
                 let retain = run.iter().any(|target| target.retain);
                 anybody = true;
-                courier.deliver(host, run[0].session, Terms { qos, retain, ids: &ids[..len] }, &mut parcel);
+                courier.deliver(host, run[0].session, Terms { qos, retain, ids: ids_of_one }, &mut parcel);
             }
         }
         for &filter in matched.iter() {

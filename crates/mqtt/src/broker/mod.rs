@@ -125,6 +125,8 @@ struct Scratch {
     matched: Vec<FilterId>,
     targets: Vec<deliver::Target>,
     subscription_ids: Vec<u32>,
+    /// The identifiers of one receiver's overlapping subscriptions.
+    ids_of_one: Vec<u32>,
     properties: Vec<u8>,
     topic: String,
     reasons: Vec<u8>,

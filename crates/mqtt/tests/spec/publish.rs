@@ -391,6 +391,25 @@ fn a_message_carries_the_identifiers_of_the_subscriptions_that_it_matches() {
     assert_eq!(retained[0].properties.subscription_ids, SubscriptionIds::list(&[11]));
 }
 
+/// [MQTT-3.3.4-4]
+#[test]
+fn however_many_subscriptions_match_all_their_identifiers_are_sent() {
+    let mut stage = Stage::new();
+    let link = stage.client("c", V5);
+    let levels = ["a", "b", "c", "d", "e", "f"];
+    for set in 0..64_u32 {
+        let filter =
+            levels.iter().enumerate().map(|(at, &level)| if set >> at & 1 == 1 { "+" } else { level });
+        let filter = filter.collect::<Vec<_>>().join("/");
+        stage.subscribe_as(link, &filter, options(AtMostOnce), Some(set + 1));
+    }
+    stage.somebody_publishes("a/b/c/d/e/f", "x", AtMostOnce);
+    let heard = stage.messages(link);
+    let mut ids: Vec<u32> = heard.iter().flat_map(|m| m.properties.subscription_ids.iter()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=64).collect::<Vec<_>>());
+}
+
 /// [MQTT-3.3.4-6]
 #[test]
 fn a_client_that_sends_a_subscription_identifier_is_cut() {
