@@ -67,7 +67,7 @@ impl DeviceLoop {
             }
         }
         if self.is_draining() {
-            self.refuse(io, id, connect.version, ReasonCode::ServerShuttingDown, None);
+            self.refuse(io, id, &connect, ReasonCode::ServerShuttingDown, None);
             return Step::Refused;
         }
         let who = match self.authenticate(io, id, &connect) {
@@ -102,9 +102,8 @@ impl DeviceLoop {
     fn send_home(&mut self, io: &mut Io<Message>, id: ConnectionId, home: usize) {
         let Some(arrived) = self.arrivals.remove(&id.index) else { return };
         self.set_state(id, State::Vacant);
-        let address = self.addresses.remove(&id.index);
         // Its address is counted for the node, so the count goes with it.
-        let _ = address;
+        self.addresses.remove(&id.index);
         let handle = self.around.shared.handle(home).clone();
         io.handoff(id, &handle, Message(Kind::Arrived(arrived)));
     }
@@ -123,7 +122,7 @@ impl DeviceLoop {
                     let most_ms = self.config.connect_budget.retry_after_ms.max(2);
                     let delay_ms = most_ms / 2 + self.around.random() % (most_ms / 2);
                     self.around.counts.closed_busy();
-                    self.refuse(io, id, connect.version, ReasonCode::ServerBusy, Some(delay_ms));
+                    self.refuse(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms));
                     return Some(Err(()));
                 }
                 if self.config.authenticator.lets_anyone_in() {
@@ -153,13 +152,13 @@ impl DeviceLoop {
                 tracing::debug!(client_id = connect.client_id, %reason, "Device refused");
                 let code = ReasonCode::from_byte(reason.answer().reason_code());
                 self.around.counts.closed_not_authorised();
-                self.refuse(io, id, connect.version, code.unwrap_or(ReasonCode::NotAuthorized), None);
+                self.refuse(io, id, connect, code.unwrap_or(ReasonCode::NotAuthorized), None);
                 Some(Err(()))
             }
             Verdict::Busy { retry_after } => {
                 let delay_ms = u64::try_from(retry_after.as_millis()).unwrap_or(10_000);
                 self.around.counts.closed_busy();
-                self.refuse(io, id, connect.version, ReasonCode::ServerBusy, Some(delay_ms));
+                self.refuse(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms));
                 Some(Err(()))
             }
         }
@@ -220,13 +219,14 @@ impl DeviceLoop {
         &mut self,
         io: &mut Io<Message>,
         id: ConnectionId,
-        version: Version,
+        connect: &Connect<'_>,
         reason: ReasonCode,
         retry_after_ms: Option<u64>,
     ) {
         self.around.counts.connects_refused += 1;
+        let limit = connect.maximum_packet_size.unwrap_or(u32::MAX);
         let mut turn = Turn { io, around: &mut self.around };
-        broker::refuse(&mut turn, id, version, reason, retry_after_ms);
+        broker::refuse_within(&mut turn, id, connect.version, limit, reason, retry_after_ms);
     }
 
     fn refuse_undecodable(
@@ -238,6 +238,8 @@ impl DeviceLoop {
     ) {
         tracing::debug!(%error, "CONNECT not understood");
         // A level that we do not speak is answered in the oldest form that has an answer for it.
-        self.refuse(io, id, version.unwrap_or(Version::V311), error.reason_code(), None);
+        self.around.counts.connects_refused += 1;
+        let mut turn = Turn { io, around: &mut self.around };
+        broker::refuse(&mut turn, id, version.unwrap_or(Version::V311), error.reason_code(), None);
     }
 }
