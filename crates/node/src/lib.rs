@@ -20,6 +20,7 @@ mod web_sockets;
 pub use error::Error;
 pub use node::{Drained, Node};
 pub use run::Ended;
+pub use signals::Signals;
 pub use stadium_edge::auth::password_line;
 
 /// The description of the HTTP API, as this version serves it.

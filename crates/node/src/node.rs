@@ -234,11 +234,6 @@ impl Node {
             runtime.shutdown_background();
         }
     }
-
-    /// The control plane's threads.
-    pub(crate) fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("it is taken only when the node ends")
-    }
 }
 
 impl Drop for Node {

@@ -1,14 +1,12 @@
 //! Running a node as a process: until a signal ends it.
 //!
-//! The first SIGTERM or SIGINT drains; a second one, of either kind, leaves at once. SIGHUP reads files again. Works for
-//! a container's main process, whose signals have no default action.
+//! The first SIGTERM or SIGINT drains; a second one, of either kind, leaves at once. SIGHUP reads files again.
 
-use std::sync::mpsc;
 use std::thread;
 
 use crate::error::Error;
 use crate::node::{Drained, Node};
-use crate::signals::{Asked, Signals};
+use crate::signals::{Event, Signals};
 
 /// How a node ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,37 +20,23 @@ pub enum Ended {
     },
 }
 
-/// What happens, for whoever watches the process.
-enum Event {
-    Asked(Asked),
-    Drained(Drained),
-}
-
 impl Node {
     /// Serves until a signal ends it. `tell` gets a line for people at each step.
     ///
     /// # Errors
-    /// When signal handlers cannot be installed; the node is stopped then.
-    pub fn run_until_signalled(self, mut tell: impl FnMut(&str)) -> Result<Ended, Error> {
-        let (sender, events) = mpsc::channel();
-        let asked = sender.clone();
-        let mut signals = {
-            let _inside = self.runtime().enter();
-            Signals::listen()
-                .map_err(|error| Error::System(format!("signals cannot be listened for: {error}")))?
-        };
-        // On a runtime of its own thread: it must hear a second signal while the node's own runtime is ending.
-        self.runtime().spawn(async move { while asked.send(Event::Asked(signals.next().await)).is_ok() {} });
+    /// When the system refuses a thread for the drain; the node is stopped then.
+    pub fn run_until_signalled(self, signals: Signals, mut tell: impl FnMut(&str)) -> Result<Ended, Error> {
+        let Signals { events, sender } = signals;
         let mut node = Some(self);
         // The channel cannot close while `sender` lives, which is as long as this loop.
         while let Ok(event) = events.recv() {
             match (event, node.take()) {
-                (Event::Asked(Asked::Reload), Some(running)) => {
+                (Event::Reload, Some(running)) => {
                     reload(&running, &mut tell);
                     node = Some(running);
                 }
-                (Event::Asked(Asked::Reload), None) => {}
-                (Event::Asked(Asked::Leave(_)), Some(running)) => {
+                (Event::Reload, None) => {}
+                (Event::Leave(_), Some(running)) => {
                     tell("Draining: devices are being moved away. A second signal leaves at once.");
                     let done = sender.clone();
                     thread::Builder::new()
@@ -63,7 +47,7 @@ impl Node {
                         })
                         .map_err(|error| Error::System(format!("the drain cannot start: {error}")))?;
                 }
-                (Event::Asked(Asked::Leave(signal)), None) => {
+                (Event::Leave(signal), None) => {
                     tell("Leaving at once.");
                     return Ok(Ended::LeftAtOnce { signal });
                 }
@@ -72,7 +56,7 @@ impl Node {
                     break;
                 }
                 (Event::Drained(Drained { cut }), _) => {
-                    tell(&format!("Drained, except for {cut} connections that the grace period cut."));
+                    tell(&format!("Drained, except for {cut} connections that were still open at the end."));
                     break;
                 }
             }

@@ -1,4 +1,6 @@
-//! `stadium openapi`: the description of the HTTP API, as a server of this version serves it at `/openapi.json`.
+//! `stadium openapi`: the description of the HTTP API.
+//!
+//! The same text that a server of this version serves at `/openapi.json`.
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;

@@ -6,7 +6,7 @@
 use clap::Args;
 use serde_json::json;
 use stadium_node::settings::{Limits, Settings};
-use stadium_node::{Ended, Node, logging};
+use stadium_node::{Ended, Node, Signals, logging};
 
 use crate::failure::{Context, Failure};
 use crate::settings_flags::SettingsFlags;
@@ -27,6 +27,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
     let loaded = arguments.settings.load()?;
     logging::start(&loaded.settings.log).context("the server cannot start")?;
+    let signals = Signals::listen().context("the server cannot start")?;
     let node = Node::start(&loaded.settings).context("the server cannot start")?;
     if terminal.is_json() {
         let running = node.running();
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     } else {
         banner(&node, &loaded.settings, terminal);
     }
-    let ended = node.run_until_signalled(|step| {
+    let ended = node.run_until_signalled(signals, |step| {
         if !terminal.is_json() {
             terminal.note(step);
         }

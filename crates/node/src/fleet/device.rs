@@ -1,4 +1,6 @@
 //! Devices on their way between the two sides' words.
+//!
+//! An identifier that the API has no word for (it may be 6 bytes longer than one with an inbox) is left out.
 
 use stadium_edge::{DeviceView, DevicesQuery, Kicked, WhichDevices};
 use stadium_http::fleet::{

@@ -93,6 +93,7 @@ impl Observer {
                     events_total: sockets.events.value(),
                     deliveries_total: counts.deliveries_total(),
                     publishes_in_total: counts.publishes_in_total(),
+                    // A mailbox is emptied each turn; what a loop has too much shows as what waits to enter one.
                     mailbox_depth: counts.forwards_waiting,
                 })
                 .collect(),

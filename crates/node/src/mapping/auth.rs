@@ -1,4 +1,6 @@
 //! Authentication and authorisation, as `stadium_edge::auth` takes them.
+//!
+//! Every setting of `[auth]` has its field there; files are opened by the authenticator itself.
 
 use std::time::Duration;
 

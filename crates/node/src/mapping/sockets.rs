@@ -1,4 +1,6 @@
 //! Socket options of a listener, as the reactor takes them.
+//!
+//! Seconds and milliseconds of the settings become milliseconds, zero becomes `None`.
 
 use stadium_reactor::{KeepAlive, ProxyProtocol, SocketSettings};
 

@@ -18,7 +18,7 @@ use crate::terminal::Terminal;
 /// How large, and how long.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-On a terminal the live page stays up until Ctrl-C, with a push every few seconds; otherwise, and with --once, the demo ends by itself.
+On a terminal the live page stays up until Ctrl-C, with a push every second; otherwise, and with --once, the demo ends by itself.
 The crowd speaks real MQTT over real sockets, from as many processes as the open-file limit asks for; two cores hold ten thousand with ease.")]
 pub(crate) struct Arguments {
     /// Simulated devices [default: 10000, or what the open-file limit allows]

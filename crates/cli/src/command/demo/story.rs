@@ -44,7 +44,7 @@ const FIGURES_PATIENCE: Duration = Duration::from_secs(2);
 const BURST_PUSHES: u32 = 20;
 
 /// Between two pushes while the live page stays up.
-const STAY_EVERY: Duration = Duration::from_secs(4);
+const STAY_EVERY: Duration = Duration::from_secs(1);
 
 /// Between two looks at a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -324,9 +324,8 @@ impl Stage<'_> {
     fn stay(&mut self, crowd: &Crowd, live_url: &str) -> Result<(), Failure> {
         if !self.terminal.is_json() {
             self.terminal.note(format_args!(
-                "\n  The crowd stays. Look at {} ; a push goes out every {} s. {}\n",
+                "\n  The crowd stays. Look at {} ; a push goes out every second. {}\n",
                 self.terminal.err(Style::Name, live_url),
-                STAY_EVERY.as_secs(),
                 self.terminal.err(Style::Faint, "Ctrl-C ends it."),
             ));
         }

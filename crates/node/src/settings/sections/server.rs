@@ -1,4 +1,6 @@
 //! `[server]`: the process itself, its threads, its directory and how it ends.
+//!
+//! Nothing here concerns a single connection; bounds of those are in `[limits]`.
 
 use std::path::PathBuf;
 
@@ -10,7 +12,7 @@ group! {
         /// Event loops, one thread each. 0 means one for each core this process may run on.
         loops: u16 = 0, unit "threads", in 0..=64,
             cost "a thread, a 256 KB read buffer and a listening socket for each listener";
-        /// Cores that loops are pinned to, in turn: loop 0 to the first, and so on. Empty leaves it to the kernel.
+        /// Cores that loops are pinned to: loop 0 to the first, and so on; loops beyond the list are not pinned.
         cpu_affinity: Vec<u16> = Vec::new(), in 0..=4_095;
         /// Directory of all state: API keys and their admin key. Made with mode 0700 when it does not exist.
         data: PathBuf = PathBuf::from("stadium-data");
