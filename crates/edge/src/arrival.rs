@@ -102,8 +102,8 @@ impl DeviceLoop {
     fn send_home(&mut self, io: &mut Io<Message>, id: ConnectionId, home: usize) {
         let Some(arrived) = self.arrivals.remove(&id.index) else { return };
         self.set_state(id, State::Vacant);
-        // Its address is counted for the node, so the count goes with it.
-        self.addresses.remove(&id.index);
+        // Its address stays counted, for the other loop; the entry here is for the case that the other
+        // loop has no room, and is written over by the next connection in this place.
         let handle = self.around.shared.handle(home).clone();
         io.handoff(id, &handle, Message(Kind::Arrived(arrived)));
     }
