@@ -157,7 +157,17 @@ fn sighup_reads_certificates_again() {
 #[test]
 fn mqtt_over_web_socket_is_served_on_the_http_port() {
     let server = Server::start(&["--trial"]);
-    let mut stream = upgraded(&server.address("http"), "/mqtt", "Sec-WebSocket-Protocol: mqtt\r\n");
+    speaks_mqtt_over_web_socket(&server, "http");
+}
+
+#[test]
+fn mqtt_over_web_socket_is_served_on_a_port_of_its_own() {
+    let server = Server::start(&["--trial", "--ws", "127.0.0.1:0"]);
+    speaks_mqtt_over_web_socket(&server, "ws");
+}
+
+fn speaks_mqtt_over_web_socket(server: &Server, listener: &str) {
+    let mut stream = upgraded(&server.address(listener), "/mqtt", "Sec-WebSocket-Protocol: mqtt\r\n");
     // CONNECT of the device `w`, MQTT 5.0, in one masked binary frame (RFC 6455, 5.2) with a mask of zeros.
     let connect = [0x10, 0x0e, 0, 4, b'M', b'Q', b'T', b'T', 5, 2, 0, 60, 0, 0, 1, b'w'];
     stream.write_all(&[&[0x82, 0x80 | 16, 0, 0, 0, 0], &connect[..]].concat()).expect("the server reads");
