@@ -82,7 +82,10 @@ pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Val
     let allocated = allocations::read(options.allocations.as_deref())?;
     let mark = Mark::now(options)?;
     let until = mark.at + Duration::from_secs_f64(options.seconds);
-    deliver(&mut crowd, publisher, &mut flight, options, |_| Instant::now() > until)?;
+    // At least one delivery, however slow the server is.
+    deliver(&mut crowd, publisher, &mut flight, options, |flight| {
+        Instant::now() > until && flight.delivered > before
+    })?;
     let spent = mark.spent(options)?;
     let allocated = allocations::read(options.allocations.as_deref())? - allocated;
     let deliveries = (flight.delivered - before) as f64;
