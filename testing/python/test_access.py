@@ -92,6 +92,14 @@ def test_a_signed_token_lets_a_device_in(closed, login):
     login(closed, "phone-1", "", token(sub="phone-1"))
 
 
+def test_a_device_is_cut_when_its_token_expires(start, login):
+    server = start(
+        trial=False, settings='[auth.token]\nkeys = ["hs256 @secret"]\nleeway_s = 0\n', files={"secret": SECRET}
+    )
+    phone = login(server, "phone-1", "", token(sub="phone-1", exp=int(time.time()) + 3))
+    assert phone.goodbye().is_failure
+
+
 WRONG_TOKENS = [
     ("of another key", lambda: token("another-secret-of-thirty-two-bytes!!", sub="phone-1")),
     ("that has expired", lambda: token(sub="phone-1", exp=int(time.time()) - 3600)),

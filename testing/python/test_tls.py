@@ -1,11 +1,12 @@
 """MQTT over TLS and over WebSocket: with and without a client certificate, and with wrong ones."""
 
+import signal
 import ssl
 
 import pytest
 
 from device import V5, V311, Device
-from server import openssl
+from server import free_port, openssl, until
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +94,26 @@ def test_messages_pass_over_tls(secure, tls_device, version, newest):
             assert len(reader.take().payload) == size
 
 
+@pytest.mark.parametrize("version", [V311, V5], ids=["v3.1.1", "v5"])
+def test_messages_pass_over_websocket_over_tls(start, authority, version):
+    port = free_port()
+    server = start(
+        settings=f'[wss]\nlisten = "127.0.0.1:{port}"\ncertificate = "@server.pem"\nkey = "@server.key"\n',
+        files={name: (authority / name).read_text() for name in ("server.pem", "server.key")},
+    )
+    devices = [Device(server, version=version, transport="ws", port=port) for _ in range(2)]
+    for each in devices:
+        each.client.tls_set_context(ssl.create_default_context(cafile=authority / "ca.pem"))
+        each.connect()
+    reader, writer = devices
+    reader.subscribe("t", qos=2)
+    for size in (10, 70_000):
+        writer.publish("t", b"x" * size, qos=2)
+        assert len(reader.take().payload) == size
+    for each in devices:
+        each.close()
+
+
 def test_a_client_refuses_a_server_it_does_not_trust(secure, tls_device):
     server = secure()
     with pytest.raises(ssl.SSLError):
@@ -123,3 +144,28 @@ def test_plain_mqtt_on_the_tls_port_is_closed(secure):
     plain = Device(server, port=server.tls)
     assert refused(plain)
     plain.close()
+
+
+def test_a_new_certificate_is_taken_on_sighup_and_open_connections_stay(secure, tls_device, authority):
+    server = secure()
+    old = tls_device(server)
+    old.connect()
+    # The same key under the other authority: only who trusts `other` takes it.
+    openssl(
+        "x509", "-req", "-in", "server.csr", "-CA", "other.pem", "-CAkey", "other.key", "-CAcreateserial",
+        "-days", "2", "-extfile", "server.ext", "-out", "renewed.pem", cwd=authority,
+    )
+    (server.folder / "server.pem").write_text((authority / "renewed.pem").read_text())
+    server.process.send_signal(signal.SIGHUP)
+
+    def renewed():
+        try:
+            tls_device(server, trust="other").connect()
+        except ssl.SSLError:
+            return False
+        return True
+
+    until("the new certificate to be shown", renewed)
+    old.subscribe("t", qos=1)
+    old.publish("t", b"still here", qos=1)
+    assert old.take().payload == b"still here"

@@ -170,6 +170,18 @@ impl Device {
         Ok(frames)
     }
 
+    /// Waits until the server closes the connection, whatever it says before, MQTT or not.
+    pub fn closed(&mut self, within: Duration) -> Result<()> {
+        let deadline = Instant::now() + within;
+        loop {
+            match self.read(deadline)? {
+                Read::Some => self.unread.clear(),
+                Read::Ended => return Ok(()),
+                Read::DeadlinePassed => bail!("the server kept the connection for {within:?}"),
+            }
+        }
+    }
+
     /// Closes with RST, without DISCONNECT.
     pub fn cut(self) -> Result<()> {
         self.socket().set_linger(Some(Duration::ZERO)).context("cannot set SO_LINGER")

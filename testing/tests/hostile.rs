@@ -271,6 +271,9 @@ fn every_packet_one_byte_at_a_time_is_understood() -> Result<()> {
             slowly(&mut device, &wire::acknowledge(Kind::Pubrec, message.id))?;
             device.expect(Kind::Pubrel)?;
             slowly(&mut device, &wire::acknowledge(Kind::Pubcomp, message.id))?;
+            let none: &[u8] = if version == Version::V5 { &[0] } else { &[] };
+            slowly(&mut device, &packet(0xA2, &[&[0, 3][..], none, &text("t/#")].concat()))?;
+            device.expect(Kind::Unsuback)?;
             slowly(&mut device, &wire::PINGREQ)?;
             device.expect(Kind::Pingresp)?;
             slowly(&mut device, &wire::DISCONNECT)?;

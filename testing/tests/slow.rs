@@ -2,12 +2,15 @@
 //!
 //! Each is cut at its bound, the server's memory stays where it was, and everybody else is served meanwhile.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use stadium_testing::certificates::Authority;
 use stadium_testing::deadline::{PATIENCE, until_true};
 use stadium_testing::device::Device;
-use stadium_testing::server::Server;
+use stadium_testing::ports;
+use stadium_testing::server::{Plan, Server};
 use stadium_testing::wire::{self, Connect, Kind, Publish, Version, packet};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -26,6 +29,36 @@ fn a_connection_without_connect_is_cut_in_time() -> Result<()> {
     dribbling.end(PATIENCE)?;
     let took = started.elapsed();
     ensure!(took >= Duration::from_millis(900) && took < Duration::from_secs(6), "cut after {took:?}");
+    server.must_still_serve()
+}
+
+#[test]
+fn a_half_made_handshake_is_cut_in_time_on_every_transport() -> Result<()> {
+    let authority = Authority::new()?;
+    let own = authority.server()?;
+    let (tls, ws) = (ports::free()?, ports::free()?);
+    let settings = format!(
+        "[limits]\nbefore_auth_ms = 1000\n[http]\nheader_ms = 1000\n[ws]\nlisten = \"{ws}\"\n\
+         [mqtts]\ncertificate = {:?}\nkey = {:?}\n",
+        own.certificate, own.key
+    );
+    let mut server = Server::start(Plan { settings, tls: Some(tls), ..Plan::default() })?;
+    let upgrade = b"GET /mqtt HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n";
+    let rows: [(&str, SocketAddr, &[u8]); 6] = [
+        ("silence on the TLS port", tls, b""),
+        ("half a ClientHello", tls, &[0x16, 3, 1, 1, 0, 1, 0, 0, 0xFC, 3, 3]),
+        ("silence on the WebSocket port", ws, b""),
+        ("half an upgrade", ws, upgrade),
+        ("silence on the HTTP port", server.http, b""),
+        ("half an upgrade on the HTTP port", server.http, upgrade),
+    ];
+    for (name, address, bytes) in rows {
+        let started = Instant::now();
+        let mut device = Device::dial(address, Version::V5)?;
+        device.send(bytes)?;
+        device.closed(Duration::from_secs(6)).context(name)?;
+        ensure!(started.elapsed() >= Duration::from_millis(900), "{name}: cut after {:?}", started.elapsed());
+    }
     server.must_still_serve()
 }
 
