@@ -19,6 +19,9 @@ pub struct Config {
     pub loop_settings: LoopSettings,
     /// Where devices connect.
     pub listeners: Vec<Listener>,
+    /// The rules for sockets that [`EdgeHandle::adopt`](crate::EdgeHandle::adopt) is given; its address is
+    /// not listened on.
+    pub handed_over: Option<Listener>,
     /// What every broker promises its clients. `sessions_max` is for the node and divided by loops.
     pub broker: broker::Config,
     /// Bounds of the retained messages.
@@ -148,6 +151,7 @@ impl Config {
             cpu_affinity: Vec::new(),
             loop_settings: LoopSettings::default(),
             listeners: Vec::new(),
+            handed_over: None,
             broker: broker::Config::default(),
             retained: broker::RetainedLimits::default(),
             mailboxes: broker::MailboxLimits::default(),
@@ -160,6 +164,17 @@ impl Config {
             pushes_max: 1_024,
             authenticator,
         }
+    }
+
+    /// The listener that a connection came by; the one after the last stands for sockets handed over.
+    pub(crate) fn listener(&self, place: usize) -> Option<&Listener> {
+        self.listeners
+            .get(place)
+            .or_else(|| self.handed_over.as_ref().filter(|_| place == self.listeners.len()))
+    }
+
+    pub(crate) fn handed_over_tag(&self) -> stadium_reactor::ListenerTag {
+        stadium_reactor::ListenerTag(u16::try_from(self.listeners.len()).unwrap_or(u16::MAX))
     }
 
     /// The same with a plain TCP listener.

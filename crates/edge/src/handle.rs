@@ -12,7 +12,7 @@ use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication, SessionVie
 use stadium_mqtt::packet::{PublishProperties, QoS, Version};
 use stadium_mqtt::property::UserPropertiesBuffer;
 use stadium_mqtt::topic::TopicName;
-use stadium_reactor::{Adopt, ConnectionId, Io, ListenerTag, LoopStats};
+use stadium_reactor::{Adopt, Carries, ConnectionId, ConnectionLimits, Io, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
 use crate::config::{Config, Transport};
@@ -295,22 +295,23 @@ impl EdgeHandle {
         reloaded
     }
 
-    /// Gives a socket that another server accepted to a loop, e.g. one whose first bytes ask for MQTT
-    /// over WebSocket. `listener` is its place in the configuration. The socket comes back if no loop has room.
-    pub fn adopt(
-        &self,
-        stream: std::net::TcpStream,
-        listener: usize,
-        leftover: Vec<u8>,
-    ) -> Result<(), std::net::TcpStream> {
-        let Some(place) = self.config.listeners.get(listener) else { return Err(stream) };
+    /// Gives a socket that another server accepted, and whose bytes ask for MQTT over WebSocket, to a loop.
+    /// It comes back if no loop has room, or if the configuration takes no such sockets.
+    pub fn adopt(&self, stream: std::net::TcpStream) -> Result<(), std::net::TcpStream> {
+        let Some(handed_over) = &self.config.handed_over else { return Err(stream) };
         let next = self.shared.next_adopted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let adopt = Adopt {
-            listener: ListenerTag(u16::try_from(listener).unwrap_or(u16::MAX)),
-            websocket: place.settings.websocket.clone(),
-            leftover,
-            limits: place.settings.limits,
+        let carries = match &handed_over.settings.websocket {
+            Some(settings) => Carries::WebSocketRequest {
+                settings: Arc::clone(settings),
+                within_ms: handed_over.settings.handshake_timeout_ms,
+            },
+            None => Carries::Bytes,
         };
+        let limits = ConnectionLimits {
+            carry_bytes_max: self.config.before_authentication.bytes,
+            ..handed_over.settings.limits
+        };
+        let adopt = Adopt { listener: self.config.handed_over_tag(), carries, limits, ..Adopt::default() };
         self.shared.handle(next % self.config.loops).adopt(stream, adopt).map_err(|full| full.0)
     }
 
@@ -414,7 +415,7 @@ impl DeviceLoop {
             let (since_s, listener) = self.devices.origin(link)?;
             Some(DeviceConnection {
                 address: io.peer_address(link),
-                transport: self.config.listeners.get(listener).map(|listener| listener.transport),
+                transport: self.config.listener(listener).map(|listener| listener.transport),
                 since: wall(u64::from(since_s) * 1000),
                 keep_alive_s: view.keep_alive_s,
                 loop_index: self.around.index,

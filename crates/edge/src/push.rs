@@ -79,6 +79,8 @@ pub struct PushProgress {
     pub targeted: u64,
     /// Written to connections.
     pub sent: u64,
+    /// Of those, the ones to subscriptions at QoS 0, which no acknowledgement answers.
+    pub unanswered: u64,
     /// Acknowledged by devices.
     pub acknowledged: u64,
     /// Kept for devices that are away or busy, whether or not they got it since.
@@ -117,6 +119,7 @@ pub struct PushRecord {
 #[derive(Debug)]
 struct Sums {
     targeted: u64,
+    unanswered: u64,
     queued: u64,
     expired: u64,
     dropped: u64,
@@ -146,6 +149,7 @@ impl PushRecord {
             loops_left: AtomicU64::new(loops as u64),
             sums: Mutex::new(Sums {
                 targeted: 0,
+                unanswered: 0,
                 queued: 0,
                 expired: 0,
                 dropped: 0,
@@ -185,6 +189,7 @@ impl PushRecord {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENCY_US_MAX);
         let mut sums = self.sums.lock();
         sums.targeted += tally.targeted;
+        sums.unanswered += tally.unanswered;
         sums.queued += tally.queued;
         sums.expired += tally.expired;
         sums.dropped += tally.dropped;
@@ -209,6 +214,7 @@ impl PushRecord {
             payload_bytes: self.payload_bytes,
             targeted: sums.targeted,
             sent: sums.sent.len(),
+            unanswered: sums.unanswered,
             acknowledged: sums.acknowledged.len(),
             queued: sums.queued,
             expired: sums.expired,
@@ -271,6 +277,8 @@ impl Pushes {
 struct Tally {
     targeted: u64,
     sent: u64,
+    /// Of those, the ones that no acknowledgement answers.
+    unanswered: u64,
     acknowledged: u64,
     queued: u64,
     expired: u64,
@@ -297,7 +305,10 @@ impl Receipts {
         let tally = &mut self.tally;
         match progress {
             Progress::Targeted => tally.targeted += 1,
-            Progress::Sent => tally.sent += 1,
+            Progress::Sent(qos) => {
+                tally.sent += 1;
+                tally.unanswered += u64::from(qos == QoS::AtMostOnce);
+            }
             Progress::Acknowledged => tally.acknowledged += 1,
             Progress::Queued => tally.queued += 1,
             Progress::Expired => tally.expired += 1,

@@ -89,7 +89,7 @@ impl Node {
             .map_err(|error| Error::System(format!("the control plane's threads cannot start: {error}")))?;
         let http = match settings.http.listen {
             Some(listen) => {
-                let taker = Arc::new(Adopter::new(edge.handle().clone(), plan.web_socket_listener));
+                let taker = Arc::new(Adopter::new(edge.handle().clone()));
                 Some(HttpPort::open(settings, listen, &runtime, fleet.clone(), taker)?)
             }
             None => None,
@@ -98,9 +98,7 @@ impl Node {
             .names
             .iter()
             .zip(edge.bound())
-            .filter_map(|(name, bound)| {
-                name.map(|name| Listener { name: name.to_owned(), address: bound.address })
-            })
+            .map(|(name, bound)| Listener { name: (*name).to_owned(), address: bound.address })
             .chain(http.iter().map(|http| Listener { name: "http".to_owned(), address: http.address }))
             .collect();
         let running = Running {

@@ -8,21 +8,19 @@ use stadium_http::{SocketTaker, TakenSocket};
 /// Gives sockets to the edge.
 pub(crate) struct Adopter {
     edge: EdgeHandle,
-    /// The WebSocket listener's place in the edge's configuration.
-    listener: usize,
 }
 
 impl Adopter {
-    /// To this edge, as if the listener at `listener` had accepted them.
-    pub(crate) fn new(edge: EdgeHandle, listener: usize) -> Self {
-        Self { edge, listener }
+    /// To this edge.
+    pub(crate) fn new(edge: EdgeHandle) -> Self {
+        Self { edge }
     }
 }
 
 impl SocketTaker for Adopter {
     fn take(&self, socket: TakenSocket) {
         let peer = socket.peer;
-        if self.edge.adopt(socket.stream, self.listener, Vec::new()).is_err() {
+        if self.edge.adopt(socket.stream).is_err() {
             // Dropping the socket closes it: the device comes back later.
             tracing::debug!(%peer, "No loop has room for a WebSocket");
         }

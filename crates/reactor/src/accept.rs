@@ -18,7 +18,7 @@ use crate::id::{ConnectionId, ListenerTag};
 use crate::io::{Io, Profile};
 use crate::lifecycle::TOKEN_LISTENERS;
 use crate::moved::Moved;
-use crate::settings::{Adopt, ListenerSettings, ProxyProtocol, SocketSettings};
+use crate::settings::{Adopt, Carries, ListenerSettings, ProxyProtocol, SocketSettings};
 use crate::slab::{Opening, flag};
 use crate::tls::{Handshake, Tls};
 use crate::websocket::{Mode, Role, WebSocket};
@@ -274,7 +274,7 @@ impl<M: Send + 'static> Loop<M> {
         let Ok(id) = self.io.admit(fd, profile, &adopt.limits, Interest::READABLE) else { return };
         self.io.counts.accepts += 1;
         self.io.counts.handshakes += 1;
-        if let Some(settings) = &adopt.websocket {
+        if let Carries::WebSocket(settings) = &adopt.carries {
             let websocket = WebSocket::new(
                 Role::Server,
                 Mode::Stream,
@@ -283,9 +283,28 @@ impl<M: Send + 'static> Loop<M> {
             );
             self.io.set_websocket(id.index, websocket);
         }
-        let accepted = Accepted { listener: adopt.listener, peer, local, security: Security::Plain };
-        self.announce(handler, id, &accepted);
-        self.establish(handler, id);
+        if let Carries::WebSocketRequest { settings, within_ms } = adopt.carries {
+            let deadline = self.io.tick_after(within_ms);
+            let extra = self.io.extra(id.index);
+            extra.deadline = deadline;
+            extra.opening = Some(Box::new(Opening {
+                listener: adopt.listener.0,
+                peer,
+                local,
+                proxy: false,
+                upgrade: Some(settings),
+                request: None,
+                client_tls: None,
+                server_tls: None,
+                tag: 0,
+            }));
+            self.io.arm(id.index);
+            self.introduce(handler, id);
+        } else {
+            let accepted = Accepted { listener: adopt.listener, peer, local, security: Security::Plain };
+            self.announce(handler, id, &accepted);
+            self.establish(handler, id);
+        }
         self.io.store_raw(id.index, &adopt.leftover);
         self.io.read_soon(id.index);
     }

@@ -40,8 +40,9 @@ pub use id::{ConnectionId, ListenerTag, UdpId};
 pub use io::{Io, TICK_MS};
 pub use mailbox::{Full, LoopHandle, Mailbox};
 pub use settings::{
-    AcceptBudget, Adopt, ConnectOptions, ConnectionLimits, KeepAlive, ListenerSettings, LoopSettings,
-    ProxyProtocol, SocketSettings, UdpSettings, UdpSharing, WebSocketRequest, WebSocketSettings,
+    AcceptBudget, Adopt, Carries, ConnectOptions, ConnectionLimits, KeepAlive, ListenerSettings,
+    LoopSettings, ProxyProtocol, SocketSettings, UdpSettings, UdpSharing, WebSocketRequest,
+    WebSocketSettings,
 };
 pub use stats::{Count, LoopStats};
 pub use turn::Segment;

@@ -233,13 +233,30 @@ pub struct ConnectOptions {
     pub tag: u64,
 }
 
+/// What an adopted connection carries.
+#[derive(Clone, Debug, Default)]
+pub enum Carries {
+    /// The handler's own bytes.
+    #[default]
+    Bytes,
+    /// WebSocket, whose upgrade an HTTP server has answered.
+    WebSocket(Arc<WebSocketSettings>),
+    /// WebSocket, whose upgrade request is unread and answered by the loop.
+    WebSocketRequest {
+        /// The rules of the upgrade and after it.
+        settings: Arc<WebSocketSettings>,
+        /// Time for the upgrade, in milliseconds.
+        within_ms: u64,
+    },
+}
+
 /// A connection that was accepted, and maybe upgraded, elsewhere; see [`crate::LoopHandle::adopt`].
 #[derive(Debug, Default)]
 pub struct Adopt {
     /// The tag to present it under.
     pub listener: ListenerTag,
-    /// Set where an HTTP server has already answered the WebSocket upgrade.
-    pub websocket: Option<Arc<WebSocketSettings>>,
+    /// What it carries.
+    pub carries: Carries,
     /// Bytes that the other server had read beyond what it used.
     pub leftover: Vec<u8>,
     /// What the connection may hold.

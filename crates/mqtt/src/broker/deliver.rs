@@ -329,7 +329,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             match write(host, session, link, terms, 0, parcel) {
                 Ok(()) => {
                     host.count(Event::Delivered(QoS::AtMostOnce));
-                    report(host, receipt, Progress::Sent);
+                    report(host, receipt, Progress::Sent(QoS::AtMostOnce));
                 }
                 Err(why) => dropped(host, receipt, why),
             }
@@ -346,7 +346,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
                     flight.stage = Stage::Published;
                     self.flights.push_back(&mut session.in_flight, flight);
                     host.count(Event::Delivered(terms.qos));
-                    report(host, receipt, Progress::Sent);
+                    report(host, receipt, Progress::Sent(terms.qos));
                 }
                 Err(why) => dropped(host, receipt, why),
             }
@@ -442,7 +442,9 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             encode::publish(buf, version, &head, message.payload);
         });
         host.count(Event::Delivered(flight.qos));
-        report(host, receipt, Progress::Sent);
+        if !again {
+            report(host, receipt, Progress::Sent(flight.qos));
+        }
         self.flights.push_back(&mut session.in_flight, flight);
     }
 }

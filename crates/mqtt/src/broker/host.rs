@@ -146,8 +146,8 @@ pub enum Close {
 pub enum Progress {
     /// A subscription of this session matched.
     Targeted,
-    /// Written to the session's connection.
-    Sent,
+    /// Written to the session's connection, with this QoS: at QoS 0 no acknowledgement will follow.
+    Sent(QoS),
     /// Acknowledged by the client (QoS 1: PUBACK, QoS 2: PUBREC).
     Acknowledged,
     /// Kept for a client that is away or has its hands full.

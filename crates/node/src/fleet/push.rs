@@ -75,10 +75,7 @@ pub(super) fn report(progress: &PushProgress) -> PushReport {
     let waiting = targeted.saturating_sub(sent + expired + dropped);
     let queued = progress.queued.min(waiting);
     let owed = waiting - queued;
-    let unacknowledged = match progress.qos {
-        QoS::AtMostOnce => 0,
-        _ => sent.saturating_sub(acknowledged),
-    };
+    let unacknowledged = sent.saturating_sub(acknowledged + progress.unanswered);
     PushReport {
         id: api_id(progress.id),
         accepted_at: progress.accepted_at,
@@ -154,6 +151,7 @@ mod tests {
             payload_bytes: 4,
             targeted: 0,
             sent: 0,
+            unanswered: 0,
             acknowledged: 0,
             queued: 0,
             expired: 0,
@@ -184,7 +182,7 @@ mod tests {
             Progress::Settled
         );
         assert_eq!(
-            state(|p| (p.loops_left, p.targeted, p.sent, p.qos) = (0, 3, 3, QoS::AtMostOnce)),
+            state(|p| (p.loops_left, p.targeted, p.sent, p.unanswered) = (0, 3, 3, 3)),
             Progress::Settled
         );
         assert_eq!(state(|p| (p.loops_left, p.targeted, p.queued) = (0, 3, 3)), Progress::Settled);

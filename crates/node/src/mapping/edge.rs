@@ -38,11 +38,8 @@ pub(crate) struct TlsHandles {
 pub(crate) struct Plan {
     /// What the edge is started with.
     pub(crate) config: Config,
-    /// The table that each listener comes from, in the order of the configuration; `None` for one that exists only so
-    /// that the HTTP port's WebSockets have rules.
-    pub(crate) names: Vec<Option<&'static str>>,
-    /// The listener whose rules hold for WebSockets that came by the HTTP port.
-    pub(crate) web_socket_listener: usize,
+    /// The table that each listener comes from, in the order of the configuration.
+    pub(crate) names: Vec<&'static str>,
 }
 
 /// Plans the edge.
@@ -93,34 +90,25 @@ pub(crate) fn plan(
         ..Config::new(authenticator)
     };
     let mut names = Vec::new();
-    let mut web_socket_listener = None;
     for listening in listeners(settings, tls) {
         for address in &listening.listen {
             let place = config.listeners.len();
-            // Sockets of the HTTP port are plain, so only plain WebSocket rules fit them.
-            if listening.transport == Transport::Ws && settings.ws.path == HTTP_PATH {
-                web_socket_listener.get_or_insert(place);
-            }
             config.listeners.push(listener(settings, &listening, *address, place, &share));
-            names.push(Some(listening.name));
+            names.push(listening.name);
         }
     }
-    let web_socket_listener = web_socket_listener.unwrap_or_else(|| {
-        let place = config.listeners.len();
-        let rules = Listening {
-            name: "http",
-            transport: Transport::Ws,
-            listen: vec![],
-            sockets: &settings.ws.sockets,
-            tls: None,
-            path: Some(HTTP_PATH),
-        };
-        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        config.listeners.push(listener(settings, &rules, nowhere, place, &share));
-        names.push(None);
-        place
-    });
-    Plan { config, names, web_socket_listener }
+    // WebSockets that came by the HTTP port.
+    let by_http = Listening {
+        name: "http",
+        transport: Transport::Ws,
+        listen: vec![],
+        sockets: &settings.ws.sockets,
+        tls: None,
+        path: Some(HTTP_PATH),
+    };
+    let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    config.handed_over = Some(listener(settings, &by_http, nowhere, config.listeners.len(), &share));
+    Plan { config, names }
 }
 
 fn listener(
