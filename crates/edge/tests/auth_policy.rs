@@ -253,7 +253,9 @@ proptest! {
         client_id in prop::sample::select(&["a", "b", "", "+", "#", "a/b", "$s"][..]),
         user in prop::sample::select(&["a", "b", "", "+", "#", "a/b", "$s"][..]),
     ) {
-        prop_assume!(!filter.is_empty());
+        if filter.is_empty() {
+            return Ok(());
+        }
         let policy = Policy::open(RulesConfig::Inline(rules.into_iter().filter(|rule| {
             rule.topics.iter().all(|topic| !topic.is_empty())
         }).collect())).expect("the alphabet makes well-formed rules");
