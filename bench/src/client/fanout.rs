@@ -78,7 +78,7 @@ pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Val
 
     flight.latency_us.reset();
     let before = flight.delivered;
-    let idle = idle_allocations(&mut crowd, options)?;
+    let idle = idle_allocations(&mut crowd, &mut flight, options)?;
     let allocated = allocations::read(options.allocations.as_deref())?;
     let mark = Mark::now(options)?;
     let until = mark.at + Duration::from_secs_f64(options.seconds);
@@ -108,9 +108,15 @@ pub(super) fn run<W: Wire>(wire: W, options: &Options) -> Result<Map<String, Val
 }
 
 /// Allocations that the server makes in the measurement's time without a delivery: its clocks and reports.
-fn idle_allocations<W: Wire>(crowd: &mut Crowd<W>, options: &Options) -> Result<u64> {
+///
+/// The messages that the warm-up left in flight arrive first, and don't count.
+fn idle_allocations<W: Wire>(crowd: &mut Crowd<W>, flight: &mut Flight, options: &Options) -> Result<u64> {
     if options.allocations.is_none() {
         return Ok(0);
+    }
+    let full_again = Instant::now() + STALL;
+    while !flight.missing.is_empty() && Instant::now() < full_again {
+        receive(crowd, flight)?;
     }
     let before = allocations::read(options.allocations.as_deref())?;
     let until = Instant::now() + Duration::from_secs_f64(options.seconds);
@@ -151,12 +157,7 @@ fn deliver<W: Wire>(
         if !outgoing.is_empty() {
             crowd.send(publisher, &outgoing)?;
         }
-        crowd.turn(Duration::from_millis(100), |_, incoming, _| {
-            if let Incoming::Delivery { payload, .. } = incoming {
-                let now_us = flight.now_us();
-                flight.delivery(payload, now_us);
-            }
-        })?;
+        receive(crowd, flight)?;
         crowd.check()?;
         if flight.delivered > progress.0 {
             progress = (flight.delivered, Instant::now());
@@ -165,4 +166,14 @@ fn deliver<W: Wire>(
         }
     }
     Ok(())
+}
+
+/// One turn of the crowd, its deliveries counted.
+fn receive<W: Wire>(crowd: &mut Crowd<W>, flight: &mut Flight) -> Result<()> {
+    crowd.turn(Duration::from_millis(100), |_, incoming, _| {
+        if let Incoming::Delivery { payload, .. } = incoming {
+            let now_us = flight.now_us();
+            flight.delivery(payload, now_us);
+        }
+    })
 }
