@@ -146,8 +146,6 @@ counts! {
     forwards_waiting,
     /// Publications given to other loops.
     forwarded,
-    /// Publications dropped because another loop's mailbox stayed full.
-    forwards_dropped,
     /// CONNECTs accepted.
     connects,
     /// CONNECTs refused.

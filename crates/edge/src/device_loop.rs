@@ -119,7 +119,7 @@ pub(crate) struct DeviceLoop {
     held_back: Vec<ConnectionId>,
     draining: Option<Draining>,
     /// Pushes of this turn, whose records hear of it when everything was written.
-    pushed: Vec<Arc<PushRecord>>,
+    pub(crate) pushed: Vec<Arc<PushRecord>>,
     /// When this turn's first bytes or word came in, and the deliveries counted before.
     turn_began: Option<(Instant, u64)>,
 }
@@ -270,11 +270,12 @@ impl DeviceLoop {
     }
 
     fn forwarded(&mut self, io: &mut Io<Message>, forwards: Vec<Forward>) {
-        let mut turn = Turn { io, around: &mut self.around };
         for forward in forwards {
+            let mut turn = Turn { io: &mut *io, around: &mut self.around };
             match forward {
                 Forward::Publish(publication) => self.broker.forwarded(&mut turn, &publication),
                 Forward::Group(message) => self.broker.group_message(&mut turn, message),
+                Forward::Push(part) => self.push(io, part),
             }
         }
     }
@@ -419,15 +420,14 @@ impl Handler for DeviceLoop {
             Kind::Arrived(_) => {}
             Kind::Decided { connection, verdict } => self.decided(io, connection, verdict),
             Kind::Forwards(forwards) => self.forwarded(io, forwards),
-            Kind::Push { publication, record } => {
-                let mut turn = Turn { io, around: &mut self.around };
-                self.broker.forwarded(&mut turn, &publication);
-                self.pushed.push(record);
-            }
-            Kind::PushToDevices { devices, publication, record } => {
-                let unread = self.push_to_devices(io, &devices, &publication);
-                record.add_not_connected(unread);
-                self.pushed.push(record);
+            Kind::Push(parts) => {
+                for (index, part) in parts {
+                    if index == self.around.index {
+                        self.push(io, part);
+                    } else {
+                        self.around.tell(index, Forward::Push(part));
+                    }
+                }
             }
             Kind::Query(query) => self.answer(io, query),
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),

@@ -18,7 +18,7 @@ use crate::auth::Counts as AuthCounts;
 use crate::config::{Config, Transport};
 use crate::counts::Counts;
 use crate::device_loop::DeviceLoop;
-use crate::message::{Kind, Message};
+use crate::message::{Kind, Message, PushPart, PushTo};
 use crate::push::{Audience, NewPush, PushId, PushRecord, Refused};
 use crate::turn::{Shared, Turn, Who};
 
@@ -123,7 +123,7 @@ pub(crate) enum Query {
 }
 
 impl EdgeHandle {
-    /// Takes a push over: every loop that it concerns has it in its mailbox, or none has.
+    /// Takes a push over, or says why not; then nothing happened.
     pub fn push(&self, push: &NewPush) -> Result<Arc<PushRecord>, Refused> {
         if self.shared.draining.load(std::sync::atomic::Ordering::Acquire) {
             return Err(Refused::Draining);
@@ -143,15 +143,8 @@ impl EdgeHandle {
         let loops = self.config.loops;
         let record = self.shared.pushes.begin(push, loops);
         let publication = Arc::new(self.publication(push, topic, &record));
-        let mut sent = 0;
-        for index in 0..loops {
-            let kind = Kind::Push { publication: Arc::clone(&publication), record: Arc::clone(&record) };
-            if self.shared.handle(index).try_send(Message(kind)).is_err() {
-                break;
-            }
-            sent += 1;
-        }
-        self.accepted_by(sent, loops, record)
+        let part = PushPart { to: PushTo::Subscribers, publication, record };
+        self.hand_over((0..loops).map(|index| (index, part.clone())).collect(), &part.record)
     }
 
     fn push_to_devices(&self, push: &NewPush, devices: &[String]) -> Result<Arc<PushRecord>, Refused> {
@@ -163,40 +156,33 @@ impl EdgeHandle {
             }
             by_home[self.shared.home_of(device)].push(device.clone());
         }
+        by_home.iter_mut().for_each(|devices| devices.shrink_to_fit());
         let concerned = by_home.iter().filter(|devices| !devices.is_empty()).count();
         let record = self.shared.pushes.begin(push, concerned);
         let publication = Arc::new(self.publication(push, "inbox/", &record));
-        let mut sent = 0;
-        for (index, devices) in by_home.into_iter().enumerate() {
-            if devices.is_empty() {
-                continue;
-            }
-            let publication = Arc::clone(&publication);
-            let kind = Kind::PushToDevices { devices, publication, record: Arc::clone(&record) };
-            if self.shared.handle(index).try_send(Message(kind)).is_err() {
-                break;
-            }
-            sent += 1;
-        }
-        self.accepted_by(sent, concerned, record)
+        let parts = by_home.into_iter().enumerate().filter(|(_, devices)| !devices.is_empty());
+        let part = |devices| PushPart {
+            to: PushTo::Inboxes(devices),
+            publication: Arc::clone(&publication),
+            record: Arc::clone(&record),
+        };
+        self.hand_over(parts.map(|(index, devices)| (index, part(devices))).collect(), &record)
     }
 
-    /// A push that some loops have and others could not take is accepted: it has begun. One that none
-    /// could take has not.
-    fn accepted_by(
+    /// Pushes enter by the first loop, which gives the others their parts: so a push is accepted whole or
+    /// not at all, and devices see pushes in the order in which they were accepted.
+    fn hand_over(
         &self,
-        sent: usize,
-        of: usize,
-        record: Arc<PushRecord>,
+        parts: Vec<(usize, PushPart)>,
+        record: &Arc<PushRecord>,
     ) -> Result<Arc<PushRecord>, Refused> {
-        if sent == 0 && of > 0 {
-            self.shared.pushes.forget(record.id());
-            return Err(Refused::Busy { retry_after: Duration::from_secs(1) });
+        match self.shared.handle(0).try_send(Message(Kind::Push(parts))) {
+            Ok(()) => Ok(Arc::clone(record)),
+            Err(_) => {
+                self.shared.pushes.forget(record.id());
+                Err(Refused::Busy { retry_after: Duration::from_secs(1) })
+            }
         }
-        for _ in sent..of {
-            record.missed_by_a_loop();
-        }
-        Ok(record)
     }
 
     fn publication(&self, push: &NewPush, topic: &str, record: &PushRecord) -> Publication {
@@ -334,8 +320,25 @@ fn gather<T>(receiver: &Receiver<T>, wanted: usize) -> Vec<T> {
 }
 
 impl DeviceLoop {
-    /// Routes a push to each device's inbox. The publication's topic is the inboxes' common beginning.
-    pub(crate) fn push_to_devices(
+    /// Routes this loop's part of a push.
+    pub(crate) fn push(&mut self, io: &mut Io<Message>, part: PushPart) {
+        let PushPart { to, publication, record } = part;
+        match to {
+            PushTo::Subscribers => {
+                let mut turn = Turn { io, around: &mut self.around };
+                self.broker.forwarded(&mut turn, &publication);
+            }
+            PushTo::Inboxes(devices) => {
+                let unread = self.push_to_inboxes(io, &devices, &publication);
+                record.add_not_connected(unread);
+            }
+        }
+        self.pushed.push(record);
+    }
+
+    /// Routes a push to each device's inbox; says how many devices have no session that reads it. The
+    /// publication's topic is the inboxes' common beginning.
+    fn push_to_inboxes(
         &mut self,
         io: &mut Io<Message>,
         devices: &[String],
@@ -349,9 +352,9 @@ impl DeviceLoop {
             topic.push_str(message.topic);
             topic.push_str(device);
             let mut turn = Turn { io: &mut *io, around: &mut self.around };
-            let connected = self.broker.find(device).is_some();
+            let known = self.broker.find(device).is_some();
             let reached = self.broker.accept(&mut turn, &MqttMessage { topic: &topic, ..message });
-            if !connected || reached != Ok(true) {
+            if !known || reached != Ok(true) {
                 unread += 1;
             }
         }

@@ -22,10 +22,8 @@ pub(crate) enum Kind {
     Decided { connection: ConnectionId, verdict: Verdict },
     /// Word from other loops, in the order it was said.
     Forwards(Vec<Forward>),
-    /// A push to everybody who subscribed to its topic.
-    Push { publication: Arc<Publication>, record: Arc<PushRecord> },
-    /// A push to the inboxes of these devices, whose home this is. The publication's topic is the prefix.
-    PushToDevices { devices: Vec<String>, publication: Arc<Publication>, record: Arc<PushRecord> },
+    /// A push, in the parts that each loop has to do.
+    Push(Vec<(usize, PushPart)>),
     /// A question from outside the loops.
     Query(Query),
     /// Stop accepting, and move everybody away within this time.
@@ -43,9 +41,27 @@ pub(crate) struct Arrived {
     pub until_ms: u64,
 }
 
+/// What a push is to one loop.
+#[derive(Clone, Debug)]
+pub(crate) struct PushPart {
+    pub to: PushTo,
+    pub publication: Arc<Publication>,
+    pub record: Arc<PushRecord>,
+}
+
+/// Whom a part of a push is for.
+#[derive(Clone, Debug)]
+pub(crate) enum PushTo {
+    /// Whoever subscribed to the publication's topic.
+    Subscribers,
+    /// The inboxes of these devices, whose home this is. The publication's topic is the prefix.
+    Inboxes(Vec<String>),
+}
+
 /// What loops tell each other.
 #[derive(Debug)]
 pub(crate) enum Forward {
     Publish(Arc<Publication>),
     Group(GroupMessage),
+    Push(PushPart),
 }

@@ -172,12 +172,6 @@ impl PushRecord {
         self.loops_left.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// A loop's mailbox was full: its devices will not get it.
-    pub(crate) fn missed_by_a_loop(&self) {
-        self.handled_by_a_loop();
-        self.sums.lock().dropped += 1;
-    }
-
     pub(crate) fn add_not_connected(&self, devices: u64) {
         if devices > 0 {
             self.sums.lock().not_connected += devices;

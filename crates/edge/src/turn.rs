@@ -66,7 +66,8 @@ pub(crate) struct Surroundings {
     pub(crate) clock_offset_ms: u64,
     pub(crate) counts: Counts,
     pub(crate) receipts: Receipts,
-    /// Word for each other loop, sent at the turn's end.
+    /// Word for each other loop, sent at the turn's end. While more than `forwards_waiting_max` wait,
+    /// publishers are not read, so that one turn's worth on top of that is the bound.
     pub(crate) outboxes: Box<[Vec<Forward>]>,
     pub(crate) forwards_waiting: usize,
     pub(crate) congested_bytes: usize,
@@ -103,6 +104,12 @@ impl Surroundings {
         self.random ^= self.random << 25;
         self.random ^= self.random >> 27;
         self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Puts something into the outbox for another loop.
+    pub(crate) fn tell(&mut self, to: usize, forward: Forward) {
+        self.outboxes[to].push(forward);
+        self.forwards_waiting += 1;
     }
 
     /// Gives other loops what is waiting for them. What a full mailbox refuses waits for the next turn.
@@ -220,8 +227,7 @@ impl Host for Turn<'_> {
         while wanted != 0 {
             let to = wanted.trailing_zeros() as usize;
             wanted &= wanted - 1;
-            self.around.outboxes[to].push(Forward::Publish(Arc::clone(publication)));
-            self.around.forwards_waiting += 1;
+            self.around.tell(to, Forward::Publish(Arc::clone(publication)));
             self.around.counts.forwarded += 1;
         }
     }
@@ -232,8 +238,7 @@ impl Host for Turn<'_> {
     }
 
     fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
-        self.around.outboxes[usize::from(to.0)].push(Forward::Group(message));
-        self.around.forwards_waiting += 1;
+        self.around.tell(usize::from(to.0), Forward::Group(message));
     }
 
     fn random(&mut self) -> u64 {
