@@ -1,4 +1,6 @@
 //! mosquitto_pub and mosquitto_sub against the server: 3.1.1 and 5, TCP and TLS.
+//!
+//! The programs are Debian's; the suite fails and names the package where they are missing.
 
 use anyhow::{Result, ensure};
 use stadium_testing::certificates::Authority;

@@ -1,4 +1,6 @@
 //! Pushes over HTTP and what becomes of them: one device, several, a channel, everybody; reports, kick, metrics.
+//!
+//! Devices are raw MQTT clients of the scenery, so that each acknowledgement is the test's own decision.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;

@@ -1,4 +1,6 @@
 //! The steps of QoS 1 and 2 across connections, which libraries hide: what is sent again, with which flag, and what is not.
+//!
+//! Raw packets on real sockets, in both versions.
 
 use std::time::Duration;
 

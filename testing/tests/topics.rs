@@ -1,4 +1,6 @@
 //! A million topics: retained, subscribed, or only published to. Each bound is told clearly and memory follows it.
+//!
+//! The server's own memory is read from /proc before and after.
 
 use anyhow::{Context as _, Result, ensure};
 use stadium_testing::device::Device;

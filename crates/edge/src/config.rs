@@ -1,4 +1,7 @@
 //! What the edge is told by whoever composes the node: plain structs, every bound with its unit.
+//!
+//! Nothing here reads a file: the node fills it in from the settings, whose reference page says what raising
+//! each bound costs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

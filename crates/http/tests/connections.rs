@@ -1,4 +1,6 @@
 //! What connections may do to the port: be slow, be too many, ask for MQTT, stay while it stops, speak TLS.
+//!
+//! Each story has a server of its own, real sockets, and a deadline instead of sleeps.
 
 mod support;
 

@@ -1,4 +1,6 @@
 //! Reason codes (MQTT 5.0 section 2.4) and what 3.1.1 says in their place.
+//!
+//! One enumeration serves all packets; which packet may carry which code is checked where it is decoded.
 
 macro_rules! reason_codes {
     ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {

@@ -1,4 +1,6 @@
 //! Bytes that break a rule, each refused for its own reason. The internet sends all of them.
+//!
+//! A table for each kind of packet: the bytes, and the error that names the broken statement.
 
 use stadium_mqtt::decode::{self, DecodeError};
 use stadium_mqtt::packet::{Role, Version};

@@ -1,4 +1,6 @@
 //! Plain connections on real sockets: echo, fan-out, slow readers, timers, ends.
+//!
+//! Loops run on threads of their own; what they saw is asked with a deadline, never slept for.
 
 mod scenery;
 

@@ -142,7 +142,8 @@ fn a_socket_upgraded_elsewhere_is_taken_over() {
     client.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");
     let (stream, _) = other.accept().expect("the client");
     let whole = frame(0x82, b"first");
-    let adopt = Adopt { carries: Carries::WebSocket(settings()), leftover: whole[..4].to_vec(), ..Adopt::default() };
+    let adopt =
+        Adopt { carries: Carries::WebSocket(settings()), leftover: whole[..4].to_vec(), ..Adopt::default() };
     assert!(server.handle.adopt(stream, adopt).is_ok());
     client.write_all(&whole[4..]).expect("the loop reads");
     expect(&mut client, b"\x82\x05first");

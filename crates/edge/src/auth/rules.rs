@@ -1,18 +1,9 @@
 //! Rules as an operator writes them, and their compilation.
 //!
-//! ```toml
-//! [[rule]]
-//! deny = ["publish"]
-//! topics = ["uplink/%c/firmware"]
-//! groups = ["guests"]
-//!
-//! [[rule]]
-//! allow = ["subscribe"]
-//! topics = ["inbox/%c", "channels/+"]
-//! ```
-//!
-//! The first rule that speaks about an action and a topic decides; when none does, it is denied. Rules
-//! are compiled once; what is wrong with one is said with its number.
+//! A file holds `[[rule]]` tables, each with `allow` or `deny` (actions), `topics`, and whom it is for; the
+//! reference page of the settings shows one. The first rule that speaks about an action and a topic
+//! decides; when none does, it is denied. Rules are compiled once; what is wrong with one is said with
+//! its number.
 
 use std::collections::HashSet;
 

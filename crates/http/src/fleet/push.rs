@@ -1,4 +1,6 @@
 //! A push as it is handed over, and what is known of it afterwards.
+//!
+//! The sums of a report never count a device twice: see [`PushReport`].
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,6 @@
 //! Devices: list, show, disconnect.
+//!
+//! Pages are walked by the last id of the page before, so that a fleet which changes meanwhile skips nobody.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Pushes: hand one over, and see how far it has come.
+//!
+//! A body is read strictly: an unknown or mistaken field is refused with its path, and nothing has happened.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

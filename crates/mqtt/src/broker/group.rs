@@ -1,4 +1,7 @@
 //! Shared subscription groups, from both ends: the session that joins, and the home that keeps the group.
+//!
+//! Whichever loop it runs on, a step is the same: what concerns a group goes to its home, what concerns a
+//! member goes to the member's loop, and a message whose member is gone comes back for the next one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Sections 3.4 to 3.7, 4.3 and 4.4: acknowledgements, the flows of QoS 1 and 2, resending.
+//!
+//! How a stage is set and what clients hear is in `support`.
 
 use crate::support::*;
 

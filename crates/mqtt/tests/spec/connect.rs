@@ -1,4 +1,6 @@
 //! Section 3.1: CONNECT.
+//!
+//! How a stage is set and what clients hear is in `support`.
 
 use crate::support::*;
 

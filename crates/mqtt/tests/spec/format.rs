@@ -1,4 +1,6 @@
 //! Chapters 1 and 2: data types, fixed header, packet identifiers, properties.
+//!
+//! How a stage is set and what clients hear is in `support`.
 
 use crate::support::*;
 

@@ -1,4 +1,6 @@
 //! Section 3.3: PUBLISH, retained messages and what travels with a message.
+//!
+//! How a stage is set and what clients hear is in `support`.
 
 use crate::support::*;
 

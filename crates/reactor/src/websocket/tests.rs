@@ -1,4 +1,6 @@
 //! Vectors of RFC 6455, 5.7, and what a peer may do wrong.
+//!
+//! Framing alone, without sockets; the way from a socket is in `tests/websocket.rs`.
 
 use super::*;
 
