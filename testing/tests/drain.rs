@@ -1,4 +1,6 @@
 //! SIGTERM and Ctrl-C: devices are told where they stand, and the process ends as it promises.
+//!
+//! A drain is paced within its grace period; a second signal ends it at once. The exit code is part of the promise.
 
 use std::time::{Duration, Instant};
 
