@@ -42,8 +42,8 @@ const CHECKS: &[Check] = &[
         command(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
     }),
     ("docs", |_| {
-        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
-        command(doc.env("RUSTDOCFLAGS", "-D warnings"))
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
+        command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     }),
     ("generated", generated::check),
 ];

@@ -1,7 +1,7 @@
 //! Rules as an operator writes them, and their compilation.
 //!
-//! A file holds `[[rule]]` tables, each with `allow` or `deny` (actions), `topics`, and whom it is for; the
-//! reference page of the settings shows one. The first rule that speaks about an action and a topic
+//! A file holds `[[rule]]` tables, each with `allow` or `deny` (actions), `topics`, and whom it is for, as
+//! examples/rules.toml shows. The first rule that speaks about an action and a topic
 //! decides; when none does, it is denied. Rules are compiled once; what is wrong with one is said with
 //! its number.
 

@@ -1,7 +1,7 @@
 //! The configuration: one `stadium.toml`, the environment, the flags.
 //!
 //! [`load`] gives a [`Loaded`] whose settings are typed and within their bounds, or every problem at once.
-//! Each setting is defined once, in [`sections`]; [`reference`] generates its documentation. What the parts of
+//! Each setting is defined once, in [`sections`]; [`mod@reference`] generates its documentation. What the parts of
 //! the product make of the settings is in [`crate::mapping`].
 
 mod conflicts;
