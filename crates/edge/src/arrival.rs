@@ -5,6 +5,8 @@
 //! a bounded time. Whoever spends either is cut. While authentication decides elsewhere, the connection
 //! is paused with its CONNECT unread, and read again when the verdict is there.
 
+use std::sync::atomic::Ordering;
+
 use stadium_mqtt::broker::{self, Admitted, Arrival};
 use stadium_mqtt::decode::{self, DecodeError};
 use stadium_mqtt::packet::{Connect, PacketType, Version};
@@ -75,6 +77,10 @@ impl DeviceLoop {
             Some(Err(())) => return Step::Refused,
             None => return Step::Wait,
         };
+        if !self.take_place(connect.client_id) {
+            self.say_busy(io, id, &connect);
+            return Step::Refused;
+        }
         let mut turn = Turn { io: &mut *io, around: &mut self.around };
         let arrival = Arrival { link: id, connect: &connect, identity: who };
         match self.broker.connect(&mut turn, arrival) {
@@ -83,6 +89,7 @@ impl DeviceLoop {
                 Step::In(frame.total)
             }
             None => {
+                self.leave_place();
                 self.around.counts.connects_refused += 1;
                 Step::Refused
             }
@@ -93,7 +100,10 @@ impl DeviceLoop {
         self.around.counts.connects += 1;
         self.around.counts.connected += 1;
         let packet_bytes_max = self.config.broker.packet_bytes_max;
-        io.set_carry_bytes_max(id, packet_bytes_max.saturating_add(5));
+        // One packet; and for a device that may be kept waiting, also what one read brought before that.
+        let unread = if self.config.rates.is_off() { 0 } else { self.config.loop_settings.read_bytes_max };
+        let unread = u32::try_from(unread).unwrap_or(u32::MAX);
+        io.set_carry_bytes_max(id, packet_bytes_max.saturating_add(5).saturating_add(unread));
         self.arrivals.remove(&id.index);
         self.devices.begin(id, admitted.session, self.around.now_ms(io));
         self.watch_keep_alive(io, id, admitted.keep_alive_s);
@@ -119,10 +129,7 @@ impl DeviceLoop {
             Some(verdict) => verdict,
             None => {
                 if !self.take_connect_token(io) {
-                    let most_ms = self.config.connect_budget.retry_after_ms.max(2);
-                    let delay_ms = most_ms / 2 + self.around.random() % (most_ms / 2);
-                    self.around.counts.closed_busy();
-                    self.refuse(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms));
+                    self.say_busy(io, id, connect);
                     return Some(Err(()));
                 }
                 if self.config.authenticator.lets_anyone_in() {
@@ -203,6 +210,29 @@ impl DeviceLoop {
         self.devices.wait(id, arrived.listener);
         let left_ms = arrived.until_ms.saturating_sub(self.around.now_ms(io));
         io.set_timer(id, left_ms.max(1));
+    }
+
+    /// One of the places that the node has for devices. A device that is connected already gives its own
+    /// back as soon as its old connection is gone.
+    fn take_place(&mut self, client_id: &str) -> bool {
+        let taken = self.around.shared.devices.fetch_add(1, Ordering::AcqRel);
+        if taken < self.config.devices_max || self.broker.is_connected(client_id) {
+            return true;
+        }
+        self.leave_place();
+        false
+    }
+
+    pub(crate) fn leave_place(&self) {
+        self.around.shared.devices.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Tells a device to come back later, and each another time.
+    fn say_busy(&mut self, io: &mut Io<Message>, id: ConnectionId, connect: &Connect<'_>) {
+        let most_ms = self.config.connect_budget.retry_after_ms.max(2);
+        let delay_ms = most_ms / 2 + self.around.random() % (most_ms / 2);
+        self.around.counts.closed_busy();
+        self.refuse(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms));
     }
 
     fn take_connect_token(&mut self, io: &Io<Message>) -> bool {

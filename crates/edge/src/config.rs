@@ -33,6 +33,8 @@ pub struct Config {
     pub mailboxes: broker::MailboxLimits,
     /// What a connection may cost before it is authenticated.
     pub before_authentication: BeforeAuthentication,
+    /// Devices connected to the node; one more is told to come back. The reactor's own bound is above it.
+    pub devices_max: usize,
     /// How many CONNECTs a second are answered; the rest is told to come back.
     pub connect_budget: ConnectBudget,
     /// Bounds for each peer address.
@@ -159,6 +161,7 @@ impl Config {
             retained: broker::RetainedLimits::default(),
             mailboxes: broker::MailboxLimits::default(),
             before_authentication: BeforeAuthentication::default(),
+            devices_max: 1_000_000,
             connect_budget: ConnectBudget::default(),
             addresses: AddressLimits::default(),
             rates: ConnectionRates::default(),

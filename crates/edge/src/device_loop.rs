@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use stadium_mqtt::broker::{Broker, Flow, SessionKey};
 use stadium_mqtt::decode;
+use stadium_mqtt::packet::PacketType;
 use stadium_reactor::{Accepted, Admission, CloseReason, ConnectionId, Handler, Io, ListenerTag};
 
 use crate::auth::Verdict;
-use crate::config::Config;
+use crate::config::{Config, ConnectionRates};
 use crate::limits::TokenBucket;
 use crate::message::{Arrived, Forward, Kind, Message};
 use crate::push::PushRecord;
@@ -99,6 +100,22 @@ struct Draining {
     server_reference: Option<Arc<str>>,
 }
 
+/// What a connection may still send.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    messages: TokenBucket,
+    bytes: TokenBucket,
+}
+
+impl Rates {
+    fn full(rates: &ConnectionRates, now_ms: u64) -> Self {
+        Self {
+            messages: TokenBucket::full(rates.messages_per_second, now_ms),
+            bytes: TokenBucket::full(rates.bytes_per_second, now_ms),
+        }
+    }
+}
+
 /// The reactor's handler on each loop of the edge.
 pub(crate) struct DeviceLoop {
     pub(crate) config: Arc<Config>,
@@ -114,7 +131,7 @@ pub(crate) struct DeviceLoop {
     /// Peers' addresses, where they are watched.
     pub(crate) addresses: HashMap<u32, IpAddr>,
     pub(crate) connect_tokens: TokenBucket,
-    rates: HashMap<u32, (TokenBucket, TokenBucket)>,
+    rates: HashMap<u32, Rates>,
     /// Publishers that wait until other loops have caught up.
     held_back: Vec<ConnectionId>,
     draining: Option<Draining>,
@@ -171,14 +188,20 @@ impl DeviceLoop {
     fn serve(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: &[u8]) -> usize {
         let key = self.devices.session(id);
         let packet_bytes_max = self.config.broker.packet_bytes_max;
+        let publishes_max = self.publishes_allowed(io, id);
         let mut used = 0;
-        let mut packets = 0;
-        let mut turn = Turn { io, around: &mut self.around };
+        let mut publishes = 0;
+        let mut turn = Turn { io: &mut *io, around: &mut self.around };
         loop {
             let flow = match decode::frame(&bytes[used..], packet_bytes_max) {
                 Ok(Some(frame)) => {
+                    if frame.packet_type() == PacketType::Publish {
+                        if publishes == publishes_max {
+                            break;
+                        }
+                        publishes += 1;
+                    }
                     used += frame.total;
-                    packets += 1;
                     self.broker.received(&mut turn, key, id, &frame)
                 }
                 Ok(None) => break,
@@ -190,7 +213,7 @@ impl DeviceLoop {
             }
         }
         if !self.config.rates.is_off() {
-            self.charge(io, id, packets, used as u64);
+            self.charge(io, id, publishes, used as u64);
         }
         if self.around.forwards_waiting > self.config.forwards_waiting_max {
             io.pause(id);
@@ -199,23 +222,34 @@ impl DeviceLoop {
         used
     }
 
-    /// A connection pays for what it sent; one in debt is not read until it is out of it.
-    fn charge(&mut self, io: &mut Io<Message>, id: ConnectionId, packets: u64, bytes: u64) {
+    /// How many messages a connection may send now.
+    fn publishes_allowed(&mut self, io: &Io<Message>, id: ConnectionId) -> u64 {
+        let rates = self.config.rates;
+        if rates.messages_per_second == 0 {
+            return u64::MAX;
+        }
+        let now_ms = self.around.now_ms(io);
+        let full = Rates::full(&rates, now_ms);
+        let buckets = self.rates.entry(id.index).or_insert(full);
+        buckets.messages.tokens(rates.messages_per_second, now_ms)
+    }
+
+    /// A connection pays for what it sent; one without a message left, or in debt for its bytes, is not
+    /// read until that is over. What it sent meanwhile waits unread.
+    fn charge(&mut self, io: &mut Io<Message>, id: ConnectionId, publishes: u64, bytes: u64) {
         let rates = self.config.rates;
         let now_ms = self.around.now_ms(io);
-        let full = || {
-            (
-                TokenBucket::full(rates.messages_per_second, now_ms),
-                TokenBucket::full(rates.bytes_per_second, now_ms),
-            )
-        };
-        let (by_messages, by_bytes) = self.rates.entry(id.index).or_insert_with(full);
+        let full = Rates::full(&rates, now_ms);
+        let buckets = self.rates.entry(id.index).or_insert(full);
         let mut wait_ms = 0;
         if rates.messages_per_second > 0 {
-            wait_ms = by_messages.spend(packets, rates.messages_per_second, now_ms).unwrap_or(0);
+            let _ = buckets.messages.spend(publishes, rates.messages_per_second, now_ms);
+            if buckets.messages.tokens(rates.messages_per_second, now_ms) == 0 {
+                wait_ms = u64::from(1000 / rates.messages_per_second).max(1);
+            }
         }
         if rates.bytes_per_second > 0 {
-            wait_ms = wait_ms.max(by_bytes.spend(bytes, rates.bytes_per_second, now_ms).unwrap_or(0));
+            wait_ms = wait_ms.max(buckets.bytes.spend(bytes, rates.bytes_per_second, now_ms).unwrap_or(0));
         }
         if wait_ms > 0 {
             io.pause(id);
@@ -408,6 +442,7 @@ impl Handler for DeviceLoop {
         }
         if key != SessionKey::NONE && state != State::Vacant {
             self.around.counts.connected -= 1;
+            self.leave_place();
             tracing::trace!(connection = ?id, reason = reason.name(), "Device gone");
             let mut turn = Turn { io, around: &mut self.around };
             self.broker.disconnected(&mut turn, key, id);

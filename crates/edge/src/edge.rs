@@ -104,6 +104,7 @@ impl Edge {
             published: (0..loops).map(|_| Published::default()).collect(),
             hasher: FixedState::default(),
             draining: AtomicBool::new(false),
+            devices: AtomicUsize::new(0),
             next_adopted: AtomicUsize::new(0),
         });
         let config = Arc::new(config);

@@ -34,6 +34,12 @@ impl TokenBucket {
         true
     }
 
+    /// Whole tokens that are there.
+    pub(crate) fn tokens(&mut self, rate: u32, now_ms: u64) -> u64 {
+        self.refill(rate, now_ms);
+        self.milli / 1000
+    }
+
     /// Takes `tokens` as soon as any is there, going into debt; says how long until the debt is paid.
     pub(crate) fn spend(&mut self, tokens: u64, rate: u32, now_ms: u64) -> Option<u64> {
         self.refill(rate, now_ms);

@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) hasher: FixedState,
     pub(crate) retained: Arc<broker::Retained>,
     pub(crate) draining: std::sync::atomic::AtomicBool,
+    /// Devices connected, for the node's bound.
+    pub(crate) devices: std::sync::atomic::AtomicUsize,
     /// Spreads adopted sockets over the loops.
     pub(crate) next_adopted: std::sync::atomic::AtomicUsize,
 }

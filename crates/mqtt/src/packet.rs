@@ -161,6 +161,30 @@ pub struct Connect<'a> {
     pub user_properties: UserProperties<'a>,
 }
 
+impl<'a> Connect<'a> {
+    /// A clean start with nothing but a client id; keep alive is 60 seconds.
+    pub const fn new(version: Version, client_id: &'a str) -> Self {
+        Self {
+            version,
+            clean_start: true,
+            keep_alive_s: 60,
+            client_id,
+            will: None,
+            username: None,
+            password: None,
+            session_expiry_s: None,
+            receive_maximum: None,
+            maximum_packet_size: None,
+            topic_alias_maximum: None,
+            request_response_information: false,
+            request_problem_information: true,
+            authentication_method: None,
+            authentication_data: None,
+            user_properties: UserProperties::NONE,
+        }
+    }
+}
+
 /// The will of a CONNECT, sections 3.1.2.5 and 3.1.3.2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Will<'a> {

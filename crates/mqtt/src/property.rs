@@ -102,6 +102,9 @@ pub struct UserProperties<'a> {
 }
 
 impl<'a> UserProperties<'a> {
+    /// No user property.
+    pub const NONE: Self = Self { raw: &[] };
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()

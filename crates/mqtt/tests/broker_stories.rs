@@ -10,24 +10,7 @@ use stadium_mqtt::packet::*;
 use stadium_mqtt::reason::ReasonCode;
 
 fn connect<'a>(client_id: &'a str, version: Version) -> Connect<'a> {
-    Connect {
-        version,
-        clean_start: true,
-        keep_alive_s: 60,
-        client_id,
-        will: None,
-        username: None,
-        password: None,
-        session_expiry_s: None,
-        receive_maximum: None,
-        maximum_packet_size: None,
-        topic_alias_maximum: None,
-        request_response_information: false,
-        request_problem_information: true,
-        authentication_method: None,
-        authentication_data: None,
-        user_properties: Default::default(),
-    }
+    Connect::new(version, client_id)
 }
 
 fn publish<'a>(topic: &'a str, payload: &'a [u8], qos: QoS, packet_id: u16) -> Packet<'a> {
@@ -218,7 +201,9 @@ fn members_of_a_group_share_the_work_across_loops() {
         server.send(sender, &publish("jobs/a", b"x", QoS::AtLeastOnce, number + 20));
     }
     let after: Vec<usize> = members[1..].iter().map(|&member| heard(&mut server, member).len()).collect();
-    assert_eq!(after, [2, 2, 2]);
+    // Six new ones, and the two that the member who left had not acknowledged.
+    assert_eq!(after.iter().sum::<usize>(), 8);
+    assert!(after.iter().all(|&count| count >= 2), "{after:?}");
 }
 
 #[test]

@@ -25,24 +25,7 @@ fn decoded<'a>(version: Version, bytes: &'a [u8]) -> Packet<'a> {
 }
 
 fn minimal_connect(version: Version) -> Connect<'static> {
-    Connect {
-        version,
-        clean_start: true,
-        keep_alive_s: 60,
-        client_id: "c",
-        will: None,
-        username: None,
-        password: None,
-        session_expiry_s: None,
-        receive_maximum: None,
-        maximum_packet_size: None,
-        topic_alias_maximum: None,
-        request_response_information: false,
-        request_problem_information: true,
-        authentication_method: None,
-        authentication_data: None,
-        user_properties: Default::default(),
-    }
+    Connect::new(version, "c")
 }
 
 #[test]

@@ -37,24 +37,7 @@ pub fn open_edge_with(loops: usize, change: impl FnOnce(&mut Config)) -> Edge {
 
 /// A CONNECT with the usual fields.
 pub fn connect(client_id: &str, version: Version) -> Connect<'_> {
-    Connect {
-        version,
-        clean_start: true,
-        keep_alive_s: 60,
-        client_id,
-        will: None,
-        username: None,
-        password: None,
-        session_expiry_s: None,
-        receive_maximum: None,
-        maximum_packet_size: None,
-        topic_alias_maximum: None,
-        request_response_information: false,
-        request_problem_information: true,
-        authentication_method: None,
-        authentication_data: None,
-        user_properties: Default::default(),
-    }
+    Connect::new(version, client_id)
 }
 
 /// What a client was sent.

@@ -14,10 +14,10 @@ use super::deadlines::Due;
 use super::flight::List;
 use super::host::{Action, Client, Close, Drop, Event, Host, Progress};
 use super::publication::{Head, Message, Publication};
-use super::session::{HeldWill, Session, SessionKey};
+use super::session::{HeldWill, Session, SessionKey, SharedId};
 use super::shared::Presence;
 use super::{Broker, Flow};
-use crate::packet::{Connack, Connect, Disconnect, Packet, Version, Will};
+use crate::packet::{Connack, Connect, Disconnect, Packet, QoS, Version, Will};
 use crate::property::UserPropertiesBuffer;
 use crate::reason::ReasonCode;
 
@@ -364,33 +364,35 @@ where
             return;
         }
         self.publish_will(host, key);
-        let shared: Vec<Box<str>> = self.sessions[key.index as usize]
-            .rare
-            .iter()
-            .flat_map(|rare| rare.shared.iter().map(|held| held.filter.clone()))
-            .collect();
-        for filter in shared {
-            self.leave_group(host, key, &filter);
+        let rare = self.sessions[key.index as usize].rare.take();
+        let shared = rare.map(|rare| rare.shared).unwrap_or_default();
+        for held in &shared {
+            self.leave_group(host, key, &held.filter);
         }
         let subscriptions = std::mem::take(&mut self.sessions[key.index as usize].subscriptions);
         for held in subscriptions {
             self.drop_subscription(host, held);
         }
-        self.mailboxes.forget(key);
-        let session = self.sessions.remove(key.index as usize);
-        let hash = self.hasher.hash_one(&*session.client_id);
+        let letters = self.mailboxes.forget(key);
+        let Session { client_id, in_flight, queued, .. } = self.sessions.remove(key.index as usize);
+        let hash = self.hasher.hash_one(&*client_id);
         if let Ok(entry) = self.by_client_id.find_entry(hash, |&at| at == key.index) {
             entry.remove();
         }
-        let Session { in_flight, queued, .. } = session;
+        let mut unfinished: Vec<(Arc<Publication>, QoS, SharedId)> = Vec::new();
         for mut list in [in_flight, queued] {
             while let Some(flight) = self.flights.pop_front(&mut list) {
-                if flight.receipt() != 0 {
-                    host.receipt(flight.receipt(), Progress::Dropped);
-                }
-                if flight.publication.is_some() {
-                    host.count(Event::Dropped(Drop::SessionEnded));
-                }
+                unfinished.extend(flight.publication.map(|one| (one, flight.qos, flight.shared)));
+            }
+        }
+        unfinished.extend(letters.into_iter().map(|one| (one.publication, one.qos, one.shared)));
+        for (publication, qos, came_by) in unfinished {
+            if publication.head.receipt != 0 {
+                host.receipt(publication.head.receipt, Progress::Dropped);
+            }
+            match shared.iter().find(|held| held.id == came_by && qos == QoS::AtLeastOnce) {
+                Some(held) => self.give_back(host, &held.filter, publication),
+                None => host.count(Event::Dropped(Drop::SessionEnded)),
             }
         }
     }

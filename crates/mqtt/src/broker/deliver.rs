@@ -12,7 +12,7 @@ use super::flight::{Flight, Flights, List, Stage};
 use super::host::{Action, Client, Drop, Event, Host, Progress};
 use super::mailbox::{Letter, Mailboxes};
 use super::publication::{Message, Pool, Publication};
-use super::session::{Rare, Session, SessionKey};
+use super::session::{Rare, Session, SessionKey, SharedId};
 use super::shared::GroupMessage;
 use super::{Broker, Scratch};
 use crate::encode::{self, PublishHead, PublishLayout};
@@ -48,6 +48,7 @@ pub(super) struct Terms<'a> {
     pub qos: QoS,
     pub retain: bool,
     pub ids: &'a [u32],
+    pub shared: SharedId,
 }
 
 /// The parts of a broker that a delivery changes.
@@ -171,9 +172,19 @@ where
                 anybody = true;
                 if subscriber.has_id() {
                     let id = courier.sessions[index as usize].subscription_id(only);
-                    courier.deliver(host, index, Terms { qos, retain, ids: id.as_slice() }, &mut parcel);
+                    courier.deliver(
+                        host,
+                        index,
+                        Terms { qos, retain, ids: id.as_slice(), shared: SharedId::NONE },
+                        &mut parcel,
+                    );
                 } else {
-                    courier.deliver(host, index, Terms { qos, retain, ids: &[] }, &mut parcel);
+                    courier.deliver(
+                        host,
+                        index,
+                        Terms { qos, retain, ids: &[], shared: SharedId::NONE },
+                        &mut parcel,
+                    );
                 }
             }
         } else {
@@ -210,7 +221,12 @@ where
                 let qos = run.iter().map(|target| target.qos).max().unwrap_or(QoS::AtMostOnce);
                 let retain = run.iter().any(|target| target.retain);
                 anybody = true;
-                courier.deliver(host, run[0].session, Terms { qos, retain, ids: ids_of_one }, &mut parcel);
+                courier.deliver(
+                    host,
+                    run[0].session,
+                    Terms { qos, retain, ids: ids_of_one, shared: SharedId::NONE },
+                    &mut parcel,
+                );
             }
         }
         for &filter in matched.iter() {
@@ -218,11 +234,12 @@ where
                 let group = groups.group_mut(id);
                 let Some(member) = group.next() else { continue };
                 anybody = true;
-                let (who, options, subscription_id) = (member.who, member.options, member.subscription_id);
+                let (who, options) = (member.who, member.options);
+                let (subscription_id, shared) = (member.subscription_id, member.shared);
                 if who.at == config.loop_index {
                     let qos = message.head.qos.min(options.qos);
                     let retain = message.head.retain && options.retain_as_published;
-                    let terms = Terms { qos, retain, ids: subscription_id.as_slice() };
+                    let terms = Terms { qos, retain, ids: subscription_id.as_slice(), shared };
                     courier.deliver(host, who.session.index, terms, &mut parcel);
                 } else {
                     let publication = parcel.kept.get_or_insert_with(|| courier.pool.keep(message));
@@ -234,6 +251,7 @@ where
                             member: who.session,
                             options,
                             subscription_id,
+                            shared,
                             publication: Arc::clone(publication),
                         },
                     );
@@ -281,8 +299,8 @@ where
             self.flights.push_back(&mut queued, flight);
         }
         while let Some(letter) = self.mailboxes.take(key) {
-            let flight =
-                Flight::queued(letter.publication, letter.qos, letter.retain, &letter.subscription_ids);
+            let Letter { publication, qos, retain, subscription_ids, shared } = letter;
+            let flight = Flight::queued(publication, Terms { qos, retain, ids: &subscription_ids, shared });
             self.flights.push_back(&mut queued, flight);
         }
         session.queued = queued;
@@ -337,7 +355,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         }
         let message = parcel.message;
         let publication = Arc::clone(parcel.kept.get_or_insert_with(|| self.pool.keep(&message)));
-        let mut flight = Flight::queued(publication, terms.qos, terms.retain, terms.ids);
+        let mut flight = Flight::queued(publication, terms);
         if session.in_flight.len() < u32::from(session.receive_maximum) && session.queued.is_empty() {
             let packet_id = next_packet_id(session, self.flights);
             match write(host, session, link, terms, packet_id, parcel) {
@@ -368,11 +386,16 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         let session = &self.sessions[index as usize];
         let message = parcel.message;
         let publication = Arc::clone(parcel.kept.get_or_insert_with(|| self.pool.keep(&message)));
-        let letter =
-            Letter { publication, qos: terms.qos, retain: terms.retain, subscription_ids: terms.ids.into() };
+        let letter = Letter {
+            publication,
+            qos: terms.qos,
+            retain: terms.retain,
+            subscription_ids: terms.ids.into(),
+            shared: terms.shared,
+        };
         let evicted = self.mailboxes.put(session.key(index), &session.client_id, letter);
         report(host, message.head.receipt, Progress::Queued);
-        if let Some(evicted) = evicted {
+        for evicted in evicted {
             dropped(host, evicted.publication.head.receipt, Drop::QueueFull);
         }
     }
@@ -494,7 +517,7 @@ fn write<'p, H: Host, I>(
         });
         return Ok(());
     }
-    let plain = Terms { qos: terms.qos, retain: terms.retain, ids: &[] };
+    let plain = Terms { qos: terms.qos, retain: terms.retain, ids: &[], shared: SharedId::NONE };
     let (segment, layout) = parcel.staged(host, version, plain);
     // The server must not send what the client said it can't take [MQTT-3.1.2-24].
     if layout.len as usize > limit {

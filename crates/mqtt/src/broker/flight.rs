@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
+use super::deliver::Terms;
 use super::publication::Publication;
+use super::session::SharedId;
 use crate::packet::QoS;
 
 const NONE: u32 = u32::MAX;
@@ -58,18 +60,21 @@ pub(super) struct Flight {
     pub qos: QoS,
     /// RETAIN as this receiver must see it.
     pub retain: bool,
+    /// The shared subscription it came by.
+    pub shared: SharedId,
 }
 
 impl Flight {
-    pub fn queued(publication: Arc<Publication>, qos: QoS, retain: bool, ids: &[u32]) -> Self {
+    pub fn queued(publication: Arc<Publication>, terms: Terms<'_>) -> Self {
         Self {
             publication: Some(publication),
-            subscription_ids: (!ids.is_empty()).then(|| ids.into()),
+            subscription_ids: (!terms.ids.is_empty()).then(|| terms.ids.into()),
             next: NONE,
             packet_id: 0,
             stage: Stage::Queued,
-            qos,
-            retain,
+            qos: terms.qos,
+            retain: terms.retain,
+            shared: terms.shared,
         }
     }
 }
@@ -182,6 +187,7 @@ impl Flights {
             stage: Stage::Queued,
             qos: QoS::AtMostOnce,
             retain: false,
+            shared: SharedId::NONE,
         };
         self.free = at;
         std::mem::replace(&mut self.entries[at as usize], vacant)

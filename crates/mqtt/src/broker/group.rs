@@ -9,7 +9,7 @@ use super::Broker;
 use super::deliver::{Parcel, Terms};
 use super::host::{Host, Interest, LoopIndex};
 use super::publication::Publication;
-use super::session::{SessionKey, SharedHeld};
+use super::session::{SessionKey, SharedHeld, SharedId};
 use super::shared::{Group, GroupMessage, Join, MemberRef, Presence};
 use crate::packet::SubscriptionOptions;
 use crate::topic::SharedFilter;
@@ -28,9 +28,10 @@ where
             GroupMessage::Join(join) => self.joined(host, &join),
             GroupMessage::Leave { filter, member } => self.left(host, &filter, member),
             GroupMessage::Presence { filter, member, presence } => self.noticed(&filter, member, presence),
-            GroupMessage::Deliver { filter, home, member, options, subscription_id, publication } => {
+            GroupMessage::Deliver { filter, home, member, options, subscription_id, shared, publication } => {
                 if self.session(member).is_some() {
-                    self.deliver_turn(host, member, options, subscription_id, &publication);
+                    let turn = Turn { member, options, subscription_id, shared };
+                    self.deliver_turn(host, turn, &publication);
                 } else {
                     host.tell(home, GroupMessage::Return { filter, publication });
                 }
@@ -49,6 +50,7 @@ where
             member: self.member(key),
             options: held.options,
             subscription_id: held.subscription_id,
+            shared: held.id,
             presence: if connected { Presence::Here } else { Presence::Away },
         };
         let home = host.group_home(&held.filter);
@@ -154,39 +156,61 @@ where
         let home: LoopIndex = self.config.loop_index;
         let group = self.groups.group_mut(id);
         let Some(member) = group.next() else { return };
-        let (who, options, subscription_id) = (member.who, member.options, member.subscription_id);
+        let (who, options) = (member.who, member.options);
+        let (subscription_id, shared) = (member.subscription_id, member.shared);
         if who.at == home {
-            self.deliver_turn(host, who.session, options, subscription_id, publication);
+            let turn = Turn { member: who.session, options, subscription_id, shared };
+            self.deliver_turn(host, turn, publication);
         } else {
-            let filter = group.text.clone();
-            let publication = Arc::clone(publication);
-            let member = who.session;
-            host.tell(
-                who.at,
-                GroupMessage::Deliver { filter, home, member, options, subscription_id, publication },
-            );
+            let deliver = GroupMessage::Deliver {
+                filter: group.text.clone(),
+                home,
+                member: who.session,
+                options,
+                subscription_id,
+                shared,
+                publication: Arc::clone(publication),
+            };
+            host.tell(who.at, deliver);
         }
     }
 
-    fn deliver_turn<H>(
-        &mut self,
-        host: &mut H,
-        member: SessionKey,
-        options: SubscriptionOptions,
-        subscription_id: Option<u32>,
-        publication: &Arc<Publication>,
-    ) where
+    /// A session ended with messages that its client did not acknowledge: those that came by a shared
+    /// subscription at QoS 1 go to another member (section 4.8.2).
+    pub(super) fn give_back<H>(&mut self, host: &mut H, filter: &str, publication: Arc<Publication>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let home = host.group_home(filter);
+        if home == self.config.loop_index {
+            self.next_turn(host, filter, &publication);
+        } else {
+            host.tell(home, GroupMessage::Return { filter: filter.into(), publication });
+        }
+    }
+
+    fn deliver_turn<H>(&mut self, host: &mut H, turn: Turn, publication: &Arc<Publication>)
+    where
         H: Host<Link = L, Identity = I>,
     {
         let message = publication.message();
         let Ok(expiry_s) = message.expiry_s(host.now_ms()) else { return };
         let terms = Terms {
-            qos: message.head.qos.min(options.qos),
-            retain: message.head.retain && options.retain_as_published,
-            ids: subscription_id.as_slice(),
+            qos: message.head.qos.min(turn.options.qos),
+            retain: message.head.retain && turn.options.retain_as_published,
+            ids: turn.subscription_id.as_slice(),
+            shared: turn.shared,
         };
         host.begin_message();
         let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
-        self.courier().deliver(host, member.index, terms, &mut parcel);
+        self.courier().deliver(host, turn.member.index, terms, &mut parcel);
     }
+}
+
+/// A member whose turn it is, on this loop.
+struct Turn {
+    member: SessionKey,
+    options: SubscriptionOptions,
+    subscription_id: Option<u32>,
+    shared: SharedId,
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::publication::Publication;
-use super::session::SessionKey;
+use super::session::{SessionKey, SharedId};
 use crate::packet::QoS;
 
 /// A message kept for one client.
@@ -22,19 +22,27 @@ pub struct Letter {
     pub retain: bool,
     /// Subscription identifiers to send with it.
     pub subscription_ids: Box<[u32]>,
+    /// The shared subscription it came by.
+    pub shared: SharedId,
+}
+
+impl Letter {
+    fn bytes(&self) -> usize {
+        self.publication.bytes_held()
+    }
 }
 
 /// Keeps letters for sessions whose clients are away.
 pub trait Mailboxes {
     /// Keeps a letter. Returns the oldest of the session's letters that had to go for it, or the letter
     /// itself if it can't be kept.
-    fn put(&mut self, session: SessionKey, client_id: &str, letter: Letter) -> Option<Letter>;
+    fn put(&mut self, session: SessionKey, client_id: &str, letter: Letter) -> Vec<Letter>;
 
     /// Takes the session's oldest letter out.
     fn take(&mut self, session: SessionKey) -> Option<Letter>;
 
-    /// Throws away what the session has: it ended.
-    fn forget(&mut self, session: SessionKey);
+    /// Gives up what the session has: it ended.
+    fn forget(&mut self, session: SessionKey) -> Vec<Letter>;
 
     /// Letters kept for one session.
     fn waiting(&self, session: SessionKey) -> usize;
@@ -53,6 +61,9 @@ pub trait Mailboxes {
 pub struct MailboxLimits {
     /// Letters for one session; the oldest goes for one more.
     pub messages_max: usize,
+    /// Bytes of the letters for one session; the oldest go for one more, and a letter that is larger on
+    /// its own is refused. A message for many devices is held once and counted for each.
+    pub bytes_max: usize,
     /// Letters for all sessions of one loop; a session's own oldest goes for one more, and a session
     /// that has none is refused.
     pub total_max: usize,
@@ -60,7 +71,7 @@ pub struct MailboxLimits {
 
 impl Default for MailboxLimits {
     fn default() -> Self {
-        Self { messages_max: 1_000, total_max: 1_000_000 }
+        Self { messages_max: 1_000, bytes_max: 4 << 20, total_max: 1_000_000 }
     }
 }
 
@@ -68,8 +79,15 @@ impl Default for MailboxLimits {
 #[derive(Debug, Default)]
 pub struct InMemory {
     limits: MailboxLimits,
-    letters: HashMap<SessionKey, VecDeque<Letter>>,
+    boxes: HashMap<SessionKey, Own>,
     len: usize,
+}
+
+/// What one session has.
+#[derive(Debug, Default)]
+struct Own {
+    letters: VecDeque<Letter>,
+    bytes: usize,
 }
 
 impl InMemory {
@@ -79,48 +97,102 @@ impl InMemory {
     }
 }
 
+impl Own {
+    fn pop(&mut self) -> Option<Letter> {
+        let letter = self.letters.pop_front()?;
+        self.bytes -= letter.bytes();
+        Some(letter)
+    }
+}
+
 impl Mailboxes for InMemory {
-    fn put(&mut self, session: SessionKey, _client_id: &str, letter: Letter) -> Option<Letter> {
-        if self.limits.messages_max == 0 {
-            return Some(letter);
+    fn put(&mut self, session: SessionKey, _client_id: &str, letter: Letter) -> Vec<Letter> {
+        let MailboxLimits { messages_max, bytes_max, total_max } = self.limits;
+        let all_full = self.len >= total_max;
+        if messages_max == 0 || letter.bytes() > bytes_max || (all_full && !self.boxes.contains_key(&session))
+        {
+            return vec![letter];
         }
-        if self.len >= self.limits.total_max && !self.letters.contains_key(&session) {
-            return Some(letter);
-        }
-        let box_full = self.limits.messages_max;
-        let all_full = self.len >= self.limits.total_max;
-        let letters = self.letters.entry(session).or_default();
-        let evicted = if letters.len() >= box_full || all_full { letters.pop_front() } else { None };
-        letters.push_back(letter);
-        if evicted.is_none() {
-            self.len += 1;
+        let own = self.boxes.entry(session).or_default();
+        own.bytes += letter.bytes();
+        own.letters.push_back(letter);
+        self.len += 1;
+        let mut evicted = Vec::new();
+        while own.letters.len() > messages_max || own.bytes > bytes_max || self.len > total_max {
+            let Some(oldest) = own.pop() else { break };
+            evicted.push(oldest);
+            self.len -= 1;
         }
         evicted
     }
 
     fn take(&mut self, session: SessionKey) -> Option<Letter> {
-        let letters = self.letters.get_mut(&session)?;
-        let letter = letters.pop_front();
-        if letter.is_some() {
-            self.len -= 1;
-        }
-        if letters.is_empty() {
-            self.letters.remove(&session);
+        let own = self.boxes.get_mut(&session)?;
+        let letter = own.pop();
+        self.len -= usize::from(letter.is_some());
+        if own.letters.is_empty() {
+            self.boxes.remove(&session);
         }
         letter
     }
 
-    fn forget(&mut self, session: SessionKey) {
-        if let Some(letters) = self.letters.remove(&session) {
-            self.len -= letters.len();
-        }
+    fn forget(&mut self, session: SessionKey) -> Vec<Letter> {
+        let letters = self.boxes.remove(&session).map(|own| Vec::from(own.letters)).unwrap_or_default();
+        self.len -= letters.len();
+        letters
     }
 
     fn waiting(&self, session: SessionKey) -> usize {
-        self.letters.get(&session).map_or(0, VecDeque::len)
+        self.boxes.get(&session).map_or(0, |own| own.letters.len())
     }
 
     fn len(&self) -> usize {
         self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::publication::{Head, Message};
+    use super::*;
+
+    fn letter(payload: &[u8]) -> Letter {
+        let message = Message { topic: "t", properties: &[], payload, head: Head::default() };
+        Letter {
+            publication: Arc::new(Publication::new(&message)),
+            qos: QoS::AtLeastOnce,
+            retain: false,
+            subscription_ids: Box::default(),
+            shared: SharedId::NONE,
+        }
+    }
+
+    fn payloads(letters: &[Letter]) -> Vec<u8> {
+        letters.iter().map(|letter| letter.publication.payload()[0]).collect()
+    }
+
+    #[test]
+    fn the_oldest_letters_go_for_a_new_one() {
+        let session = SessionKey { index: 1, generation: 1 };
+        let limits = MailboxLimits { messages_max: 2, ..MailboxLimits::default() };
+        let mut mailboxes = InMemory::new(limits);
+        assert!(mailboxes.put(session, "c", letter(&[1])).is_empty());
+        assert!(mailboxes.put(session, "c", letter(&[2])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[3]))), [1]);
+        assert_eq!(mailboxes.len(), 2);
+        assert_eq!(payloads(&mailboxes.forget(session)), [2, 3]);
+        assert!(mailboxes.is_empty());
+    }
+
+    #[test]
+    fn a_session_has_so_many_bytes_and_no_more() {
+        let session = SessionKey { index: 1, generation: 1 };
+        let limits = MailboxLimits { bytes_max: 3_000, ..MailboxLimits::default() };
+        let mut mailboxes = InMemory::new(limits);
+        assert!(mailboxes.put(session, "c", letter(&[1; 1_000])).is_empty());
+        assert!(mailboxes.put(session, "c", letter(&[2; 1_000])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[3; 2_000]))), [1, 2]);
+        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[4; 4_000]))), [4]);
+        assert_eq!(mailboxes.waiting(session), 1);
     }
 }

@@ -39,7 +39,7 @@ pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Pr
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
 pub use publication::{Expired, Head, Message, Publication};
 pub use retained::{Full, Retained, RetainedLimits};
-pub use session::SessionKey;
+pub use session::{SessionKey, SharedId};
 pub use shared::{GroupMessage, Join, MemberRef, Presence};
 pub use view::{SessionView, Totals};
 

@@ -73,7 +73,7 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Seconds left to live, rounded up, or `Err` when its time is over.
+    /// Seconds left to live, or `Err` when its time is over.
     pub fn expiry_s(&self, now_ms: u64) -> Result<Option<u32>, Expired> {
         self.head.expiry_s(now_ms)
     }
@@ -84,12 +84,18 @@ impl Message<'_> {
 pub struct Expired;
 
 impl Head {
-    /// Seconds left to live, rounded up [MQTT-3.3.2-6], or `Err` when its time is over.
+    /// Seconds left to live [MQTT-3.3.2-6], or `Err` when its time is over.
+    ///
+    /// Rounded to the nearest, and never to 0: two loops read the clock a few milliseconds apart, and a
+    /// message that just came must not seem to have a second more than it was given.
     pub fn expiry_s(&self, now_ms: u64) -> Result<Option<u32>, Expired> {
         match self.expires_at_ms {
             None => Ok(None),
             Some(at) if at <= now_ms => Err(Expired),
-            Some(at) => Ok(Some(u32::try_from((at - now_ms).div_ceil(1000)).unwrap_or(u32::MAX))),
+            Some(at) => {
+                let seconds = ((at - now_ms).saturating_add(500) / 1000).max(1);
+                Ok(Some(u32::try_from(seconds).unwrap_or(u32::MAX)))
+            }
         }
     }
 }

@@ -137,9 +137,19 @@ impl Timer {
     }
 }
 
+/// Names one of a session's shared subscriptions, so that a delivery remembers which one it came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SharedId(u16);
+
+impl SharedId {
+    /// By no shared subscription.
+    pub const NONE: Self = Self(0);
+}
+
 /// A shared subscription, as the session sees it.
 #[derive(Debug, Clone)]
 pub(super) struct SharedHeld {
+    pub id: SharedId,
     pub filter: Box<str>,
     pub options: SubscriptionOptions,
     pub subscription_id: Option<u32>,
@@ -152,6 +162,14 @@ pub(super) struct HeldWill {
     pub delay_s: u32,
     /// Message Expiry Interval, which counts from the moment the will is published.
     pub expiry_s: Option<u32>,
+}
+
+impl Rare {
+    /// An id that no shared subscription of the session has.
+    pub fn free_shared_id(&self) -> SharedId {
+        let taken = |id: u16| self.shared.iter().any(|held| held.id.0 == id);
+        SharedId((1..=u16::MAX).find(|&id| !taken(id)).unwrap_or(0))
+    }
 }
 
 impl<L: Copy, I> Session<L, I> {

@@ -11,7 +11,7 @@ use slab::Slab;
 use super::filters::FilterId;
 use super::host::LoopIndex;
 use super::publication::Publication;
-use super::session::SessionKey;
+use super::session::{SessionKey, SharedId};
 use crate::packet::SubscriptionOptions;
 
 /// Names a group of this broker.
@@ -50,10 +50,13 @@ pub enum GroupMessage {
         options: SubscriptionOptions,
         /// And this subscription identifier.
         subscription_id: Option<u32>,
+        /// What the member's session calls the subscription.
+        shared: SharedId,
         /// The message.
         publication: Arc<Publication>,
     },
-    /// The member whose turn it was is gone; another one must get it.
+    /// The member whose turn it was is gone, before or after it was sent the message and without having
+    /// acknowledged it; another one must get it.
     Return {
         /// `$share/GROUP/FILTER`.
         filter: Box<str>,
@@ -73,6 +76,8 @@ pub struct Join {
     pub options: SubscriptionOptions,
     /// Its subscription identifier.
     pub subscription_id: Option<u32>,
+    /// What its session calls the subscription.
+    pub shared: SharedId,
     /// Whether it is connected now.
     pub presence: Presence,
 }
@@ -100,6 +105,7 @@ pub(super) struct Member {
     pub who: MemberRef,
     pub options: SubscriptionOptions,
     pub subscription_id: Option<u32>,
+    pub shared: SharedId,
     pub presence: Presence,
 }
 
@@ -136,6 +142,7 @@ impl Group {
             who: join.member,
             options: join.options,
             subscription_id: join.subscription_id,
+            shared: join.shared,
             presence: join.presence,
         };
         match self.members.iter_mut().find(|other| other.who == member.who) {

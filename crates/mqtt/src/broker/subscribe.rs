@@ -6,7 +6,7 @@
 
 use super::filters::{HasId, Subscriber};
 use super::host::{Action, Client, Event, Host, Interest};
-use super::session::{Held, SessionKey, SharedHeld};
+use super::session::{Held, SessionKey, SharedHeld, SharedId};
 use super::{Broker, Violation};
 use crate::packet::{
     Packet, QoS, RetainHandling, Suback, Subscribe, Subscription, SubscriptionOptions, Unsubscribe, Version,
@@ -154,8 +154,14 @@ where
             return (ReasonCode::NotAuthorized, false);
         }
         let rare = session.rare();
-        let held = SharedHeld { filter: asked.filter.into(), options: asked.options, subscription_id };
-        let new = match rare.shared.iter().position(|other| other.filter == held.filter) {
+        let before = rare.shared.iter().position(|other| &*other.filter == asked.filter);
+        let held = SharedHeld {
+            id: before.map_or_else(|| rare.free_shared_id(), |at| rare.shared[at].id),
+            filter: asked.filter.into(),
+            options: asked.options,
+            subscription_id,
+        };
+        let new = match before {
             Some(at) => {
                 rare.shared[at] = held.clone();
                 false
@@ -194,6 +200,7 @@ where
                 qos: message.head.qos.min(asked.options.qos),
                 retain: true,
                 ids: subscription_id.as_slice(),
+                shared: SharedId::NONE,
             };
             host.begin_message();
             let mut parcel =

@@ -69,6 +69,11 @@ where
         self.session(key).map_or(0, |session| session.keep_alive_s)
     }
 
+    /// Whether the client of this id has a connection.
+    pub fn is_connected(&self, client_id: &str) -> bool {
+        self.find_session(client_id).and_then(|key| self.session(key)).is_some_and(|one| one.link.is_some())
+    }
+
     /// What may be seen of a session.
     pub fn view(&self, key: SessionKey) -> Option<SessionView<L, I>> {
         self.session(key).map(|session| self.view_of(key, session))

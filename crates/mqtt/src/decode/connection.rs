@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 use super::properties::{Block, MessageOf};
 use super::{DecodeError, Frame, NO_PROPERTIES, reason};
 use crate::packet::{Auth, Connack, Connect, Disconnect, QoS, Version, Will};
-use crate::property::{UserProperties, id};
+use crate::property::id;
 use crate::reason::ReasonCode;
 
 /// The version a CONNECT names, where it names one we speak: which form to answer a broken CONNECT in. One
@@ -47,23 +47,11 @@ pub fn connect<'a>(frame: &Frame<'a>) -> Result<Connect<'a>, DecodeError> {
     if has_password && !has_username && version == Version::V311 {
         return Err(DecodeError::PasswordWithoutUserName);
     }
+    // The client id stands behind the properties.
     let mut connect = Connect {
-        version,
         clean_start: flags & 0b10 != 0,
         keep_alive_s: cursor.two_bytes()?,
-        client_id: "",
-        will: None,
-        username: None,
-        password: None,
-        session_expiry_s: None,
-        receive_maximum: None,
-        maximum_packet_size: None,
-        topic_alias_maximum: None,
-        request_response_information: false,
-        request_problem_information: true,
-        authentication_method: None,
-        authentication_data: None,
-        user_properties: UserProperties::default(),
+        ..Connect::new(version, "")
     };
     if version == Version::V5 {
         connect_properties(&mut connect, Block::take(&mut cursor)?)?;

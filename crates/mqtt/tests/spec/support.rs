@@ -17,24 +17,7 @@ pub(crate) const BOTH: [Version; 2] = [V311, V5];
 
 /// A clean CONNECT without anything special.
 pub(crate) fn clean<'a>(client_id: &'a str, version: Version) -> Connect<'a> {
-    Connect {
-        version,
-        clean_start: true,
-        keep_alive_s: 60,
-        client_id,
-        will: None,
-        username: None,
-        password: None,
-        session_expiry_s: None,
-        receive_maximum: None,
-        maximum_packet_size: None,
-        topic_alias_maximum: None,
-        request_response_information: false,
-        request_problem_information: true,
-        authentication_method: None,
-        authentication_data: None,
-        user_properties: Default::default(),
-    }
+    Connect::new(version, client_id)
 }
 
 /// A CONNECT of a client whose session stays for ten minutes after it (in 3.1.1: as long as the server keeps it).

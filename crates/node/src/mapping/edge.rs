@@ -56,7 +56,7 @@ pub(crate) fn plan(
         cpu_affinity: settings.server.cpu_affinity.iter().map(|cpu| usize::from(*cpu)).collect(),
         loop_settings: LoopSettings {
             mailbox_messages_max: limits.mailbox_max as usize,
-            connections_max: share(limits.connections_max) as usize,
+            connections_max: sockets_max(limits.connections_max, loops),
             ..LoopSettings::default()
         },
         broker: broker(limits),
@@ -66,12 +66,14 @@ pub(crate) fn plan(
         },
         mailboxes: broker::MailboxLimits {
             messages_max: limits.session_messages_max as usize,
+            bytes_max: usize::try_from(limits.session_bytes_max).unwrap_or(usize::MAX),
             total_max: limits.away_messages_max as usize,
         },
         before_authentication: BeforeAuthentication {
             bytes: limits.before_auth_bytes,
             ms: u64::from(limits.before_auth_ms),
         },
+        devices_max: limits.connections_max as usize,
         connect_budget: ConnectBudget {
             per_second: limits.connects_per_second,
             retry_after_ms: u64::from(limits.busy_retry_after_ms),
@@ -109,6 +111,13 @@ pub(crate) fn plan(
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     config.handed_over = Some(listener(settings, &by_http, nowhere, config.listeners.len(), &share));
     Plan { config, names }
+}
+
+/// Sockets of one loop: a loop may by chance have every device, and beyond the devices there are those that
+/// are about to become one, or to be told that there is no room.
+fn sockets_max(devices_max: u32, loops: usize) -> usize {
+    let arriving = (devices_max as usize / 4).clamp(64, 65_536);
+    devices_max as usize + arriving * loops
 }
 
 fn listener(

@@ -88,22 +88,12 @@ impl Driver {
             _ => None,
         };
         let connect = Packet::Connect(Connect {
-            version,
             clean_start: kept.is_none(),
             keep_alive_s: config.keep_alive_s,
-            client_id: &texts.id,
-            will: None,
             username: config.credentials.username.is_some().then_some(texts.username.as_str()),
             password: config.credentials.password.is_some().then_some(texts.password.as_bytes()),
             session_expiry_s: kept,
-            receive_maximum: None,
-            maximum_packet_size: None,
-            topic_alias_maximum: None,
-            request_response_information: false,
-            request_problem_information: true,
-            authentication_method: None,
-            authentication_data: None,
-            user_properties: UserProperties::default(),
+            ..Connect::new(version, &texts.id)
         });
         let id = self.devices[slot as usize].connection;
         io.send(id, |buffer| connect.encode(version, buffer));

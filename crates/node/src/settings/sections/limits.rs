@@ -9,7 +9,7 @@ group! {
     /// Bounds of all that devices can make us hold or do. Over a bound the answer is the protocol's own, and it is
     /// counted.
     pub struct Limits {
-        /// Open device connections of the server. More wait in the kernel's queue.
+        /// Devices connected to the server. One more is told when to come back (server busy).
         connections_max: u32 = 1_000_000, unit "connections", in 1..=10_000_000,
             cost "about 0.5 KB each here (3 KB with TLS) and 5 KB in the kernel; a file descriptor each";
         /// Open connections from one address. 0 means no limit, for fleets behind carriers' address translation.
@@ -22,7 +22,7 @@ group! {
         /// CONNECTs answered each second by the server; the devices over it are told when to come back (server busy). 0
         /// means no limit.
         connects_per_second: u32 = 0, unit "devices/s", in 0..=10_000_000;
-        /// The longest time that a device over `connects_per_second` is told to wait. Each gets another time between half
+        /// The longest time that a device over `connects_per_second` or `connections_max` is told to wait. Each gets another time between half
         /// of it and all of it, so that the herd does not come back as one.
         busy_retry_after_ms: u32 = 10_000, unit "ms", in 1..=3_600_000;
         /// TLS handshakes, WebSocket upgrades and PROXY headers in flight, of the server. At the bound new connections
@@ -69,6 +69,9 @@ group! {
         session_expiry_s_max: u32 = 86_400, unit "s", in 0..=4_294_967_295, cost "sessions of devices that never return";
         /// Messages kept for a device that is away. The oldest is dropped, and counted.
         session_messages_max: u32 = 1_000, unit "messages", in 1..=1_000_000;
+        /// Bytes kept for one device that is away; the oldest messages go for one more. A message for many devices is
+        /// held once and counted for each.
+        session_bytes_max: u64 = 4_194_304, unit "bytes", in 1_024..=1_073_741_824;
         /// Messages kept for all devices that are away. At the bound a device's own oldest is dropped, or the new one.
         away_messages_max: u32 = 10_000_000, unit "messages", in 64..=1_000_000_000,
             cost "about 100 bytes each, and each different message once";
