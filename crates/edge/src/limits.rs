@@ -1,4 +1,7 @@
 //! Rates and counts that are held to a bound: for the node, an address, a connection.
+//!
+//! Time comes from the caller, in the node's milliseconds. Addresses are shared by all loops behind a lock
+//! that is taken only where a bound on them is set, and only to connect and to leave.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
