@@ -14,7 +14,8 @@ use stadium_mqtt::reason::ReasonCode;
 use stadium_reactor::{ConnectionId, Io};
 
 use crate::auth::{Credentials, Verdict, Via};
-use crate::device_loop::{DeviceLoop, State};
+use crate::device_loop::DeviceLoop;
+use crate::devices::State;
 use crate::message::{Arrived, Kind, Message};
 use crate::turn::{Turn, Who};
 

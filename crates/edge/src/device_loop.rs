@@ -14,107 +14,17 @@ use stadium_mqtt::packet::PacketType;
 use stadium_reactor::{Accepted, Admission, CloseReason, ConnectionId, Handler, Io, ListenerTag};
 
 use crate::auth::Verdict;
-use crate::config::{Config, ConnectionRates};
+use crate::config::Config;
+use crate::devices::{Devices, State};
+use crate::drain::Draining;
 use crate::limits::TokenBucket;
 use crate::message::{Arrived, Forward, Kind, Message};
 use crate::push::PushRecord;
+use crate::rates::Rates;
 use crate::turn::{Surroundings, Turn, Who};
-
-/// How often a drain moves the next few devices away.
-const DRAIN_TICK_MS: u64 = 20;
 
 /// How often a full mailbox of another loop is tried again while nothing else happens.
 const FORWARD_RETRY_MS: u64 = 1;
-
-/// Where a connection stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Nobody has this place.
-    Vacant,
-    /// Connected; its CONNECT has not been read whole.
-    Waiting,
-    /// Its CONNECT was read; authentication decides elsewhere.
-    Authenticating,
-    /// It is a device.
-    Live,
-    /// The same, and it sends faster than it may: it is not read for a while.
-    Throttled,
-    /// It is being closed; what it sends is not looked at.
-    Ending,
-}
-
-/// A connection, as the edge sees it. Sixteen bytes a connection.
-#[derive(Clone, Copy, Debug)]
-struct Device {
-    session: SessionKey,
-    /// Seconds of the node's clock when it became a device.
-    since_s: u32,
-    listener: u8,
-    state: State,
-}
-
-/// The loop's connections, by their place in the reactor's slab.
-#[derive(Debug, Default)]
-pub(crate) struct Devices {
-    places: Vec<Device>,
-}
-
-impl Devices {
-    pub(crate) fn state(&self, id: ConnectionId) -> State {
-        self.places.get(id.index as usize).map_or(State::Vacant, |device| device.state)
-    }
-
-    pub(crate) fn wait(&mut self, id: ConnectionId, listener: ListenerTag) {
-        let at = id.index as usize;
-        if self.places.len() <= at {
-            let vacant = Device { session: SessionKey::NONE, since_s: 0, listener: 0, state: State::Vacant };
-            self.places.resize(at + 1, vacant);
-        }
-        let listener = u8::try_from(listener.0).unwrap_or(u8::MAX);
-        self.places[at] = Device { session: SessionKey::NONE, since_s: 0, listener, state: State::Waiting };
-    }
-
-    pub(crate) fn begin(&mut self, id: ConnectionId, session: SessionKey, now_ms: u64) {
-        let device = &mut self.places[id.index as usize];
-        device.session = session;
-        device.since_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
-        device.state = State::Live;
-    }
-
-    pub(crate) fn session(&self, id: ConnectionId) -> SessionKey {
-        self.places.get(id.index as usize).map_or(SessionKey::NONE, |device| device.session)
-    }
-
-    /// Since when it is a device, in seconds of the node's clock, and the listener it came by.
-    pub(crate) fn origin(&self, id: ConnectionId) -> Option<(u32, usize)> {
-        self.places.get(id.index as usize).map(|device| (device.since_s, usize::from(device.listener)))
-    }
-}
-
-/// A drain that goes on.
-#[derive(Debug)]
-struct Draining {
-    until_ms: u64,
-    next_ms: u64,
-    left: Vec<ConnectionId>,
-    server_reference: Option<Arc<str>>,
-}
-
-/// What a connection may still send.
-#[derive(Clone, Copy, Debug)]
-struct Rates {
-    messages: TokenBucket,
-    bytes: TokenBucket,
-}
-
-impl Rates {
-    fn full(rates: &ConnectionRates, now_ms: u64) -> Self {
-        Self {
-            messages: TokenBucket::full(rates.messages_per_second, now_ms),
-            bytes: TokenBucket::full(rates.bytes_per_second, now_ms),
-        }
-    }
-}
 
 /// The reactor's handler on each loop of the edge.
 pub(crate) struct DeviceLoop {
@@ -131,10 +41,11 @@ pub(crate) struct DeviceLoop {
     /// Peers' addresses, where they are watched.
     pub(crate) addresses: HashMap<u32, IpAddr>,
     pub(crate) connect_tokens: TokenBucket,
-    rates: HashMap<u32, Rates>,
+    /// What each connection may still send, where that is bounded.
+    pub(crate) rates: HashMap<u32, Rates>,
     /// Publishers that wait until other loops have caught up.
     held_back: Vec<ConnectionId>,
-    draining: Option<Draining>,
+    pub(crate) draining: Option<Draining>,
     /// Pushes of this turn, whose records hear of it when everything was written.
     pub(crate) pushed: Vec<Arc<PushRecord>>,
     /// When this turn's first bytes or word came in, and the deliveries counted before.
@@ -164,24 +75,7 @@ impl DeviceLoop {
     }
 
     pub(crate) fn set_state(&mut self, id: ConnectionId, state: State) {
-        if let Some(device) = self.devices.places.get_mut(id.index as usize) {
-            device.state = state;
-        }
-    }
-
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.is_some()
-    }
-
-    /// Sets the timer that finds a silent device, see [`DeviceLoop::timer_went_off`].
-    pub(crate) fn watch_keep_alive(&mut self, io: &mut Io<Message>, id: ConnectionId, keep_alive_s: u16) {
-        let silence_ms = (keep_alive_s > 0).then(|| u64::from(keep_alive_s) * 1500);
-        let now_ms = self.around.now_ms(io);
-        let proof_ms = self.proofs_end.get(&id.index).map(|end| end.saturating_sub(now_ms).max(1));
-        match silence_ms.into_iter().chain(proof_ms).min() {
-            Some(after_ms) => io.set_timer(id, after_ms),
-            None => io.cancel_timer(id),
-        }
+        self.devices.set_state(id, state);
     }
 
     /// Packets of a device. Returns the bytes used.
@@ -222,87 +116,6 @@ impl DeviceLoop {
         used
     }
 
-    /// How many messages a connection may send now.
-    fn publishes_allowed(&mut self, io: &Io<Message>, id: ConnectionId) -> u64 {
-        let rates = self.config.rates;
-        if rates.messages_per_second == 0 {
-            return u64::MAX;
-        }
-        let now_ms = self.around.now_ms(io);
-        let full = Rates::full(&rates, now_ms);
-        let buckets = self.rates.entry(id.index).or_insert(full);
-        buckets.messages.tokens(rates.messages_per_second, now_ms)
-    }
-
-    /// A connection pays for what it sent; one without a message left, or in debt for its bytes, is not
-    /// read until that is over. What it sent meanwhile waits unread.
-    fn charge(&mut self, io: &mut Io<Message>, id: ConnectionId, publishes: u64, bytes: u64) {
-        let rates = self.config.rates;
-        let now_ms = self.around.now_ms(io);
-        let full = Rates::full(&rates, now_ms);
-        let buckets = self.rates.entry(id.index).or_insert(full);
-        let mut wait_ms = 0;
-        if rates.messages_per_second > 0 {
-            let _ = buckets.messages.spend(publishes, rates.messages_per_second, now_ms);
-            if buckets.messages.tokens(rates.messages_per_second, now_ms) == 0 {
-                wait_ms = u64::from(1000 / rates.messages_per_second).max(1);
-            }
-        }
-        if rates.bytes_per_second > 0 {
-            wait_ms = wait_ms.max(buckets.bytes.spend(bytes, rates.bytes_per_second, now_ms).unwrap_or(0));
-        }
-        if wait_ms > 0 {
-            io.pause(id);
-            io.set_timer(id, wait_ms);
-            self.set_state(id, State::Throttled);
-        }
-    }
-
-    fn timer_went_off(&mut self, io: &mut Io<Message>, id: ConnectionId) {
-        match self.devices.state(id) {
-            State::Vacant | State::Ending => {}
-            State::Waiting | State::Authenticating => self.too_slow(io, id),
-            State::Throttled => {
-                self.set_state(id, State::Live);
-                self.watch_again(io, id);
-                io.resume(id);
-            }
-            State::Live => self.watch_again(io, id),
-        }
-    }
-
-    /// A live device's timer: cuts it if it was silent too long or its proof has ended, and otherwise
-    /// sets the timer for what is left.
-    fn watch_again(&mut self, io: &mut Io<Message>, id: ConnectionId) {
-        let key = self.devices.session(id);
-        let now_ms = self.around.now_ms(io);
-        if self.proofs_end.get(&id.index).is_some_and(|&end| end <= now_ms) {
-            let reason = stadium_mqtt::reason::ReasonCode::NotAuthorized;
-            let mut turn = Turn { io, around: &mut self.around };
-            self.broker.violated(&mut turn, key, id, reason);
-            self.set_state(id, State::Ending);
-            return;
-        }
-        let keep_alive_s = self.broker.keep_alive_s(key);
-        if keep_alive_s == 0 {
-            self.watch_keep_alive(io, id, 0);
-            return;
-        }
-        let allowed_ms = u64::from(keep_alive_s) * 1500;
-        let silent_ms = io.now().saturating_sub(io.last_received(id));
-        if silent_ms >= allowed_ms {
-            let mut turn = Turn { io, around: &mut self.around };
-            self.broker.keep_alive_over(&mut turn, key);
-            self.set_state(id, State::Ending);
-            return;
-        }
-        let mut left_ms = allowed_ms - silent_ms;
-        if let Some(end) = self.proofs_end.get(&id.index) {
-            left_ms = left_ms.min(end.saturating_sub(now_ms).max(1));
-        }
-        io.set_timer(id, left_ms);
-    }
-
     fn forwarded(&mut self, io: &mut Io<Message>, forwards: Vec<Forward>) {
         for forward in forwards {
             let mut turn = Turn { io: &mut *io, around: &mut self.around };
@@ -314,48 +127,11 @@ impl DeviceLoop {
         }
     }
 
-    fn begin_drain(&mut self, io: &mut Io<Message>, within_ms: u64, server_reference: Option<Arc<str>>) {
-        io.stop_listening();
-        let now_ms = self.around.now_ms(io);
-        // The last ones leave at three quarters of the time, so that their goodbyes are sent in it.
-        let until_ms = now_ms + within_ms * 3 / 4;
-        let left = io.connections().collect();
-        self.draining = Some(Draining { until_ms, next_ms: now_ms, left, server_reference });
-        self.drain_some(io);
-    }
-
-    /// Moves away as many devices as keep the drain on time.
-    fn drain_some(&mut self, io: &mut Io<Message>) {
-        let now_ms = self.around.now_ms(io);
-        let Some(draining) = &mut self.draining else { return };
-        if now_ms < draining.next_ms {
-            return;
-        }
-        draining.next_ms = now_ms + DRAIN_TICK_MS;
-        let ticks_left = draining.until_ms.saturating_sub(now_ms) / DRAIN_TICK_MS + 1;
-        let ticks_left = usize::try_from(ticks_left).unwrap_or(usize::MAX);
-        let keep = draining.left.len() - draining.left.len().div_ceil(ticks_left);
-        let leaving = draining.left.split_off(keep);
-        let server_reference = draining.server_reference.clone();
-        for id in leaving {
-            match self.devices.state(id) {
-                State::Live | State::Throttled => {
-                    let key = self.devices.session(id);
-                    let mut turn = Turn { io, around: &mut self.around };
-                    self.broker.move_away(&mut turn, key, server_reference.as_deref());
-                    self.set_state(id, State::Ending);
-                }
-                State::Waiting | State::Authenticating => io.close(id),
-                State::Vacant | State::Ending => {}
-            }
-        }
-    }
-
     /// Sets the loop's alarm for whatever is due next.
     fn set_alarm(&mut self, io: &mut Io<Message>) {
         let offset_ms = self.around.clock_offset_ms;
         let broker = self.broker.next_deadline_ms();
-        let drain = self.draining.as_ref().filter(|one| !one.left.is_empty()).map(|one| one.next_ms);
+        let drain = self.draining.as_ref().and_then(Draining::next_ms);
         let retry = (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
         match broker.into_iter().chain(drain).chain(retry).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),

@@ -11,12 +11,17 @@ pub mod auth;
 mod config;
 mod counts;
 mod device_loop;
+mod devices;
+mod drain;
 mod edge;
 mod handle;
 mod interest;
 mod limits;
 mod message;
 mod push;
+mod query;
+mod rates;
+mod timer;
 mod turn;
 
 pub use config::{
@@ -24,6 +29,7 @@ pub use config::{
 };
 pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us};
 pub use edge::{Bound, Drain, Edge, Error};
-pub use handle::{DeviceConnection, DeviceView, DevicesQuery, EdgeHandle, Gathered, Kicked, WhichDevices};
+pub use handle::{EdgeHandle, Gathered};
 pub use message::Message;
 pub use push::{Audience, NewPush, PushId, PushProgress, PushRecord, Refused};
+pub use query::{DeviceConnection, DeviceView, DevicesQuery, Kicked, WhichDevices};

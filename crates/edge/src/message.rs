@@ -7,8 +7,8 @@ use stadium_mqtt::broker::{GroupMessage, Publication};
 use stadium_reactor::{ConnectionId, ListenerTag};
 
 use crate::auth::Verdict;
-use crate::handle::Query;
 use crate::push::PushRecord;
+use crate::query::Query;
 
 /// A command or a word for a loop of the edge. Only the edge makes and reads them.
 #[derive(Debug)]

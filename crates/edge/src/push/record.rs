@@ -1,66 +1,19 @@
-//! A push and what became of it.
+//! How far each push has come, shared by the loops that deliver it and those who ask.
 //!
-//! A push is one message with a receipt token. Every loop that delivers it reports to the push's
-//! [`PushRecord`]: a loop counts in its own [`Tally`] and adds it to the record when its turn ends or it
-//! meets another push, so that ten thousand deliveries cost one visit.
+//! A loop adds to a record once a turn, not once a delivery: see [`super::receipts`]. Records are
+//! remembered up to a number, the oldest is forgotten first.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
-use stadium_mqtt::broker::Progress;
 use stadium_mqtt::packet::QoS;
 
-/// Names a push for as long as its progress is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PushId(pub u64);
-
-/// Whom a push is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Audience {
-    /// One device: its inbox.
-    Device(String),
-    /// Several devices.
-    Devices(Vec<String>),
-    /// Whoever subscribed to the channel.
-    Channel(String),
-    /// Whoever subscribed to the channel `everybody`.
-    Everybody,
-}
-
-/// A push that an application asks for.
-#[derive(Clone, Debug)]
-pub struct NewPush {
-    /// Whom it is for.
-    pub to: Audience,
-    /// The message.
-    pub payload: Arc<[u8]>,
-    /// At least once or at most once.
-    pub qos: QoS,
-    /// How long it may wait for a device.
-    pub expiry: Option<Duration>,
-    /// Content Type, MQTT 5.0.
-    pub content_type: Option<String>,
-    /// User properties, MQTT 5.0.
-    pub user_properties: Vec<(String, String)>,
-}
-
-/// Why a push was not accepted; nothing happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// A loop's mailbox is full: try again after this time.
-    Busy {
-        /// When.
-        retry_after: Duration,
-    },
-    /// The topic made of the audience is not valid.
-    Audience(String),
-    /// The node drains.
-    Draining,
-}
+use super::receipts::Tally;
+use super::{Audience, NewPush, PushId};
 
 /// How far a push has come, at one moment.
 #[derive(Clone, Debug)]
@@ -178,7 +131,7 @@ impl PushRecord {
         }
     }
 
-    fn add(&self, tally: &Tally, now: Instant) {
+    pub(super) fn add(&self, tally: &Tally, now: Instant) {
         let took = now.saturating_duration_since(self.accepted);
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENCY_US_MAX);
         let mut sums = self.sums.lock();
@@ -232,7 +185,7 @@ fn widened(between: Option<(Duration, Duration)>, took: Duration) -> (Duration, 
 pub(crate) struct Pushes {
     by_id: Mutex<BTreeMap<PushId, Arc<PushRecord>>>,
     next: AtomicU64,
-    remembered_max: usize,
+    pub(super) remembered_max: usize,
 }
 
 impl Pushes {
@@ -264,64 +217,5 @@ impl Pushes {
 
     pub(crate) fn newest(&self, limit: usize) -> Vec<Arc<PushRecord>> {
         self.by_id.lock().values().rev().take(limit).cloned().collect()
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    targeted: u64,
-    sent: u64,
-    /// Of those, the ones that no acknowledgement answers.
-    unanswered: u64,
-    acknowledged: u64,
-    queued: u64,
-    expired: u64,
-    dropped: u64,
-}
-
-/// A loop's side of the records: what it has counted and not added yet.
-#[derive(Debug, Default)]
-pub(crate) struct Receipts {
-    token: u64,
-    tally: Tally,
-    dirty: bool,
-    /// Records this loop met before. Bounded: it is emptied when it holds more than the node remembers.
-    records: HashMap<u64, Option<Arc<PushRecord>>>,
-}
-
-impl Receipts {
-    pub(crate) fn report(&mut self, pushes: &Pushes, token: u64, progress: Progress) {
-        if token != self.token {
-            self.settle(pushes);
-            self.token = token;
-        }
-        self.dirty = true;
-        let tally = &mut self.tally;
-        match progress {
-            Progress::Targeted => tally.targeted += 1,
-            Progress::Sent(qos) => {
-                tally.sent += 1;
-                tally.unanswered += u64::from(qos == QoS::AtMostOnce);
-            }
-            Progress::Acknowledged => tally.acknowledged += 1,
-            Progress::Queued => tally.queued += 1,
-            Progress::Expired => tally.expired += 1,
-            Progress::Dropped => tally.dropped += 1,
-        }
-    }
-
-    /// Adds what was counted to its record.
-    pub(crate) fn settle(&mut self, pushes: &Pushes) {
-        if !std::mem::take(&mut self.dirty) {
-            return;
-        }
-        let tally = std::mem::take(&mut self.tally);
-        if self.records.len() > pushes.remembered_max {
-            self.records.clear();
-        }
-        let record = self.records.entry(self.token).or_insert_with(|| pushes.find(PushId(self.token)));
-        if let Some(record) = record {
-            record.add(&tally, Instant::now());
-        }
     }
 }
