@@ -199,6 +199,19 @@ impl<W: Wire> Crowd<W> {
         Ok(())
     }
 
+    /// Waits at most `pause` for one device's socket alone, and reads it. The others' bytes stay where they
+    /// are until [`Self::turn`], which costs this process nothing.
+    pub(crate) fn read_one<L>(&mut self, index: usize, pause: Duration, mut listener: L) -> Result<()>
+    where
+        L: FnMut(usize, Incoming<'_>, &mut Vec<u8>),
+    {
+        let mut watched = libc::pollfd { fd: self.sockets[index].fd, events: libc::POLLIN, revents: 0 };
+        let wait_ms = i32::try_from(pause.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one pollfd is passed, and its number says so.
+        let ready = unsafe { libc::poll(&mut watched, 1, wait_ms) };
+        if ready > 0 { self.read(index, &mut listener) } else { Ok(()) }
+    }
+
     /// Fails when the server has ended a connection that should have stayed.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.lost.is_empty() {

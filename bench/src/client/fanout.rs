@@ -142,6 +142,9 @@ fn deliver<W: Wire>(
     let mut outgoing = Vec::new();
     let mut payload = [b'.'; PAYLOAD_BYTES];
     let mut progress = (flight.delivered, Instant::now());
+    if options.read_every > 0 {
+        return deliver_unread(crowd, publisher, flight, options, done);
+    }
     while !done(flight) {
         outgoing.clear();
         while flight.missing.len() < options.window {
@@ -164,6 +167,48 @@ fn deliver<W: Wire>(
         } else if progress.1.elapsed() > STALL {
             bail!("stalled: {:?} devices miss the messages in flight", flight.missing);
         }
+    }
+    Ok(())
+}
+
+/// Publishes one message after the other at QoS 1, each when the one before is acknowledged, and lets the
+/// devices' bytes wait in their sockets for `read_every` messages.
+fn deliver_unread<W: Wire>(
+    crowd: &mut Crowd<W>,
+    publisher: usize,
+    flight: &mut Flight,
+    options: &Options,
+    done: impl Fn(&Flight) -> bool,
+) -> Result<()> {
+    let mut outgoing = Vec::new();
+    let mut payload = [b'.'; PAYLOAD_BYTES];
+    while !done(flight) {
+        for _ in 0..options.read_every {
+            let number = flight.first.wrapping_add(u32::try_from(flight.missing.len())?);
+            payload[..4].copy_from_slice(&number.to_le_bytes());
+            payload[4..12].copy_from_slice(&flight.now_us().to_le_bytes());
+            outgoing.clear();
+            let message = Message { topic: crowd_of::EVERYBODY, packet_id: Some(1), payload: &payload };
+            crowd.wire().publish(&message, &mut outgoing);
+            flight.missing.push_back(flight.devices);
+            crowd.send(publisher, &outgoing)?;
+            let until = Instant::now() + STALL;
+            let mut acknowledged = false;
+            while !acknowledged {
+                if Instant::now() > until {
+                    bail!("stalled: no acknowledgement");
+                }
+                crowd.read_one(publisher, STALL, |_, _, _| acknowledged = true)?;
+            }
+        }
+        let until = Instant::now() + STALL;
+        while !flight.missing.is_empty() {
+            if Instant::now() > until {
+                bail!("stalled: {:?} devices miss the messages in flight", flight.missing);
+            }
+            receive(crowd, flight)?;
+        }
+        crowd.check()?;
     }
     Ok(())
 }

@@ -46,6 +46,10 @@ pub(crate) struct Options {
     /// Messages in flight
     #[arg(long, default_value_t = 1)]
     window: usize,
+    /// Fan-out: read the devices only after so many messages, so that this client leaves the machine to the
+    /// server; the publisher goes by its acknowledgements. 0 reads at once
+    #[arg(long, default_value_t = 0)]
+    read_every: usize,
     /// Quality of service of the messages
     #[arg(long, default_value_t = 0)]
     qos: u8,

@@ -119,7 +119,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     Measurement {
         name: "both-cores",
         way: Way::BothCores,
-        arguments: &["fanout", "--devices", "10000", "--window", "1"],
+        arguments: &["fanout", "--devices", "10000", "--read-every", "16"],
         kinds: &[Stadium],
     },
     Measurement { name: "fleet", way: Way::Fleet, arguments: &[], kinds: &[Stadium] },

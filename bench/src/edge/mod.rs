@@ -30,10 +30,12 @@ pub(crate) struct Options {
     /// Seconds of each throughput measurement
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
-    /// Only measurements whose name starts with this (several with commas); prints and writes no results
+    /// Only measurements whose name starts with this (several with commas); the results go to a page of
+    /// their own, `edge-NAME.md`
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Only these servers, by the start of their names (bare, stadium, mosquitto, nats, rumqttd, mochi)
+    /// Only these servers, by the start of their names (bare, stadium, mosquitto, nats, rumqttd, mochi);
+    /// prints and writes no results
     #[arg(long, value_delimiter = ',')]
     servers: Vec<String>,
 }
@@ -49,6 +51,16 @@ impl Options {
 
     fn is_full(&self) -> bool {
         self.only.is_empty() && self.servers.is_empty()
+    }
+
+    /// The page's name, without its ending; `None` for a look: without peers beside us, or without rounds
+    /// enough for a median.
+    fn page_name(&self) -> Option<String> {
+        if !self.servers.is_empty() || self.rounds < 3 {
+            return None;
+        }
+        let parts = std::iter::once("edge").chain(self.only.iter().map(String::as_str));
+        Some(parts.collect::<Vec<_>>().join("-"))
     }
 }
 
@@ -98,12 +110,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         rounds: options.rounds,
     });
     println!("{page}");
-    if options.is_full() {
+    if let Some(name) = options.page_name() {
         let results = Path::new(RESULTS);
         fs::create_dir_all(results)?;
-        fs::write(results.join("edge.md"), &page)
+        fs::write(results.join(format!("{name}.md")), &page)
             .context("cannot write the results: run from the workspace root")?;
-        fs::write(results.join("edge.json"), serde_json::to_string_pretty(&figures)? + "\n")?;
+        fs::write(results.join(format!("{name}.json")), serde_json::to_string_pretty(&figures)? + "\n")?;
     }
     let ours: Vec<&str> =
         failures.keys().filter(|(_, kind)| *kind == Kind::Stadium).map(|(name, _)| name.as_str()).collect();

@@ -127,7 +127,7 @@ const ROWS: &[Row] = &[
         aim: Number(0.0),
     },
     Row {
-        figure: "gain of both cores over one, fan-out one message at a time",
+        figure: "gain of both cores over one, fan-out one message at a time, read by a client that leaves the machine to the server",
         unit: "times",
         better: Higher,
         sample: "both-cores.gain",
