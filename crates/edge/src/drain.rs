@@ -36,7 +36,12 @@ impl DeviceLoop {
         self.draining.is_some()
     }
 
-    pub(crate) fn begin_drain(&mut self, io: &mut Io<Message>, within_ms: u64, server_reference: Option<Arc<str>>) {
+    pub(crate) fn begin_drain(
+        &mut self,
+        io: &mut Io<Message>,
+        within_ms: u64,
+        server_reference: Option<Arc<str>>,
+    ) {
         io.stop_listening();
         let now_ms = self.around.now_ms(io);
         // The last ones leave at three quarters of the time, so that their goodbyes are sent in it.
