@@ -11,6 +11,7 @@ use super::{Broker, Violation};
 use crate::packet::{
     Packet, QoS, RetainHandling, Suback, Subscribe, Subscription, SubscriptionOptions, Unsubscribe, Version,
 };
+use crate::property::UserProperties;
 use crate::reason::ReasonCode;
 use crate::topic::Subscribed;
 
@@ -66,16 +67,7 @@ where
             }
             reasons.push(reason as u8);
         }
-        let answer = Packet::Suback(Suback {
-            packet_id: packet.packet_id,
-            reason_string: None,
-            user_properties: Default::default(),
-            reasons: &reasons,
-        });
-        // An answer larger than the client takes is not sent [MQTT-3.1.2-25].
-        host.send(link, |buf| {
-            answer.encode_within(version, limit, buf);
-        });
+        say(host, link, version, limit, &Packet::Suback(answers(packet.packet_id, &reasons)));
         self.scratch.reasons = reasons;
         let mut replay = replay.into_iter().peekable();
         for (row, subscription) in packet.filters.iter().enumerate() {
@@ -228,15 +220,7 @@ where
             let reason = if removed { ReasonCode::Success } else { ReasonCode::NoSubscriptionExisted };
             reasons.push(reason as u8);
         }
-        let answer = Packet::Unsuback(Suback {
-            packet_id: packet.packet_id,
-            reason_string: None,
-            user_properties: Default::default(),
-            reasons: &reasons,
-        });
-        host.send(link, |buf| {
-            answer.encode_within(version, limit, buf);
-        });
+        say(host, link, version, limit, &Packet::Unsuback(answers(packet.packet_id, &reasons)));
         self.scratch.reasons = reasons;
     }
 
@@ -320,6 +304,18 @@ where
         }
         denied.len()
     }
+}
+
+/// One answer for each filter, in order.
+fn answers(packet_id: u16, reasons: &[u8]) -> Suback<'_> {
+    Suback { packet_id, reason_string: None, user_properties: UserProperties::NONE, reasons }
+}
+
+/// Sends a packet; one larger than the client takes is not sent [MQTT-3.1.2-25].
+fn say<H: Host>(host: &mut H, link: H::Link, version: Version, limit: u32, packet: &Packet<'_>) {
+    host.send(link, |buf| {
+        packet.encode_within(version, limit, buf);
+    });
 }
 
 fn granted(options: SubscriptionOptions) -> ReasonCode {
