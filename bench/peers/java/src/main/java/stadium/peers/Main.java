@@ -1,0 +1,5 @@
+package stadium.peers;
+
+public final class Main {
+    public static void main(String[] arguments) {}
+}
