@@ -10,6 +10,7 @@ use stadium_mqtt::broker;
 use stadium_reactor::{ListenerSettings, LoopSettings};
 
 use crate::auth::Authenticator;
+use crate::requests::Services;
 
 /// The edge of one node.
 #[derive(Clone)]
@@ -49,6 +50,9 @@ pub struct Config {
     pub pushes_max: usize,
     /// Who may connect, and what they may do.
     pub authenticator: Arc<Authenticator>,
+    /// Who takes devices' requests, i.e. what they publish to `rpc/SERVICE/METHOD`. Without it such a
+    /// topic is like any other.
+    pub services: Option<Services>,
 }
 
 /// An address where devices connect.
@@ -169,6 +173,7 @@ impl Config {
             forwards_waiting_max: 65_536,
             pushes_max: 1_024,
             authenticator,
+            services: None,
         }
     }
 

@@ -162,6 +162,16 @@ counts! {
     sessions_expired,
     /// Wills published.
     wills,
+    /// Requests to services whose answer has not left, now.
+    requests_in_flight,
+    /// Requests to services that were taken.
+    requests,
+    /// Requests to services that were refused: a bound was reached, or there is no such service.
+    requests_refused,
+    /// Answers of services given to devices.
+    answers,
+    /// Answers dropped: the device was gone, or had not subscribed to its response topic.
+    answers_dropped,
     /// Sum of the latencies in microseconds.
     latency_sum_us,
 }

@@ -21,6 +21,7 @@ use crate::limits::TokenBucket;
 use crate::message::{Arrived, Forward, Kind, Message};
 use crate::push::PushRecord;
 use crate::rates::Rates;
+use crate::requests::Desk;
 use crate::turn::{Surroundings, Turn, Who};
 
 /// How often a full mailbox of another loop is tried again while nothing else happens.
@@ -153,6 +154,7 @@ impl DeviceLoop {
         counts.deliveries_pending = totals.deliveries as u64;
         counts.letters = totals.letters as u64;
         counts.session_bytes = totals.bytes as u64;
+        counts.requests_in_flight = self.around.desk.as_ref().map_or(0, Desk::in_flight) as u64;
         counts.forwards_waiting = self.around.forwards_waiting as u64;
         self.around.shared.published[self.around.index].publish(counts);
     }
@@ -242,6 +244,7 @@ impl Handler for DeviceLoop {
             }
             Kind::Query(query) => self.answer(io, query),
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),
+            Kind::Answers => self.deliver_answers(io),
             Kind::RulesChanged => {
                 let mut turn = Turn { io, around: &mut self.around };
                 let lost = self.broker.reauthorise(&mut turn);
@@ -259,6 +262,8 @@ impl Handler for DeviceLoop {
     }
 
     fn turn_ended(&mut self, io: &mut Io<Message>) {
+        // Those whose word found the mailbox full, and refusals of this turn.
+        self.deliver_answers(io);
         // Before this loop spends its time in writes, so that the others begin with theirs.
         self.around.send_forwards();
         if self.around.forwards_waiting == 0 {

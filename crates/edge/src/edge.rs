@@ -21,6 +21,7 @@ use crate::interest::{Interests, LOOPS_MAX};
 use crate::limits::Addresses;
 use crate::message::{Kind, Message};
 use crate::push::Pushes;
+use crate::requests::{Desk, REQUEST_PREFIX};
 use crate::turn::{Shared, Surroundings};
 
 /// A running edge. Dropping it stops its loops at once.
@@ -221,6 +222,7 @@ fn start_loop(
     let broker_config = broker::Config {
         loop_index: LoopIndex(u16::try_from(index).expect("there are at most 64 loops")),
         sessions_max: config.broker.sessions_max.div_ceil(loops),
+        request_prefix: config.services.is_some().then(|| REQUEST_PREFIX.into()),
         ..config.broker.clone()
     };
     let mailboxes =
@@ -229,7 +231,8 @@ fn start_loop(
     // Any seed will do that differs between loops and runs.
     let seed = shared.epoch_wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let seed = seed.wrapping_add((index as u64) << 32);
-    let around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
+    let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
+    around.desk = config.services.clone().map(|services| Desk::new(services, loops));
     let mut handler = DeviceLoop::new(Arc::clone(config), broker, around);
     let epoch = shared.epoch;
     std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || {

@@ -21,6 +21,7 @@ mod message;
 mod push;
 mod query;
 mod rates;
+pub mod requests;
 mod timer;
 mod turn;
 

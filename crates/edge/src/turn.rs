@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
-    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, Progress, Publication,
+    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Progress, Publication,
+    Request, SessionKey,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -19,6 +20,7 @@ use crate::interest::Interests;
 use crate::limits::Addresses;
 use crate::message::{Forward, Kind, Message};
 use crate::push::{Pushes, Receipts};
+use crate::requests::Desk;
 
 /// Who a device is; `None` for an anonymous one, which is most of a trial's fleet.
 pub(crate) type Who = Option<Arc<Identity>>;
@@ -68,6 +70,8 @@ pub(crate) struct Surroundings {
     pub(crate) clock_offset_ms: u64,
     pub(crate) counts: Counts,
     pub(crate) receipts: Receipts,
+    /// Where the node has services.
+    pub(crate) desk: Option<Desk>,
     /// Word for each other loop, sent at the turn's end. While more than `forwards_waiting_max` wait,
     /// publishers are not read, so that one turn's worth on top of that is the bound.
     pub(crate) outboxes: Box<[Vec<Forward>]>,
@@ -87,6 +91,7 @@ impl Surroundings {
             clock_offset_ms: 0,
             counts: Counts::default(),
             receipts: Receipts::default(),
+            desk: None,
             outboxes: (0..loops).map(|_| Vec::new()).collect(),
             forwards_waiting: 0,
             congested_bytes,
@@ -249,6 +254,15 @@ impl Host for Turn<'_> {
 
     fn is_home_of(&self, client_id: &str) -> bool {
         self.around.shared.home_of(client_id) == self.around.index
+    }
+
+    fn request(
+        &mut self,
+        client: Client<'_, Who>,
+        session: SessionKey,
+        request: &Request<'_>,
+    ) -> Result<(), NotTaken> {
+        self.take_request(client, session, request)
     }
 
     fn receipt(&mut self, token: u64, progress: Progress) {

@@ -290,6 +290,10 @@ where
             if !host.authorise(client, Action::Publish, will.topic) {
                 return Err(ReasonCode::NotAuthorized);
             }
+            if self.config.request_route(will.topic).is_some() {
+                // A will is for subscribers, and these topics have none.
+                return Err(ReasonCode::TopicNameInvalid);
+            }
             if will.properties.payload_format == Some(1) && std::str::from_utf8(will.payload).is_err() {
                 return Err(ReasonCode::PayloadFormatInvalid);
             }

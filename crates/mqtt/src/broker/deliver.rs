@@ -480,7 +480,7 @@ impl Flight {
 }
 
 impl<L, I> Session<L, I> {
-    fn subscription_id(&self, filter: super::FilterId) -> Option<u32> {
+    pub(super) fn subscription_id(&self, filter: super::FilterId) -> Option<u32> {
         let rare: &Rare = self.rare.as_deref()?;
         rare.subscription_ids.iter().find(|(other, _)| *other == filter).map(|&(_, id)| id)
     }

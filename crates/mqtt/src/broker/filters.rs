@@ -184,6 +184,15 @@ impl Filters {
         Added { filter: id, position, first }
     }
 
+    /// The subscriber that stands at `position`.
+    pub fn subscriber(&self, id: FilterId, position: u32) -> Option<Subscriber> {
+        match &self.entries[id.0 as usize].subscribers {
+            Subscribers::Nobody => None,
+            Subscribers::One(one) => Some(*one),
+            Subscribers::Many(many) => many.get(position as usize).copied(),
+        }
+    }
+
     /// Replaces the options of a subscriber that stands at `position`.
     pub fn replace(&mut self, id: FilterId, position: u32, subscriber: Subscriber) {
         match &mut self.entries[id.0 as usize].subscribers {

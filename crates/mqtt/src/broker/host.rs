@@ -8,6 +8,8 @@
 use std::sync::Arc;
 
 use super::publication::Publication;
+use super::request::{NotTaken, Request};
+use super::session::SessionKey;
 use super::shared::GroupMessage;
 use crate::packet::QoS;
 use crate::reason::ReasonCode;
@@ -77,6 +79,15 @@ pub trait Host {
 
     /// Whether the client id belongs to this loop; asked when one is assigned.
     fn is_home_of(&self, client_id: &str) -> bool;
+
+    /// Takes a client's request to a service over, to answer it by [`super::Broker::answer`], or says why
+    /// not. Only asked where the broker's configuration has a prefix for requests.
+    fn request(
+        &mut self,
+        client: Client<'_, Self::Identity>,
+        session: SessionKey,
+        request: &Request<'_>,
+    ) -> Result<(), NotTaken>;
 
     /// Progress of a delivery whose publication carries a receipt token.
     fn receipt(&mut self, token: u64, progress: Progress);

@@ -7,7 +7,7 @@
 //! goes to every loop that has a matching subscription.
 //!
 //! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`deliver`] it leaves,
-//! [`acknowledge`] it is answered, [`subscribe`] filters change.
+//! [`acknowledge`] it is answered, [`subscribe`] filters change, [`request`] a client asks a service.
 
 mod acknowledge;
 mod connect;
@@ -20,6 +20,7 @@ mod host;
 mod mailbox;
 mod publication;
 mod publish;
+mod request;
 mod retained;
 mod session;
 mod shared;
@@ -38,6 +39,7 @@ pub use connect::{Admitted, Arrival, refuse, refuse_within};
 pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
 pub use publication::{Expired, Head, Message, Publication};
+pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use retained::{Full, Retained, RetainedLimits};
 pub use session::{SessionKey, SharedId};
 pub use shared::{GroupMessage, Join, MemberRef, Presence};
@@ -80,6 +82,9 @@ pub struct Config {
     pub retained_per_subscription_max: usize,
     /// Prefix of the Response Information given to clients that ask: `PREFIX/CLIENT ID`.
     pub response_topic_prefix: Option<Box<str>>,
+    /// First level of the topics that are requests to services: `PREFIX/SERVICE/METHOD`. `None` where there
+    /// are no services: then such a topic is like any other.
+    pub request_prefix: Option<Box<str>>,
 }
 
 impl Default for Config {
@@ -97,6 +102,7 @@ impl Default for Config {
             sessions_max: 1_000_000,
             retained_per_subscription_max: 10_000,
             response_topic_prefix: Some("inbox".into()),
+            request_prefix: None,
         }
     }
 }

@@ -1,17 +1,21 @@
 //! A message arrives: from a client, from the server itself, or from another loop.
 //!
 //! Whatever its way in, a client's message passes topic aliases, the authorisation function, the retained
-//! store and then [`Broker::route`]. The acknowledgement is sent last, when the message is ours.
+//! store and then [`Broker::route`]; a request to a service leaves after the authorisation function, see
+//! [`super::request`]. The acknowledgement is sent last, when the message is ours.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::deliver::Scope;
 use super::host::{Action, Client, Event, Host};
 use super::publication::{self, Head, Message, Publication};
+use super::request::NotTaken;
 use super::session::SessionKey;
 use super::{Broker, Violation};
 use crate::encode;
-use crate::packet::{AckKind, Publish, QoS, Version};
+use crate::packet::{Ack, AckKind, Packet, Publish, QoS, Version};
+use crate::property::UserPropertiesBuffer;
 use crate::reason::ReasonCode;
 use crate::topic::TopicName;
 
@@ -48,7 +52,10 @@ where
         let reason = self.publish_resolved(host, key, publish, &mut topic, &mut properties);
         self.scratch.topic = topic;
         self.scratch.properties = properties;
-        let reason = reason?;
+        let (reason, retry_after) = match reason? {
+            Ok(reason) => (reason, None),
+            Err(NotTaken { reason, retry_after }) => (reason, retry_after),
+        };
         let (kind, id) = match publish.qos {
             QoS::AtMostOnce => return Ok(()),
             QoS::AtLeastOnce => (AckKind::Puback, publish.packet_id),
@@ -67,8 +74,41 @@ where
                 return Ok(());
             }
         }
-        host.send(link, |buf| encode::ack(buf, kind, version, id, reason));
+        match retry_after {
+            None => host.send(link, |buf| encode::ack(buf, kind, version, id, reason)),
+            Some(retry_after) => self.say_busy(
+                host,
+                key,
+                link,
+                kind,
+                &Ack { packet_id: id, reason, ..Ack::default() },
+                retry_after,
+            ),
+        }
         Ok(())
+    }
+
+    /// PUBACK or PUBREC that say when trying again makes sense.
+    fn say_busy<H>(
+        &self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        kind: AckKind,
+        ack: &Ack<'_>,
+        retry_after: Duration,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session(key) else { return };
+        let mut properties = UserPropertiesBuffer::default();
+        properties.push("retry-after-ms", &retry_after.as_millis().to_string());
+        let ack = Ack { user_properties: properties.properties(), ..*ack };
+        let packet = if kind == AckKind::Pubrec { Packet::Pubrec(ack) } else { Packet::Puback(ack) };
+        let (version, limit) = (session.version, session.packet_bytes_max);
+        host.send(link, |buf| {
+            packet.encode_within(version, limit, buf);
+        });
     }
 
     fn publish_resolved<H>(
@@ -78,13 +118,13 @@ where
         publish: &Publish<'_>,
         alias_topic: &mut String,
         properties: &mut Vec<u8>,
-    ) -> Result<ReasonCode, Violation>
+    ) -> Result<Result<ReasonCode, NotTaken>, Violation>
     where
         H: Host<Link = L, Identity = I>,
     {
         let loop_index = self.config.loop_index;
         let alias_max = self.config.topic_alias_maximum;
-        let Some(session) = self.session_mut(key) else { return Ok(ReasonCode::Success) };
+        let Some(session) = self.session_mut(key) else { return Ok(Ok(ReasonCode::Success)) };
         let mut topic = publish.topic;
         if let Some(alias) = publish.properties.topic_alias {
             if alias == 0 || alias > alias_max {
@@ -111,15 +151,19 @@ where
         if TopicName::parse(topic).is_err() {
             return Err(Violation(ReasonCode::TopicNameInvalid));
         }
+        let version = session.version;
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Publish, topic) {
             host.count(Event::PublishDenied);
-            return Ok(ReasonCode::NotAuthorized);
+            return Ok(Err(ReasonCode::NotAuthorized.into()));
         }
         if publish.properties.payload_format == Some(1) && !publish.payload_is_valid_utf8() {
-            return Ok(ReasonCode::PayloadFormatInvalid);
+            return Ok(Err(ReasonCode::PayloadFormatInvalid.into()));
         }
-        publication::forwardable(publish, session.version, properties);
+        if let Some(route) = self.config.request_route(topic) {
+            return Ok(self.request(host, key, route, publish).map(|()| ReasonCode::Success));
+        }
+        publication::forwardable(publish, version, properties);
         let expires_at_ms =
             publish.properties.message_expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
         let message = Message {
@@ -137,9 +181,9 @@ where
         };
         let anybody = match self.accept(host, &message) {
             Ok(anybody) => anybody,
-            Err(reason) => return Ok(reason),
+            Err(reason) => return Ok(Err(reason.into())),
         };
-        Ok(if anybody { ReasonCode::Success } else { ReasonCode::NoMatchingSubscribers })
+        Ok(Ok(if anybody { ReasonCode::Success } else { ReasonCode::NoMatchingSubscribers }))
     }
 
     /// Publishes a message of the server's own, e.g. one that an application pushed. Retained if its

@@ -39,6 +39,25 @@ pub struct TestHost {
     pub events: Vec<Event>,
     /// Every receipt.
     pub receipts: Vec<(u64, Progress)>,
+    /// Every request that was taken.
+    pub requests: Vec<TakenRequest>,
+    /// How requests are refused, where they are.
+    pub refuses: Option<NotTaken>,
+}
+
+/// A request that a test's host took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenRequest {
+    /// Whom to answer.
+    pub session: SessionKey,
+    /// Client Identifier.
+    pub client_id: String,
+    /// `SERVICE/METHOD`.
+    pub route: String,
+    /// The request's bytes.
+    pub payload: Vec<u8>,
+    /// Response Topic and Correlation Data.
+    pub answer_to: Option<(String, Option<Vec<u8>>)>,
 }
 
 #[derive(Debug)]
@@ -132,6 +151,26 @@ impl Host for TestHost {
 
     fn is_home_of(&self, _client_id: &str) -> bool {
         true
+    }
+
+    fn request(
+        &mut self,
+        client: Client<'_, String>,
+        session: SessionKey,
+        request: &Request<'_>,
+    ) -> Result<(), NotTaken> {
+        if let Some(refused) = self.refuses {
+            return Err(refused);
+        }
+        let answer_to = request.answer_to.map(|to| (to.topic.to_owned(), to.correlation.map(<[u8]>::to_vec)));
+        self.requests.push(TakenRequest {
+            session,
+            client_id: client.client_id.to_owned(),
+            route: request.route.to_owned(),
+            payload: request.payload.to_vec(),
+            answer_to,
+        });
+        Ok(())
     }
 
     fn receipt(&mut self, token: u64, progress: Progress) {

@@ -1,0 +1,175 @@
+//! Requests of devices to services, and the answers on their way back.
+//!
+//! An MQTT 5.0 PUBLISH to `rpc/SERVICE/METHOD` is a request. The broker has asked the authorisation function
+//! when it reaches the [`desk`] of its loop, which holds it to the bounds and hands it to whoever knows the
+//! services, behind [`Requests`]: the edge itself knows none. A [`Reply`] may be answered on any thread; its
+//! answer comes back through the loop's [`outbox`] and is delivered to the session that asked, and to nobody
+//! else. An answer says how it went in the user property `status`: `ok`, `busy` with `retry-after-ms`,
+//! `rejected` with `code` and `reason`, or `deadline`.
+
+mod desk;
+mod outbox;
+mod reply;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stadium_mqtt::property::UserProperties;
+use stadium_mqtt::reason::ReasonCode;
+
+pub(crate) use desk::Desk;
+pub use reply::Reply;
+
+/// First level of the topics that are requests.
+pub const REQUEST_PREFIX: &str = "rpc";
+
+/// Takes requests of devices to services.
+pub trait Requests: Send + Sync {
+    /// Takes a request over, to answer it by `reply` later or at once, or says why not; then nothing
+    /// happened. Called on a loop of the edge: it must not block.
+    fn request(&self, request: &DeviceRequest<'_>, reply: Reply) -> Result<(), Refused>;
+}
+
+/// A device's request. Its client was allowed to make it.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceRequest<'a> {
+    /// Client Identifier.
+    pub client_id: &'a str,
+    /// The principal it was authenticated as; `None` for an anonymous device.
+    pub user: Option<&'a str>,
+    /// `SERVICE/METHOD`, at most 255 bytes.
+    pub route: &'a str,
+    /// The request's bytes, in whatever format the service reads.
+    pub payload: &'a [u8],
+    /// How long the device has use for the answer. Never zero.
+    pub deadline: Duration,
+    /// User Properties of the PUBLISH, e.g. `traceparent`.
+    pub user_properties: UserProperties<'a>,
+}
+
+impl DeviceRequest<'_> {
+    /// What stands before the slash.
+    pub fn service(&self) -> &str {
+        self.route.split_once('/').map_or(self.route, |(service, _)| service)
+    }
+
+    /// What stands after the slash.
+    pub fn method(&self) -> &str {
+        self.route.split_once('/').map_or("", |(_, method)| method)
+    }
+}
+
+/// Why a request was not taken. Nothing happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Too much is under way; PUBACK says Quota exceeded (0x97).
+    Busy {
+        /// When trying again makes sense.
+        retry_after: Duration,
+    },
+    /// No service of this name, or it has no such method; PUBACK says Topic Name invalid (0x90).
+    NoSuchService,
+    /// The method is there and is not for devices; PUBACK says Not authorized (0x87).
+    NotForDevices,
+}
+
+impl Refused {
+    fn reason(&self) -> ReasonCode {
+        match self {
+            Self::Busy { .. } => ReasonCode::QuotaExceeded,
+            Self::NoSuchService => ReasonCode::TopicNameInvalid,
+            Self::NotForDevices => ReasonCode::NotAuthorized,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { retry_after } => Some(*retry_after),
+            Self::NoSuchService | Self::NotForDevices => None,
+        }
+    }
+
+    /// The same as an answer, for a request at QoS 0 that no PUBACK answers.
+    fn into_answer(self) -> Answer {
+        let rejected = |code: &'static str, reason: &'static str| Answer::Rejected {
+            code: code.into(),
+            reason: reason.into(),
+        };
+        match self {
+            Self::Busy { retry_after } => {
+                Answer::Busy { retry_after, reason: "too many requests are under way".into() }
+            }
+            Self::NoSuchService => rejected("RPC-NO-SERVICE", "no such service or method"),
+            Self::NotForDevices => rejected("RPC-NOT-AUTHORISED", "this method is not for devices"),
+        }
+    }
+}
+
+/// What a service says to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// `status` is `ok`.
+    Ok(Vec<u8>),
+    /// `status` is `busy`: nothing happened, and it may be tried again.
+    Busy {
+        /// In the user property `retry-after-ms`.
+        retry_after: Duration,
+        /// In the user property `reason`.
+        reason: Cow<'static, str>,
+    },
+    /// `status` is `rejected`: it will never work.
+    Rejected {
+        /// In the user property `code`.
+        code: Cow<'static, str>,
+        /// In the user property `reason`.
+        reason: Cow<'static, str>,
+    },
+    /// `status` is `deadline`: no answer came in time.
+    Deadline,
+}
+
+/// Where the edge takes devices' requests, and the bounds it keeps.
+#[derive(Clone)]
+pub struct Services {
+    /// Who takes them.
+    pub requests: Arc<dyn Requests>,
+    /// The bounds.
+    pub limits: RequestLimits,
+}
+
+impl std::fmt::Debug for Services {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Services").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Bounds of devices' requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Requests of the node whose answer has not left; divided by loops. One more is refused as busy.
+    pub in_flight_max: usize,
+    /// The same for one device.
+    pub per_device_max: u32,
+    /// How long a request has that says nothing of it (no Message Expiry Interval).
+    pub deadline: Duration,
+    /// The longest that a request can have.
+    pub deadline_max: Duration,
+    /// How long an answer is kept for a device that is away or slow.
+    pub answer_expiry: Duration,
+    /// What a device over its bound, or the node's, is told to wait.
+    pub retry_after: Duration,
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self {
+            in_flight_max: 10_000,
+            per_device_max: 16,
+            deadline: Duration::from_secs(5),
+            deadline_max: Duration::from_secs(60),
+            answer_expiry: Duration::from_secs(60),
+            retry_after: Duration::from_millis(500),
+        }
+    }
+}

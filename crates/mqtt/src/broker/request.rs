@@ -1,0 +1,173 @@
+//! A request from a client to a service, and the answer on its way back.
+//!
+//! A PUBLISH to `PREFIX/SERVICE/METHOD` is no message for subscribers: the host hands it to a service, and
+//! what the service says comes back as a PUBLISH to the request's Response Topic with its Correlation Data
+//! (MQTT 5.0 section 4.10). An answer goes to the session that asked and to nobody else, whoever may have
+//! subscribed to the response topic: a client must not reach others by a topic to which it may not publish.
+
+use std::time::Duration;
+
+use super::deliver::{Parcel, Terms};
+use super::host::{Action, Client, Event, Host};
+use super::publication::Message;
+use super::session::{SessionKey, SharedId};
+use super::{Broker, Config};
+use crate::packet::{Publish, QoS};
+use crate::property::UserProperties;
+use crate::reason::ReasonCode;
+use crate::topic::TopicName;
+
+/// Bytes of `SERVICE/METHOD`: it travels in one routing tag, whose length is one byte.
+pub const ROUTE_BYTES_MAX: usize = 255;
+
+/// A client's request, as the host gets it. The client was allowed to make it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// `SERVICE/METHOD`, at most [`ROUTE_BYTES_MAX`] bytes, one slash.
+    pub route: &'a str,
+    /// The request's bytes.
+    pub payload: &'a [u8],
+    /// QoS of the PUBLISH, which the answer has too.
+    pub qos: QoS,
+    /// Message Expiry Interval: how long the client has use for an answer.
+    pub expiry_s: Option<u32>,
+    /// Where the answer goes; `None` for a request that wants none, which is all that 3.1.1 can make.
+    pub answer_to: Option<AnswerTo<'a>>,
+    /// User Properties.
+    pub user_properties: UserProperties<'a>,
+}
+
+/// Where an answer goes.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerTo<'a> {
+    /// Response Topic. The client may subscribe to it.
+    pub topic: &'a str,
+    /// Correlation Data.
+    pub correlation: Option<&'a [u8]>,
+}
+
+/// The host does not take a request; nothing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotTaken {
+    /// What PUBACK or PUBREC say.
+    pub reason: ReasonCode,
+    /// When trying again makes sense, said in the user property `retry-after-ms`.
+    pub retry_after: Option<Duration>,
+}
+
+impl From<ReasonCode> for NotTaken {
+    fn from(reason: ReasonCode) -> Self {
+        Self { reason, retry_after: None }
+    }
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// It is on its way, or kept for a client that is away.
+    Yes,
+    /// The session is gone, or its client is away and the answer was not to be kept (QoS 0).
+    Gone,
+    /// The client has no subscription that matches the response topic [MQTT-3.3.2-3].
+    NotSubscribed,
+}
+
+impl Config {
+    /// What stands after the prefix, for a topic that is reserved for requests.
+    pub(super) fn request_route<'t>(&self, topic: &'t str) -> Option<&'t str> {
+        let prefix = self.request_prefix.as_deref()?;
+        topic.strip_prefix(prefix)?.strip_prefix('/')
+    }
+}
+
+impl<L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    /// Hands a request to the host. The client may publish to its topic.
+    pub(super) fn request<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        route: &str,
+        publish: &Publish<'_>,
+    ) -> Result<(), NotTaken>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if publish.retain {
+            // A request happens once; there is nothing that could be retained.
+            return Err(ReasonCode::ImplementationSpecificError.into());
+        }
+        let service_and_method = route
+            .split_once('/')
+            .filter(|(service, method)| !service.is_empty() && !method.is_empty() && !method.contains('/'));
+        if service_and_method.is_none() || route.len() > ROUTE_BYTES_MAX {
+            return Err(ReasonCode::TopicNameInvalid.into());
+        }
+        let Some(session) = self.session(key) else { return Err(ReasonCode::UnspecifiedError.into()) };
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        let properties = &publish.properties;
+        let answer_to = match properties.response_topic {
+            None => None,
+            Some(topic) if TopicName::parse(topic).is_err() => {
+                return Err(ReasonCode::TopicNameInvalid.into());
+            }
+            Some(topic) => {
+                if !host.authorise(client, Action::Subscribe, topic) {
+                    host.count(Event::PublishDenied);
+                    return Err(ReasonCode::NotAuthorized.into());
+                }
+                Some(AnswerTo { topic, correlation: properties.correlation_data })
+            }
+        };
+        let request = Request {
+            route,
+            payload: publish.payload,
+            qos: publish.qos,
+            expiry_s: properties.message_expiry_s,
+            answer_to,
+            user_properties: properties.user_properties,
+        };
+        host.request(client, key, &request)
+    }
+
+    /// Sends an answer to the session that asked, at the lower QoS of the request and of its subscription.
+    pub fn answer<H>(&mut self, host: &mut H, key: SessionKey, message: &Message<'_>) -> Answered
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session(key) else { return Answered::Gone };
+        let away = session.link.is_none();
+        let mut matched = std::mem::take(&mut self.scratch.matched);
+        let mut ids = std::mem::take(&mut self.scratch.ids_of_one);
+        matched.clear();
+        ids.clear();
+        self.filters.matching(message.topic, &mut matched);
+        let session = &self.sessions[key.index as usize];
+        let mut qos = None;
+        for held in session.subscriptions.iter().filter(|held| matched.contains(&held.filter)) {
+            let subscriber = self.filters.subscriber(held.filter, held.position);
+            qos = qos.max(subscriber.map(|subscriber| subscriber.qos().min(message.head.qos)));
+            ids.extend(session.subscription_id(held.filter));
+        }
+        let answered = match qos {
+            None => Answered::NotSubscribed,
+            Some(QoS::AtMostOnce) if away => Answered::Gone,
+            Some(qos) => match message.expiry_s(host.now_ms()) {
+                Err(_) => Answered::Gone,
+                Ok(expiry_s) => {
+                    host.begin_message();
+                    let terms = Terms { qos, retain: false, ids: &ids, shared: SharedId::NONE };
+                    let mut parcel = Parcel::new(*message, expiry_s, None);
+                    self.courier().deliver(host, key.index, terms, &mut parcel);
+                    Answered::Yes
+                }
+            },
+        };
+        self.scratch.matched = matched;
+        self.scratch.ids_of_one = ids;
+        answered
+    }
+}
