@@ -88,6 +88,7 @@ impl<M: Send + 'static> Loop<M> {
             layers_bytes: 0,
             serial: 0,
             started: Instant::now(),
+            now_us: 0,
             now_ms: 0,
             alarm_ms: None,
             stopping: false,
@@ -118,37 +119,31 @@ impl<M: Send + 'static> Loop<M> {
 
     /// Runs on the calling thread until [`Io::stop`] or [`LoopHandle::stop`], and returns the
     /// handler. Pins the thread where the settings ask; fails where that or waiting fails.
-    pub fn run<H: Handler<Message = M>>(mut self, mut handler: H) -> io::Result<H> {
+    pub fn run<H: Handler<Message = M>>(self, handler: H) -> io::Result<H> {
         if let Some(cpu) = self.io.settings.cpu {
             sys::pin_to(cpu)?;
         }
-        let mut woke = Instant::now();
-        self.read_clock(woke);
-        while !self.io.stopping {
-            let waits = Instant::now();
-            self.io.counts.busy_ns += nanoseconds(waits - woke);
-            let timeout = self.timeout(waits);
-            match self.poll.poll(&mut self.events, timeout) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => self.events.clear(),
-                Err(error) => return Err(error),
-            }
-            woke = Instant::now();
-            self.io.counts.idle_ns += nanoseconds(woke - waits);
-            self.read_clock(woke);
-            self.turn(&mut handler);
+        let mut driven = self.drive(handler);
+        while !driven.is_stopping() {
+            driven.turn(None)?;
         }
-        self.finish(&mut handler);
-        Ok(handler)
+        Ok(driven.finish())
     }
 
-    fn read_clock(&mut self, now: Instant) {
-        let ms = (now - self.io.started).as_millis() as u64;
-        self.io.now_ms = self.io.now_ms.max(ms);
+    /// Waits for events, at most for so long.
+    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                self.events.clear();
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// How long the loop may wait.
-    fn timeout(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn timeout(&self, now: Instant) -> Option<Duration> {
         if !self.io.ready.is_empty() || !self.io.udp.ready.is_empty() {
             return Some(Duration::ZERO);
         }
@@ -157,7 +152,8 @@ impl<M: Send + 'static> Loop<M> {
         Some(Duration::from_millis(at).saturating_sub(now - self.io.started))
     }
 
-    fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+    /// Handles all that the wait found, and what is due.
+    pub(crate) fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.io.counts.turns += 1;
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         for event in &events {
@@ -175,6 +171,11 @@ impl<M: Send + 'static> Loop<M> {
             self.io.alarm_ms = None;
             handler.alarm(&mut self.io);
         }
+        self.end_turn(handler);
+    }
+
+    /// Writes what was sent, and tells what ended.
+    pub(crate) fn end_turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         handler.turn_ended(&mut self.io);
         self.settle(handler);
         handler.turn_flushed(&mut self.io);
@@ -363,7 +364,7 @@ impl<M: Send + 'static> Loop<M> {
     }
 
     /// The last turn: every connection ends.
-    fn finish<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+    pub(crate) fn finish<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.io.stop_listening();
         for index in 0..self.io.slab.capacity() {
             self.io.fail(index, CloseReason::Stopped);
@@ -382,8 +383,4 @@ impl<M: Send + 'static> Loop<M> {
         }
         self.publish();
     }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
 }

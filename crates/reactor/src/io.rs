@@ -73,7 +73,9 @@ pub struct Io<M> {
     /// TLS connections so far; each has its number in the key cache.
     pub(crate) serial: u64,
     pub(crate) started: Instant,
-    /// Milliseconds since the start, as of this turn.
+    /// Microseconds since the start, as of this turn.
+    pub(crate) now_us: u64,
+    /// The same in milliseconds.
     pub(crate) now_ms: u64,
     pub(crate) alarm_ms: Option<u64>,
     pub(crate) stopping: bool,
@@ -139,6 +141,26 @@ impl<M: Send + 'static> Io<M> {
                 self.counts.deliveries += 1;
             }
         }
+    }
+
+    /// Has `append` write any number of messages for one connection, to leave in this turn's write of
+    /// it, and returns what it returned; `None`, and `append` is not called, where the connection
+    /// cannot be written.
+    ///
+    /// Cheaper than a [`Io::send`] for each message. The buffer is the whole turn's: what it holds
+    /// already belongs to others, so an `append` only appends, and may change what it appended.
+    pub fn with_output<R>(&mut self, id: ConnectionId, append: impl FnOnce(&mut Vec<u8>) -> R) -> Option<R> {
+        if self.turn.is_overfull() {
+            self.flush();
+        }
+        let entry = Self::writable(&mut self.slab, &mut self.dirty, id)?;
+        let mut returned = None;
+        let segment = self.turn.stage(|buffer| returned = Some(append(buffer)));
+        if segment.length > 0 {
+            self.turn.push(entry, segment);
+            self.counts.deliveries += 1;
+        }
+        returned
     }
 
     /// The entry of a connection that may be written, put on the list of this turn's writes.
@@ -289,6 +311,29 @@ impl<M: Send + 'static> Io<M> {
         self.now_ms
     }
 
+    /// [`Io::now`] in microseconds: when this turn's wait was over. Costs nothing.
+    pub fn now_us(&self) -> u64 {
+        self.now_us
+    }
+
+    /// Microseconds since the loop was made, read from the clock now (some 25 ns). It is not before
+    /// [`Io::now_us`], and the loop's own time does not change.
+    pub fn read_clock_us(&self) -> u64 {
+        (self.started.elapsed().as_micros() as u64).max(self.now_us)
+    }
+
+    /// Sets loop time.
+    pub(crate) fn set_clock(&mut self, now: Instant) {
+        let us = now.saturating_duration_since(self.started).as_micros() as u64;
+        self.now_us = self.now_us.max(us);
+        self.now_ms = self.now_us / 1_000;
+    }
+
+    /// Whether something waits for the end of a turn.
+    pub(crate) fn has_staged(&self) -> bool {
+        !(self.dirty.is_empty() && self.ended.is_empty() && self.leaving.is_empty())
+    }
+
     /// Has `alarm` called once loop time reaches `at_ms`; replaces what was set before.
     pub fn set_alarm(&mut self, at_ms: u64) {
         self.alarm_ms = Some(at_ms);
@@ -428,6 +473,13 @@ impl<M: Send + 'static> Io<M> {
         }
         self.profiles.push(wanted);
         Ok(self.profiles.len() as u16 - 1)
+    }
+}
+
+/// A loop that ends without [`crate::Driven::finish`] closes its sockets all the same.
+impl<M> Drop for Io<M> {
+    fn drop(&mut self) {
+        self.slab.close_all();
     }
 }
 

@@ -11,6 +11,7 @@
 mod accept;
 mod close;
 mod connect;
+mod drive;
 mod event_loop;
 mod flush;
 mod handler;
@@ -34,6 +35,7 @@ mod websocket;
 mod wheel;
 
 pub use close::CloseReason;
+pub use drive::Driven;
 pub use event_loop::Loop;
 pub use handler::{Accepted, Admission, Handler, Security};
 pub use id::{ConnectionId, ListenerTag, UdpId};

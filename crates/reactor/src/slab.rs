@@ -12,6 +12,7 @@ use rustls_pki_types::CertificateDer;
 use crate::id::ConnectionId;
 use crate::queue::WriteQueue;
 use crate::settings::{WebSocketRequest, WebSocketSettings};
+use crate::sys;
 use crate::tls::Tls;
 use crate::websocket::WebSocket;
 use crate::wheel::{Link, Links};
@@ -241,6 +242,13 @@ impl Slab {
         entry.head = free;
         self.free = index;
         self.live -= 1;
+    }
+
+    /// Closes every descriptor. Nothing may be asked of the slab afterwards.
+    pub(crate) fn close_all(&mut self) {
+        for entry in self.chunks.iter_mut().flatten().filter(|entry| entry.fd >= 0) {
+            sys::close(std::mem::replace(&mut entry.fd, -1));
+        }
     }
 
     /// An entry by its place, which must exist.
