@@ -1,0 +1,44 @@
+//! How discovery itself is doing: for metrics, health and people.
+
+use std::time::Instant;
+
+/// How discovery is doing at this moment. Counters start at 0 with the process and only grow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// `none`, `static`, `etcd` or `zookeeper`.
+    pub backend: &'static str,
+    /// Whether the backend answers.
+    pub connection: Connection,
+    /// Times that the backend came back after it was away, or after its connection moved to another member.
+    pub reconnects: u64,
+    /// Attempts to reach the backend that failed.
+    pub failed_attempts: u64,
+    /// Times that etcd had compacted away what a watch asked for, so that the whole list was read again.
+    pub compactions: u64,
+    /// Leases and sessions that the backend had expired, so that their registrations were made again.
+    pub session_losses: u64,
+    /// Values and places in the tree that could not be read, and instances beyond a name's bound.
+    pub unreadable: u64,
+    /// Names watched now.
+    pub watched: usize,
+    /// Registrations that are wanted now.
+    pub registrations: usize,
+    /// Of these, how many the backend is known to hold.
+    pub registered: usize,
+}
+
+/// Whether the backend answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// There is none to ask.
+    NotNeeded,
+    /// It does.
+    Connected,
+    /// It does not.
+    Away {
+        /// Since when.
+        since: Instant,
+        /// What it said last, for people.
+        why: String,
+    },
+}
