@@ -1,0 +1,127 @@
+// The load of one cell: so many calls in flight over so many connections, each answered call followed by the next.
+//
+// A latency is from before a request is encoded until its answer is decoded and its id compared. Answers of the warm-up and
+// of the time after the span are not counted. With fewer calls in flight than connections, a call moves on to the next
+// connection when it is answered, so that all of them are used. Not thread-safe: a peer's client calls it from one thread,
+// or holds its lock.
+package stadium.peers;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
+
+final class Load {
+    private static final long LATENCY_MAX_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+    private final Caller[] callers;
+    private final boolean moving;
+    private final Histogram latencies = new Histogram(LATENCY_MAX_NANOS, 3);
+    private final CountDownLatch drained = new CountDownLatch(1);
+    private long spanStart;
+    private long spanEnd;
+    private long nextId = 1;
+    private int inFlight;
+
+    private Load(int connections, boolean moving) {
+        this.callers = new Caller[connections];
+        this.moving = moving;
+    }
+
+    /** Runs one cell, or with `--series` one for each line of stdin, and prints one line of JSON for each. */
+    static void run(Arguments arguments, Opening opening) throws Exception {
+        if (!arguments.has("series")) {
+            System.out.println(cell(arguments, opening));
+            System.exit(0);
+        }
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            System.out.println(cell(new Arguments(line.trim().split("\\s+")), opening));
+        }
+        System.exit(0);
+    }
+
+    private static String cell(Arguments arguments, Opening opening) throws Exception {
+        int connections = arguments.integer("connections");
+        int each = arguments.integer("inflight-each", 0);
+        int total = each > 0 ? each * connections : arguments.integer("inflight-total");
+        Load load = new Load(connections, total < connections);
+        for (int index = 0; index < connections; index++) {
+            load.callers[index] = opening.open(arguments.address("connect"), arguments.integer("elements"), load);
+        }
+        return load.measure(opening, total, arguments.number("warm"), arguments.number("seconds"));
+    }
+
+    private String measure(Opening opening, int total, double warm, double seconds) throws Exception {
+        long now = System.nanoTime();
+        spanStart = now + (long) (warm * 1e9);
+        spanEnd = spanStart + (long) (seconds * 1e9);
+        opening.begin(() -> {
+            inFlight = total;
+            for (int index = 0; index < total; index++) {
+                int connection = index % callers.length;
+                callers[connection].call(connection, nextId++, System.nanoTime());
+            }
+        });
+        sleepUntil(spanStart);
+        long cpuBefore = cpuNanos();
+        sleepUntil(spanEnd);
+        double cpu = (cpuNanos() - cpuBefore) / (seconds * 1e9);
+        if (!drained.await(30, TimeUnit.SECONDS)) {
+            System.err.println("stalled with " + inFlight + " calls in flight");
+            System.exit(1);
+        }
+        for (Caller caller : callers) {
+            caller.close();
+        }
+        return String.format(
+                Locale.ROOT,
+                "{\"per_second\":%.1f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"mean_us\":%.3f,\"client_cpu\":%.3f}",
+                latencies.getTotalCount() / seconds,
+                latencies.getValueAtPercentile(50) / 1e3,
+                latencies.getValueAtPercentile(99) / 1e3,
+                latencies.getMean() / 1e3,
+                cpu);
+    }
+
+    /** The answer to a call; sends the next one. */
+    void answered(int connection, long id, long answeredId, long startedNanos) {
+        if (id != answeredId) {
+            failed(new IllegalStateException("asked " + id + ", got the answer of " + answeredId));
+        }
+        long now = System.nanoTime();
+        if (now - spanStart > 0 && now - spanEnd <= 0) {
+            latencies.recordValue(Math.min(now - startedNanos, LATENCY_MAX_NANOS));
+        }
+        if (now - spanEnd > 0) {
+            inFlight -= 1;
+            if (inFlight == 0) {
+                drained.countDown();
+            }
+            return;
+        }
+        int next = moving ? (connection + 1) % callers.length : connection;
+        callers[next].call(next, nextId++, now);
+    }
+
+    /** A call that is lost makes the whole cell worthless. */
+    void failed(Throwable why) {
+        why.printStackTrace();
+        System.exit(1);
+    }
+
+    private static void sleepUntil(long nanos) throws InterruptedException {
+        long left = nanos - System.nanoTime();
+        if (left > 0) {
+            TimeUnit.NANOSECONDS.sleep(left);
+        }
+    }
+
+    private static long cpuNanos() {
+        var system = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        return system.getProcessCpuTime();
+    }
+}

@@ -1,0 +1,12 @@
+// How a peer's client connects, and where its callbacks run.
+package stadium.peers;
+
+import java.net.InetSocketAddress;
+
+interface Opening {
+    /** One connection, ready for calls. */
+    Caller open(InetSocketAddress address, int elements, Load load) throws Exception;
+
+    /** Runs the first calls where the answers come. */
+    void begin(Runnable calls);
+}
