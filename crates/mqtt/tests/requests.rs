@@ -1,0 +1,221 @@
+//! Requests of clients to services, as the broker sees them: what reaches the host, what PUBACK says, and
+//! whom an answer reaches. Without services the topics are like any other.
+
+use stadium_mqtt::broker::testing::{Link, Server};
+use stadium_mqtt::broker::{Answered, Config, Head, Message, NotTaken, SessionKey};
+use stadium_mqtt::packet::*;
+use stadium_mqtt::reason::ReasonCode;
+use std::time::Duration;
+
+fn server() -> Server {
+    Server::with(Config { request_prefix: Some("rpc".into()), ..Config::default() }, 1)
+}
+
+fn connect(server: &mut Server, client_id: &str, version: Version) -> Link {
+    let link = server.connect(Connect::new(version, client_id));
+    server.take_bytes(link);
+    link
+}
+
+fn subscribe(server: &mut Server, link: Link, filter: &str, qos: u8) {
+    let mut bytes = vec![0x82, (2 + 1 + 2 + filter.len() + 1) as u8, 0, 9, 0];
+    bytes.extend((filter.len() as u16).to_be_bytes());
+    bytes.extend(filter.as_bytes());
+    bytes.push(qos);
+    server.send_bytes(link, &bytes);
+    server.take_bytes(link);
+}
+
+/// A request at QoS 1 with packet id 5.
+fn request<'a>(topic: &'a str, answer_to: Option<&'a str>) -> Publish<'a> {
+    Publish {
+        dup: false,
+        qos: QoS::AtLeastOnce,
+        retain: false,
+        topic,
+        packet_id: 5,
+        properties: PublishProperties {
+            response_topic: answer_to,
+            correlation_data: answer_to.map(|_| &b"c-1"[..]),
+            ..PublishProperties::default()
+        },
+        payload: b"where",
+    }
+}
+
+/// What PUBACK says to a request: its reason and its `retry-after-ms`.
+fn answer_to(server: &mut Server, link: Link, publish: Publish<'_>) -> (ReasonCode, Option<String>) {
+    server.send(link, &Packet::Publish(publish));
+    let mut said = None;
+    server.take(link, |packet| {
+        if let Packet::Puback(ack) = packet {
+            let mut properties = ack.user_properties.iter();
+            let retry = properties.find(|(name, _)| *name == "retry-after-ms");
+            said = Some((ack.reason, retry.map(|(_, value)| value.to_owned())));
+        }
+    });
+    said.expect("a PUBACK")
+}
+
+fn answer(server: &mut Server, key: SessionKey, topic: &str, qos: QoS) -> Answered {
+    let head = Head { qos, ..Head::default() };
+    let message = Message { topic, properties: &[], payload: b"here", head };
+    let Server { brokers, host, .. } = server;
+    brokers[0].answer(host, key, &message)
+}
+
+fn heard(server: &mut Server, link: Link) -> Vec<(String, QoS)> {
+    let mut heard = Vec::new();
+    server.take(link, |packet| {
+        if let Packet::Publish(publish) = packet {
+            heard.push((publish.topic.to_owned(), publish.qos));
+        }
+    });
+    heard
+}
+
+#[test]
+fn a_request_reaches_the_host_and_no_subscriber() {
+    let mut server = server();
+    let curious = connect(&mut server, "curious", Version::V5);
+    subscribe(&mut server, curious, "rpc/#", 1);
+    let device = connect(&mut server, "d1", Version::V5);
+    let said = answer_to(&mut server, device, request("rpc/geo/Near", Some("inbox/d1")));
+    assert_eq!(said, (ReasonCode::Success, None));
+    let [taken] = &server.host.requests[..] else { panic!("one request: {:?}", server.host.requests) };
+    assert_eq!((&*taken.client_id, &*taken.route, &*taken.payload), ("d1", "geo/Near", &b"where"[..]));
+    assert_eq!(taken.answer_to, Some(("inbox/d1".into(), Some(b"c-1".to_vec()))));
+    assert_eq!(heard(&mut server, curious), []);
+}
+
+#[test]
+fn without_services_the_topic_is_like_any_other() {
+    let mut server = Server::new();
+    let curious = connect(&mut server, "curious", Version::V5);
+    subscribe(&mut server, curious, "rpc/#", 1);
+    let device = connect(&mut server, "d1", Version::V5);
+    answer_to(&mut server, device, request("rpc/geo/Near", None));
+    assert_eq!(heard(&mut server, curious), [("rpc/geo/Near".into(), QoS::AtLeastOnce)]);
+}
+
+#[test]
+fn puback_says_why_a_request_was_not_taken() {
+    let ok = Some("inbox/d1");
+    let busy = NotTaken { reason: ReasonCode::QuotaExceeded, retry_after: Some(Duration::from_millis(120)) };
+    let long = format!("rpc/geo/{}", "x".repeat(252));
+    let table = [
+        ("rpc/geo/Near", ok, None, ReasonCode::Success, None),
+        ("rpc/geo", ok, None, ReasonCode::TopicNameInvalid, None),
+        ("rpc/", ok, None, ReasonCode::TopicNameInvalid, None),
+        ("rpc/geo/", ok, None, ReasonCode::TopicNameInvalid, None),
+        ("rpc//Near", ok, None, ReasonCode::TopicNameInvalid, None),
+        ("rpc/geo/Near/by", ok, None, ReasonCode::TopicNameInvalid, None),
+        (&long, ok, None, ReasonCode::TopicNameInvalid, None),
+        ("rpc/secret/Near", ok, None, ReasonCode::NotAuthorized, None),
+        ("rpc/geo/Near", Some("inbox/d2"), None, ReasonCode::NotAuthorized, None),
+        ("rpc/geo/Near", ok, Some(busy), ReasonCode::QuotaExceeded, Some("120")),
+        ("rpc/geo/Near", ok, Some(ReasonCode::TopicNameInvalid.into()), ReasonCode::TopicNameInvalid, None),
+    ];
+    for (topic, to, refuses, reason, retry) in table {
+        let mut server = server();
+        server.host.denied.insert((true, "rpc/secret/Near".into()));
+        server.host.denied.insert((false, "inbox/d2".into()));
+        server.host.refuses = refuses;
+        let device = connect(&mut server, "d1", Version::V5);
+        let said = answer_to(&mut server, device, request(topic, to));
+        assert_eq!(said, (reason, retry.map(str::to_owned)), "{topic} {to:?}");
+        assert_eq!(server.host.requests.len(), usize::from(reason == ReasonCode::Success), "{topic}");
+    }
+}
+
+#[test]
+fn a_retained_request_and_a_will_to_a_service_are_refused() {
+    let mut server = server();
+    let device = connect(&mut server, "d1", Version::V5);
+    let retained = Publish { retain: true, ..request("rpc/geo/Near", None) };
+    assert_eq!(answer_to(&mut server, device, retained).0, ReasonCode::ImplementationSpecificError);
+    let will = Will {
+        topic: "rpc/geo/Near",
+        payload: b"",
+        qos: QoS::AtMostOnce,
+        retain: false,
+        delay_s: 0,
+        properties: PublishProperties::default(),
+    };
+    let link = server.connect(Connect { will: Some(will), ..Connect::new(Version::V5, "d2") });
+    let mut reason = None;
+    server.take(link, |packet| {
+        if let Packet::Connack(connack) = packet {
+            reason = Some(connack.reason);
+        }
+    });
+    assert_eq!(reason, Some(ReasonCode::TopicNameInvalid));
+}
+
+#[test]
+fn an_older_client_asks_without_an_answer() {
+    let mut server = server();
+    let device = connect(&mut server, "d1", Version::V311);
+    assert_eq!(answer_to(&mut server, device, request("rpc/geo/Near", None)).0, ReasonCode::Success);
+    assert_eq!(server.host.requests[0].answer_to, None);
+    // It cannot be told no: 3.1.1 has no word for it.
+    server.host.refuses = Some(ReasonCode::QuotaExceeded.into());
+    assert_eq!(answer_to(&mut server, device, request("rpc/geo/Near", None)).0, ReasonCode::Success);
+}
+
+#[test]
+fn an_answer_reaches_only_who_asked() {
+    let mut server = server();
+    let device = connect(&mut server, "d1", Version::V5);
+    subscribe(&mut server, device, "channels/+", 1);
+    let neighbour = connect(&mut server, "d2", Version::V5);
+    subscribe(&mut server, neighbour, "channels/everybody", 1);
+    answer_to(&mut server, device, request("rpc/geo/Near", Some("channels/everybody")));
+    let key = server.host.requests[0].session;
+    assert_eq!(answer(&mut server, key, "channels/everybody", QoS::AtLeastOnce), Answered::Yes);
+    assert_eq!(heard(&mut server, device), [("channels/everybody".into(), QoS::AtLeastOnce)]);
+    assert_eq!(heard(&mut server, neighbour), []);
+}
+
+#[test]
+fn an_answer_has_the_lower_quality_of_request_and_subscription() {
+    for (subscribed, asked, given) in [
+        (2, QoS::AtMostOnce, QoS::AtMostOnce),
+        (1, QoS::ExactlyOnce, QoS::AtLeastOnce),
+        (2, QoS::ExactlyOnce, QoS::ExactlyOnce),
+        (0, QoS::AtLeastOnce, QoS::AtMostOnce),
+    ] {
+        let mut server = server();
+        let device = connect(&mut server, "d1", Version::V5);
+        subscribe(&mut server, device, "inbox/d1", subscribed);
+        let key = server.session(device).expect("let in");
+        assert_eq!(answer(&mut server, key, "inbox/d1", asked), Answered::Yes);
+        assert_eq!(heard(&mut server, device), [("inbox/d1".into(), given)]);
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_can_have_is_told() {
+    let mut server = server();
+    let device = connect(&mut server, "d1", Version::V5);
+    let key = server.session(device).expect("let in");
+    assert_eq!(answer(&mut server, key, "inbox/d1", QoS::AtLeastOnce), Answered::NotSubscribed);
+    subscribe(&mut server, device, "inbox/d1", 1);
+    server.cut(device);
+    assert_eq!(answer(&mut server, key, "inbox/d1", QoS::AtLeastOnce), Answered::Gone);
+}
+
+#[test]
+fn an_answer_waits_for_a_client_that_is_away() {
+    let mut server = server();
+    let staying =
+        Connect { clean_start: false, session_expiry_s: Some(600), ..Connect::new(Version::V5, "d1") };
+    let device = server.connect(staying.clone());
+    subscribe(&mut server, device, "inbox/d1", 1);
+    let key = server.session(device).expect("let in");
+    server.cut(device);
+    assert_eq!(answer(&mut server, key, "inbox/d1", QoS::AtMostOnce), Answered::Gone);
+    assert_eq!(answer(&mut server, key, "inbox/d1", QoS::AtLeastOnce), Answered::Yes);
+    let back = server.connect(staying);
+    assert_eq!(heard(&mut server, back), [("inbox/d1".into(), QoS::AtLeastOnce)]);
+}
