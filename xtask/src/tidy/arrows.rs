@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-rsocket", &[]),
     ("stadium-discovery", &[]),
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
+    ("stadium-rpc-build", &[]),
     ("stadium-edge", &["stadium-reactor", "stadium-mqtt"]),
     ("stadium-http", &[]),
     (
