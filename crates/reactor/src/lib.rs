@@ -32,7 +32,7 @@ pub mod tls;
 mod turn;
 mod udp;
 mod websocket;
-mod wheel;
+pub mod wheel;
 
 pub use close::CloseReason;
 pub use drive::Driven;

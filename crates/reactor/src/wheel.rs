@@ -1,8 +1,28 @@
-//! The timer wheel: one timer a connection, three words of it inside the connection's slab entry.
+//! A timer wheel: any number of timers by the tick in which they fire, three words for each.
 //!
-//! Four levels of 256 slots cover every 32-bit tick. Arming and disarming are a few stores; a timer
-//! far away is moved down at most three times before it fires. The wheel only ever names indexes:
-//! the links live in whatever implements [`Links`].
+//! Level 0 holds the next 256 ticks, one slot each; three more levels of 256 slots cover every
+//! 32-bit tick. Arming and disarming are a few stores; a timer less than 256 ticks away is never
+//! moved, one far away is moved down at most three times before it fires. The wheel only ever names
+//! indexes: the links live in whatever implements [`Links`], beside the state that they are for. How
+//! long a tick is, is its owner's to say; a loop's own wheel has one timer a connection.
+//!
+//! ```
+//! use stadium_reactor::wheel::{Link, Links, Wheel};
+//!
+//! struct Streams(Vec<Link>);
+//! impl Links for Streams {
+//!     fn link(&mut self, index: u32) -> &mut Link {
+//!         &mut self.0[index as usize]
+//!     }
+//! }
+//!
+//! let mut streams = Streams(vec![Link::IDLE; 3]);
+//! let (mut wheel, mut fired) = (Wheel::new(), Vec::new());
+//! wheel.arm(&mut streams, 2, 40);
+//! assert_eq!(wheel.next(), Some(40));
+//! wheel.advance(&mut streams, 40, &mut fired);
+//! assert_eq!(fired, [2]);
+//! ```
 
 /// No timer, or the end of a list.
 const NONE: u32 = u32::MAX;
@@ -11,43 +31,72 @@ const SLOT: u32 = 1 << 31;
 const LEVELS: usize = 4;
 const SLOTS: usize = 256;
 
-/// A timer's part of the wheel. `previous == NONE` means that it is not armed.
+/// A timer's part of the wheel, 12 bytes. One that is armed must stay at its index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    /// The tick at which it fires.
+pub struct Link {
     pub(crate) at: u32,
     next: u32,
+    /// `NONE` means that it is not armed.
     previous: u32,
 }
 
 impl Link {
-    pub(crate) const IDLE: Link = Link { at: 0, next: NONE, previous: NONE };
+    /// A timer that is not armed.
+    pub const IDLE: Link = Link { at: 0, next: NONE, previous: NONE };
 
-    pub(crate) fn armed(&self) -> bool {
+    /// Whether it is armed.
+    pub fn armed(&self) -> bool {
         self.previous != NONE
+    }
+
+    /// The tick for which it was last armed.
+    pub fn at(&self) -> u32 {
+        self.at
     }
 }
 
-/// Where the links live. Indexes are below 2^31.
-pub(crate) trait Links {
+impl Default for Link {
+    fn default() -> Self {
+        Link::IDLE
+    }
+}
+
+/// Where the links live.
+pub trait Links {
+    /// The link of the timer at an index that was armed. Indexes are below 2^31.
     fn link(&mut self, index: u32) -> &mut Link;
 }
 
-/// Lists of timers by when they fire.
-pub(crate) struct Wheel {
+/// Lists of timers by when they fire; 4 KB, however many there are. All calls of one wheel go with
+/// the same links.
+pub struct Wheel {
     /// Everything before this tick has fired.
     now: u32,
     armed: usize,
     heads: Box<[u32; LEVELS * SLOTS]>,
 }
 
+impl Default for Wheel {
+    fn default() -> Self {
+        Wheel::new()
+    }
+}
+
 impl Wheel {
-    pub(crate) fn new() -> Wheel {
+    /// An empty wheel at tick zero. One that starts later is advanced first, which costs nothing
+    /// while no timer is armed.
+    pub fn new() -> Wheel {
         Wheel { now: 0, armed: 0, heads: Box::new([NONE; LEVELS * SLOTS]) }
     }
 
-    /// Arms `index` to fire at tick `at`, or in the next tick where that has passed. It must not be armed.
-    pub(crate) fn arm(&mut self, links: &mut impl Links, index: u32, at: u32) {
+    /// Timers that are armed.
+    pub fn armed(&self) -> usize {
+        self.armed
+    }
+
+    /// Arms `index` to fire at tick `at`, or with the next [`Wheel::advance`] where that has passed.
+    /// It must not be armed.
+    pub fn arm(&mut self, links: &mut impl Links, index: u32, at: u32) {
         debug_assert!(!links.link(index).armed(), "a timer is armed once");
         self.armed += 1;
         links.link(index).at = at;
@@ -55,7 +104,7 @@ impl Wheel {
     }
 
     /// Disarms `index` where it is armed.
-    pub(crate) fn disarm(&mut self, links: &mut impl Links, index: u32) {
+    pub fn disarm(&mut self, links: &mut impl Links, index: u32) {
         let link = *links.link(index);
         if !link.armed() {
             return;
@@ -74,11 +123,11 @@ impl Wheel {
 
     fn insert(&mut self, links: &mut impl Links, index: u32) {
         let at = links.link(index).at.max(self.now);
-        // The highest byte in which the tick differs from now tells the level.
-        let level = match (at ^ self.now).leading_zeros() {
-            24.. => 0,
-            16..24 => 1,
-            8..16 => 2,
+        // A slot of a level is emptied when its time begins, so it may hold its next time from then on.
+        let level = match at - self.now {
+            0..0x100 => 0,
+            0x100..0x1_0000 => 1,
+            0x1_0000..0x100_0000 => 2,
             _ => 3,
         };
         let slot = level * SLOTS + ((at >> (8 * level)) & 0xff) as usize;
@@ -92,8 +141,9 @@ impl Wheel {
         self.heads[slot] = index;
     }
 
-    /// Moves to tick `to`, appending every timer due at or before it to `fired`, disarmed.
-    pub(crate) fn advance(&mut self, links: &mut impl Links, to: u32, fired: &mut Vec<u32>) {
+    /// Moves to tick `to`, appending every timer due at or before it to `fired`, disarmed: earlier
+    /// ticks first, those of one tick in any order. Where it moved there before, nothing happens.
+    pub fn advance(&mut self, links: &mut impl Links, to: u32, fired: &mut Vec<u32>) {
         while self.now <= to {
             if self.armed == 0 {
                 self.now = to + 1;
@@ -131,15 +181,34 @@ impl Wheel {
         }
     }
 
-    /// The tick by which [`Wheel::advance`] must be called next: of the next timer where it is near,
-    /// otherwise of the next move down. `None` where nothing is armed.
-    pub(crate) fn next(&self) -> Option<u32> {
+    /// The tick for which [`Wheel::advance`] must be called next: of the next timer where it is near,
+    /// otherwise of the next move down, at most 256 ticks away. `None` where nothing is armed. Looks
+    /// at 256 slots at most.
+    pub fn next(&self) -> Option<u32> {
         if self.armed == 0 {
             return None;
         }
-        let from = self.now & 0xff;
-        let near = (from..SLOTS as u32).find(|slot| self.heads[*slot as usize] != NONE);
-        Some((self.now & !0xff) + near.unwrap_or(0xff))
+        let start = (self.now & 0xff) as usize;
+        // Slots from now to the end of the round, then those of the next round that are near already.
+        let this_round = self.heads[start..SLOTS].iter().position(|head| *head != NONE);
+        if let Some(ticks) = this_round {
+            return Some(self.now + ticks as u32);
+        }
+        let last = self.now | 0xff;
+        let round = last.wrapping_add(1);
+        if self.moves_down(round) {
+            return Some(last);
+        }
+        let next_round = self.heads[..start].iter().position(|head| *head != NONE);
+        Some(next_round.map_or(last, |ticks| round + ticks as u32))
+    }
+
+    /// Whether timers move down when the round begins that starts with this tick.
+    fn moves_down(&self, round: u32) -> bool {
+        (1..LEVELS).any(|level| {
+            let begins = round.trailing_zeros() as usize >= 8 * level;
+            begins && self.heads[level * SLOTS + ((round >> (8 * level)) & 0xff) as usize] != NONE
+        })
     }
 }
 
@@ -195,6 +264,62 @@ mod tests {
             now = next + 1;
         }
         assert!(due.iter().all(|at| *at == u32::MAX), "every timer fired");
+    }
+
+    #[test]
+    fn timers_armed_on_the_way_fire_in_their_tick() {
+        for seed in 0..20 {
+            let mut numbers = Numbers(seed);
+            let mut links = vec![Link::IDLE; 64];
+            let mut due = vec![None; links.len()];
+            let mut wheel = Wheel::new();
+            let mut fired = Vec::new();
+            let mut now = numbers.below(1 << 20);
+            wheel.advance(&mut links, now, &mut fired);
+            for _ in 0..20_000 {
+                let index = numbers.below(links.len() as u32);
+                match (numbers.below(4), due[index as usize]) {
+                    (0, _) => {
+                        wheel.disarm(&mut links, index);
+                        due[index as usize] = None;
+                    }
+                    (1 | 2, None) => {
+                        let within = [10, 256, 300, 70_000, 1 << 25][numbers.below(5) as usize];
+                        let at = now + 1 + numbers.below(within);
+                        wheel.arm(&mut links, index, at);
+                        due[index as usize] = Some(at);
+                    }
+                    _ => {
+                        let Some(next) = wheel.next() else { continue };
+                        assert!(next > now, "seed {seed}: the wheel never asks for the past");
+                        let to = (now + numbers.below(400)).max(now + 1).min(next);
+                        wheel.advance(&mut links, to, &mut fired);
+                        now = to;
+                        for index in fired.drain(..) {
+                            assert_eq!(due[index as usize].take(), Some(now), "seed {seed}");
+                        }
+                        assert!(
+                            due.iter().flatten().all(|at| *at > now),
+                            "seed {seed}: one was left at {now}"
+                        );
+                    }
+                }
+                assert_eq!(wheel.armed(), due.iter().flatten().count());
+            }
+        }
+    }
+
+    #[test]
+    fn a_near_timer_of_the_next_round_is_asked_for_at_its_own_tick() {
+        let mut links = vec![Link::IDLE; 2];
+        let (mut wheel, mut fired) = (Wheel::new(), Vec::new());
+        wheel.advance(&mut links, 199, &mut fired);
+        wheel.arm(&mut links, 0, 400);
+        assert_eq!(wheel.next(), Some(400), "nothing is moved on the way to it");
+        wheel.arm(&mut links, 1, 500);
+        assert_eq!(wheel.next(), Some(255), "the other one is");
+        wheel.advance(&mut links, 255, &mut fired);
+        assert_eq!((wheel.next(), fired.len()), (Some(400), 0));
     }
 
     #[test]
