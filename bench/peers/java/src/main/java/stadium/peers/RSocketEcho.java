@@ -26,7 +26,7 @@ import stadium.peers.proto.Sample;
 
 final class RSocketEcho {
     static void serve(Arguments arguments) {
-        LoopResources loop = LoopResources.create("server", 1, true);
+        LoopResources loop = LoopResources.create("server", 1, false);
         TcpServer server = TcpServer.create().bindAddress(() -> arguments.address("listen")).runOn(loop);
         RSocketServer.create(SocketAcceptor.forRequestResponse(request -> {
                     try {

@@ -24,7 +24,7 @@ final class RSocketTicks {
     private static final Duration SECOND = Duration.ofSeconds(1);
 
     static void serve(Arguments arguments) {
-        LoopResources loop = LoopResources.create("server", 1, true);
+        LoopResources loop = LoopResources.create("server", 1, false);
         TcpServer server = TcpServer.create()
                 .bindAddress(() -> arguments.address("listen"))
                 .option(io.netty.channel.ChannelOption.SO_BACKLOG, 65_535)
