@@ -1,0 +1,131 @@
+//! Rendezvous hashing: the order in which a key prefers the instances.
+//!
+//! Each pair of key and instance has a score, and the lowest wins (highest random weight: Thaler and
+//! Ravishankar, 1998; with weights: Schindelhauer and Schomaker, 2005). So an instance that goes moves
+//! only its own keys, and gets them back when it returns. Every client computes the same order from the
+//! addresses alone, in any language: FNV-1a 64 over the bytes, then the finaliser of splitmix64.
+
+/// The hash of an affinity key (`message/x.stadium.key.v1`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyHash(pub u64);
+
+impl KeyHash {
+    /// The hash of `key`, the same in every client. Linear in its length; empty keys are keys too.
+    #[inline]
+    pub fn of(key: &[u8]) -> Self {
+        Self(scramble(fnv(key)))
+    }
+}
+
+/// Who calls: what makes one client's subset differ from another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// The id of the client that calls itself `name` (host and process, say).
+    pub fn of(name: &str) -> Self {
+        Self(scramble(fnv(name.as_bytes())))
+    }
+}
+
+/// FNV-1a with 64 bits.
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The finaliser of splitmix64: every bit of the input moves about half of the output.
+#[inline]
+pub(crate) const fn scramble(mut bits: u64) -> u64 {
+    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+/// One instance as rendezvous hashing sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    /// The scrambled hash of the instance's address.
+    pub(crate) hash: u64,
+    /// One over its weight, so that the scan multiplies.
+    pub(crate) inverse_weight: f64,
+}
+
+impl Seat {
+    /// How far from 1 this seat's draw for `key` lies, from 0 up to, and without, 1.
+    #[inline]
+    fn distance(&self, key: u64) -> f64 {
+        const UNIT: f64 = 1.0 / (1u64 << 53) as f64;
+        (scramble(key ^ self.hash) >> 11) as f64 * UNIT
+    }
+
+    /// The score of this seat for `key`; the lowest of all seats wins.
+    #[inline]
+    pub(crate) fn score(&self, key: u64) -> f64 {
+        -(1.0 - self.distance(key)).ln() * self.inverse_weight
+    }
+
+    /// The score, where it is below `best`; saves the logarithm for the many seats that cannot win.
+    #[inline]
+    pub(crate) fn score_below(&self, key: u64, best: f64) -> Option<f64> {
+        let distance = self.distance(key);
+        // -ln(1 - d) is never less than d.
+        if distance * self.inverse_weight >= best {
+            return None;
+        }
+        let score = -(1.0 - distance).ln() * self.inverse_weight;
+        (score < best).then_some(score)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seat(name: &str, weight: f64) -> Seat {
+        Seat { hash: scramble(fnv(name.as_bytes())), inverse_weight: 1.0 / weight }
+    }
+
+    fn winner(seats: &[Seat], key: u64) -> usize {
+        let mut best = (0, f64::INFINITY);
+        for (index, seat) in seats.iter().enumerate() {
+            if let Some(score) = seat.score_below(key, best.1) {
+                best = (index, score);
+            }
+        }
+        best.0
+    }
+
+    #[test]
+    fn keys_spread_by_weight() {
+        let seats = [seat("a:1", 1.0), seat("b:1", 1.0), seat("c:1", 2.0)];
+        let mut counts = [0u32; 3];
+        for n in 0..40_000u32 {
+            counts[winner(&seats, KeyHash::of(&n.to_be_bytes()).0)] += 1;
+        }
+        for (count, wanted) in counts.iter().zip([10_000u32, 10_000, 20_000]) {
+            assert!(count.abs_diff(wanted) < wanted / 20, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn the_shortcut_finds_the_lowest_score() {
+        let seats: Vec<Seat> =
+            (0..17).map(|n| seat(&format!("10.0.0.{n}:7800"), f64::from(n % 4 + 1))).collect();
+        for n in 0..2_000u64 {
+            let key = KeyHash::of(&n.to_be_bytes()).0;
+            let scores = seats.iter().map(|seat| seat.score(key));
+            let lowest = scores.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).expect("there are seats").0;
+            assert_eq!(winner(&seats, key), lowest);
+        }
+    }
+
+    #[test]
+    fn hashes_are_those_of_every_other_client() {
+        // FNV-1a 64 of "foobar" (draft-eastlake-fnv, appendix C), and splitmix64's first output from seed 0.
+        assert_eq!(fnv(b"foobar"), 0x8594_4171_f739_67e8);
+        assert_eq!(scramble(0), 0xe220_a839_7b1d_cdaf);
+    }
+}

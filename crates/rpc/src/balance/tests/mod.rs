@@ -1,0 +1,3 @@
+//! Stories about balancing: what a client does when instances come, go, fail, slow down and heal.
+
+mod scenery;

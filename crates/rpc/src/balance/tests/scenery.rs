@@ -1,0 +1,1 @@
+//! The scenery of these stories.
