@@ -3,21 +3,6 @@
 //! [`compile`] needs no protoc. Messages are prost's; beside them every `service` becomes a module of
 //! `stadium_rpc::Method` constants, so that a client and a server of one contract cannot disagree. A
 //! contract that could not be served is refused here, with the file and the line where they are known.
-//!
-//! ```no_run
-//! // build.rs
-//! fn main() -> Result<(), stadium_rpc_build::Error> {
-//!     stadium_rpc_build::compile(&["proto/geo.proto"], &["proto"])
-//! }
-//! ```
-//!
-//! ```text
-//! // src/lib.rs
-//! pub mod proto {
-//!     include!(concat!(env!("OUT_DIR"), "/geo.v1.rs")); // named after the package
-//! }
-//! // proto::geo::STORE, proto::geo::NAME, proto::geo::VERSION, proto::geo::FILE_DESCRIPTOR_SET
-//! ```
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -63,6 +48,21 @@ impl std::error::Error for Error {}
 /// Compiles `files`, which lie under one of `includes`, into `OUT_DIR`: one Rust file for each package, named after it.
 ///
 /// Cargo is told to come again when one of the files or of what they import changes.
+///
+/// ```no_run
+/// // build.rs
+/// fn main() -> Result<(), stadium_rpc_build::Error> {
+///     stadium_rpc_build::compile(&["proto/geo.proto"], &["proto"])
+/// }
+/// ```
+///
+/// ```text
+/// // src/lib.rs: the file is named after the package
+/// pub mod proto {
+///     include!(concat!(env!("OUT_DIR"), "/geo.v1.rs"));
+/// }
+/// // proto::GeoEvent, proto::geo::STORE, proto::geo::NAME, proto::geo::VERSION, proto::geo::FILE_DESCRIPTOR_SET
+/// ```
 ///
 /// # Errors
 /// See [`Error`]; nothing was written unless it is [`Error::Write`].
