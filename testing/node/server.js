@@ -76,7 +76,7 @@ export class Server {
       flags.push('--mqtts', `127.0.0.1:${server.tls}`)
     }
     const data = path.join(server.folder, 'data')
-    server.child = spawn(binary, ['serve', '--trial', '--config', file, '--data', data, ...flags], {
+    server.child = spawn(binary, ['serve', '--trial', '--config', file, '--data', data, '--rpc', '127.0.0.1:0', ...flags], {
       stdio: ['ignore', log, log]
     })
     await until('the server to be ready', async () => {

@@ -87,7 +87,8 @@ class Server:
     def _stadium(self, loops, settings, trial):
         (self.folder / "stadium.toml").write_text(settings.replace("@", f"{self.folder}/"))
         command = [binary(), "serve", "--config", self.folder / "stadium.toml", "--data", self.folder / "data"]
-        command += ["--mqtt", f"127.0.0.1:{self.tcp}", "--http", f"127.0.0.1:{self.ws}", "--loops", str(loops)]
+        command += ["--mqtt", f"127.0.0.1:{self.tcp}", "--http", f"127.0.0.1:{self.ws}", "--rpc", "127.0.0.1:0"]
+        command += ["--loops", str(loops)]
         if self.tls:
             command += ["--mqtts", f"127.0.0.1:{self.tls}"]
         return command + (["--trial"] if trial else [])

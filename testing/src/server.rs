@@ -87,6 +87,7 @@ impl Server {
         command.arg("serve").arg("--config").arg(&configuration);
         command.arg("--data").arg(data.path().join("data"));
         command.arg("--mqtt").arg(mqtt.to_string()).arg("--http").arg(http.to_string());
+        command.arg("--rpc").arg("127.0.0.1:0");
         command.arg("--loops").arg(if plan.loops == 0 { 2 } else { plan.loops }.to_string());
         if let Some(tls) = plan.tls {
             command.arg("--mqtts").arg(tls.to_string());

@@ -35,6 +35,9 @@ pub(crate) struct SettingsFlags {
     /// Where the HTTP API and the live page listen [http.listen]
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
+    /// Where the services of this process listen [rpc.listen]
+    #[arg(long, value_name = "ADDR")]
+    rpc: Option<String>,
     /// Directory of all state [server.data]
     #[arg(long, value_name = "DIR")]
     data: Option<String>,
@@ -73,6 +76,7 @@ impl SettingsFlags {
             ("--ws", "ws.listen", self.ws.as_deref()),
             ("--wss", "wss.listen", self.wss.as_deref()),
             ("--http", "http.listen", self.http.as_deref()),
+            ("--rpc", "rpc.listen", self.rpc.as_deref()),
             ("--data", "server.data", self.data.as_deref()),
             ("--loops", "server.loops", self.loops.as_deref()),
             ("--certificate", "mqtts.certificate", self.certificate.as_deref()),

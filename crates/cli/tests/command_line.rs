@@ -56,9 +56,10 @@ fn each_command_explains_itself() {
 #[test]
 fn serve_has_a_flag_for_every_listener() {
     let text = out(&run(&["serve", "--help"]));
-    for flag in
-        ["--mqtt", "--mqtts", "--ws", "--wss", "--http", "--data", "--loops", "--trial", "--config", "--set"]
-    {
+    for flag in [
+        "--mqtt", "--mqtts", "--ws", "--wss", "--http", "--rpc", "--data", "--loops", "--trial", "--config",
+        "--set",
+    ] {
         assert!(text.contains(flag), "{flag} is not in {text}");
     }
 }

@@ -247,6 +247,8 @@ fn the_first_process_of_a_container_drains_on_sigterm() {
             "127.0.0.1:0",
             "--http",
             "127.0.0.1:0",
+            "--rpc",
+            "off",
             "--loops",
             "1",
             "--data",
@@ -305,7 +307,8 @@ fn what_is_taken_is_named() {
 
     let elsewhere = tempfile::tempdir().expect("a temporary directory can be made");
     let taken = server.address("http");
-    let failed = run_in(elsewhere.path(), &["serve", "--trial", "--mqtt", "off", "--http", &taken]);
+    let failed =
+        run_in(elsewhere.path(), &["serve", "--trial", "--mqtt", "off", "--rpc", "off", "--http", &taken]);
     assert_eq!(failed.status.code(), Some(1));
     assert!(err(&failed).contains(&taken), "{}", err(&failed));
 }

@@ -6,7 +6,7 @@
 use super::define::Effective;
 use super::layers::Origin;
 use super::problem::{Code, Problem};
-use super::sections::{Anonymous, ClientCertificates, Settings, Tls};
+use super::sections::{Anonymous, ClientCertificates, DiscoveryBackend, Settings, Tls};
 use super::value::Addresses;
 
 /// Every conflict between the settings.
@@ -17,6 +17,8 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.trial(settings);
     finder.http(settings);
     finder.paths(settings);
+    finder.rpc(settings);
+    finder.discovery(settings);
     finder.found
 }
 
@@ -79,6 +81,8 @@ impl Finder<'_> {
             ("mqtts.listen", &settings.mqtts.listen),
             ("ws.listen", &settings.ws.listen),
             ("wss.listen", &settings.wss.listen),
+            ("rpc.listen", &settings.rpc.listen),
+            ("rpc.websocket_listen", &settings.rpc.websocket_listen),
         ];
         for (setting, listen) in listeners {
             if let Some(open) = listen.0.iter().find(|address| !address.ip().is_loopback()) {
@@ -119,10 +123,83 @@ impl Finder<'_> {
     }
 
     fn paths(&mut self, settings: &Settings) {
-        for (setting, path) in [("ws.path", &settings.ws.path), ("wss.path", &settings.wss.path)] {
+        let paths = [
+            ("ws.path", &settings.ws.path),
+            ("wss.path", &settings.wss.path),
+            ("rpc.websocket_path", &settings.rpc.websocket_path),
+        ];
+        for (setting, path) in paths {
             if !path.starts_with('/') {
                 self.add(setting, format!("= {path:?} must begin with /"));
             }
+        }
+    }
+
+    /// Whoever reaches a service may call it, so strangers must not reach it.
+    fn rpc(&mut self, settings: &Settings) {
+        let rpc = &settings.rpc;
+        if rpc.tls.certificate.is_some() != rpc.tls.key.is_some() {
+            let (given, missing) =
+                if rpc.tls.key.is_none() { ("certificate", "key") } else { ("key", "certificate") };
+            self.add(&format!("rpc.{given}"), format!("needs rpc.{missing}: TLS takes both"));
+        }
+        if rpc.tls.client_certificates != ClientCertificates::None {
+            if rpc.tls.client_ca.is_none() {
+                self.add(
+                    "rpc.client_certificates",
+                    "needs rpc.client_ca: the authorities whose certificates are accepted, as a PEM file",
+                );
+            }
+            if rpc.tls.certificate.is_none() {
+                self.add("rpc.client_certificates", "needs TLS: set rpc.certificate and rpc.key");
+            }
+        }
+        if rpc.open || settings.server.trial {
+            return;
+        }
+        let known = rpc.tls.client_certificates == ClientCertificates::Required;
+        let udp = Addresses(rpc.udp_listen.into_iter().collect());
+        let listeners = [
+            ("rpc.listen", &rpc.listen, known),
+            ("rpc.websocket_listen", &rpc.websocket_listen, known),
+            ("rpc.udp_listen", &udp, false),
+        ];
+        for (setting, listen, known) in listeners {
+            if let Some(open) = listen.0.iter().find(|address| !known && !address.ip().is_loopback()) {
+                self.add(
+                    setting,
+                    format!(
+                        "= {open} is not loopback, and callers show no certificate: set rpc.client_certificates = \
+                         \"required\" (TCP and WebSocket), or rpc.open = true where only services reach it"
+                    ),
+                );
+            }
+        }
+    }
+
+    fn discovery(&mut self, settings: &Settings) {
+        let discovery = &settings.discovery;
+        let remote = matches!(discovery.backend, DiscoveryBackend::Etcd | DiscoveryBackend::ZooKeeper);
+        if remote && discovery.endpoints.is_empty() {
+            self.add("discovery.backend", "needs discovery.endpoints: where its servers are");
+        }
+        if !discovery.services.is_empty() && discovery.backend != DiscoveryBackend::Static {
+            self.add("discovery.services", "is the list for discovery.backend = \"static\"");
+        }
+        if discovery.user.is_some() != discovery.password_file.is_some() {
+            let (given, missing) = match &discovery.user {
+                Some(_) => ("user", "password_file"),
+                None => ("password_file", "user"),
+            };
+            self.add(&format!("discovery.{given}"), format!("needs discovery.{missing}"));
+        }
+        if discovery.certificate.is_some() != discovery.key.is_some() {
+            let (given, missing) =
+                if discovery.key.is_none() { ("certificate", "key") } else { ("key", "certificate") };
+            self.add(&format!("discovery.{given}"), format!("needs discovery.{missing}: TLS takes both"));
+        }
+        if discovery.advertise.is_some_and(|address| address.ip().is_unspecified() || address.port() == 0) {
+            self.add("discovery.advertise", "must be an address that others can call");
         }
     }
 }
@@ -150,6 +227,18 @@ mod tests {
             ),
             ("[auth]\nanonymous = \"anyone\"\n", "auth.anonymous = \"anyone\" checks no"),
             ("[ws]\npath = \"mqtt\"\n", "ws.path = \"mqtt\" must begin with /"),
+            ("[rpc]\nlisten = \"0.0.0.0:7800\"\n", "rpc.listen = 0.0.0.0:7800 is not loopback"),
+            (
+                "[rpc]\nclient_certificates = \"required\"\nclient_ca = \"ca\"\n",
+                "rpc.client_certificates needs TLS",
+            ),
+            (
+                "[server]\ntrial = true\n[rpc]\nlisten = \"0.0.0.0:7800\"\nopen = true\n",
+                "rpc.listen = 0.0.0.0:7800 is not loopback",
+            ),
+            ("[discovery]\nbackend = \"etcd\"\n", "discovery.backend needs discovery.endpoints"),
+            ("[discovery]\nservices = [\"geo/1@127.0.0.1:1\"]\n", "discovery.services is the list for"),
+            ("[discovery]\nuser = \"u\"\n", "discovery.user needs discovery.password_file"),
         ];
         for (text, expected) in table {
             let told = from_toml(text, Path::new("s.toml")).expect_err("it contradicts itself").to_string();

@@ -18,9 +18,10 @@ pub use define::{Described, Effective, Setting};
 pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
-    Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding, Http,
-    Limits, Log, LogFormat, Method, Mqtt, Mqtts, Password, ProxyProtocol, Server, Settings, Sockets, Tls,
-    Token, TokenAlgorithm, TokenKey, TokenUsername, Ws, Wss,
+    Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding, Devices,
+    Discovery, DiscoveryBackend, Http, Limits, ListedService, Log, LogFormat, Method, Mqtt, Mqtts, Password,
+    ProxyProtocol, Rpc, Server, Settings, Sockets, Tls, Token, TokenAlgorithm, TokenKey, TokenUsername, Ws,
+    Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 

@@ -52,7 +52,7 @@ from four places; a later one wins:
 1. the default;
 2. the file: `stadium.toml` in the working directory, or the one that `--config` names;
 3. the environment: `STADIUM_SECTION__KEY`, a double underscore for each dot (`STADIUM_MQTT__LISTEN=0.0.0.0:1883`);
-4. the flags: `--mqtt`, `--mqtts`, `--ws`, `--wss`, `--http`, `--data`, `--loops`, `--trial`, or any setting as `--set SECTION.KEY=VALUE`.
+4. the flags: `--mqtt`, `--mqtts`, `--ws`, `--wss`, `--http`, `--rpc`, `--data`, `--loops`, `--trial`, or any setting as `--set SECTION.KEY=VALUE`.
 
 `stadium config check` says what is wrong, `stadium config show` what is in force and where it came from, and `stadium config
 sample` prints a file with every setting at its default. SIGHUP reads certificates, keys, the password file and the rules

@@ -105,7 +105,7 @@ fn with_node(
 
 fn settings(arguments: &Arguments, data: &Path) -> Result<Settings, Failure> {
     let text = format!(
-        "[server]\ntrial = true\ndata = {:?}\nloops = {}\n[mqtt]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"{}\"\n[log]\nlevel = \"warn\"\n",
+        "[server]\ntrial = true\ndata = {:?}\nloops = {}\n[mqtt]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"{}\"\n[rpc]\nlisten = \"off\"\n[log]\nlevel = \"warn\"\n",
         data.display().to_string(),
         arguments.loops,
         arguments.http,

@@ -4,20 +4,24 @@
 //! where the help says so. What a setting does to a part of the product is in [`crate::mapping`].
 
 mod auth;
+mod discovery;
 mod http;
 mod limits;
 mod listeners;
 mod log;
+mod rpc;
 mod server;
 
 pub use auth::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, Method, Password, Token,
     TokenAlgorithm, TokenKey, TokenUsername,
 };
+pub use discovery::{Discovery, DiscoveryBackend, ListedService};
 pub use http::Http;
 pub use limits::Limits;
 pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, Sockets, Tls, Ws, Wss};
 pub use log::{Log, LogFormat};
+pub use rpc::{Devices, Rpc};
 pub use server::Server;
 
 use super::define::group;
@@ -42,6 +46,10 @@ group! {
         auth: Auth,
         /// The HTTP API and the live page.
         http: Http,
+        /// Services.
+        rpc: Rpc,
+        /// Where services are found.
+        discovery: Discovery,
         /// Logs.
         log: Log,
     }

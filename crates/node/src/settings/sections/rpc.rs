@@ -1,0 +1,88 @@
+//! `[rpc]`: the services of this process, and devices' way to all services.
+//!
+//! Where other services are is in `[discovery]`; what a service does is its own business.
+
+use crate::settings::define::group;
+use crate::settings::sections::listeners::{Sockets, Tls};
+use crate::settings::value::Addresses;
+use std::net::SocketAddr;
+
+group! {
+    /// RSocket 1.0 with Protocol Buffers: the services of this process. With `certificate` and `key` it speaks TLS.
+    pub struct Rpc {
+        /// Where to listen. The default is this machine only. Elsewhere, callers must show a certificate
+        /// (`client_certificates = "required"`), or `open` must be on.
+        listen: Addresses = Addresses::loopback(7800);
+        /// Where to listen for RSocket over WebSocket, for browsers and what stands behind HTTP proxies.
+        websocket_listen: Addresses = Addresses::off();
+        /// Path of its upgrade request.
+        websocket_path: String = "/rpc".to_owned();
+        /// Where to take requests that fit a datagram and may be lost. They are not encrypted, whatever `certificate` says.
+        udp_listen: Option<SocketAddr> = None;
+        /// Let callers from other machines in without a certificate: behind a firewall that knows who may call.
+        open: bool = false, cost "whoever reaches the port may call, quiesce and set the log level";
+        /// Event loops of the services, one thread each.
+        loops: u16 = 1, unit "threads", in 1..=64, cost "a thread and a 256 KB read buffer";
+        /// Deadline of a request that names none.
+        deadline_ms: u32 = 5_000, unit "ms", in 1..=3_600_000, cost "work for callers that have given up";
+        /// Longest deadline that a request may name; a longer one is cut to it.
+        deadline_max_ms: u32 = 600_000, unit "ms", in 1..=86_400_000, cost "state of requests that take long";
+        /// How long a request for an inline function may wait for its turn before it is told busy.
+        inline_wait_max_ms: u32 = 10, unit "ms", in 1..=60_000, cost "latency under overload, to about twice of it";
+        /// The least number of requests that asynchronous and blocking functions work on at once, for each loop.
+        concurrency_min: u32 = 4, unit "requests", in 1..=1_000_000;
+        /// The most; between the two the limit follows the measured latency.
+        concurrency_max: u32 = 10_000, unit "requests", in 1..=1_000_000, cost "memory for each request";
+        /// Requests that may wait for asynchronous and blocking functions, for each loop; the next is told busy.
+        queue_max: u32 = 1_000, unit "requests", in 0..=1_000_000, cost "latency of what waits";
+        /// Threads for blocking functions.
+        blocking_threads: u16 = 4, unit "threads", in 1..=1_024;
+        /// Give leases to clients that ask for them, from the same signal as busy answers.
+        leases: bool = true;
+        /// Largest frame taken.
+        frame_bytes_max: u32 = 16_777_215, unit "bytes", in 1_024..=16_777_215, cost "a connection may hold one partial frame of this size";
+        /// Larger payloads are sent in fragments of this size, between which other streams get their turn.
+        fragment_bytes: u32 = 65_536, unit "bytes", in 1_024..=16_777_215, cost "how long one stream holds a connection up";
+        /// Largest payload put together from fragments.
+        payload_bytes_max: u32 = 16_777_216, unit "bytes", in 1_024..=1_073_741_824, cost "a connection may hold as much";
+        /// Streams that a connection may have open.
+        streams_max: u32 = 100_000, unit "streams", in 1..=2_147_483_647, cost "state for each";
+        /// Bytes kept for each connection that may be resumed. 0 turns resumption off.
+        resume_bytes_max: u32 = 262_144, unit "bytes", in 0..=1_073_741_824, cost "as much memory for each connection that asked for it";
+        /// How long a lost connection may be resumed.
+        resume_s: u32 = 60, unit "s", in 1..=86_400, cost "what is kept is kept for longer";
+        /// Times of ticking streams are rounded up to this, so that what is due together leaves in one write.
+        tick_ms: u32 = 32, unit "ms", in 1..=1_000, cost "lateness";
+    }
+    with {
+        /// Its certificates.
+        tls: Tls,
+        /// Its sockets.
+        sockets: Sockets,
+    }
+    tables {
+        /// Devices' way to services.
+        devices: Devices,
+    }
+}
+
+group! {
+    /// Requests of devices: an MQTT 5.0 PUBLISH to `rpc/SERVICE/METHOD` with a Response Topic is answered there. A device
+    /// needs a rule that lets it publish to the one and subscribe to the other.
+    pub struct Devices {
+        /// Whether `rpc/` topics are requests. When off they are topics like any other.
+        enabled: bool = true;
+        /// Requests of all devices whose answer has not left. One more is refused with quota exceeded.
+        in_flight_max: u32 = 10_000, unit "requests", in 1..=10_000_000, cost "about 1 KB and the payload each";
+        /// The same for one device.
+        per_device_max: u32 = 16, unit "requests", in 1..=1_000_000;
+        /// Deadline of a request without a Message Expiry Interval.
+        deadline_ms: u32 = 5_000, unit "ms", in 1..=3_600_000;
+        /// Longest deadline that a Message Expiry Interval can ask for.
+        deadline_max_ms: u32 = 60_000, unit "ms", in 1..=3_600_000, cost "requests in flight for longer";
+        /// How long an answer at QoS 1 or 2 is kept for a device that is away or slow.
+        answer_expiry_s: u32 = 60, unit "s", in 1..=86_400;
+        /// How long a device is told to wait that found a bound reached.
+        busy_retry_after_ms: u32 = 500, unit "ms", in 1..=600_000;
+    }
+}
