@@ -21,7 +21,7 @@ use crate::moved::Moved;
 use crate::settings::{Adopt, Carries, ListenerSettings, ProxyProtocol, SocketSettings};
 use crate::slab::{Opening, flag};
 use crate::tls::{Handshake, Tls};
-use crate::websocket::{Mode, Role, WebSocket};
+use crate::websocket::{Role, WebSocket};
 use crate::{socket, sys};
 
 /// How long a listener rests when no descriptor is free, in milliseconds.
@@ -277,7 +277,7 @@ impl<M: Send + 'static> Loop<M> {
         if let Carries::WebSocket(settings) = &adopt.carries {
             let websocket = WebSocket::new(
                 Role::Server,
-                Mode::Stream,
+                settings.messages.into(),
                 settings.frame_bytes_max,
                 settings.message_bytes_max,
             );

@@ -83,6 +83,7 @@ impl<M: Send + 'static> Loop<M> {
             scratch: Vec::new(),
             sealed: Vec::new(),
             reply: Vec::new(),
+            messages: Vec::new(),
             spare_extras: Vec::new(),
             spare_buffers: Vec::new(),
             layers_bytes: 0,
@@ -358,6 +359,7 @@ impl<M: Send + 'static> Loop<M> {
         io.counts.buffer_bytes = (self.buffer.len()
             + io.turn.bytes()
             + io.scratch.capacity()
+            + io.messages.capacity()
             + io.sealed.capacity()
             + io.keys.bytes()) as u64;
         io.counts.publish(io.handle.stats());

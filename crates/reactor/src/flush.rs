@@ -14,7 +14,7 @@ use crate::lifecycle::token_of;
 use crate::slab::{NONE, flag};
 use crate::sys;
 use crate::turn::Bytes;
-use crate::websocket::{apply_mask, close_code};
+use crate::websocket::close_code;
 
 /// Up to this much, several pieces are joined by copying; above it they leave as a vector.
 const JOIN_BYTES_MAX: usize = 32 * 1024;
@@ -280,17 +280,10 @@ impl<M: Send + 'static> Io<M> {
         let entry = self.slab.at(index);
         let Some(extra) = &mut entry.extra else { return };
         if total > 0 {
-            let masks = &mut self.masks;
-            let mask = extra
-                .websocket
-                .as_mut()
-                .and_then(|websocket| websocket.begin_frame(&mut plain, total, masks));
-            let start = plain.len();
-            for bytes in self.turn.chain(head) {
-                bytes.append_to(&mut plain);
-            }
-            if let Some(mask) = mask {
-                apply_mask(mask, 0, &mut plain[start..]);
+            let chain = self.turn.chain(head);
+            match extra.websocket.as_mut() {
+                None => chain.for_each(|bytes| bytes.append_to(&mut plain)),
+                Some(websocket) => websocket.write_turn(chain, total, &mut plain, &mut self.masks),
             }
         }
         if goodbye {
@@ -304,7 +297,9 @@ impl<M: Send + 'static> Io<M> {
             Some(tls) => {
                 let mut sealed = std::mem::take(&mut self.sealed);
                 sealed.clear();
-                tls.seal(&mut self.keys, &plain, &mut sealed);
+                if !plain.is_empty() {
+                    tls.seal(&mut self.keys, &plain, &mut sealed);
+                }
                 if goodbye {
                     tls.seal_goodbye(&mut self.keys, &mut sealed);
                 }

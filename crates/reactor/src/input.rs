@@ -19,6 +19,10 @@ use crate::sys;
 use crate::tls::{self, Handshake, Progress, Tls};
 use crate::websocket::{self, Answer, Mode, Role, Upgrade, WebSocket};
 
+/// What a loop keeps of the buffers in which layers put answers and messages, in bytes; above it they
+/// were made for one large message.
+const LAYER_BYTES_KEPT: usize = 1024 * 1024;
+
 impl<M: Send + 'static> Loop<M> {
     /// The connection has something to read, or its end.
     pub(crate) fn readable<H: Handler<Message = M>>(&mut self, handler: &mut H, id: ConnectionId) {
@@ -305,25 +309,40 @@ impl<M: Send + 'static> Loop<M> {
         }
         let io = &mut self.io;
         let Some(entry) = io.slab.find(id) else { return };
-        let mut end = websocket::End::Open;
-        if let Some(websocket) = entry.extra.as_mut().and_then(|extra| extra.websocket.as_mut()) {
-            let mut reply = std::mem::take(&mut io.reply);
-            reply.clear();
-            let read = websocket.read(&mut buffer[start..stop], &mut reply, &mut io.masks);
-            if !reply.is_empty() {
-                io.write_beneath_websocket(id.index, &reply);
+        let gathered_bytes_max = entry.carry_bytes_max;
+        let Some(websocket) = entry.extra.as_mut().and_then(|extra| extra.websocket.as_mut()) else {
+            if stop > start {
+                self.present(handler, id, buffer, start, stop);
             }
-            if reply.capacity() > 1024 * 1024 {
-                reply = Vec::new();
-            }
-            io.reply = reply;
-            stop = start + read.plain;
-            end = read.end;
+            return;
+        };
+        let mut reply = std::mem::take(&mut io.reply);
+        let mut messages = std::mem::take(&mut io.messages);
+        reply.clear();
+        messages.resize(HEADROOM, 0);
+        let held = websocket.held();
+        let mut sinks = websocket::Sinks {
+            reply: &mut reply,
+            masks: &mut io.masks,
+            messages: &mut messages,
+            gathered_bytes_max,
+        };
+        let read = websocket.read(&mut buffer[start..stop], &mut sinks);
+        io.counts.carry_bytes = io.counts.carry_bytes - held as u64 + websocket.held() as u64;
+        if !reply.is_empty() {
+            io.write_beneath_websocket(id.index, &reply);
         }
+        io.reply = if reply.capacity() > LAYER_BYTES_KEPT { Vec::new() } else { reply };
+        stop = start + read.plain;
         if stop > start {
             self.present(handler, id, buffer, start, stop);
         }
-        match end {
+        if messages.len() > HEADROOM {
+            let stop = messages.len();
+            self.present(handler, id, &mut messages, HEADROOM, stop);
+        }
+        self.io.messages = if messages.capacity() > LAYER_BYTES_KEPT { Vec::new() } else { messages };
+        match read.end {
             websocket::End::Open => {}
             websocket::End::Closed => self.io.begin_close(id, CloseReason::PeerClosed),
             websocket::End::Broken(code) => self.io.begin_close(id, CloseReason::WebSocket(code)),
@@ -371,7 +390,8 @@ impl<M: Send + 'static> Loop<M> {
                 None
             }
             Answer::Accepted { used } => {
-                let websocket = WebSocket::new(Role::Client, Mode::Stream, u64::MAX >> 1, u64::MAX >> 1);
+                let mode = request.messages.into();
+                let websocket = WebSocket::new(Role::Client, mode, u64::MAX >> 1, u64::MAX >> 1);
                 self.io.set_websocket(id.index, websocket);
                 self.establish(handler, id);
                 Some(used)

@@ -63,6 +63,8 @@ pub struct Io<M> {
     pub(crate) sealed: Vec<u8>,
     /// Where layers put what they answer by themselves.
     pub(crate) reply: Vec<u8>,
+    /// Where WebSocket puts messages with boundaries, behind room for what the handler left.
+    pub(crate) messages: Vec<u8>,
     /// Emptied extras and buffers for the next connection that needs one.
     /// Boxed, because it is the box that is used again.
     #[allow(clippy::vec_box)]

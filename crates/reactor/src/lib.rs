@@ -43,7 +43,7 @@ pub use io::{Io, TICK_MS};
 pub use mailbox::{Full, LoopHandle, Mailbox};
 pub use settings::{
     AcceptBudget, Adopt, Carries, ConnectOptions, ConnectionLimits, KeepAlive, ListenerSettings,
-    LoopSettings, ProxyProtocol, SocketSettings, UdpSettings, UdpSharing, WebSocketRequest,
+    LoopSettings, Messages, ProxyProtocol, SocketSettings, UdpSettings, UdpSharing, WebSocketRequest,
     WebSocketSettings,
 };
 pub use stats::{Count, LoopStats};

@@ -135,6 +135,19 @@ pub struct AcceptBudget {
     pub handshakes_max: u32,
 }
 
+/// How the handler's bytes and WebSocket's messages go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Messages {
+    /// Binary messages are one stream of bytes, wherever they end, as MQTT wants it.
+    #[default]
+    Stream,
+    /// Each binary message is one of the handler's, as RSocket wants it: the handler reads and writes
+    /// three bytes of length, big-endian, before each message, as on TCP, and on the WebSocket they
+    /// are missing. A message that comes in fragments is held until it is whole, within the
+    /// connection's `carry_bytes_max`; longer ones are refused with code 1009.
+    LengthPrefixed24,
+}
+
 /// WebSocket on a listener (RFC 6455).
 #[derive(Clone, Debug)]
 pub struct WebSocketSettings {
@@ -146,8 +159,11 @@ pub struct WebSocketSettings {
     pub echo_path: Option<String>,
     /// The largest frame, in bytes.
     pub frame_bytes_max: u64,
-    /// The largest message on the echo path, in bytes; elsewhere messages are one stream of bytes.
+    /// The largest message, in bytes, on the echo path and with [`Messages::LengthPrefixed24`], where
+    /// it is 16,777,215 at most; otherwise messages are one stream of bytes.
     pub message_bytes_max: u64,
+    /// How the handler's bytes and messages go together.
+    pub messages: Messages,
 }
 
 impl Default for WebSocketSettings {
@@ -158,6 +174,7 @@ impl Default for WebSocketSettings {
             echo_path: None,
             frame_bytes_max: 64 * 1024 * 1024,
             message_bytes_max: 64 * 1024 * 1024,
+            messages: Messages::Stream,
         }
     }
 }
@@ -206,7 +223,7 @@ impl ListenerSettings {
 }
 
 /// A WebSocket to open on an outgoing connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebSocketRequest {
     /// The Host header.
     pub host: String,
@@ -214,6 +231,8 @@ pub struct WebSocketRequest {
     pub path: String,
     /// The subprotocol to ask for; the server must choose it.
     pub subprotocol: Option<String>,
+    /// How the handler's bytes and messages go together.
+    pub messages: Messages,
 }
 
 /// An outgoing connection.

@@ -107,7 +107,8 @@ pub(crate) struct Extra {
 impl Extra {
     /// Bytes of buffers that hold what was received and not used.
     pub(crate) fn held(&self) -> usize {
-        self.carry.capacity() + self.raw.capacity()
+        let gathered = self.websocket.as_ref().map_or(0, |websocket| websocket.held());
+        self.carry.capacity() + self.raw.capacity() + gathered
     }
 
     /// Bytes of TLS and WebSocket state.

@@ -62,6 +62,19 @@ pub(crate) enum Bytes<'a> {
 }
 
 impl Bytes<'_> {
+    /// Shows the bytes in order, in as many pieces as they lie in.
+    pub(crate) fn each(&self, mut show: impl FnMut(&[u8])) {
+        match self {
+            Bytes::Plain(bytes) => show(bytes),
+            Bytes::Shared(bytes) => show(bytes),
+            Bytes::Patched(bytes, at, value) => {
+                show(&bytes[..*at]);
+                show(value);
+                show(&bytes[at + 2..]);
+            }
+        }
+    }
+
     pub(crate) fn append_to(&self, buffer: &mut Vec<u8>) {
         match self {
             Bytes::Plain(bytes) => buffer.extend_from_slice(bytes),

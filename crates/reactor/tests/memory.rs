@@ -199,6 +199,7 @@ fn client_on(
 fn a_warm_loop_allocates_nothing_and_an_idle_connection_costs_little() {
     echo_and_fan_out_allocate_nothing();
     tls_echo_allocates_nothing();
+    websocket_messages_allocate_nothing();
     idle_connections_cost_their_entry();
     idle_tls_connections_cost_their_keys();
 }
@@ -239,6 +240,38 @@ fn tls_echo_allocates_nothing() {
     let mut client = client_on(server.dial(), &config);
     let message = [b"x".repeat(99), b"\n".to_vec()].concat();
     assert_eq!(allocations(200, || exchange(&mut client, &message)), 0, "for 200 echoes over TLS");
+}
+
+fn websocket_messages_allocate_nothing() {
+    let websocket = WebSocketSettings {
+        path: "/".to_owned(),
+        subprotocols: Vec::new(),
+        messages: Messages::LengthPrefixed24,
+        ..WebSocketSettings::default()
+    };
+    let settings = ListenerSettings { websocket: Some(Arc::new(websocket)), ..scenery::listener() };
+    let server = serve(settings);
+    let mut client = server.dial();
+    let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    client.write_all(request).expect("the loop reads");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).expect("the answer comes");
+        head.push(byte[0]);
+    }
+    let text = [b"x".repeat(99), b"\n".to_vec()].concat();
+    // A mask of zeros leaves the payload as it is.
+    let sent = [&[0x82, 0x80 | 100, 0, 0, 0, 0][..], &text].concat();
+    let wanted = [&[0x82, 100][..], &text].concat();
+    let echoes = allocations(200, || {
+        client.write_all(&sent).expect("the loop reads");
+        let mut got = [0; 102];
+        client.read_exact(&mut got).expect("the answer comes");
+        assert_eq!(got, wanted[..]);
+    });
+    assert_eq!(echoes, 0, "for 200 echoes of a WebSocket message");
 }
 
 /// Bytes that the loop came to hold for each of `count` connections, after the first chunk of them.

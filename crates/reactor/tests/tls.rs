@@ -471,6 +471,7 @@ fn websocket_over_tls_carries_the_stream_between_loops() {
                 host: "localhost".to_owned(),
                 path: "/mqtt".to_owned(),
                 subprotocol: Some("mqtt".to_owned()),
+                ..WebSocketRequest::default()
             })),
             ..ConnectOptions::default()
         };
@@ -480,7 +481,7 @@ fn websocket_over_tls_carries_the_stream_between_loops() {
             websocket: Some(Arc::new(WebSocketRequest {
                 host: "localhost".to_owned(),
                 path: "/elsewhere".to_owned(),
-                subprotocol: None,
+                ..WebSocketRequest::default()
             })),
             ..options.clone()
         };
@@ -574,4 +575,53 @@ fn a_spoiled_second_flight_ends_the_handshake() {
         });
         assert!(matches!(server.wait_closed().1, CloseReason::Tls(_) | CloseReason::PeerClosed), "{suite:?}");
     }
+}
+
+#[test]
+fn websocket_messages_over_tls_keep_their_boundaries() {
+    let authority = Authority::new();
+    let (mut settings, _) = secure(&authority.server());
+    settings.websocket = Some(Arc::new(WebSocketSettings {
+        path: "/".to_owned(),
+        subprotocols: Vec::new(),
+        messages: Messages::LengthPrefixed24,
+        ..WebSocketSettings::default()
+    }));
+    settings.limits.write_queue_bytes_max = 64 * 1024 * 1024;
+    let server = start(Style::Echo, settings);
+    let client = start(Style::Tell, listener());
+    let tls = ClientTls::new(&ClientTlsSettings {
+        server_name: "localhost".to_owned(),
+        trust: Trust::Anybody,
+        identity: None,
+        alpn: Vec::new(),
+        resumption: SessionResumption::Tickets,
+    })
+    .expect("the settings are right");
+    let mut options = ConnectOptions {
+        tls: Some(tls),
+        websocket: Some(Arc::new(WebSocketRequest {
+            host: "localhost".to_owned(),
+            path: "/".to_owned(),
+            subprotocol: None,
+            messages: Messages::LengthPrefixed24,
+        })),
+        ..ConnectOptions::default()
+    };
+    options.limits.write_queue_bytes_max = 64 * 1024 * 1024;
+    options.limits.carry_bytes_max = 16 * 1024 * 1024;
+    let address = server.address;
+    let id = client.ask(move |io| io.connect(address, &options).expect("a socket"));
+    client.wait(|seen| matches!(seen, Seen::Connected(..)).then_some(()));
+    for length in [0, 1, 125, 126, 65_535, 65_536, 5_000_000] {
+        let message = [&(length as u32).to_be_bytes()[1..], &number(length)].concat();
+        let wanted = message.clone();
+        // Cut within the length, so that the first turn has nothing to send.
+        let (first, second) = (message[..2].to_vec(), message[2..].to_vec());
+        client.act(move |io| io.send(id, |out| out.extend_from_slice(&first)));
+        client.act(move |io| io.send(id, |out| out.extend_from_slice(&second)));
+        assert!(client.wait_received(wanted.len()) == wanted, "{length} bytes");
+    }
+    client.act(move |io| io.close(id));
+    assert_eq!(server.wait_closed().1, CloseReason::PeerClosed);
 }

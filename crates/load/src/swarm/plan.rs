@@ -77,6 +77,7 @@ impl Plan {
                     host: format!("{}:{}", target.host, target.address.port()),
                     path: path.clone(),
                     subprotocol: Some("mqtt".to_owned()),
+                    ..WebSocketRequest::default()
                 })
             });
             options.push(ConnectOptions {

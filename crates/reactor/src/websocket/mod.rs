@@ -3,12 +3,16 @@
 //! Binary messages are one stream of bytes for the handler, wherever frames and fragments end, and
 //! what one turn sends is one binary frame. Nothing is buffered: a frame's payload goes on as it
 //! arrives, and half a header or a control frame's payload fit in the state itself. The echo path
-//! alone gathers messages, because conformance suites look at them whole.
+//! gathers messages, because conformance suites look at them whole, and so do messages with
+//! boundaries where they come in fragments, see [`messages`].
 
+mod messages;
 mod upgrade;
 
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::turn::Bytes;
+use messages::{Longest, Messages};
 pub(crate) use upgrade::{Answer, Upgrade, answer_request, read_response, write_request};
 
 /// Close codes (RFC 6455, 7.4.1).
@@ -47,8 +51,19 @@ pub(crate) enum Role {
 pub(crate) enum Mode {
     /// Binary messages are the handler's stream; text is refused.
     Stream,
+    /// Each binary message is one with a prefix of three bytes of length for the handler; text is refused.
+    LengthPrefixed,
     /// Whole messages go back to the peer.
     Echo,
+}
+
+impl From<crate::settings::Messages> for Mode {
+    fn from(messages: crate::settings::Messages) -> Mode {
+        match messages {
+            crate::settings::Messages::Stream => Mode::Stream,
+            crate::settings::Messages::LengthPrefixed24 => Mode::LengthPrefixed,
+        }
+    }
 }
 
 /// One connection's framing.
@@ -72,6 +87,7 @@ pub(crate) struct WebSocket {
     control_length: u8,
     close_sent: bool,
     echo: Option<Box<Echo>>,
+    messages: Option<Box<Messages>>,
 }
 
 /// The message that gathers on the echo path.
@@ -80,6 +96,17 @@ struct Echo {
     bytes: Vec<u8>,
     /// Bytes of a text that are known to be UTF-8.
     checked: usize,
+}
+
+/// Where reading puts what it finds.
+pub(crate) struct Sinks<'a> {
+    /// What the peer must be answered.
+    pub(crate) reply: &'a mut Vec<u8>,
+    pub(crate) masks: &'a mut Masks,
+    /// Messages with boundaries, each behind its length.
+    pub(crate) messages: &'a mut Vec<u8>,
+    /// Bytes of a message in fragments that may be held.
+    pub(crate) gathered_bytes_max: u32,
 }
 
 /// How reading went.
@@ -118,6 +145,7 @@ impl WebSocket {
             control_length: 0,
             close_sent: false,
             echo: (mode == Mode::Echo).then(Box::default),
+            messages: (mode == Mode::LengthPrefixed).then(Box::default),
         }
     }
 
@@ -125,21 +153,26 @@ impl WebSocket {
         self.echo.is_some()
     }
 
-    /// Bytes of state, without a message on the echo path.
+    /// Bytes of state, without messages that gather.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<WebSocket>()
+        size_of::<WebSocket>() + self.messages.as_ref().map_or(0, |messages| size_of_val(&**messages))
     }
 
-    /// Reads all of `buffer`, compacts the payload for the handler to its front, and appends what
-    /// the peer must be answered to `reply`.
-    pub(crate) fn read(&mut self, buffer: &mut [u8], reply: &mut Vec<u8>, masks: &mut Masks) -> Read {
+    /// Bytes of the buffer in which a message's fragments gather.
+    pub(crate) fn held(&self) -> usize {
+        self.messages.as_ref().map_or(0, |messages| messages.gathered.capacity())
+    }
+
+    /// Reads all of `buffer`. The payload for the handler is compacted to its front, or appended to
+    /// `sinks.messages` where messages have boundaries.
+    pub(crate) fn read(&mut self, buffer: &mut [u8], sinks: &mut Sinks<'_>) -> Read {
         let (mut plain, mut at) = (0, 0);
         loop {
             if !self.in_frame {
-                at += match self.read_header(&buffer[at..]) {
+                at += match self.read_header(&buffer[at..], sinks) {
                     Ok(Some(used)) => used,
                     Ok(None) => return Read { plain, end: End::Open },
-                    Err(code) => return self.broken(plain, code, reply, masks),
+                    Err(code) => return self.broken(plain, code, sinks),
                 };
             }
             let count =
@@ -155,12 +188,15 @@ impl WebSocket {
                 self.control_length += count as u8;
             } else if let Some(echo) = &mut self.echo {
                 if echo.bytes.len() as u64 + count as u64 > self.message_bytes_max {
-                    return self.broken(plain, close_code::TOO_BIG, reply, masks);
+                    return self.broken(plain, close_code::TOO_BIG, sinks);
                 }
                 echo.bytes.extend_from_slice(&buffer[at..at + count]);
                 if self.message == opcode::TEXT && !echo.is_text_so_far() {
-                    return self.broken(plain, close_code::INVALID_TEXT, reply, masks);
+                    return self.broken(plain, close_code::INVALID_TEXT, sinks);
                 }
+            } else if let Some(messages) = &mut self.messages {
+                let whole = self.opcode == opcode::BINARY && self.last;
+                messages.receive(whole, &buffer[at..at + count], sinks.messages);
             } else {
                 buffer.copy_within(at..at + count, plain);
                 plain += count;
@@ -170,21 +206,24 @@ impl WebSocket {
                 return Read { plain, end: End::Open };
             }
             self.in_frame = false;
-            match self.frame_ended(reply, masks) {
+            match self.frame_ended(sinks) {
                 Ok(End::Open) => {}
                 Ok(end) => return Read { plain, end },
-                Err(code) => return self.broken(plain, code, reply, masks),
+                Err(code) => return self.broken(plain, code, sinks),
             }
         }
     }
 
-    fn broken(&mut self, plain: usize, code: u16, reply: &mut Vec<u8>, masks: &mut Masks) -> Read {
-        self.close_frame(reply, code, masks);
+    fn broken(&mut self, plain: usize, code: u16, sinks: &mut Sinks<'_>) -> Read {
+        self.close_frame(sinks.reply, code, sinks.masks);
+        if let Some(messages) = &mut self.messages {
+            messages.gathered = Vec::new();
+        }
         Read { plain, end: End::Broken(code) }
     }
 
     /// Gathers a header. Returns how many bytes it took once it is whole.
-    fn read_header(&mut self, bytes: &[u8]) -> Result<Option<usize>, u16> {
+    fn read_header(&mut self, bytes: &[u8], sinks: &mut Sinks<'_>) -> Result<Option<usize>, u16> {
         let mut used = 0;
         loop {
             let have = usize::from(self.header_length);
@@ -196,7 +235,7 @@ impl WebSocket {
             };
             let wanted = 2 + extended + if masked { 4 } else { 0 };
             if have >= 2 && have == wanted {
-                self.begin(extended, masked)?;
+                self.begin(extended, masked, sinks)?;
                 self.header_length = 0;
                 return Ok(Some(used));
             }
@@ -233,7 +272,7 @@ impl WebSocket {
         }
     }
 
-    fn begin(&mut self, extended: usize, masked: bool) -> Result<(), u16> {
+    fn begin(&mut self, extended: usize, masked: bool, sinks: &mut Sinks<'_>) -> Result<(), u16> {
         let header = &self.header;
         self.left = match extended {
             2 => u64::from(u16::from_be_bytes([header[2], header[3]])),
@@ -261,11 +300,20 @@ impl WebSocket {
         if matches!(self.opcode, opcode::TEXT | opcode::BINARY) {
             self.message = self.opcode;
         }
+        if let Some(messages) = &mut self.messages
+            && self.opcode < opcode::CLOSE
+        {
+            let whole = self.opcode == opcode::BINARY && self.last;
+            let longest =
+                Longest { message: self.message_bytes_max, gathered: u64::from(sinks.gathered_bytes_max) };
+            messages.frame_begins(whole, self.left, longest, sinks.messages)?;
+        }
         Ok(())
     }
 
-    fn frame_ended(&mut self, reply: &mut Vec<u8>, masks: &mut Masks) -> Result<End, u16> {
+    fn frame_ended(&mut self, sinks: &mut Sinks<'_>) -> Result<End, u16> {
         let payload = usize::from(self.control_length);
+        let (reply, masks) = (&mut *sinks.reply, &mut *sinks.masks);
         match self.opcode {
             opcode::PING => {
                 let control = self.control;
@@ -292,6 +340,9 @@ impl WebSocket {
             _ if !self.last => Ok(End::Open),
             _ => {
                 let kind = std::mem::take(&mut self.message);
+                if let Some(messages) = &mut self.messages {
+                    messages.message_ends(self.opcode == opcode::BINARY, sinks.messages);
+                }
                 if let Some(mut echo) = self.echo.take() {
                     if kind == opcode::TEXT && echo.checked != echo.bytes.len() {
                         self.echo = Some(echo);
@@ -307,7 +358,7 @@ impl WebSocket {
     }
 
     fn write_frame(&self, out: &mut Vec<u8>, kind: u8, payload: &[u8], masks: &mut Masks) {
-        let mask = self.write_header(out, kind, payload.len(), masks);
+        let mask = write_header(self.role, 0x80 | kind, payload.len(), out, masks);
         let start = out.len();
         out.extend_from_slice(payload);
         if let Some(mask) = mask {
@@ -315,37 +366,26 @@ impl WebSocket {
         }
     }
 
-    fn write_header(&self, out: &mut Vec<u8>, kind: u8, length: usize, masks: &mut Masks) -> Option<[u8; 4]> {
-        let bit = if self.role == Role::Client { 0x80 } else { 0 };
-        out.push(0x80 | kind);
-        match length {
-            0..126 => out.push(bit | length as u8),
-            126..65_536 => {
-                out.push(bit | 126);
-                out.extend_from_slice(&(length as u16).to_be_bytes());
-            }
-            _ => {
-                out.push(bit | 127);
-                out.extend_from_slice(&(length as u64).to_be_bytes());
-            }
-        }
-        if self.role == Role::Server {
-            return None;
-        }
-        let mask = masks.next();
-        out.extend_from_slice(&mask);
-        Some(mask)
-    }
-
-    /// Starts the one binary frame of a turn. Where it returns a mask, the caller applies it to the
-    /// payload that it appends.
-    pub(crate) fn begin_frame(
+    /// Writes what a turn has for the peer, `total` bytes: one binary frame, or one a message where
+    /// messages have boundaries.
+    pub(crate) fn write_turn<'a>(
         &mut self,
+        turn: impl Iterator<Item = Bytes<'a>>,
+        total: usize,
         out: &mut Vec<u8>,
-        length: usize,
         masks: &mut Masks,
-    ) -> Option<[u8; 4]> {
-        self.write_header(out, opcode::BINARY, length, masks)
+    ) {
+        if let Some(messages) = &mut self.messages {
+            let mut writer = messages.writer(self.role, total, out, masks);
+            turn.for_each(|bytes| bytes.each(|piece| writer.write(piece)));
+            return;
+        }
+        let mask = write_header(self.role, 0x80 | opcode::BINARY, total, out, masks);
+        let start = out.len();
+        turn.for_each(|bytes| bytes.append_to(out));
+        if let Some(mask) = mask {
+            apply_mask(mask, 0, &mut out[start..]);
+        }
     }
 
     /// Says goodbye, once.
@@ -369,6 +409,34 @@ impl Echo {
     }
 }
 
+/// Writes a frame's header. Where it returns a mask, it is a client's and goes over the payload.
+fn write_header(
+    role: Role,
+    first: u8,
+    length: usize,
+    out: &mut Vec<u8>,
+    masks: &mut Masks,
+) -> Option<[u8; 4]> {
+    let bit = if role == Role::Client { 0x80 } else { 0 };
+    match length {
+        0..126 => out.extend_from_slice(&[first, bit | length as u8]),
+        126..65_536 => {
+            let [high, low] = (length as u16).to_be_bytes();
+            out.extend_from_slice(&[first, bit | 126, high, low]);
+        }
+        _ => {
+            out.extend_from_slice(&[first, bit | 127]);
+            out.extend_from_slice(&(length as u64).to_be_bytes());
+        }
+    }
+    if role == Role::Server {
+        return None;
+    }
+    let mask = masks.next();
+    out.extend_from_slice(&mask);
+    Some(mask)
+}
+
 /// Checks a close frame's payload; `None` where it carries no code.
 fn check_close(payload: &[u8]) -> Result<Option<u16>, u16> {
     let [high, low, reason @ ..] = payload else {
@@ -385,7 +453,7 @@ fn check_close(payload: &[u8]) -> Result<Option<u16>, u16> {
 }
 
 /// Combines bytes with a mask, of which `phase` bytes were used before.
-pub(crate) fn apply_mask(mask: [u8; 4], phase: usize, bytes: &mut [u8]) {
+fn apply_mask(mask: [u8; 4], phase: usize, bytes: &mut [u8]) {
     let mut wide = [0; 8];
     for (place, byte) in wide.iter_mut().enumerate() {
         *byte = mask[(place + phase) & 3];

@@ -27,13 +27,23 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+const GATHERED_BYTES_MAX: u32 = 100_000;
+
 /// Feeds bytes in pieces of `size`: what the handler would see, what the peer is answered, and the end.
 fn feed(websocket: &mut WebSocket, bytes: &[u8], size: usize) -> (Vec<u8>, Vec<u8>, End) {
     let (mut plain, mut reply, mut masks) = (Vec::new(), Vec::new(), Masks::new());
     for piece in bytes.chunks(size) {
         let mut piece = piece.to_vec();
-        let read = websocket.read(&mut piece, &mut reply, &mut masks);
+        let mut messages = Vec::new();
+        let mut sinks = Sinks {
+            reply: &mut reply,
+            masks: &mut masks,
+            messages: &mut messages,
+            gathered_bytes_max: GATHERED_BYTES_MAX,
+        };
+        let read = websocket.read(&mut piece, &mut sinks);
         plain.extend_from_slice(&piece[..read.plain]);
+        plain.extend_from_slice(&messages);
         if read.end != End::Open {
             return (plain, reply, read.end);
         }
@@ -78,10 +88,8 @@ fn what_a_client_writes_a_server_reads() {
     let mut client = WebSocket::new(Role::Client, Mode::Stream, 1 << 20, 1 << 20);
     let (mut out, mut masks) = (Vec::new(), Masks::new());
     for length in [1usize, 125, 126, 65_536] {
-        let mask = client.begin_frame(&mut out, length, &mut masks).expect("a client masks");
-        let start = out.len();
-        out.resize(start + length, 0x5a);
-        apply_mask(mask, 0, &mut out[start..]);
+        let bytes = vec![0x5a; length];
+        client.write_turn([Bytes::Plain(&bytes)].into_iter(), length, &mut out, &mut masks);
     }
     client.close_frame(&mut out, close_code::NORMAL, &mut masks);
     let mut peer = server(Mode::Stream);
@@ -199,6 +207,7 @@ fn a_client_checks_that_the_server_knows_its_key() {
         host: "localhost".to_owned(),
         path: "/mqtt".to_owned(),
         subprotocol: Some("mqtt".to_owned()),
+        ..Default::default()
     };
     let mut text = Vec::new();
     let key = write_request(&wanted, &mut Masks::new(), &mut text);

@@ -81,7 +81,7 @@ pub(crate) fn answer_request(bytes: &[u8], settings: &WebSocketSettings) -> Upgr
     let target = request.path.unwrap_or("");
     let path = target.split('?').next().unwrap_or(target);
     let mode = if path == settings.path {
-        Mode::Stream
+        settings.messages.into()
     } else if settings.echo_path.as_deref() == Some(path) {
         Mode::Echo
     } else {
@@ -112,7 +112,7 @@ pub(crate) fn answer_request(bytes: &[u8], settings: &WebSocketSettings) -> Upgr
         .subprotocols
         .iter()
         .find(|ours| values(headers, "sec-websocket-protocol").any(|theirs| theirs == ours.as_str()));
-    if mode == Mode::Stream && chosen.is_none() && !settings.subprotocols.is_empty() {
+    if mode != Mode::Echo && chosen.is_none() && !settings.subprotocols.is_empty() {
         return refusal("400 Bad Request", "", "Sec-WebSocket-Protocol names none that is spoken here.\n");
     }
     let mut answer = format!(
