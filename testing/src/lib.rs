@@ -9,6 +9,7 @@ pub mod certificates;
 pub mod clients;
 pub mod deadline;
 pub mod device;
+pub mod interop;
 pub mod network;
 pub mod ports;
 pub mod process;

@@ -31,6 +31,8 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["python3", "-c", "import ensurepip, venv"], package: "python3-venv" },
     Component { probe: &["node", "--version"], package: "nodejs" },
     Component { probe: &["npm", "--version"], package: "npm" },
+    Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
+    Component { probe: &["mvn", "--version"], package: "maven" },
 ];
 
 /// Peers that only `bench` starts.

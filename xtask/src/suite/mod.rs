@@ -7,7 +7,7 @@
 mod tally;
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -19,6 +19,9 @@ use tally::Tally;
 
 /// Environment variable through which the black-box suites learn the binary's path.
 const BINARY_VARIABLE: &str = "STADIUM_BIN";
+
+/// The same for the program that RSocket peers are tried against.
+const INTEROP_VARIABLE: &str = "STADIUM_INTEROP";
 
 /// Runs it all. The exit code is 0 only when something ran and nothing failed.
 pub(crate) fn run(root: &Path) -> Result<ExitCode> {
@@ -33,12 +36,17 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
 
     // Built first: the black-box suites, the Rust ones among them, drive this binary.
     let built = Step::start("build stadium").end(command(&mut cargo(&["build", "--package", "stadium-cli"])));
-    let binary = root.join("target/debug/stadium");
+    let example = ["build", "--package", "stadium-rsocket", "--example", "interop"];
+    let built = Step::start("build interop").end(command(&mut cargo(&example))) && built;
+    let programs = [
+        (BINARY_VARIABLE, root.join("target/debug/stadium")),
+        (INTEROP_VARIABLE, root.join("target/debug/examples/interop")),
+    ];
     let rust = ["test", "--workspace", "--no-fail-fast"];
-    total += suite("Rust tests", cargo(&rust).env(BINARY_VARIABLE, &binary), tally::cargo_line);
+    total += suite("Rust tests", cargo(&rust).envs(programs.clone()), tally::cargo_line);
     if built {
-        total += python(root, &binary);
-        total += node(root, &binary);
+        total += python(root, &programs);
+        total += node(root, &programs);
     } else {
         total.failed += 1;
     }
@@ -56,7 +64,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     Ok(if failed == 0 && total.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn python(root: &Path, binary: &Path) -> Tally {
+fn python(root: &Path, programs: &[(&str, PathBuf)]) -> Tally {
     let folder = root.join("testing/python");
     let name = "Python clients";
     let interpreter =
@@ -65,20 +73,20 @@ fn python(root: &Path, binary: &Path) -> Tally {
             Err(tally) => return tally,
         };
     let mut pytest = Command::new(interpreter);
-    pytest.current_dir(&folder).env(BINARY_VARIABLE, binary);
+    pytest.current_dir(&folder).envs(programs.iter().cloned());
     // `-rsx` names each skipped and expected failure; the cache would write into the source tree.
     pytest.args(["-m", "pytest", "-rsx", "-p", "no:cacheprovider", "."]);
     suite(name, &mut pytest, tally::pytest_line)
 }
 
-fn node(root: &Path, binary: &Path) -> Tally {
+fn node(root: &Path, programs: &[(&str, PathBuf)]) -> Tally {
     let folder = root.join("testing/node");
     let name = "Node clients";
     if let Err(tally) = ready(name, &folder, || components::node_packages(&folder)) {
         return tally;
     }
     let mut node = Command::new("node");
-    node.current_dir(&folder).env(BINARY_VARIABLE, binary).args(["--test", "--test-reporter=tap"]);
+    node.current_dir(&folder).envs(programs.iter().cloned()).args(["--test", "--test-reporter=tap"]);
     suite(name, &mut node, tally::node_line)
 }
 

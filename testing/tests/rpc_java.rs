@@ -1,0 +1,81 @@
+//! rsocket-java as a client of ours, and as a server for our client: every interaction, whole and in fragments.
+//!
+//! Both sides are processes; testing/README.md lists the routes and cases. Leases, resumption and frozen peers have
+//! servers of their own.
+
+use anyhow::Result;
+use stadium_testing::interop::{Peer, cases, java, ours};
+
+/// What each side's client asks of the other's server.
+const CASES: &[&str] = &[
+    "echo",
+    "echo-large",
+    "describe",
+    "errors",
+    "empty",
+    "note",
+    "push",
+    "push-back",
+    "ask-me",
+    "range",
+    "range-large",
+    "credit-one",
+    "cancel-stream",
+    "cancel-response",
+    "fail-after",
+    "channel",
+    "channel-large",
+    "sum",
+    "refused",
+    "quiet",
+];
+
+/// Fragment sizes in bytes; rsocket-java takes none below 64.
+const FRAGMENTS: [&str; 3] = ["fragment=0", "fragment=64", "fragment=1024"];
+
+#[test]
+fn java_clients_are_served_in_every_interaction() -> Result<()> {
+    for fragment in FRAGMENTS {
+        let server = Peer::start(ours()?, &[fragment])?;
+        cases(java()?, &server, CASES, &[fragment])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn java_servers_serve_our_client_in_every_interaction() -> Result<()> {
+    for fragment in FRAGMENTS {
+        let server = Peer::start(java()?, &[fragment])?;
+        cases(ours()?, &server, CASES, &[fragment])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_frozen_peer_is_given_up_within_its_lifetime() -> Result<()> {
+    let server = Peer::start(ours()?, &[])?;
+    cases(java()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])?;
+    let server = Peer::start(java()?, &[])?;
+    cases(ours()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])
+}
+
+#[test]
+fn leases_are_granted_and_honoured() -> Result<()> {
+    let server = Peer::start(ours()?, &["lease=300,3"])?;
+    cases(java()?, &server, &["lease"], &[])?;
+    // Who did not ask for leases is served without.
+    cases(java()?, &server, &["echo", "range", "credit-one"], &[])?;
+    let server = Peer::start(java()?, &["lease=300,3"])?;
+    cases(ours()?, &server, &["lease"], &[])
+}
+
+#[test]
+fn a_session_outlives_its_connection() -> Result<()> {
+    for fragment in ["fragment=0", "fragment=64"] {
+        let server = Peer::start(ours()?, &["resume=20000", fragment])?;
+        cases(java()?, &server, &["resume"], &[fragment])?;
+        let server = Peer::start(java()?, &["resume=20000", fragment])?;
+        cases(ours()?, &server, &["resume"], &[fragment])?;
+    }
+    Ok(())
+}
