@@ -1,0 +1,291 @@
+//! How many calls may be under way at once: a limit that follows the measured latency.
+//!
+//! Latency without queueing, the baseline, is compared with the latency of the last window. Their ratio, the
+//! gradient, pulls the limit down when calls queue somewhere; an allowance of the limit's square root pushes it
+//! up while they don't. The idea is the gradient limit of Netflix's concurrency-limits.
+//!
+//! ```text
+//! limit' = limit * clamp(tolerance * baseline / latency, 0.5, 1) + sqrt(limit),   then smoothed
+//! ```
+//!
+//! A baseline that followed the latency of a full server would follow its queue up. So it rises only on evidence
+//! from calls that did not queue: while the callers leave half of the limit unused, or in a probe, a few
+//! milliseconds at half the limit, taken when the baseline has not been confirmed for a while.
+
+/// What a [`Limiter`] is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct LimiterSettings {
+    /// The limit before anything was measured (default 20 calls).
+    pub initial: u32,
+    /// The lowest limit (default 4 calls): below it a single slow call would stop the service.
+    pub min: u32,
+    /// The highest limit (default 10,000 calls). Each costs what a call under way costs.
+    pub max: u32,
+    /// How much slower than the baseline counts as usual (default 1.1). More lets calls queue longer.
+    pub tolerance: f64,
+    /// How much of a new limit is taken over at once (default 0.2).
+    pub smoothing: f64,
+    /// How long a window lasts at least (default 100 ms, in microseconds).
+    pub window_us: u64,
+    /// How many calls a window measures at least (default 32).
+    pub window_calls_min: u32,
+    /// A latency that nobody minds (default 500 µs): below it the limit only grows.
+    pub latency_floor_us: u64,
+    /// How long a baseline stands unconfirmed before it is probed (default 10 s, in microseconds).
+    /// A probe costs half of the throughput for about twice the latency.
+    pub probe_every_us: u64,
+}
+
+impl Default for LimiterSettings {
+    fn default() -> Self {
+        Self {
+            initial: 20,
+            min: 4,
+            max: 10_000,
+            tolerance: 1.1,
+            smoothing: 0.2,
+            window_us: 100_000,
+            window_calls_min: 32,
+            latency_floor_us: 500,
+            probe_every_us: 10_000_000,
+        }
+    }
+}
+
+/// A call that was let in; give it back with [`Limiter::left`].
+#[derive(Debug)]
+#[must_use = "an entry that is dropped counts as a call under way for ever"]
+pub struct Entry {
+    started_us: u64,
+}
+
+/// What a call that leaves says about latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It was worked on until now, whether it succeeded or its deadline passed: its time counts.
+    Done,
+    /// It was cancelled or refused before its work was done: its time says nothing.
+    Abandoned,
+}
+
+/// The limit of calls under way.
+///
+/// Use it in one of two ways: [`Limiter::try_enter`] and [`Limiter::left`] around each call, or
+/// [`Limiter::limit`] and [`Limiter::sample`] where the driver counts the calls itself.
+#[derive(Clone, Debug)]
+pub struct Limiter {
+    settings: LimiterSettings,
+    limit: f64,
+    /// The limit in force: whole, and halved during a probe.
+    in_force: u32,
+    inflight: u32,
+    /// Latency without queueing, in microseconds; 0 before the first window.
+    baseline_us: f64,
+    /// Mean latency of the last window, in microseconds.
+    latency_us: f64,
+    /// Calls that ended each second, smoothed over a few windows.
+    rate_per_s: f64,
+    window: Window,
+    /// When the present probe began, if one is under way: only calls that began later count.
+    probe_since_us: Option<u64>,
+    /// When the baseline was last known to be right, and how high the limit was then.
+    confirmed_at_us: u64,
+    confirmed_limit: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    /// When it began; 0 before the first call.
+    since_us: u64,
+    sum_us: u64,
+    calls: u32,
+    inflight_max: u32,
+}
+
+/// Calls that a probe measures: the mean of so many is right to an eighth even when single times vary wildly.
+const PROBE_CALLS: u32 = 64;
+/// Windows after which a probe or a window without enough calls is given up.
+const PATIENCE_WINDOWS: u64 = 10;
+
+impl Limiter {
+    /// A limiter that has measured nothing yet.
+    pub fn new(settings: LimiterSettings) -> Self {
+        let limit = settings.initial.clamp(settings.min.max(1), settings.max.max(1));
+        Self {
+            settings,
+            limit: f64::from(limit),
+            in_force: limit,
+            inflight: 0,
+            baseline_us: 0.0,
+            latency_us: 0.0,
+            rate_per_s: 0.0,
+            window: Window::default(),
+            probe_since_us: None,
+            confirmed_at_us: 0,
+            confirmed_limit: f64::from(limit),
+        }
+    }
+
+    /// Lets a call in, or tells that the limit is reached.
+    #[inline]
+    pub fn try_enter(&mut self, now_us: u64) -> Option<Entry> {
+        if self.inflight >= self.in_force {
+            // A limit that was reached was in use, however few calls happen to leave.
+            self.window.inflight_max = self.window.inflight_max.max(self.inflight);
+            return None;
+        }
+        self.inflight += 1;
+        Some(Entry { started_us: now_us })
+    }
+
+    /// A call that was let in leaves.
+    #[inline]
+    pub fn left(&mut self, entry: Entry, work: Work, now_us: u64) {
+        let inflight = self.inflight;
+        self.inflight = inflight.saturating_sub(1);
+        if work == Work::Done {
+            self.sample(now_us.saturating_sub(entry.started_us), inflight, now_us);
+        }
+    }
+
+    /// A call took `latency_us`, and with it `inflight` calls were under way.
+    #[inline]
+    pub fn sample(&mut self, latency_us: u64, inflight: u32, now_us: u64) {
+        if let Some(since_us) = self.probe_since_us
+            && now_us.saturating_sub(latency_us) < since_us
+        {
+            // It began before the probe and tells of the queue that the probe is to avoid.
+            self.give_up_late_probe(since_us, now_us);
+            return;
+        }
+        let window = &mut self.window;
+        if window.since_us == 0 {
+            window.since_us = now_us;
+        }
+        window.sum_us = window.sum_us.saturating_add(latency_us);
+        window.calls += 1;
+        window.inflight_max = window.inflight_max.max(inflight);
+        if self.probe_since_us.is_some() {
+            if window.calls >= PROBE_CALLS {
+                self.end_probe(now_us);
+            } else if let Some(since_us) = self.probe_since_us {
+                self.give_up_late_probe(since_us, now_us);
+            }
+        } else if now_us.saturating_sub(window.since_us) >= self.settings.window_us {
+            self.end_window(now_us);
+        }
+    }
+
+    /// Calls that may be under way now.
+    #[inline]
+    pub fn limit(&self) -> u32 {
+        self.in_force
+    }
+
+    /// Calls that are under way, of those let in by [`Limiter::try_enter`].
+    #[inline]
+    pub fn inflight(&self) -> u32 {
+        self.inflight
+    }
+
+    /// Mean latency of the last window in microseconds; 0 before the first.
+    pub fn latency_us(&self) -> f64 {
+        self.latency_us
+    }
+
+    /// What a call takes when it need not queue, in microseconds; 0 before it was measured.
+    pub fn baseline_us(&self) -> f64 {
+        self.baseline_us
+    }
+
+    /// Calls that ended each second, lately.
+    pub fn rate_per_s(&self) -> f64 {
+        self.rate_per_s
+    }
+
+    /// Calls each second that the limit allows at the baseline latency; nothing before it was measured.
+    pub fn capacity_per_s(&self) -> Option<f64> {
+        (self.baseline_us > 0.0).then(|| self.limit * 1e6 / self.baseline_us)
+    }
+
+    #[cold]
+    fn end_window(&mut self, now_us: u64) {
+        let window = self.window;
+        let lasted_us = now_us.saturating_sub(window.since_us).max(1);
+        if window.calls < self.settings.window_calls_min {
+            if lasted_us < self.settings.window_us * PATIENCE_WINDOWS {
+                return;
+            }
+            // So few calls tell nothing, except that there is nothing to limit.
+            self.window = Window { since_us: now_us, ..Window::default() };
+            self.rate_per_s = f64::from(window.calls) * 1e6 / lasted_us as f64;
+            return;
+        }
+        self.window = Window { since_us: now_us, ..Window::default() };
+        let latency_us = (window.sum_us as f64 / f64::from(window.calls)).max(0.1);
+        self.latency_us = latency_us;
+        let rate_per_s = f64::from(window.calls) * 1e6 / lasted_us as f64;
+        self.rate_per_s += (rate_per_s - self.rate_per_s) * if self.rate_per_s == 0.0 { 1.0 } else { 0.3 };
+        if self.baseline_us == 0.0 {
+            self.baseline_us = latency_us;
+            self.confirm(now_us);
+        }
+        if window.inflight_max < self.in_force / 2 {
+            // Half of the limit lies idle: nothing queued here, and nothing asks for a higher limit.
+            self.baseline_us += (latency_us - self.baseline_us) * 0.2;
+            self.confirm(now_us);
+            return;
+        }
+        if latency_us < self.baseline_us {
+            self.baseline_us += (latency_us - self.baseline_us) * 0.2;
+        }
+        let floor_us = self.settings.latency_floor_us as f64;
+        let usual_us = self.settings.tolerance * self.baseline_us.max(floor_us);
+        let gradient = (usual_us / latency_us.max(floor_us)).clamp(0.5, 1.0);
+        let wanted = self.limit * gradient + self.limit.sqrt();
+        let limit = self.limit + (wanted - self.limit) * self.settings.smoothing;
+        self.limit = limit.clamp(f64::from(self.settings.min.max(1)), f64::from(self.settings.max.max(1)));
+        self.in_force = self.limit as u32;
+
+        let unconfirmed_us = now_us.saturating_sub(self.confirmed_at_us);
+        // A limit that fell by half and is still too slow: perhaps the work itself has become slower.
+        let doubtful = gradient <= 0.75
+            && self.limit < self.confirmed_limit * 0.5
+            && unconfirmed_us >= self.settings.probe_every_us / 10;
+        if doubtful || unconfirmed_us >= self.settings.probe_every_us {
+            self.probe_since_us = Some(now_us);
+            self.in_force = (self.in_force / 2).max(self.settings.min.max(1));
+        }
+    }
+
+    fn end_probe(&mut self, now_us: u64) {
+        let measured_us = (self.window.sum_us as f64 / f64::from(self.window.calls)).max(0.1);
+        let ratio = measured_us / self.baseline_us;
+        // A small difference may be chance; a large one is news.
+        let weight = if (0.67..1.5).contains(&ratio) { 0.5 } else { 1.0 };
+        self.baseline_us += (measured_us - self.baseline_us) * weight;
+        self.resume(now_us);
+    }
+
+    /// Ends a probe that finds too few calls to measure.
+    #[inline]
+    fn give_up_late_probe(&mut self, since_us: u64, now_us: u64) {
+        let patience_us = self.settings.window_us * PATIENCE_WINDOWS;
+        if now_us.saturating_sub(since_us) >= patience_us.max(self.baseline_us as u64 * PATIENCE_WINDOWS) {
+            self.resume(now_us);
+        }
+    }
+
+    #[cold]
+    fn resume(&mut self, now_us: u64) {
+        self.probe_since_us = None;
+        self.in_force = self.limit as u32;
+        self.window = Window { since_us: now_us, ..Window::default() };
+        self.confirm(now_us);
+    }
+
+    fn confirm(&mut self, now_us: u64) {
+        self.confirmed_at_us = now_us;
+        self.confirmed_limit = self.limit;
+    }
+}
