@@ -6,26 +6,41 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::server::Kind;
+/// One side of a comparison.
+pub(crate) trait Contender: Copy + Ord {
+    /// Its name in tables and results.
+    fn name(self) -> &'static str;
+}
 
-/// Every sample of a run, by measurement and server.
-#[derive(Default)]
-pub(crate) struct Samples(BTreeMap<(String, Kind), Vec<f64>>);
+/// Every sample of a run, by measurement and contender.
+pub(crate) struct Samples<K>(BTreeMap<(String, K), Vec<f64>>);
 
-impl Samples {
+impl<K> Default for Samples<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Contender> Samples<K> {
     /// Adds one round's value.
-    pub(crate) fn add(&mut self, measurement: String, kind: Kind, value: f64) {
-        self.0.entry((measurement, kind)).or_default().push(value);
+    pub(crate) fn add(&mut self, measurement: String, contender: K, value: f64) {
+        self.0.entry((measurement, contender)).or_default().push(value);
     }
 
-    /// The values of one measurement of one server, in the order of the rounds.
-    pub(crate) fn runs(&self, measurement: &str, kind: Kind) -> &[f64] {
-        self.0.get(&(measurement.to_owned(), kind)).map_or(&[], Vec::as_slice)
+    /// The values of one measurement of one contender, in the order of the rounds.
+    pub(crate) fn runs(&self, measurement: &str, contender: K) -> &[f64] {
+        self.0.get(&(measurement.to_owned(), contender)).map_or(&[], Vec::as_slice)
     }
 
-    /// The median of one measurement of one server.
-    pub(crate) fn median(&self, measurement: &str, kind: Kind) -> Option<f64> {
-        median(self.runs(measurement, kind))
+    /// The median of one measurement of one contender.
+    pub(crate) fn median(&self, measurement: &str, contender: K) -> Option<f64> {
+        median(self.runs(measurement, contender))
+    }
+
+    /// The medians of those of `contenders` that have any, by name.
+    pub(crate) fn medians(&self, measurement: &str, contenders: &[K]) -> BTreeMap<&'static str, f64> {
+        let named = |contender: &K| Some((contender.name(), self.median(measurement, *contender)?));
+        contenders.iter().filter_map(named).collect()
     }
 }
 
@@ -81,10 +96,11 @@ impl Figure {
     pub(crate) fn verdict(&self) -> &'static str {
         match (self.must, self.aim) {
             _ if self.value.is_none() => "not measured",
+            (Some(must), _) if !self.reaches(must) => "**missed**",
             (_, Some(aim)) if self.reaches(aim) => "aim",
-            (Some(must), _) if self.reaches(must) => "must",
-            (None, None) => "",
-            _ => "**missed**",
+            (Some(_), _) => "must",
+            (None, Some(_)) => "below the aim",
+            _ => "",
         }
     }
 }

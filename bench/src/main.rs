@@ -12,7 +12,13 @@ mod edge;
 mod figure;
 mod machine;
 mod process;
+mod program;
+mod rpc;
+mod selection;
 mod server;
+mod streams;
+mod table;
+mod taken;
 mod tls;
 mod wire;
 
@@ -32,12 +38,22 @@ struct Arguments {
 enum Role {
     /// Devices over MQTT: memory, fan-out, pairs, connects, storm
     Edge(edge::Options),
+    /// Service RPC: the published table, windows, overload
+    Rpc(rpc::Options),
+    /// A million request-streams
+    Streams(streams::Options),
     /// One scenario of the load client; prints one line of JSON (started by the others)
     #[command(hide = true)]
     Client(client::Options),
     /// The bare epoll loop (started by the others)
     #[command(hide = true)]
     Bare(bare::Options),
+    /// The bare echo, both sides (started by the others)
+    #[command(hide = true)]
+    BareEcho {
+        #[command(subcommand)]
+        side: rpc::bare::Side,
+    },
 }
 
 fn main() -> Result<()> {
@@ -45,5 +61,8 @@ fn main() -> Result<()> {
         Role::Edge(options) => edge::run(&options),
         Role::Client(options) => client::run(&options),
         Role::Bare(options) => bare::run(&options),
+        Role::Rpc(options) => rpc::run(&options),
+        Role::Streams(options) => streams::run(&options),
+        Role::BareEcho { side } => rpc::bare::run(&side),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -61,6 +61,11 @@ impl Owned {
         let _ = self.0.wait();
     }
 
+    /// Its piped stdin.
+    pub(crate) fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.0.stdin.take()
+    }
+
     /// Its piped stdout.
     pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.0.stdout.take()
@@ -87,6 +92,12 @@ pub(crate) fn client(command: &mut Command, deadline: Duration) -> Result<Value>
     }
     let line = last.context("the client printed no result")?;
     serde_json::from_str(&line).with_context(|| format!("not a result: {line}"))
+}
+
+/// The numbers of a client's result, by name.
+pub(crate) fn numbers(result: &Value) -> Vec<(String, f64)> {
+    let Some(object) = result.as_object() else { return Vec::new() };
+    object.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
 }
 
 /// The lines that a process prints, as they come; the channel closes when its stdout does.

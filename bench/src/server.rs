@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::allocations;
 use crate::client::WireName;
+use crate::figure::Contender;
 use crate::process::{Cores, Owned};
 use crate::tls::Identity;
 
@@ -38,9 +39,8 @@ pub(crate) enum Kind {
     Mochi,
 }
 
-impl Kind {
-    /// Name in tables and results.
-    pub(crate) fn name(self) -> &'static str {
+impl Contender for Kind {
+    fn name(self) -> &'static str {
         match self {
             Self::Bare => "bare loop",
             Self::Stadium => "stadium",
@@ -51,7 +51,9 @@ impl Kind {
             Self::Mochi => "mochi",
         }
     }
+}
 
+impl Kind {
     /// What its clients speak.
     pub(crate) fn wire(self) -> WireName {
         match self {
@@ -80,6 +82,22 @@ impl Places {
     /// The product's binary, release build.
     pub(crate) fn stadium(&self) -> PathBuf {
         self.target.join("release/stadium")
+    }
+
+    /// A program of the product's that only benches start: an example, built as this binary was.
+    pub(crate) fn example(&self, name: &str) -> PathBuf {
+        self.bench.with_file_name("examples").join(name)
+    }
+
+    /// The Java peers' jar and those it needs, as a class path.
+    pub(crate) fn java_class_path(&self) -> String {
+        let folder = self.target.join("peers/java");
+        format!("{}:{}/*", folder.join("peers.jar").display(), folder.join("lib").display())
+    }
+
+    /// The peer on tonic.
+    pub(crate) fn tonic(&self) -> PathBuf {
+        self.target.join("peers/tonic/release/tonic-peer")
     }
 
     fn peer(&self, name: &str) -> PathBuf {
@@ -286,7 +304,7 @@ fn slug(kind: Kind) -> String {
 /// A free port of the loopback, below the range that the crowds' own sockets take theirs from.
 ///
 /// A port of that range could be taken, between now and the server's bind, by one of thousands of client sockets.
-fn free_address() -> Result<SocketAddr> {
+pub(crate) fn free_address() -> Result<SocketAddr> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let first: u16 = range.split_whitespace().next().and_then(|port| port.parse().ok()).unwrap_or(32_768);
     // Different processes of one machine start in different places.

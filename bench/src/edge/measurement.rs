@@ -7,7 +7,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use serde_json::Value;
 
 use super::fleet;
 use crate::process::{self, Cores};
@@ -148,7 +147,7 @@ impl Measurement {
         if setup.tls.is_some() {
             client.arg("--certificate").arg(server.folder.join("certificate.pem"));
         }
-        Ok(numbers(&process::client(&mut client, CLIENT_MAX)?))
+        Ok(process::numbers(&process::client(&mut client, CLIENT_MAX)?))
     }
 
     /// Deliveries a second with two loops on both cores over one loop on one core.
@@ -174,9 +173,4 @@ pub(super) fn client(places: &Places, server: &Server, cores: Cores) -> Command 
     command.args(["client", "--wire", wire, "--address", &server.address.to_string()]);
     command.args(["--server-pid", &server.pid().to_string()]);
     command
-}
-
-fn numbers(result: &Value) -> Vec<(String, f64)> {
-    let Some(object) = result.as_object() else { return Vec::new() };
-    object.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
 }

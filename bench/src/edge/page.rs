@@ -1,21 +1,20 @@
 //! The results for people: bench/results/edge.md. Written whole, from one run; never edited by hand.
 //! What the numbers are is the rows' business, see [`super::rows`].
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
 use super::rows::PEERS;
-use crate::figure::{Figure, Samples, shown};
-use crate::machine;
+use crate::figure::Figure;
 use crate::server::{Kind, Places};
+use crate::taken::Taken;
+use crate::{machine, table};
 
 /// What the page is made of.
 pub(super) struct Content<'a> {
     pub(super) figures: &'a [Figure],
-    pub(super) samples: &'a Samples,
-    pub(super) failures: &'a BTreeMap<(String, Kind), String>,
+    pub(super) taken: &'a Taken<Kind>,
     pub(super) places: &'a Places,
     pub(super) rounds: usize,
 }
@@ -53,72 +52,14 @@ pub(super) fn write(content: &Content<'_>) -> String {
         machine::describe()
     );
     versions(&mut page, content.places);
-    figures(&mut page, content);
-    details(&mut page, content);
-    if !content.failures.is_empty() {
-        page.push_str("\n## Not measured\n\n");
-        for ((measurement, kind), why) in content.failures {
-            let _ = writeln!(page, "- {measurement}, {}: {}", kind.name(), why.replace('\n', " "));
-        }
-    }
-    page
-}
-
-fn figures(page: &mut String, content: &Content<'_>) {
-    page.push_str("## Figures\n\n| figure | unit | stadium | must | aim | reached | bare loop |");
-    for peer in PEERS {
-        let _ = write!(page, " {} |", peer.name());
-    }
-    let _ = writeln!(page, "\n|---|---|---|---|---|---|---|{}", "---|".repeat(PEERS.len()));
-    let optional = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), shown);
-    for figure in content.figures {
-        let _ = write!(
-            page,
-            "| {} | {} | {} | {} | {} | {} | {} |",
-            figure.figure,
-            figure.unit,
-            spread(&figure.runs, figure.value),
-            optional(figure.must),
-            optional(figure.aim),
-            figure.verdict(),
-            optional(figure.limit)
-        );
-        for peer in PEERS {
-            let _ = write!(page, " {} |", optional(figure.peers.get(peer.name()).copied()));
-        }
-        page.push('\n');
-    }
-}
-
-fn details(page: &mut String, content: &Content<'_>) {
+    page.push_str("## Figures\n\n");
+    table::figures(&mut page, content.figures, PEERS, "bare loop");
+    page.push_str("\n## Behind them\n\n");
     let kinds: Vec<Kind> = [Kind::Bare, Kind::Stadium].into_iter().chain(PEERS.iter().copied()).collect();
-    page.push_str("\n## Behind them\n\n| |");
-    for kind in &kinds {
-        let _ = write!(page, " {} |", kind.name());
-    }
-    let _ = writeln!(page, "\n|---|{}", "---|".repeat(kinds.len()));
-    for (sample, name) in DETAILS {
-        if kinds.iter().all(|kind| content.samples.runs(sample, *kind).is_empty()) {
-            continue;
-        }
-        let _ = write!(page, "| {name} |");
-        for kind in &kinds {
-            let runs = content.samples.runs(sample, *kind);
-            let _ = write!(page, " {} |", spread(runs, content.samples.median(sample, *kind)));
-        }
-        page.push('\n');
-    }
-}
-
-/// `median (lowest to highest)`.
-fn spread(runs: &[f64], median: Option<f64>) -> String {
-    let Some(median) = median else { return "-".into() };
-    let lowest = runs.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match runs.len() {
-        1 => shown(median),
-        _ => format!("{} ({} to {})", shown(median), shown(lowest), shown(highest)),
-    }
+    let details = DETAILS.iter().map(|(sample, name)| ((*sample).to_owned(), (*name).to_owned()));
+    table::details(&mut page, &content.taken.samples, &kinds, details);
+    table::failures(&mut page, &content.taken.failures);
+    page
 }
 
 fn versions(page: &mut String, places: &Places) {

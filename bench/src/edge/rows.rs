@@ -2,8 +2,6 @@
 //!
 //! A threshold that leans on a peer or on the bare loop uses that one's median of the same run.
 
-use std::collections::BTreeMap;
-
 use crate::figure::{Better, Figure, Samples};
 use crate::server::Kind;
 
@@ -185,13 +183,12 @@ const ROWS: &[Row] = &[
 ];
 
 /// Every row, measured or not.
-pub(super) fn figures(samples: &Samples) -> Vec<Figure> {
+pub(super) fn figures(samples: &Samples<Kind>) -> Vec<Figure> {
     ROWS.iter().map(|row| figure(row, samples)).collect()
 }
 
-fn figure(row: &Row, samples: &Samples) -> Figure {
-    let peers: BTreeMap<&'static str, f64> =
-        PEERS.iter().filter_map(|kind| Some((kind.name(), samples.median(row.sample, *kind)?))).collect();
+fn figure(row: &Row, samples: &Samples<Kind>) -> Figure {
+    let peers = samples.medians(row.sample, PEERS);
     let threshold = |threshold: Threshold| match threshold {
         Threshold::None => None,
         Number(number) => Some(number),

@@ -1,0 +1,185 @@
+//! The rows: the published table, then what the issue asks beyond it, against peers and the bare echo of the same run.
+//!
+//! In the table a row must beat every peer, bare Netty too, and aims for 1.3 times bare Netty.
+
+use super::cell::{CONNECTIONS, Cell, Flight, Message};
+use super::overload;
+use super::peer::{PEERS, Peer};
+use crate::figure::{Better, Figure, Samples};
+
+/// How far ahead of bare Netty each row of the table aims to be.
+const NETTY_AIM: f64 = 1.3;
+/// What the 99th percentile may be of the median at full load.
+const TAIL_AIM: f64 = 5.0;
+/// What "bounded" means for accepted calls under overload: five times the wait that the product's default admission allows.
+const OVERLOAD_P99_US: f64 = 50_000.0;
+
+/// A row that is still without thresholds.
+struct Row<'a> {
+    samples: &'a Samples<Peer>,
+    sample: String,
+    figure: String,
+    unit: &'static str,
+    better: Better,
+}
+
+impl Row<'_> {
+    fn of(&self, peer: Peer) -> Option<f64> {
+        self.samples.median(&self.sample, peer)
+    }
+
+    fn best_peer(&self) -> Option<f64> {
+        let medians = PEERS.iter().filter_map(|peer| self.of(*peer));
+        match self.better {
+            Better::Higher => medians.reduce(f64::max),
+            Better::Lower => medians.reduce(f64::min),
+        }
+    }
+
+    fn figure(self, must: Option<f64>, aim: Option<f64>) -> Figure {
+        Figure {
+            runs: self.samples.runs(&self.sample, Peer::Stadium).to_vec(),
+            value: self.of(Peer::Stadium),
+            peers: self.samples.medians(&self.sample, PEERS),
+            limit: self.of(Peer::Bare),
+            figure: self.figure,
+            unit: self.unit,
+            better: self.better,
+            must,
+            aim,
+        }
+    }
+}
+
+/// Every row, measured or not.
+pub(super) fn figures(samples: &Samples<Peer>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for message in [Message::Small, Message::Large] {
+        for connections in CONNECTIONS {
+            figures.push(full(samples, Cell { flight: Flight::Full, message, connections }));
+        }
+    }
+    for message in [Message::Small, Message::Large] {
+        for connections in CONNECTIONS {
+            figures.push(idle(samples, Cell { flight: Flight::Idle, message, connections }));
+        }
+    }
+    for message in [Message::Small, Message::Large] {
+        for connections in CONNECTIONS {
+            figures.push(tail(samples, Cell { flight: Flight::Full, message, connections }));
+        }
+    }
+    figures.push(round_trip(samples));
+    figures.extend(windows(samples));
+    figures.extend(under_overload(samples));
+    figures
+}
+
+fn per_second(samples: &Samples<Peer>, cell: Cell) -> Row<'_> {
+    Row {
+        samples,
+        sample: format!("{}.per_second", cell.name()),
+        figure: cell.title(),
+        unit: "messages/s",
+        better: Better::Higher,
+    }
+}
+
+fn full(samples: &Samples<Peer>, cell: Cell) -> Figure {
+    let row = per_second(samples, cell);
+    let (must, aim) = (row.best_peer(), row.of(Peer::Netty).map(|netty| netty * NETTY_AIM));
+    row.figure(must, aim)
+}
+
+fn median_latency(samples: &Samples<Peer>, cell: Cell, figure: String) -> Row<'_> {
+    Row { samples, sample: format!("{}.p50_us", cell.name()), figure, unit: "us", better: Better::Lower }
+}
+
+fn idle(samples: &Samples<Peer>, cell: Cell) -> Figure {
+    let row = median_latency(samples, cell, format!("{}: median round trip", cell.title()));
+    let (must, aim) = (row.best_peer(), row.of(Peer::Netty).map(|netty| netty / NETTY_AIM));
+    row.figure(must, aim)
+}
+
+fn tail(samples: &Samples<Peer>, cell: Cell) -> Figure {
+    let row = Row {
+        samples,
+        sample: format!("{}.tail", cell.name()),
+        figure: format!("{}: 99th percentile over the median", cell.title()),
+        unit: "times",
+        better: Better::Lower,
+    };
+    row.figure(None, Some(TAIL_AIM))
+}
+
+fn round_trip(samples: &Samples<Peer>) -> Figure {
+    let cell = Cell { flight: Flight::Idle, message: Message::Small, connections: 1 };
+    let row = median_latency(
+        samples,
+        cell,
+        "round trip, 48 B, Protocol Buffers both ways, beside the bare echo".into(),
+    );
+    let bare = row.of(Peer::Bare);
+    row.figure(bare.map(|bare| bare * 1.4), bare.map(|bare| bare * 1.2))
+}
+
+fn windows(samples: &Samples<Peer>) -> [Figure; 2] {
+    let cell = |connections| Cell { flight: Flight::Each64, message: Message::Small, connections };
+    let one = per_second(samples, cell(1));
+    let must = one.of(Peer::RsocketJava).map_or(1e6, |peer| (3.0 * peer).max(1e6));
+    let aim = one.of(Peer::Bare).map(|bare| bare * 0.6);
+    [one.figure(Some(must), aim), per_second(samples, cell(100)).figure(Some(1.5e6), Some(3e6))]
+}
+
+fn under_overload(samples: &Samples<Peer>) -> [Figure; 4] {
+    let row = |value: &str, figure: &str, unit, better| Row {
+        samples,
+        sample: format!("{}.{value}", overload::NAME),
+        figure: format!("three times the capacity arrives: {figure}"),
+        unit,
+        better,
+    };
+    [
+        row("goodput_share", "goodput over capacity", "times", Better::Higher).figure(Some(0.9), None),
+        row("p99_us", "99th percentile of accepted calls", "us", Better::Lower)
+            .figure(Some(OVERLOAD_P99_US), None),
+        row("answered_share", "share of arrivals answered, OK or Busy", "times", Better::Higher)
+            .figure(Some(0.99), None),
+        row("busy_share", "share of arrivals told Busy", "times", Better::Higher).figure(None, None),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+    use crate::figure::{Figure, Samples};
+    use crate::rpc::peer::Peer;
+
+    fn row<'a>(figures: &'a [Figure], title: &str) -> &'a Figure {
+        figures.iter().find(|figure| figure.figure == title).expect("the row is in the table")
+    }
+
+    #[test]
+    fn a_row_of_the_table_must_beat_the_best_peer_and_aims_beyond_netty() {
+        let mut samples = Samples::default();
+        for (peer, rate) in [(Peer::Stadium, 150.0), (Peer::Netty, 100.0), (Peer::Tonic, 120.0)] {
+            samples.add("full-48-10.per_second".into(), peer, rate);
+            samples.add("idle-48-10.p50_us".into(), peer, 1e4 / rate);
+        }
+        let figures = figures(&samples);
+        let full = row(&figures, "48 B, 10 connections, 200 in flight overall");
+        assert_eq!((full.must, full.aim, full.verdict()), (Some(120.0), Some(130.0), "aim"));
+        let idle = row(&figures, "48 B, 10 connections, one in flight overall: median round trip");
+        assert_eq!((idle.must, idle.verdict()), (Some(1e4 / 120.0), "aim"));
+    }
+
+    #[test]
+    fn one_window_must_be_a_million_even_beside_a_slow_peer() {
+        let mut samples = Samples::default();
+        samples.add("each64-48-1.per_second".into(), Peer::RsocketJava, 100_000.0);
+        samples.add("each64-48-1.per_second".into(), Peer::Stadium, 900_000.0);
+        let figures = figures(&samples);
+        let one = row(&figures, "48 B, 1 connection, 64 in flight on each");
+        assert_eq!((one.must, one.verdict()), (Some(1e6), "**missed**"));
+    }
+}

@@ -1,0 +1,63 @@
+//! How much of a bench is run: rounds, which measurements, which contenders; and whether its results may be written.
+//!
+//! Results without peers beside them, or without rounds enough for a median, are a look: printed, never written.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use crate::figure::{Contender, Figure};
+
+/// Where the results go, from the workspace root.
+const RESULTS: &str = "bench/results";
+/// Rounds that a median needs.
+const ROUNDS_MIN: usize = 3;
+
+/// What the command line chose.
+#[derive(Args)]
+pub(crate) struct Selection {
+    /// Rounds; results are medians over them
+    #[arg(long, default_value_t = ROUNDS_MIN)]
+    pub(crate) rounds: usize,
+    /// Only measurements whose name starts with this (several with commas); the results go to a page of
+    /// their own, `BENCH-NAME.md`
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only these servers, by the start of their names; prints and writes no results
+    #[arg(long, value_delimiter = ',')]
+    servers: Vec<String>,
+}
+
+impl Selection {
+    /// Whether a measurement is among the chosen.
+    pub(crate) fn wants(&self, measurement: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|start| measurement.starts_with(start))
+    }
+
+    /// Whether a contender is among the chosen.
+    pub(crate) fn wants_contender(&self, contender: impl Contender) -> bool {
+        self.servers.is_empty() || self.servers.iter().any(|start| contender.name().starts_with(start))
+    }
+
+    /// Whether a row belongs on the page: each one of a full run, else those that have a value.
+    pub(crate) fn shows(&self, figure: &Figure) -> bool {
+        (self.only.is_empty() && self.servers.is_empty()) || figure.is_measured()
+    }
+
+    /// Writes bench/results/NAME.md and NAME.json, unless this was a look.
+    pub(crate) fn write(&self, bench: &str, page: &str, figures: &[Figure]) -> Result<()> {
+        if !self.servers.is_empty() || self.rounds < ROUNDS_MIN {
+            return Ok(());
+        }
+        let parts = std::iter::once(bench).chain(self.only.iter().map(String::as_str));
+        let name = parts.collect::<Vec<_>>().join("-");
+        let results = Path::new(RESULTS);
+        fs::create_dir_all(results)?;
+        fs::write(results.join(format!("{name}.md")), page)
+            .context("cannot write the results: run from the workspace root")?;
+        fs::write(results.join(format!("{name}.json")), serde_json::to_string_pretty(figures)? + "\n")?;
+        Ok(())
+    }
+}
