@@ -9,13 +9,20 @@
 
 mod config;
 mod error;
+mod etcd;
 mod handle;
 mod hub;
 mod instance;
+mod link;
 mod name;
+mod outage;
+mod pace;
 mod registration;
+mod roster;
 mod snapshot;
 mod status;
+mod timing;
+mod zookeeper;
 
 pub use config::{Backend, Config, Credentials, StaticInstance, StaticService, Tls};
 pub use error::Error;

@@ -150,6 +150,13 @@ pub(crate) struct Entry {
     pub(crate) standing: Arc<StandingCell>,
 }
 
+impl Entry {
+    /// Whether the service has withdrawn it.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.wanted.has_changed().is_err()
+    }
+}
+
 /// Both sides of a new entry.
 pub(crate) fn entry(registration: Registration, shared: Arc<Shared>) -> (Registered, Entry) {
     let (wanted, receiver) = watch::channel(registration.value);
