@@ -1,6 +1,6 @@
 //! `cargo xtask bench NAME`: builds both sides, then hands over to the binary of bench/.
 //!
-//! Peers are installed once under target/peers: packages of Debian, a crate, a Go module. The bench
+//! Peers are installed once under target/peers: packages of Debian, crates, a Go module, a Maven project. The bench
 //! itself (scenarios, pinning, medians, results) lives in bench/; this only makes sure that it can run.
 
 use std::path::Path;
@@ -28,31 +28,66 @@ pub(crate) struct Options {
 }
 
 /// The benches there are.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Name {
     /// Devices over MQTT: memory, fan-out, pairs, connects, storm, against four peers
     Edge,
+    /// Service RPC: the published table, windows, overload, against six peers
+    Rpc,
+    /// A million request-streams, against bare Netty and rsocket-java
+    Streams,
+}
+
+impl Name {
+    /// The role of the bench's binary.
+    fn role(self) -> &'static str {
+        match self {
+            Self::Edge => "edge",
+            Self::Rpc => "rpc",
+            Self::Streams => "streams",
+        }
+    }
 }
 
 /// Builds and runs; the bench's exit code is ours.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
-    let name = match options.name {
-        Name::Edge => "edge",
-    };
-    let good = Step::start("peers").end(peers(root)) && Step::start("release build").end(build());
+    let good = Step::start("peers").end(peers(root, options.name))
+        && Step::start("release build").end(build(options.name));
     if !good {
         bail!("cannot bench");
     }
-    let status =
-        Command::new(root.join("target/release/stadium-bench")).arg(name).args(&options.rest).status()?;
+    let mut bench = Command::new(root.join("target/release/stadium-bench"));
+    let status = bench.arg(options.name.role()).args(&options.rest).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn build() -> Result<()> {
-    command(&mut cargo(&["build", "--release", "--package", "stadium-cli", "--package", "stadium-bench"]))
+fn build(name: Name) -> Result<()> {
+    let release = ["build", "--release", "--package"];
+    command(&mut cargo(&[&release[..], &["stadium-bench"]].concat()))?;
+    match name {
+        Name::Edge => command(&mut cargo(&[&release[..], &["stadium-cli"]].concat())),
+        Name::Rpc | Name::Streams => {
+            command(&mut cargo(&[&release[..], &["stadium-rpc", "--examples"]].concat()))
+        }
+    }
 }
 
-fn peers(root: &Path) -> Result<()> {
+fn peers(root: &Path, name: Name) -> Result<()> {
+    match name {
+        Name::Edge => edge_peers(root),
+        Name::Rpc => {
+            components::for_rpc_bench()?;
+            java_peers(root)?;
+            tonic_peer(root)
+        }
+        Name::Streams => {
+            components::for_rpc_bench()?;
+            java_peers(root)
+        }
+    }
+}
+
+fn edge_peers(root: &Path) -> Result<()> {
     components::for_bench()?;
     let folder = root.join("target/peers");
     let bin = folder.join("bin");
@@ -67,4 +102,17 @@ fn peers(root: &Path) -> Result<()> {
         command(build.arg(bin.join("mochi")).arg("."))?;
     }
     Ok(())
+}
+
+/// The Maven project bench/peers/java, into target/peers/java; Maven itself sees what is up to date.
+fn java_peers(root: &Path) -> Result<()> {
+    let mut maven = Command::new("mvn");
+    command(maven.current_dir(root.join("bench/peers/java")).args(["--quiet", "--batch-mode", "package"]))
+}
+
+/// A workspace of its own, so it gets a target folder of its own.
+fn tonic_peer(root: &Path) -> Result<()> {
+    let mut build = cargo(&["build", "--release", "--locked"]);
+    build.current_dir(root.join("bench/peers/tonic"));
+    command(build.env("CARGO_TARGET_DIR", root.join("target/peers/tonic")))
 }

@@ -35,11 +35,19 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["mvn", "--version"], package: "maven" },
 ];
 
-/// Peers that only `bench` starts.
+/// Peers that only `bench edge` starts.
 const PEERS: &[Component] = &[
     Component { probe: &["mosquitto", "-h"], package: "mosquitto" },
     Component { probe: &["nats-server", "--version"], package: "nats-server" },
     Component { probe: &["go", "version"], package: "golang-go" },
+    Component { probe: &["taskset", "--version"], package: "util-linux" },
+];
+
+/// What builds and runs the peers of the RPC and stream benches.
+const RPC_PEERS: &[Component] = &[
+    Component { probe: &["cc", "--version"], package: "build-essential" },
+    Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
+    Component { probe: &["mvn", "--version"], package: "maven" },
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
@@ -51,6 +59,11 @@ pub(crate) fn for_suites() -> Result<()> {
 /// Makes sure that the peers' packages are here.
 pub(crate) fn for_bench() -> Result<()> {
     install(PEERS)
+}
+
+/// Makes sure that what the RPC and stream benches build with is here.
+pub(crate) fn for_rpc_bench() -> Result<()> {
+    install(RPC_PEERS)
 }
 
 fn install(components: &[Component]) -> Result<()> {
