@@ -23,7 +23,10 @@ pub use names::{
 pub use push::{
     Audience, KickOutcome, LatencySummary, NewPush, Progress, PushReport, Qos, Refusal, UserProperty,
 };
-pub use stats::{BytesHeld, FleetStats, Histogram, LATENCY_BOUNDS_S, LoopStats, Readiness, Tally};
+pub use stats::{
+    BytesHeld, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LoopStats, MethodStats, Readiness,
+    RequestStats, ServiceStats, Tally,
+};
 
 /// A boxed future, so that [`Fleet`] stays usable as `dyn Fleet`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -16,7 +16,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::app::App;
-use crate::fleet::{FleetStats, Histogram, LATENCY_BOUNDS_S, Readiness, Tally};
+use crate::fleet::{
+    DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, Readiness, RequestStats, ServiceStats, Tally,
+};
 
 /// Requests answered since the start, by route and status. Its size is bounded by the routes and the statuses
 /// they answer; paths of strangers count under one route.
@@ -73,6 +75,13 @@ impl Collector for Scrape {
         let stats = app.fleet.stats();
         fleet(&mut to, &stats)?;
         loops(&mut to, &stats)?;
+        device_requests(&mut to, &stats.requests)?;
+        if let Some(stats) = &stats.services {
+            services(&mut to, stats)?;
+        }
+        if let Some(stats) = &stats.discovery {
+            discovery(&mut to, stats)?;
+        }
         to.gauge("http_live_views", "Open live views", app.views.open() as u64)?;
         requests(&mut to, &app.requests)
     }
@@ -169,6 +178,62 @@ fn loops(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
         None,
         &of(|l| l.publishes_in_total),
     )
+}
+
+fn device_requests(to: &mut Encoder<'_>, requests: &RequestStats) -> fmt::Result {
+    let in_flight = requests.in_flight;
+    to.gauge("device_requests_in_flight", "Requests of devices whose answer has not left", in_flight)?;
+    to.counter("device_requests", "Requests of devices to services, taken", requests.taken_total)?;
+    to.counter(
+        "device_requests_refused",
+        "Requests of devices refused: a bound was reached, or no such service",
+        requests.refused_total,
+    )?;
+    to.counter("device_answers", "Answers of services given to devices", requests.answers_total)?;
+    to.counter(
+        "device_answers_dropped",
+        "Answers dropped: the device was gone or had not subscribed",
+        requests.answers_dropped_total,
+    )
+}
+
+fn services(to: &mut Encoder<'_>, stats: &ServiceStats) -> fmt::Result {
+    to.gauge("rpc_connections", "Open connections of callers", stats.connections)?;
+    to.gauge("rpc_inflight", "Requests that services work on", stats.inflight)?;
+    to.gauge("rpc_inflight_limit", "Requests that services may work on at once", stats.limit)?;
+    to.gauge("rpc_queued", "Requests that wait for admission", stats.queued)?;
+    to.gauge("rpc_streams", "Open streams and channels", stats.streams)?;
+    let ratio = Unit::Other("ratio".to_owned());
+    to.gauge_f64("rpc_load", "The load factor that callers are told", ratio, stats.load)?;
+    let mut family =
+        to.0.encode_descriptor("rpc_requests", "Requests by their end", None, MetricType::Counter)?;
+    for method in &stats.methods {
+        for tally in &method.outcomes {
+            let labels = [("route", method.route.as_str()), ("outcome", tally.reason)];
+            family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&tally.total, None)?;
+        }
+    }
+    let mut family = to.0.encode_descriptor(
+        "rpc_latency",
+        "From reading a request to its answer, since the start",
+        Some(&Unit::Seconds),
+        MetricType::Gauge,
+    )?;
+    for method in &stats.methods {
+        for (quantile, took) in [("0.5", method.latency_p50), ("0.99", method.latency_p99)] {
+            let labels = [("route", method.route.as_str()), ("quantile", quantile)];
+            family.encode_family(&labels)?.encode_gauge(&took.as_secs_f64())?;
+        }
+    }
+    Ok(())
+}
+
+fn discovery(to: &mut Encoder<'_>, stats: &DiscoveryStats) -> fmt::Result {
+    let connected = u64::from(stats.connected);
+    to.gauge("discovery_connected", "1 when discovery's backend answers or none is needed", connected)?;
+    to.gauge("discovery_registrations", "Registrations that are wanted", stats.registrations)?;
+    to.gauge("discovery_registered", "Registrations that the backend holds", stats.registered)?;
+    to.tallies("discovery_troubles", "What went wrong in discovery and was mended", &stats.troubles)
 }
 
 fn requests(to: &mut Encoder<'_>, requests: &Requests) -> fmt::Result {

@@ -55,6 +55,72 @@ pub struct FleetStats {
     pub delivery_latency: Histogram,
     /// From a push's acceptance to its last delivery: acknowledged at QoS 1, written at QoS 0.
     pub push_latency: Histogram,
+    /// Requests of devices to services.
+    pub requests: RequestStats,
+    /// The services of this process; `None` where it serves none.
+    pub services: Option<ServiceStats>,
+    /// How finding services goes; `None` where it is off.
+    pub discovery: Option<DiscoveryStats>,
+}
+
+/// Requests of devices to services.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestStats {
+    /// Requests whose answer has not left.
+    pub in_flight: u64,
+    /// Requests taken.
+    pub taken_total: u64,
+    /// Requests refused as busy, or because there is no such service.
+    pub refused_total: u64,
+    /// Answers given to devices.
+    pub answers_total: u64,
+    /// Answers dropped: the device was gone or had not subscribed.
+    pub answers_dropped_total: u64,
+}
+
+/// The services of this process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServiceStats {
+    /// Open connections of callers.
+    pub connections: u64,
+    /// Requests that are being worked on.
+    pub inflight: u64,
+    /// How many may be worked on at once.
+    pub limit: u64,
+    /// Requests that wait for admission.
+    pub queued: u64,
+    /// Open streams and channels.
+    pub streams: u64,
+    /// The load factor that callers are told: 0 is idle, 1 is all that admission allows.
+    pub load: f64,
+    /// One entry for each method.
+    pub methods: Vec<MethodStats>,
+}
+
+/// A method of a service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MethodStats {
+    /// `SERVICE/METHOD`.
+    pub route: String,
+    /// How its requests ended.
+    pub outcomes: Vec<Tally>,
+    /// Half of the requests took at most this.
+    pub latency_p50: Duration,
+    /// 99 of a hundred took at most this.
+    pub latency_p99: Duration,
+}
+
+/// How finding services goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiscoveryStats {
+    /// Whether the backend answers, or none is needed.
+    pub connected: bool,
+    /// Registrations that are wanted.
+    pub registrations: u64,
+    /// Of these, how many the backend is known to hold.
+    pub registered: u64,
+    /// What went wrong and was mended, by what it was.
+    pub troubles: Vec<Tally>,
 }
 
 /// One event loop.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use stadium_edge::{CLOSES, Counts, DROPS, EdgeHandle, LATENCY_BUCKETS, PushRecord, latency_bucket_bound_us};
-use stadium_http::fleet::{BytesHeld, FleetStats, Histogram, LoopStats, Progress, Tally};
+use stadium_http::fleet::{BytesHeld, FleetStats, Histogram, LoopStats, Progress, RequestStats, Tally};
 use stadium_reactor::CloseReason;
 
 use super::push;
@@ -125,6 +125,15 @@ impl Observer {
             },
             delivery_latency: histogram(&all),
             push_latency: pushes.ended.clone(),
+            requests: RequestStats {
+                in_flight: all.requests_in_flight,
+                taken_total: all.requests,
+                refused_total: all.requests_refused,
+                answers_total: all.answers,
+                answers_dropped_total: all.answers_dropped,
+            },
+            services: None,
+            discovery: None,
         }
     }
 }
