@@ -13,6 +13,7 @@ pub mod interop;
 pub mod network;
 pub mod ports;
 pub mod process;
+pub mod rsocket;
 pub mod server;
 pub mod websocket;
 pub mod wire;

@@ -1,7 +1,7 @@
 //! RSocket over blocking TCP sockets: a server and a client that other implementations are tried against.
 //!
 //! ```text
-//! interop server [fragment=BYTES] [lease=TTL_MS,REQUESTS] [resume=MS]
+//! interop server [fragment=BYTES] [lease=TTL_MS,REQUESTS] [resume=MS] [setup=MS]
 //! interop client ADDRESS CASE[,CASE...] [fragment=BYTES] [pid=PEER]
 //! ```
 //!

@@ -59,5 +59,8 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// What the streams send: a number, filled up to a size with dots.
 pub fn padded(number: u64, size: usize) -> String {
-    format!("{number:.<size$}")
+    // A format string has no width beyond 65,535.
+    let mut text = number.to_string();
+    text.extend(std::iter::repeat_n('.', size.saturating_sub(text.len())));
+    text
 }

@@ -64,6 +64,7 @@ impl Server {
         config.fragment_bytes = usize::try_from(number(options, "fragment", 0)?)?;
         config.lease = if lease.is_some() { Lease::Grant } else { Lease::Off };
         let resume_ms = number(options, "resume", 0)?;
+        config.setup_ms = u32::try_from(number(options, "setup", 10_000)?)?;
         if resume_ms > 0 {
             config.resume =
                 Some(ResumeConfig { store_bytes_max: 1 << 20, session_ms: u32::try_from(resume_ms)? });
@@ -202,7 +203,7 @@ impl Streams {
                 let mut suspended = server.suspended.lock().unwrap_or_else(PoisonError::into_inner);
                 match suspended.remove(resume.token) {
                     Some(mut session) => {
-                        if let Err(refused) = session.connection.resume_server(now_ms(), &resume, out) {
+                        if let Err(refused) = session.connection.resume_server(&resume, now_ms(), out) {
                             eprintln!("{refused}");
                             self.closed = true;
                             return Ok(());
