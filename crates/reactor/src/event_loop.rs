@@ -132,7 +132,27 @@ impl<M: Send + 'static> Loop<M> {
     }
 
     /// Waits for events, at most for so long.
-    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn wait(&mut self, mut timeout: Option<Duration>) -> io::Result<()> {
+        let busy_poll = Duration::from_micros(self.io.settings.busy_poll_us);
+        // The events are those of the last wait: a loop that found nothing then goes to sleep now.
+        if !busy_poll.is_zero() && !self.events.is_empty() {
+            let longest = timeout.map_or(busy_poll, |timeout| timeout.min(busy_poll));
+            let begun = Instant::now();
+            let mut spent = Duration::ZERO;
+            while spent < longest {
+                self.look(Some(Duration::ZERO))?;
+                if !self.events.is_empty() {
+                    return Ok(());
+                }
+                spent = begun.elapsed();
+            }
+            timeout = timeout.map(|timeout| timeout.saturating_sub(spent));
+        }
+        self.look(timeout)
+    }
+
+    fn look(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.io.counts.looks += 1;
         match self.poll.poll(&mut self.events, timeout) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {

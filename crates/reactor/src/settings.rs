@@ -26,6 +26,10 @@ pub struct LoopSettings {
     pub accept_batch: usize,
     /// How long a closed connection may take to receive what was sent before, in milliseconds.
     pub linger_ms: u64,
+    /// How long the loop goes on looking after a wait that found something, before it sleeps, in
+    /// microseconds; zero sleeps at once. It saves the time of being woken (some 5 to 50 µs for each
+    /// round trip) and costs a whole core while there is traffic: only for a loop with a core of its own.
+    pub busy_poll_us: u64,
 }
 
 impl Default for LoopSettings {
@@ -38,6 +42,7 @@ impl Default for LoopSettings {
             read_bytes_max: 256 * 1024,
             accept_batch: 128,
             linger_ms: 2_000,
+            busy_poll_us: 0,
         }
     }
 }

@@ -59,6 +59,8 @@ macro_rules! counts {
 counts! {
     /// Turns of the loop.
     turns,
+    /// System calls that looked or waited for events.
+    looks,
     /// Readiness events.
     events,
     /// Nanoseconds outside of waiting.

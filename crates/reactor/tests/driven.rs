@@ -47,7 +47,11 @@ impl Handler for Diary {
 }
 
 fn drive() -> Driven<Diary> {
-    Loop::new(LoopSettings::default()).expect("a loop").drive(Diary::default())
+    drive_with(LoopSettings::default())
+}
+
+fn drive_with(settings: LoopSettings) -> Driven<Diary> {
+    Loop::new(settings).expect("a loop").drive(Diary::default())
 }
 
 fn turn_until(driven: &mut Driven<Diary>, what: &str, mut holds: impl FnMut(&Diary) -> bool) {
@@ -60,9 +64,13 @@ fn turn_until(driven: &mut Driven<Diary>, what: &str, mut holds: impl FnMut(&Dia
 
 /// A driven loop with one outgoing connection, and the other end of it.
 fn connected() -> (Driven<Diary>, ConnectionId, TcpStream) {
+    connected_with(LoopSettings::default())
+}
+
+fn connected_with(settings: LoopSettings) -> (Driven<Diary>, ConnectionId, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
-    let mut driven = drive();
+    let mut driven = drive_with(settings);
     let id = driven.io().connect(address, &ConnectOptions::default()).expect("a socket");
     turn_until(&mut driven, "it connects", |diary| !diary.open.is_empty());
     assert_eq!(driven.handler().open, [id]);
@@ -122,6 +130,29 @@ fn a_turn_waits_no_longer_than_it_may() {
     driven.turn(Some(Duration::from_millis(3))).expect("the loop turns");
     let took = begun.elapsed();
     assert!(took >= Duration::from_millis(3) && took < DEADLINE, "{took:?}");
+}
+
+#[test]
+fn a_loop_looks_on_for_a_while_after_it_found_something() {
+    let settings = LoopSettings { busy_poll_us: 5_000, ..LoopSettings::default() };
+    let (mut driven, _, mut peer) = connected_with(settings);
+    let looks = |driven: &mut Driven<Diary>| {
+        let (before, begun) = (driven.handle().stats().looks.value(), Instant::now());
+        driven.turn(Some(Duration::from_millis(20))).expect("the loop turns");
+        (driven.handle().stats().looks.value() - before, begun.elapsed())
+    };
+    // What is left of the connection's beginning goes by.
+    while looks(&mut driven).0 > 1 {}
+    peer.write_all(b"question").expect("the loop reads");
+    assert_eq!(looks(&mut driven).0, 1, "it slept until something came");
+    let (many, took) = looks(&mut driven);
+    assert!(many >= 2 && took >= Duration::from_millis(20), "{many} looks in {took:?}");
+    assert_eq!(looks(&mut driven).0, 1, "it found nothing and sleeps");
+    peer.write_all(b"again").expect("the loop reads");
+    assert_eq!(looks(&mut driven).0, 1);
+    peer.write_all(b"and again").expect("the loop reads");
+    looks(&mut driven);
+    assert_eq!(driven.handler().received, b"questionagainand again");
 }
 
 #[test]
