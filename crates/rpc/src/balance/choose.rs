@@ -341,6 +341,7 @@ impl Balancer {
         if !ready.latencies.is_empty() && ready.latencies.len() < ready.pick.len() {
             let middle = ready.latencies.len() / 2;
             ready.latency_default_us = *ready.latencies.select_nth_unstable_by(middle, f64::total_cmp).1;
+            ready.fresh_until_us = ready.fresh_until_us.min(now_us.saturating_add(GUESS_HOLDS_US));
         }
     }
 
@@ -370,6 +371,9 @@ impl Balancer {
         }
     }
 }
+
+/// How long a guess about strangers holds, in microseconds.
+const GUESS_HOLDS_US: u64 = 1_000_000;
 
 impl Instance {
     /// On probation, with no probe under way.

@@ -95,9 +95,20 @@ impl Balancer {
     /// What [`Balancer::choose`] would do now, and why. Allocates: not for every call.
     pub fn explain(&self, now_us: u64, choice: Choice<'_>) -> Explanation {
         let (mut ready, mut keyed, mut random) = (Ready::default(), Keyed::default(), self.random);
-        self.prepare(&mut ready, now_us);
-        self.prepare_keyed(&mut keyed, now_us);
-        let draw = self.draw(&ready, &keyed, now_us, choice, &mut random);
+        // What `choose` has prepared is what it would use; what it would prepare anew is prepared here.
+        let ready = if now_us < self.ready.fresh_until_us {
+            &self.ready
+        } else {
+            self.prepare(&mut ready, now_us);
+            &ready
+        };
+        let keyed = if now_us < self.keyed.fresh_until_us {
+            &self.keyed
+        } else {
+            self.prepare_keyed(&mut keyed, now_us);
+            &keyed
+        };
+        let draw = self.draw(ready, keyed, now_us, choice, &mut random);
 
         let address = |slot: u16| {
             let instance = self.slots[usize::from(slot)].instance.as_ref();

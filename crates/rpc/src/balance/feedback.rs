@@ -51,6 +51,7 @@ impl Balancer {
         let Some(instance) = self.slots.get_mut(slot).and_then(|place| place.holding(id)) else { return };
         let began_us = now_us.saturating_sub(latency_us);
         instance.inflight = instance.inflight.saturating_sub(1);
+        let was_stranger = instance.latency.is_empty();
         let verdict = match outcome {
             Outcome::Ok | Outcome::Rejected => {
                 instance.latency.observe(latency_us, now_us, decay_us);
@@ -72,7 +73,10 @@ impl Balancer {
                 instance.health.ended_silently(began_us)
             }
         };
+        let is_stranger = instance.latency.is_empty();
         match verdict {
+            // What is thought of strangers depends on who is none.
+            Verdict::Unchanged if was_stranger && !is_stranger => self.spoil(),
             Verdict::Unchanged => {}
             Verdict::Improved => self.spoil(),
             Verdict::EjectAgain => self.eject(slot, now_us),

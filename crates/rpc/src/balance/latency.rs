@@ -33,6 +33,12 @@ impl PeakEwma {
         }
     }
 
+    /// Whether there was no sample yet.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.average_us == 0.0
+    }
+
     /// The average at `now_us` in microseconds; nothing before the first sample.
     #[inline]
     pub(crate) fn at(&self, now_us: u64, decay_us: u64) -> Option<f64> {
