@@ -58,13 +58,14 @@ impl Link {
             Ok(0) => Turn::Ended,
             Ok(count) => {
                 self.inbound.extend_from_slice(&bytes[..count]);
+                // Only now: what is given to `receive` counts as a sign of life.
+                self.drain(connection, &mut handle)?;
                 Turn::Open
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Turn::Open,
             Err(error) if error.kind() == ErrorKind::Interrupted => Turn::Open,
             Err(_) => Turn::Ended,
         };
-        self.drain(connection, &mut handle)?;
         while connection.deadline_ms().is_some_and(|due| due <= now_ms()) {
             if let Some(event) = connection.advance(now_ms(), &mut self.out) {
                 handle(connection, event, &mut self.out)?;
@@ -96,7 +97,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes the bytes that were read but not used yet, with the socket: for a connection that goes on elsewhere.
+    /// Writes what is to be sent.
     pub fn flush(&mut self) -> Result<()> {
         if !self.out.is_empty() {
             self.socket.write_all(&self.out)?;
