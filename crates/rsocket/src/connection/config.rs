@@ -77,13 +77,16 @@ pub struct ResumeConfig {
     pub session_ms: u32,
 }
 
+/// Decides how a request is handed out, by its interaction and its metadata.
+pub type Decide = dyn Fn(Interaction, Option<&[u8]>) -> Assembly + Send + Sync;
+
 /// Whether payloads that come in fragments are handed out whole.
 #[derive(Clone)]
 pub enum Reassembly {
     /// Always.
     Whole,
     /// As this function says for each request that comes in fragments, once its metadata is complete.
-    Pieces(Arc<dyn Fn(Interaction, Option<&[u8]>) -> Assembly + Send + Sync>),
+    Pieces(Arc<Decide>),
 }
 
 impl fmt::Debug for Reassembly {

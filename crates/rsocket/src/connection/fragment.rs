@@ -2,17 +2,17 @@
 //!
 //! A payload is encoded once, right into the output. Where it turns out to be longer than one frame may be,
 //! it is moved apart from its end, and the headers of the fragments are written into the gaps: metadata
-//! completely before data, the completion on the last fragment.
+//! completely before data, the completion on the last fragment. Nothing is allocated but the output's room.
 
-use crate::frame::{HEADER_BYTES, Head, PREFIX_BYTES, StreamId, flag, kind, seal};
-
-/// Bytes before the body of a PAYLOAD with metadata: length, header, length of the metadata.
-const OVERHEAD_MAX: usize = PREFIX_BYTES + HEADER_BYTES + 3;
+use crate::frame::{HEADER_BYTES, Head, PREFIX_BYTES, StreamId, flag, kind};
 
 /// The smallest fragment that makes sense, in bytes: smaller ones would be mostly headers.
 pub(super) const FRAGMENT_BYTES_MIN: usize = 64;
 
-/// A frame in `out` whose length has not been written yet.
+/// Bytes of the length of metadata.
+const METADATA_LENGTH: usize = 3;
+
+/// A frame in the output whose length has not been written yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     /// Where it begins, with room for its length.
@@ -26,99 +26,101 @@ pub(super) struct Written {
     pub metadata: Option<usize>,
 }
 
-/// One piece of a payload.
-struct Slice {
-    /// Where it ends in the payload.
-    end: usize,
+/// How a payload is cut. Metadata and data stand next to each other; a fragment is a range of both.
+struct Cut {
+    /// Bytes of metadata and data together.
+    total: usize,
     metadata: Option<usize>,
-    data: usize,
+    /// Bytes in the first fragment, in each later one that has metadata, and in each other.
+    rooms: [usize; 3],
+    /// Fragments that have metadata.
+    with_metadata: usize,
 }
 
-/// Cuts a payload from its end, so that each piece can be moved to its place before anything lies there.
-fn cut(written: &Written, data: usize, frame_bytes_max: usize) -> Vec<Slice> {
-    let mut metadata = written.metadata;
-    let mut data_left = data;
-    let mut end = 0;
-    let mut slices = Vec::new();
-    loop {
-        let extra = if slices.is_empty() { written.extra } else { 0 };
-        let mut room = frame_bytes_max - HEADER_BYTES - extra;
-        let piece = metadata.map(|left| {
-            room -= 3;
-            let piece = left.min(room);
-            room -= piece;
-            piece
-        });
-        // Metadata that is complete with this fragment is not mentioned in the next.
-        metadata = match (metadata, piece) {
-            (Some(left), Some(piece)) if left > piece => Some(left - piece),
-            _ => None,
+impl Cut {
+    fn new(written: &Written, total: usize, frame_bytes_max: usize) -> Self {
+        let plain = frame_bytes_max - HEADER_BYTES;
+        let Some(metadata) = written.metadata else {
+            return Self {
+                total,
+                metadata: None,
+                rooms: [plain - written.extra, plain, plain],
+                with_metadata: 0,
+            };
         };
-        let piece_of_data = if metadata.is_some() { 0 } else { data_left.min(room) };
-        data_left -= piece_of_data;
-        end += piece.unwrap_or(0) + piece_of_data;
-        slices.push(Slice { end, metadata: piece, data: piece_of_data });
-        if metadata.is_none() && data_left == 0 {
-            return slices;
-        }
+        let rooms = [plain - written.extra - METADATA_LENGTH, plain - METADATA_LENGTH, plain];
+        let with_metadata = 1 + metadata.saturating_sub(rooms[0]).div_ceil(rooms[1]);
+        Self { total, metadata: Some(metadata), rooms, with_metadata }
+    }
+
+    /// Where the fragment before number `nth` ends: where number `nth` begins.
+    fn begin(&self, nth: usize) -> usize {
+        let [first, early, late] = self.rooms;
+        let begin = match nth {
+            0 => 0,
+            nth if nth <= self.with_metadata => first + (nth - 1) * early,
+            nth => {
+                let early_count = self.with_metadata.saturating_sub(1);
+                first + early_count * early + (nth - 1 - early_count) * late
+            }
+        };
+        begin.min(self.total)
+    }
+
+    fn fragments(&self) -> usize {
+        let early_count = self.with_metadata.saturating_sub(1);
+        let early = self.rooms[0] + early_count * self.rooms[1];
+        1 + early_count + self.total.saturating_sub(early).div_ceil(self.rooms[2])
+    }
+
+    /// Bytes of metadata in fragment number `nth`, `None` where it has none.
+    fn metadata_of(&self, nth: usize) -> Option<usize> {
+        let metadata = self.metadata.filter(|_| nth < self.with_metadata)?;
+        Some(self.begin(nth + 1).min(metadata) - self.begin(nth).min(metadata))
     }
 }
 
-/// Splits the frame that ends with `out` so that none is longer than `frame_bytes_max`.
+/// Splits the frame that ends with `out` so that none is longer than `frame_bytes_max`, which is at least
+/// [`FRAGMENT_BYTES_MIN`].
 pub(super) fn split(written: &Written, frame_bytes_max: usize, out: &mut Vec<u8>) {
-    let body = written.start + PREFIX_BYTES + HEADER_BYTES + written.extra;
-    // Metadata and data, next to each other after the length of the metadata.
-    let from = body + written.metadata.map_or(0, |_| 3);
-    let payload = out.len() - from;
-    let slices = cut(written, payload - written.metadata.unwrap_or(0), frame_bytes_max);
-    let mut total = body - written.start - PREFIX_BYTES - HEADER_BYTES + payload;
-    for slice in &slices {
-        total += PREFIX_BYTES + HEADER_BYTES + slice.metadata.map_or(0, |_| 3);
-    }
-    out.resize(written.start + total, 0);
+    let head = written.start + PREFIX_BYTES + HEADER_BYTES + written.extra;
+    let from = head + written.metadata.map_or(0, |_| METADATA_LENGTH);
+    let cut = Cut::new(written, out.len() - from, frame_bytes_max);
+    let fragments = cut.fragments();
+    let heads =
+        written.extra + fragments * (PREFIX_BYTES + HEADER_BYTES) + cut.with_metadata * METADATA_LENGTH;
+    out.resize(written.start + heads + cut.total, 0);
     let mut to = out.len();
-    for (nth, slice) in slices.iter().enumerate().rev() {
-        let length = slice.metadata.unwrap_or(0) + slice.data;
-        let source = from + slice.end - length;
-        to -= length;
-        out.copy_within(source..source + length, to);
-        if let Some(metadata) = slice.metadata {
-            to -= 3;
+    for nth in (0..fragments).rev() {
+        let (begin, end) = (cut.begin(nth), cut.begin(nth + 1));
+        to -= end - begin;
+        out.copy_within(from + begin..from + end, to);
+        let metadata = cut.metadata_of(nth);
+        let mut flags = if nth + 1 == fragments { written.flags & flag::COMPLETE } else { flag::FOLLOWS };
+        let mut length = HEADER_BYTES + end - begin;
+        if let Some(metadata) = metadata {
+            flags |= flag::METADATA;
+            length += METADATA_LENGTH;
+            to -= METADATA_LENGTH;
             let [_, a, b, c] = (metadata as u32).to_be_bytes();
-            out[to..to + 3].copy_from_slice(&[a, b, c]);
+            out[to..to + METADATA_LENGTH].copy_from_slice(&[a, b, c]);
         }
-        let is_last = nth + 1 == slices.len();
-        let mut flags = if slice.metadata.is_some() { flag::METADATA } else { 0 };
-        if is_last {
-            flags |= written.flags & flag::COMPLETE;
-        } else {
-            flags |= flag::FOLLOWS;
-        }
-        if nth == 0 {
-            to -= written.extra;
+        let kind = if nth == 0 {
             // The initial n stands where it always stood.
-            debug_assert_eq!(to, body - written.extra);
+            to -= written.extra;
+            length += written.extra;
             flags |= written.flags & flag::NEXT;
-            let head = Head::new(written.stream, written.kind, flags).bytes(length_of(slice) + written.extra);
-            out[written.start..written.start + head.len()].copy_from_slice(&head);
+            written.kind
         } else {
-            to -= PREFIX_BYTES + HEADER_BYTES;
-            let head = Head::new(written.stream, kind::PAYLOAD, flags | flag::NEXT).bytes(length_of(slice));
-            out[to..to + head.len()].copy_from_slice(&head);
-        }
+            flags |= flag::NEXT;
+            kind::PAYLOAD
+        };
+        to -= PREFIX_BYTES + HEADER_BYTES;
+        let head = Head::new(written.stream, kind, flags).bytes(length);
+        out[to..to + head.len()].copy_from_slice(&head);
     }
-}
-
-/// Bytes of a PAYLOAD with this piece, without the length before it.
-fn length_of(slice: &Slice) -> usize {
-    HEADER_BYTES + slice.metadata.map_or(0, |metadata| metadata + 3) + slice.data
-}
-
-/// Writes the length of a frame that needs no fragments.
-#[inline]
-pub(super) fn whole(written: &Written, out: &mut [u8]) {
-    seal(written.start, out);
+    debug_assert_eq!(to, written.start, "the first fragment stands where the frame stood");
 }
 
 // A fragment of the smallest size has room for something.
-const _: () = assert!(FRAGMENT_BYTES_MIN > OVERHEAD_MAX + 4);
+const _: () = assert!(FRAGMENT_BYTES_MIN > HEADER_BYTES + METADATA_LENGTH + 4);

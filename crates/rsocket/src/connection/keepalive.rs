@@ -12,7 +12,7 @@ impl Connection {
     ///
     /// A call before [`deadline_ms`](Self::deadline_ms) does nothing that matters, and costs little.
     pub fn advance(&mut self, now_ms: u64, out: &mut Vec<u8>) -> Option<Event<'static>> {
-        self.keep_fresh();
+        self.keep_fresh(out);
         self.now_ms = self.now_ms.max(now_ms);
         self.streams.shrink();
         if let Some(leases) = &mut self.leases {

@@ -23,7 +23,7 @@ mod streams;
 
 use std::sync::Arc;
 
-pub use config::{Assembly, Config, Lease, Reassembly, ResumeConfig, SetupOptions};
+pub use config::{Assembly, Config, Decide, Lease, Reassembly, ResumeConfig, SetupOptions};
 pub use event::{
     Closed, Event, Payload, Received, RequestError, ResumeRefused, Role, Scope, SendError, Tag, Violation,
 };
@@ -230,11 +230,7 @@ impl Connection {
 
     #[inline]
     fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
-        if self.fresh.id == id && self.fresh.is_some() {
-            Some(&mut self.fresh)
-        } else {
-            self.streams.stream_mut(id)
-        }
+        find_mut(&mut self.fresh, &mut self.streams, id)
     }
 
     /// Forgets a stream.
@@ -254,4 +250,10 @@ impl Connection {
             partials.forget(id);
         }
     }
+}
+
+/// The stream called `id`, which is the one handed out last or in the table.
+#[inline]
+fn find_mut<'a>(fresh: &'a mut Stream, streams: &'a mut Streams, id: StreamId) -> Option<&'a mut Stream> {
+    if fresh.id == id && fresh.is_some() { Some(fresh) } else { streams.stream_mut(id) }
 }

@@ -15,8 +15,6 @@ const PARTIAL_BYTES: usize = 256;
 pub(super) struct Partial {
     pub metadata: Option<Vec<u8>>,
     pub data: Vec<u8>,
-    /// From the request's own frame, where the payload is a request's.
-    pub initial: u32,
     pub completes: Completes,
     /// Whether it has been decided that the payload is handed out whole.
     pub is_whole: bool,
@@ -40,10 +38,9 @@ impl Partials {
     }
 
     /// Begins a payload.
-    pub fn begin(&mut self, id: StreamId, initial: u32) {
+    pub fn begin(&mut self, id: StreamId) {
         self.bytes += PARTIAL_BYTES;
-        let partial =
-            Partial { metadata: None, data: Vec::new(), initial, completes: Completes::No, is_whole: false };
+        let partial = Partial { metadata: None, data: Vec::new(), completes: Completes::No, is_whole: false };
         self.list.insert(id, partial);
     }
 

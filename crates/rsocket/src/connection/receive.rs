@@ -9,10 +9,12 @@ use crate::frame::{
     self, Completes, Error, ErrorCode, Frame, Ignorable, Interaction, More, Next, StreamId, decode, flag,
 };
 
-use super::Violation;
 use super::partial::{Partial, TooMuch};
 use super::streams::{State, Stream};
-use super::{Assembly, Closed, Connection, Event, Payload, Phase, Reassembly, Received, Role, Scope, Side};
+use super::{
+    Assembly, Closed, Connection, Event, Payload, Phase, Reassembly, Received, Role, Scope, Side, Tag,
+    Violation,
+};
 
 /// A request that has come, or its first fragment.
 struct Request<'a> {
@@ -42,7 +44,7 @@ impl Connection {
     /// frames.
     #[inline]
     pub fn receive<'a>(&mut self, now_ms: u64, bytes: &'a [u8], out: &mut Vec<u8>) -> Received<'a> {
-        self.keep_fresh();
+        self.keep_fresh(out);
         let limit = match self.phase {
             Phase::Open | Phase::Closing | Phase::Resuming => self.config.frame_bytes_max,
             Phase::New => self.config.setup_bytes_max.min(self.config.frame_bytes_max),
@@ -72,7 +74,7 @@ impl Connection {
         frame: &'a [u8],
         out: &mut Vec<u8>,
     ) -> (Taken, Option<Event<'a>>) {
-        self.keep_fresh();
+        self.keep_fresh(out);
         let limit = match self.phase {
             Phase::Open | Phase::Closing | Phase::Resuming => self.config.frame_bytes_max,
             Phase::New => self.config.setup_bytes_max.min(self.config.frame_bytes_max),
@@ -93,13 +95,16 @@ impl Connection {
     }
 
     /// The request handed out last was not answered at once: its stream stays.
+    ///
+    /// Where the table has no place for its id, which no honest peer brings about, the peer is told and the
+    /// driver finds the stream unknown.
     #[inline]
-    pub(super) fn keep_fresh(&mut self) {
+    pub(super) fn keep_fresh(&mut self, out: &mut Vec<u8>) {
         if self.fresh.is_some() {
             let fresh = std::mem::replace(&mut self.fresh, Stream::NONE);
-            // There was room when the request came, and nothing has been inserted by the peer since.
-            if self.streams.insert(fresh).is_ok() {
-                self.peers_streams += 1;
+            match self.streams.insert(fresh) {
+                Ok(()) => self.peers_streams += 1,
+                Err(_) => self.refuse_request(fresh.id, ErrorCode::REJECTED, COLLIDES, out),
             }
         }
     }
@@ -233,7 +238,9 @@ impl Connection {
                 Some(self.on_resume_ok(last_received_client_position, out))
             }
             Ok(Frame::Error { stream: StreamId::CONNECTION, code, data }) => {
-                self.phase = Phase::Closed;
+                // "On receiving an ERROR[REJECTED_RESUME] frame, the client MUST NOT attempt resumption again."
+                let is_final = code == ErrorCode::REJECTED_RESUME;
+                self.phase = if is_final { Phase::Closed } else { Phase::Suspended };
                 Some(Event::Closed(Closed::Peer { code, text: data }))
             }
             _ => None,
@@ -347,8 +354,7 @@ impl Connection {
             return None;
         }
         let state = if completes.is_yes() { State::HEARD_ALL } else { State::NEW };
-        let credit = if interaction == Interaction::RequestResponse { 1 } else { initial };
-        let mut opened = Stream { id: stream, tag: super::Tag(0), credit, demand: 0, interaction, state };
+        let mut opened = Stream { id: stream, tag: Tag(0), credit: initial, demand: 0, interaction, state };
         if more == More::Follows {
             opened.state.set(State::UNDELIVERED.with(State::GATHERING));
             // Whether it is all the requester sends is known with the last fragment.
@@ -360,7 +366,7 @@ impl Connection {
                 return None;
             }
             self.peers_streams += 1;
-            self.partials.get_or_insert_default().begin(stream, initial);
+            self.partials.get_or_insert_default().begin(stream);
             return self.gather(Incoming { stream, more, completes, next: Next::Value, payload }, out);
         }
         if interaction != Interaction::FireAndForget {
@@ -425,7 +431,7 @@ impl Connection {
                 return Some(Event::Payload { stream, tag, next, completes: Completes::No, payload, more });
             }
             found.state.set(State::GATHERING);
-            self.partials.get_or_insert_default().begin(stream, 0);
+            self.partials.get_or_insert_default().begin(stream);
             return self.gather(incoming, out);
         }
         if completes.is_yes() {
@@ -492,6 +498,9 @@ impl Connection {
             let opened = self.stream_mut(stream)?;
             opened.state.clear(State::UNDELIVERED.with(State::GATHERING));
             opened.state.set(State::PIECES.with(State::PIECING));
+            if partial.completes.is_yes() {
+                opened.state.set(State::HEARD_ALL);
+            }
             return Some(request_event(&found, partial, Completes::No, more));
         }
         let partial = partials.finish(stream)?;
@@ -550,7 +559,7 @@ fn request_event<'a>(found: &Stream, partial: Partial, completes: Completes, mor
     Event::Request {
         stream: found.id,
         interaction: found.interaction,
-        initial: partial.initial,
+        initial: found.credit,
         completes,
         payload: owned(partial),
         more,

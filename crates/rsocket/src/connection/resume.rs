@@ -120,7 +120,8 @@ impl Connection {
     /// Requests and payloads can still be sent and wait for the new transport, as far as the store holds
     /// them.
     pub fn suspend(&mut self, now_ms: u64) -> Suspended {
-        self.keep_fresh();
+        // What a request would be refused with goes nowhere now; with a session it is kept.
+        self.keep_fresh(&mut Vec::new());
         self.now_ms = self.now_ms.max(now_ms);
         let Some(session) = &mut self.session else {
             self.phase = Phase::Closed;

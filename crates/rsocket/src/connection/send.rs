@@ -5,12 +5,12 @@
 
 use crate::frame::{
     Completes, ErrorCode, FRAME_BYTES_MAX, Frame, HEADER_BYTES, Head, Interaction, More, PREFIX_BYTES,
-    REQUEST_N_MAX, StreamId, encode, flag, kind,
+    REQUEST_N_MAX, StreamId, encode, flag, kind, seal,
 };
 
 use super::fragment::{self, FRAGMENT_BYTES_MIN, Written};
 use super::streams::{State, Stream};
-use super::{Connection, Phase, RequestError, Role, SendError, Tag};
+use super::{Config, Connection, Phase, RequestError, Role, SendError, Tag, find_mut};
 
 /// One fragment of a payload that is sent in pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,10 @@ pub struct Piece<'a> {
 
 /// The frame does not fit what the configuration allows.
 struct TooLarge;
+
+/// Where no value and no completion can be sent: all has been sent, a value is being sent in pieces, or the
+/// request has not been handed out.
+const NOT_SENDING: State = State::SENT_ALL.with(State::SENDING).with(State::UNDELIVERED);
 
 impl Connection {
     /// Sends a request.
@@ -90,7 +94,7 @@ impl Connection {
             out.extend_from_slice(&initial.to_be_bytes());
             written.extra = 4;
         }
-        self.finish(&written, metadata, encode, out).map_err(|TooLarge| RequestError::TooLarge)?;
+        finish(&self.config, &written, metadata, encode, out).map_err(|TooLarge| RequestError::TooLarge)?;
         if interaction != Interaction::FireAndForget {
             let state = state.with(State::REQUESTER);
             let stream = Stream { id, tag, credit: 0, demand, interaction, state };
@@ -119,7 +123,13 @@ impl Connection {
         encode: impl FnOnce(&mut Vec<u8>),
         out: &mut Vec<u8>,
     ) -> Result<(), SendError> {
-        let found = self.sending(stream)?;
+        if self.phase == Phase::Closed {
+            return Err(SendError::UnknownStream);
+        }
+        let found = find_mut(&mut self.fresh, &mut self.streams, stream).ok_or(SendError::UnknownStream)?;
+        if found.state.has_any(NOT_SENDING) {
+            return Err(SendError::UnknownStream);
+        }
         let completes = match found.interaction {
             Interaction::RequestResponse => Completes::Yes,
             _ if found.credit == 0 => return Err(SendError::NoCredit),
@@ -132,18 +142,22 @@ impl Connection {
         if completes.is_yes() {
             flags |= flag::COMPLETE;
         }
-        let written = Written {
-            start: out.len(),
-            stream,
-            kind: kind::PAYLOAD,
-            flags,
-            extra: 0,
-            metadata: metadata.map(<[u8]>::len),
-        };
+        let metadata_bytes = metadata.map(<[u8]>::len);
+        let start = out.len();
+        let written =
+            Written { start, stream, kind: kind::PAYLOAD, flags, extra: 0, metadata: metadata_bytes };
         Head::new(stream, kind::PAYLOAD, flags).write(out);
-        self.finish(&written, metadata, encode, out).map_err(|TooLarge| SendError::TooLarge)?;
-        self.paid(stream, completes);
-        self.sent(written.start, out);
+        finish(&self.config, &written, metadata, encode, out).map_err(|TooLarge| SendError::TooLarge)?;
+        if completes.is_yes() {
+            found.state.set(State::SENT_ALL);
+            found.credit = 0;
+            if found.is_over() {
+                self.end(stream);
+            }
+        } else {
+            found.credit = Stream::take(found.credit);
+        }
+        self.sent(start, out);
         Ok(())
     }
 
@@ -151,7 +165,7 @@ impl Connection {
     /// takes one of the credit; until the last one nothing else can be sent on the stream but
     /// [`error`](Self::error), [`cancel`](Self::cancel) and [`request_n`](Self::request_n).
     pub fn piece(&mut self, stream: StreamId, piece: Piece<'_>, out: &mut Vec<u8>) -> Result<(), SendError> {
-        let found = self.stream(stream).copied().ok_or(SendError::UnknownStream)?;
+        let found = *self.live(stream)?;
         if found.state.has_any(State::SENT_ALL.with(State::UNDELIVERED)) {
             return Err(SendError::UnknownStream);
         }
@@ -161,7 +175,7 @@ impl Connection {
             return Err(SendError::NoCredit);
         }
         let bytes = HEADER_BYTES + piece.metadata.map_or(0, |metadata| metadata.len() + 3) + piece.data.len();
-        if bytes > self.frame_bytes_limit() {
+        if bytes > frame_bytes_limit(&self.config) {
             return Err(SendError::TooLarge);
         }
         let mut flags = flag::NEXT;
@@ -178,7 +192,7 @@ impl Connection {
         Head::new(stream, kind::PAYLOAD, flags).write(out);
         write_metadata(piece.metadata, out);
         out.extend_from_slice(piece.data);
-        crate::frame::seal(start, out);
+        seal(start, out);
         if let Some(found) = self.stream_mut(stream) {
             if is_first && !is_answer {
                 found.credit = Stream::take(found.credit);
@@ -199,10 +213,12 @@ impl Connection {
 
     /// Completes our side of a stream without another value.
     pub fn complete(&mut self, stream: StreamId, out: &mut Vec<u8>) -> Result<(), SendError> {
-        self.sending(stream)?;
+        if self.live(stream)?.state.has_any(NOT_SENDING) {
+            return Err(SendError::UnknownStream);
+        }
         let start = out.len();
         Head::new(stream, kind::PAYLOAD, flag::COMPLETE).write(out);
-        crate::frame::seal(start, out);
+        seal(start, out);
         self.sent_all(stream);
         self.sent(start, out);
         Ok(())
@@ -218,7 +234,7 @@ impl Connection {
         text: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), SendError> {
-        let found = self.stream(stream).ok_or(SendError::UnknownStream)?;
+        let found = self.live(stream)?;
         if found.role() == Role::Requester && found.interaction != Interaction::RequestChannel {
             return Err(SendError::UnknownStream);
         }
@@ -231,13 +247,13 @@ impl Connection {
 
     /// Writes an ERROR of a stream.
     pub(super) fn write_error(&self, stream: StreamId, code: ErrorCode, text: &str, out: &mut Vec<u8>) {
-        let text = &text[..text.floor_char_boundary(self.frame_bytes_limit() - HEADER_BYTES - 4)];
+        let text = &text[..text.floor_char_boundary(frame_bytes_limit(&self.config) - HEADER_BYTES - 4)];
         encode(&Frame::Error { stream, code, data: text.as_bytes() }, out);
     }
 
     /// Lets the peer send `n` more payloads on a stream; 0 does nothing.
     pub fn request_n(&mut self, stream: StreamId, n: u32, out: &mut Vec<u8>) -> Result<(), SendError> {
-        let found = self.stream_mut(stream).ok_or(SendError::UnknownStream)?;
+        let found = self.live(stream)?;
         if found.state.has(State::HEARD_ALL) || found.interaction == Interaction::RequestResponse {
             return Err(SendError::UnknownStream);
         }
@@ -255,7 +271,7 @@ impl Connection {
     /// Wants no more: a requester ends the whole stream with it, a responder of a channel what the requester
     /// sends.
     pub fn cancel(&mut self, stream: StreamId, out: &mut Vec<u8>) -> Result<(), SendError> {
-        let found = self.stream_mut(stream).ok_or(SendError::UnknownStream)?;
+        let found = self.live(stream)?;
         match found.role() {
             Role::Requester => self.end(stream),
             Role::Responder if found.state.has(State::HEARD_ALL) => return Err(SendError::UnknownStream),
@@ -286,25 +302,13 @@ impl Connection {
         }
     }
 
-    /// A stream on which a value or the completion can be sent.
+    /// A stream of a connection that has not ended.
     #[inline]
-    fn sending(&self, stream: StreamId) -> Result<&Stream, SendError> {
-        let found = self.stream(stream).ok_or(SendError::UnknownStream)?;
-        if found.state.has_any(State::SENT_ALL.with(State::SENDING).with(State::UNDELIVERED)) {
+    fn live(&mut self, stream: StreamId) -> Result<&mut Stream, SendError> {
+        if self.phase == Phase::Closed {
             return Err(SendError::UnknownStream);
         }
-        Ok(found)
-    }
-
-    /// A value was sent.
-    #[inline]
-    fn paid(&mut self, stream: StreamId, completes: Completes) {
-        if completes.is_yes() {
-            return self.sent_all(stream);
-        }
-        if let Some(stream) = self.stream_mut(stream) {
-            stream.credit = Stream::take(stream.credit);
-        }
+        self.stream_mut(stream).ok_or(SendError::UnknownStream)
     }
 
     /// Our side is complete; the stream ends if the peer's is.
@@ -318,41 +322,6 @@ impl Connection {
         }
     }
 
-    /// The longest frame that we send.
-    #[inline]
-    fn frame_bytes_limit(&self) -> usize {
-        match self.config.fragment_bytes {
-            0 => FRAME_BYTES_MAX,
-            bytes => bytes.clamp(FRAGMENT_BYTES_MIN, FRAME_BYTES_MAX),
-        }
-    }
-
-    /// Writes metadata and data after a header, then the length; in fragments where it has to be. Without
-    /// room nothing is left of it.
-    #[inline]
-    fn finish(
-        &self,
-        written: &Written,
-        metadata: Option<&[u8]>,
-        encode: impl FnOnce(&mut Vec<u8>),
-        out: &mut Vec<u8>,
-    ) -> Result<(), TooLarge> {
-        write_metadata(metadata, out);
-        encode(out);
-        let length = out.len() - written.start - PREFIX_BYTES;
-        if length <= self.frame_bytes_limit() {
-            fragment::whole(written, out);
-            return Ok(());
-        }
-        let payload = length - HEADER_BYTES - written.extra - metadata.map_or(0, |_| 3);
-        if self.config.fragment_bytes == 0 || payload > self.config.payload_bytes_max {
-            out.truncate(written.start);
-            return Err(TooLarge);
-        }
-        fragment::split(written, self.frame_bytes_limit(), out);
-        Ok(())
-    }
-
     /// Frames of streams have been written: they are kept where the session can be resumed, and wait for it
     /// where the transport is gone.
     #[inline]
@@ -364,6 +333,42 @@ impl Connection {
             }
         }
     }
+}
+
+/// The longest frame that we send.
+#[inline]
+fn frame_bytes_limit(config: &Config) -> usize {
+    match config.fragment_bytes {
+        0 => FRAME_BYTES_MAX,
+        bytes => bytes.clamp(FRAGMENT_BYTES_MIN, FRAME_BYTES_MAX),
+    }
+}
+
+/// Writes metadata and data after a header, then the length; in fragments where it has to be. Without room
+/// nothing is left of it.
+#[inline]
+fn finish(
+    config: &Config,
+    written: &Written,
+    metadata: Option<&[u8]>,
+    encode: impl FnOnce(&mut Vec<u8>),
+    out: &mut Vec<u8>,
+) -> Result<(), TooLarge> {
+    write_metadata(metadata, out);
+    encode(out);
+    let length = out.len() - written.start - PREFIX_BYTES;
+    let limit = frame_bytes_limit(config);
+    if length <= limit {
+        seal(written.start, out);
+        return Ok(());
+    }
+    let payload = length - HEADER_BYTES - written.extra - metadata.map_or(0, |_| 3);
+    if config.fragment_bytes == 0 || payload > config.payload_bytes_max {
+        out.truncate(written.start);
+        return Err(TooLarge);
+    }
+    fragment::split(written, limit, out);
+    Ok(())
 }
 
 #[inline]
