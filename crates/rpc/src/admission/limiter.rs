@@ -10,7 +10,7 @@
 //!
 //! A baseline that followed the latency of a full server would follow its queue up. So it rises only on evidence
 //! from calls that did not queue: while the callers leave half of the limit unused, or in a probe, a few
-//! milliseconds at half the limit, taken when the baseline has not been confirmed for a while.
+//! latencies at half the limit, taken when the baseline has not been confirmed for a while.
 
 /// What a [`Limiter`] is built from.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub struct LimiterSettings {
     /// A latency that nobody minds (default 500 µs): below it the limit only grows.
     pub latency_floor_us: u64,
     /// How long a baseline stands unconfirmed before it is probed (default 10 s, in microseconds).
-    /// A probe costs half of the throughput for about twice the latency.
+    /// A probe costs up to half of the throughput for about five times the latency.
     pub probe_every_us: u64,
 }
 
@@ -57,6 +57,13 @@ impl Default for LimiterSettings {
 #[must_use = "an entry that is dropped counts as a call under way for ever"]
 pub struct Entry {
     started_us: u64,
+}
+
+impl Entry {
+    /// When the call was let in, in microseconds.
+    pub const fn started_us(&self) -> u64 {
+        self.started_us
+    }
 }
 
 /// What a call that leaves says about latency.
@@ -86,8 +93,8 @@ pub struct Limiter {
     /// Calls that ended each second, smoothed over a few windows.
     rate_per_s: f64,
     window: Window,
-    /// When the present probe began, if one is under way: only calls that began later count.
-    probe_since_us: Option<u64>,
+    /// When the present probe began to measure or will, if one is under way.
+    probe_from_us: Option<u64>,
     /// When the baseline was last known to be right, and how high the limit was then.
     confirmed_at_us: u64,
     confirmed_limit: f64,
@@ -104,7 +111,7 @@ struct Window {
 
 /// Calls that a probe measures: the mean of so many is right to an eighth even when single times vary wildly.
 const PROBE_CALLS: u32 = 64;
-/// Windows after which a probe or a window without enough calls is given up.
+/// Windows after which a probe or a window is given up that has too few calls and no use for a limit.
 const PATIENCE_WINDOWS: u64 = 10;
 
 impl Limiter {
@@ -120,7 +127,7 @@ impl Limiter {
             latency_us: 0.0,
             rate_per_s: 0.0,
             window: Window::default(),
-            probe_since_us: None,
+            probe_from_us: None,
             confirmed_at_us: 0,
             confirmed_limit: f64::from(limit),
         }
@@ -151,11 +158,8 @@ impl Limiter {
     /// A call took `latency_us`, and with it `inflight` calls were under way.
     #[inline]
     pub fn sample(&mut self, latency_us: u64, inflight: u32, now_us: u64) {
-        if let Some(since_us) = self.probe_since_us
-            && now_us.saturating_sub(latency_us) < since_us
-        {
-            // It began before the probe and tells of the queue that the probe is to avoid.
-            self.give_up_late_probe(since_us, now_us);
+        if self.probe_from_us.is_some_and(|from_us| now_us < from_us) {
+            // It tells of the queue that the probe is to avoid.
             return;
         }
         let window = &mut self.window;
@@ -165,11 +169,13 @@ impl Limiter {
         window.sum_us = window.sum_us.saturating_add(latency_us);
         window.calls += 1;
         window.inflight_max = window.inflight_max.max(inflight);
-        if self.probe_since_us.is_some() {
-            if window.calls >= PROBE_CALLS {
+        if let Some(from_us) = self.probe_from_us {
+            let lasted_us = now_us - from_us;
+            if window.calls >= PROBE_CALLS && lasted_us as f64 >= self.latency_us {
                 self.end_probe(now_us);
-            } else if let Some(since_us) = self.probe_since_us {
-                self.give_up_late_probe(since_us, now_us);
+            } else if lasted_us >= self.settings.window_us * PATIENCE_WINDOWS && !self.window_is_in_use() {
+                // The callers have gone, and there is nothing to confirm.
+                self.resume(now_us);
             }
         } else if now_us.saturating_sub(window.since_us) >= self.settings.window_us {
             self.end_window(now_us);
@@ -213,7 +219,7 @@ impl Limiter {
         let window = self.window;
         let lasted_us = now_us.saturating_sub(window.since_us).max(1);
         if window.calls < self.settings.window_calls_min {
-            if lasted_us < self.settings.window_us * PATIENCE_WINDOWS {
+            if lasted_us < self.settings.window_us * PATIENCE_WINDOWS || self.window_is_in_use() {
                 return;
             }
             // So few calls tell nothing, except that there is nothing to limit.
@@ -221,6 +227,7 @@ impl Limiter {
             self.rate_per_s = f64::from(window.calls) * 1e6 / lasted_us as f64;
             return;
         }
+        let in_use = self.window_is_in_use();
         self.window = Window { since_us: now_us, ..Window::default() };
         let latency_us = (window.sum_us as f64 / f64::from(window.calls)).max(0.1);
         self.latency_us = latency_us;
@@ -230,13 +237,15 @@ impl Limiter {
             self.baseline_us = latency_us;
             self.confirm(now_us);
         }
-        if window.inflight_max < self.in_force / 2 {
+        if !in_use {
             // Half of the limit lies idle: nothing queued here, and nothing asks for a higher limit.
             self.baseline_us += (latency_us - self.baseline_us) * 0.2;
             self.confirm(now_us);
             return;
         }
-        if latency_us < self.baseline_us {
+        // Times vary about as much as they last, so that a mean of n is uncertain by one in sqrt(n). Following
+        // every chance downwards would end far too low.
+        if latency_us < self.baseline_us * (1.0 - 2.5 / f64::from(window.calls).sqrt()) {
             self.baseline_us += (latency_us - self.baseline_us) * 0.2;
         }
         let floor_us = self.settings.latency_floor_us as f64;
@@ -253,7 +262,8 @@ impl Limiter {
             && self.limit < self.confirmed_limit * 0.5
             && unconfirmed_us >= self.settings.probe_every_us / 10;
         if doubtful || unconfirmed_us >= self.settings.probe_every_us {
-            self.probe_since_us = Some(now_us);
+            // Three times the latency, and next to nothing that queued before is left.
+            self.probe_from_us = Some(now_us + (latency_us * 3.0) as u64);
             self.in_force = (self.in_force / 2).max(self.settings.min.max(1));
         }
     }
@@ -267,18 +277,14 @@ impl Limiter {
         self.resume(now_us);
     }
 
-    /// Ends a probe that finds too few calls to measure.
-    #[inline]
-    fn give_up_late_probe(&mut self, since_us: u64, now_us: u64) {
-        let patience_us = self.settings.window_us * PATIENCE_WINDOWS;
-        if now_us.saturating_sub(since_us) >= patience_us.max(self.baseline_us as u64 * PATIENCE_WINDOWS) {
-            self.resume(now_us);
-        }
+    /// Whether the callers have used half of the limit or more.
+    fn window_is_in_use(&self) -> bool {
+        self.window.inflight_max.saturating_mul(2) >= self.in_force
     }
 
     #[cold]
     fn resume(&mut self, now_us: u64) {
-        self.probe_since_us = None;
+        self.probe_from_us = None;
         self.in_force = self.limit as u32;
         self.window = Window { since_us: now_us, ..Window::default() };
         self.confirm(now_us);

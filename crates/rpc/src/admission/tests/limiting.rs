@@ -1,0 +1,221 @@
+//! The limiter in front of a simulated server: calls arrive at random, so many workers take them in order.
+//!
+//! Everything happens in simulated time, so that the same seed gives the same figures on any machine.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+use crate::{admission::*, balance::Random};
+
+const MS: u64 = 1_000;
+const SECOND: u64 = 1_000 * MS;
+
+/// A server with workers and an endless queue, which the limiter is to keep short.
+struct Server {
+    limiter: Limiter,
+    random: Random,
+    workers: u32,
+    mean_us: f64,
+    working: u32,
+    queue: VecDeque<Entry>,
+    /// When a worker is done, and with which of the calls.
+    agenda: BinaryHeap<Reverse<(u64, usize)>>,
+    calls: Vec<Option<Entry>>,
+    now_us: u64,
+    next_arrival_us: u64,
+}
+
+/// What a stretch of time looked like.
+#[derive(Debug)]
+struct Stretch {
+    answered_per_s: f64,
+    refused_per_s: f64,
+    latency_us: f64,
+    limit: f64,
+}
+
+impl Server {
+    fn new(workers: u32, mean_us: f64, seed: u64) -> Self {
+        Self {
+            limiter: Limiter::new(LimiterSettings::default()),
+            random: Random::seeded(seed),
+            workers,
+            mean_us,
+            working: 0,
+            queue: VecDeque::new(),
+            agenda: BinaryHeap::new(),
+            calls: Vec::new(),
+            now_us: SECOND,
+            next_arrival_us: SECOND,
+        }
+    }
+
+    fn capacity_per_s(&self) -> f64 {
+        f64::from(self.workers) * 1e6 / self.mean_us
+    }
+
+    /// The fewest calls under way that keep every worker busy, and their root for what chance asks.
+    fn ideal(&self) -> f64 {
+        f64::from(self.workers) + f64::from(self.workers).sqrt()
+    }
+
+    /// Lets `per_second` calls arrive for so long, and measures the last `measured_us` of it.
+    fn run(&mut self, per_second: f64, for_us: u64, measured_us: u64) -> Stretch {
+        let end_us = self.now_us + for_us;
+        let from_us = end_us - measured_us;
+        let (mut answered, mut refused, mut sum_us) = (0u64, 0u64, 0u64);
+        let (mut limits, mut looks) = (0.0, 0u64);
+        self.next_arrival_us = self.now_us;
+        loop {
+            let done_us = self.agenda.peek().map_or(u64::MAX, |Reverse((at_us, _))| *at_us);
+            self.now_us = done_us.min(self.next_arrival_us);
+            if self.now_us >= end_us {
+                self.now_us = end_us;
+                break;
+            }
+            let measured = self.now_us >= from_us;
+            if done_us <= self.next_arrival_us {
+                let Some(Reverse((_, index))) = self.agenda.pop() else { break };
+                let entry = self.calls[index].take().expect("a call ends once");
+                let started_us = entry.started_us();
+                self.limiter.left(entry, Work::Done, self.now_us);
+                self.working -= 1;
+                if measured {
+                    answered += 1;
+                    sum_us += self.now_us - started_us;
+                }
+                if let Some(next) = self.queue.pop_front() {
+                    self.start(next);
+                }
+            } else {
+                self.next_arrival_us = self.now_us + self.exponential(1e6 / per_second);
+                match self.limiter.try_enter(self.now_us) {
+                    Some(entry) if self.working < self.workers => self.start(entry),
+                    Some(entry) => self.queue.push_back(entry),
+                    None if measured => refused += 1,
+                    None => {}
+                }
+                if measured {
+                    limits += f64::from(self.limiter.limit());
+                    looks += 1;
+                }
+            }
+        }
+        let seconds = measured_us as f64 / 1e6;
+        Stretch {
+            answered_per_s: answered as f64 / seconds,
+            refused_per_s: refused as f64 / seconds,
+            latency_us: sum_us as f64 / answered.max(1) as f64,
+            limit: limits / looks.max(1) as f64,
+        }
+    }
+
+    fn start(&mut self, entry: Entry) {
+        self.working += 1;
+        let done_us = self.now_us + self.exponential(self.mean_us);
+        self.agenda.push(Reverse((done_us, self.calls.len())));
+        self.calls.push(Some(entry));
+    }
+
+    fn exponential(&mut self, mean: f64) -> u64 {
+        let unit = (self.random.bits() >> 11) as f64 / (1u64 << 53) as f64;
+        ((-(1.0 - unit).ln() * mean) as u64).max(1)
+    }
+
+    /// Whether the stretch shows a limit that fits this server.
+    fn assert_fits(&self, stretch: &Stretch, story: &str) {
+        println!("{story}: ideal {:.0}, capacity {:.0}/s, {stretch:?}", self.ideal(), self.capacity_per_s());
+        let off = (stretch.limit - self.ideal()).abs() / self.ideal();
+        assert!(off <= 0.2, "{story}: limit {:.1}, ideal {:.1}", stretch.limit, self.ideal());
+        assert!(stretch.answered_per_s > 0.9 * self.capacity_per_s(), "{story}: {stretch:?}");
+        assert!(stretch.latency_us < 1.6 * self.mean_us, "{story}: {stretch:?}");
+    }
+}
+
+#[test]
+fn the_limit_finds_the_server_at_three_times_its_capacity() {
+    for (workers, mean_us) in [(16, 20_000.0), (64, 10_000.0), (200, 5_000.0)] {
+        for seed in 1..=3 {
+            let mut server = Server::new(workers, mean_us, seed);
+            let overload = 3.0 * server.capacity_per_s();
+            let stretch = server.run(overload, 60 * SECOND, 30 * SECOND);
+            server.assert_fits(&stretch, &format!("{workers} workers, seed {seed}"));
+            assert!(stretch.refused_per_s > 1.8 * server.capacity_per_s(), "the rest is told Busy");
+        }
+    }
+}
+
+#[test]
+fn the_limit_stays_right_for_ten_minutes_of_overload() {
+    let mut server = Server::new(32, 10_000.0, 7);
+    let overload = 3.0 * server.capacity_per_s();
+    let stretch = server.run(overload, 600 * SECOND, 60 * SECOND);
+    server.assert_fits(&stretch, "after ten minutes");
+}
+
+#[test]
+fn the_limit_follows_workers_that_go_and_come_back() {
+    let mut server = Server::new(64, 10_000.0, 3);
+    let overload = 3.0 * server.capacity_per_s();
+    server.run(overload, 30 * SECOND, SECOND);
+    server.workers = 16;
+    let stretch = server.run(overload, 30 * SECOND, 15 * SECOND);
+    server.assert_fits(&stretch, "a quarter of the workers");
+    server.workers = 64;
+    let stretch = server.run(overload, 40 * SECOND, 15 * SECOND);
+    server.assert_fits(&stretch, "all workers again");
+}
+
+#[test]
+fn work_that_becomes_slower_is_not_mistaken_for_a_queue_for_long() {
+    let mut server = Server::new(64, 10_000.0, 3);
+    let overload = 3.0 * server.capacity_per_s();
+    server.run(overload, 30 * SECOND, SECOND);
+    server.mean_us = 50_000.0;
+    let stretch = server.run(overload, 40 * SECOND, 15 * SECOND);
+    server.assert_fits(&stretch, "work takes five times as long");
+    server.mean_us = 10_000.0;
+    let stretch = server.run(overload, 40 * SECOND, 15 * SECOND);
+    server.assert_fits(&stretch, "work is quick again");
+}
+
+#[test]
+fn a_limit_that_nobody_uses_does_not_grow() {
+    let mut server = Server::new(64, 10_000.0, 3);
+    let stretch = server.run(300.0, 60 * SECOND, 30 * SECOND);
+    assert_eq!(stretch.refused_per_s, 0.0);
+    assert!(stretch.limit < 30.0, "three calls are under way on average: {stretch:?}");
+}
+
+#[test]
+fn a_quick_server_is_not_limited_for_noise() {
+    let mut server = Server::new(8, 40.0, 3);
+    let stretch = server.run(150_000.0, 5 * SECOND, 2 * SECOND);
+    assert_eq!(stretch.refused_per_s, 0.0, "{stretch:?}");
+    assert!(stretch.answered_per_s > 148_000.0, "{stretch:?}");
+}
+
+#[test]
+fn exactly_as_many_as_the_limit_get_in() {
+    let mut limiter = Limiter::new(LimiterSettings { initial: 3, min: 2, ..Default::default() });
+    let entries: Vec<Entry> = std::iter::from_fn(|| limiter.try_enter(0)).collect();
+    assert_eq!((entries.len(), limiter.inflight()), (3, 3));
+    for entry in entries {
+        limiter.left(entry, Work::Abandoned, 5);
+    }
+    assert_eq!((limiter.inflight(), limiter.latency_us()), (0, 0.0), "abandoned work says nothing");
+}
+
+#[test]
+fn a_driver_that_counts_itself_gets_the_same_limit() {
+    let mut limiter = Limiter::new(LimiterSettings::default());
+    for turn in 0..2_000u64 {
+        for _ in 0..20 {
+            limiter.sample(2_000, limiter.limit(), turn * 10 * MS);
+        }
+    }
+    assert!(limiter.limit() > 100, "nothing queues, so it grows: {}", limiter.limit());
+    assert!((limiter.rate_per_s() - 2_000.0).abs() < 200.0, "{}", limiter.rate_per_s());
+}

@@ -1,0 +1,965 @@
+//! A client's loop: calls go out over the connections of its pools, answers come back to whoever waits.
+//!
+//! The loop belongs to a thread of the client ([`super::Client`]) or to the caller itself
+//! ([`super::LocalClient`]). The balancer says where a call goes, the retry rule whether it goes again; here
+//! is what carries that out.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use stadium_discovery::{Snapshot, State};
+use stadium_reactor::wheel::Wheel;
+use stadium_reactor::{CloseReason, ConnectOptions, ConnectionId, ConnectionLimits, Handler, Io};
+use stadium_rsocket::connection::{
+    Closed, Config as ProtocolConfig, Connection, Event, Lease, RequestError, Role, SetupOptions, Tag,
+};
+use stadium_rsocket::frame::{Completes, Next, Payload, StreamId};
+
+use super::completion::{Completion, Items};
+use super::config::ClientConfig;
+use super::letter::{Explained, Letter, NewCall, tell_place};
+use super::link::{Link, Links, Pool};
+use super::slot::{Attempt, ChannelOut, Slot, Slots, of_tag, tag_of};
+use crate::answer::CallError;
+use crate::balance::{
+    self, Balancer, Choice, Decision, Elsewhere, Hedge, Idempotence, InstanceId, Known, Outcome, Random,
+    RetryBudget,
+};
+use crate::method::{Idempotency, Interaction};
+use crate::server::pattern_of;
+use crate::wire;
+
+/// Length of a tick of the calls' timers, in microseconds.
+const TICK_US: u64 = 1_000;
+
+/// The handler of a client's loop.
+pub(crate) struct ClientLoop {
+    config: Arc<ClientConfig>,
+    protocol: Arc<ProtocolConfig>,
+    setup_metadata: Vec<u8>,
+    services: Vec<Service>,
+    routes: Vec<Route>,
+    route_places: HashMap<Arc<str>, u32, RandomState>,
+    links: Links,
+    pub(crate) slots: Slots,
+    wheel: Wheel,
+    fired: Vec<u32>,
+    random: Random,
+    /// Where a request's metadata is put together.
+    metadata: Vec<u8>,
+    /// Local calls that have ended, in their order.
+    pub(crate) done: VecDeque<u32>,
+    /// Connections to try again: when, which.
+    reconnects: BinaryHeap<Reverse<(u64, u16, InstanceId)>>,
+    /// What happened while a connection was being read, and needs others: attempts that failed, copies to cancel.
+    failed: Vec<(u32, usize, Outcome, CallError)>,
+    cancels: Vec<(ConnectionId, StreamId)>,
+    scratch_ids: Vec<InstanceId>,
+    /// Microseconds of loop time, as of the turn.
+    now_us: u64,
+}
+
+/// A service that is called.
+struct Service {
+    name: Arc<str>,
+    balancer: Balancer,
+    budget: RetryBudget,
+    pools: Vec<Pool>,
+    waiting: VecDeque<(u32, u32)>,
+    /// How far its instances can be trusted, for people.
+    freshness: String,
+    /// Whether anything is known of its instances at all.
+    known: bool,
+}
+
+/// A route that is called.
+struct Route {
+    /// Its metadata entry.
+    entry: Vec<u8>,
+    hedge: Option<Hedge>,
+}
+
+impl Service {
+    fn pool(&mut self, instance: InstanceId) -> &mut Pool {
+        let place = instance.slot();
+        if self.pools.len() <= place {
+            self.pools.resize_with(place + 1, Pool::default);
+        }
+        let pool = &mut self.pools[place];
+        if pool.instance != Some(instance) {
+            *pool = Pool { instance: Some(instance), ..Pool::default() };
+        }
+        pool
+    }
+}
+
+impl ClientLoop {
+    pub(crate) fn new(config: Arc<ClientConfig>) -> Self {
+        let protocol = ProtocolConfig {
+            frame_bytes_max: config.frame_bytes_max,
+            fragment_bytes: config.fragment_bytes,
+            payload_bytes_max: config.payload_bytes_max,
+            streams_max: config.streams_max,
+            keepalive_interval_ms: milliseconds(config.keepalive_interval),
+            lifetime_ms: milliseconds(config.keepalive_lifetime),
+            lease: if config.leases { Lease::Honour } else { Lease::Off },
+            ..ProtocolConfig::default()
+        };
+        let mut setup_metadata = Vec::new();
+        wire::write_peer(&mut setup_metadata);
+        setup_metadata.extend_from_slice(&config.setup_metadata);
+        Self {
+            random: Random::seeded(config.balance.seed ^ 0x9E37_79B9_7F4A_7C15),
+            protocol: Arc::new(protocol),
+            setup_metadata,
+            config,
+            services: Vec::new(),
+            routes: Vec::new(),
+            route_places: HashMap::default(),
+            links: Links::default(),
+            slots: Slots::default(),
+            wheel: Wheel::new(),
+            fired: Vec::new(),
+            metadata: Vec::new(),
+            done: VecDeque::new(),
+            reconnects: BinaryHeap::new(),
+            failed: Vec::new(),
+            cancels: Vec::new(),
+            scratch_ids: Vec::new(),
+            now_us: 0,
+        }
+    }
+
+    /// A service will be called; its instances come by [`ClientLoop::instances`].
+    pub(crate) fn add_service(&mut self, name: Arc<str>, place: u16) {
+        debug_assert_eq!(
+            self.services.len(),
+            usize::from(place),
+            "services come in the order of their places"
+        );
+        self.services.push(Service {
+            name,
+            balancer: Balancer::new(self.config.balance.clone()),
+            budget: RetryBudget::new(self.config.budget),
+            pools: Vec::new(),
+            waiting: VecDeque::new(),
+            freshness: "not heard of yet".to_owned(),
+            known: false,
+        });
+    }
+
+    /// What discovery says about a service now.
+    pub(crate) fn instances(&mut self, io: &mut Io<Letter>, service: u16, snapshot: &Snapshot) {
+        let now_us = io.now_us();
+        let Some(one) = self.services.get_mut(usize::from(service)) else { return };
+        one.freshness = snapshot.freshness.to_string();
+        if snapshot.revision == 0 && snapshot.instances.is_empty() {
+            return;
+        }
+        one.known = true;
+        let addresses: Vec<String> =
+            snapshot.instances.iter().map(|instance| instance.address.to_string()).collect();
+        let known: Vec<Known<'_>> = snapshot
+            .instances
+            .iter()
+            .zip(&addresses)
+            .map(|(instance, address)| Known {
+                address,
+                load: instance.load,
+                zone: instance.zone.as_deref().unwrap_or_default(),
+                weight: instance.weight,
+                version: &instance.version,
+                quiescing: instance.state == State::Quiescing,
+            })
+            .collect();
+        one.balancer.update(&known, now_us);
+        self.close_links_of_the_gone(io, service);
+        self.ensure_connected(io, service);
+        self.send_waiting(io, service);
+    }
+
+    /// Addresses that serve a service, where there is no discovery.
+    pub(crate) fn fixed(&mut self, io: &mut Io<Letter>, service: u16, addresses: &[SocketAddr]) {
+        let now_us = io.now_us();
+        let one = &mut self.services[usize::from(service)];
+        one.freshness = "static".to_owned();
+        one.known = true;
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let known: Vec<Known<'_>> = addresses
+            .iter()
+            .map(|address| Known { address, load: 0.0, zone: "", weight: 100, version: "", quiescing: false })
+            .collect();
+        one.balancer.update(&known, now_us);
+        self.ensure_connected(io, service);
+    }
+
+    /// Connections to instances that discovery no longer names finish what is under way, and end.
+    fn close_links_of_the_gone(&mut self, io: &mut Io<Letter>, service: u16) {
+        let one = &mut self.services[usize::from(service)];
+        for pool in &mut one.pools {
+            let Some(instance) = pool.instance else { continue };
+            if one.balancer.address(instance).is_some() {
+                continue;
+            }
+            for id in pool.open.drain(..) {
+                if let Some(link) = self.links.at(id) {
+                    link.closing = true;
+                    if link.connection.as_ref().is_none_or(|connection| connection.streams_open() == 0) {
+                        io.close(id);
+                    }
+                }
+            }
+            *pool = Pool::default();
+        }
+    }
+
+    /// Opens what is missing of the connections that the balancer wants.
+    fn ensure_connected(&mut self, io: &mut Io<Letter>, service: u16) {
+        let mut ids = std::mem::take(&mut self.scratch_ids);
+        ids.clear();
+        ids.extend(self.services[usize::from(service)].balancer.wanted());
+        for id in &ids {
+            self.connect(io, service, *id);
+        }
+        self.scratch_ids = ids;
+    }
+
+    /// Opens connections to an instance up to its number, unless it is too early to try again.
+    fn connect(&mut self, io: &mut Io<Letter>, service: u16, instance: InstanceId) {
+        let now_us = io.now_us();
+        let wanted = self.config.connections_per_instance.max(1);
+        let one = &mut self.services[usize::from(service)];
+        let Some(address) = one.balancer.address(instance).and_then(|address| address.parse().ok()) else {
+            return;
+        };
+        let pool = one.pool(instance);
+        while pool.open.len() + pool.opening < wanted && pool.retry_us <= now_us {
+            let options = ConnectOptions {
+                socket: self.config.socket.clone(),
+                limits: ConnectionLimits {
+                    carry_bytes_max: self.config.frame_bytes_max as u32 + 64,
+                    write_queue_bytes_max: 64 * 1024 * 1024,
+                    write_stall_ms: 10_000,
+                },
+                tls: self.config.tls.clone(),
+                websocket: self.config.websocket.clone(),
+                ..ConnectOptions::default()
+            };
+            match io.connect(address, &options) {
+                Ok(id) => {
+                    pool.opening += 1;
+                    self.links.insert(Link { id, connection: None, service, instance, closing: false });
+                }
+                Err(error) => {
+                    tracing::debug!(%address, %error, "No connection could be begun");
+                    let wait_ms = pool.backoff.wait_ms(&mut self.random);
+                    pool.retry_us = now_us + wait_ms * 1_000;
+                    self.reconnects.push(Reverse((pool.retry_us, service, instance)));
+                }
+            }
+        }
+    }
+
+    fn route(&mut self, name: &str) -> u32 {
+        if let Some(place) = self.route_places.get(name) {
+            return *place;
+        }
+        let mut entry = Vec::new();
+        wire::write_route(&mut entry, name);
+        let place = self.routes.len() as u32;
+        self.routes.push(Route { entry, hedge: self.config.hedge.map(Hedge::new) });
+        self.route_places.insert(name.into(), place);
+        place
+    }
+
+    /// Takes a call from another thread.
+    fn call(&mut self, io: &mut Io<Letter>, new: NewCall) {
+        let route = self.route(&new.route);
+        let place = self.slots.take();
+        let slot = self.slots.at(place);
+        slot.service = new.service;
+        slot.route = route;
+        slot.interaction = new.interaction;
+        slot.idempotency = new.idempotency;
+        slot.key = new.key;
+        slot.metadata = new.metadata;
+        slot.request = new.request;
+        slot.initial = new.initial;
+        if new.interaction == Interaction::Channel {
+            slot.channel = Some(Box::new(ChannelOut { completes: new.completes, ..ChannelOut::default() }));
+        }
+        tell_place(&new.completion, place, slot.serial);
+        slot.completion = new.completion;
+        self.begin(io, place, new.deadline);
+    }
+
+    /// A local call's place, to be filled in and begun.
+    pub(crate) fn local(&mut self, service: u16, route: &'static str) -> (u32, &mut Slot) {
+        let route = self.route(route);
+        let place = self.slots.take();
+        let slot = self.slots.at(place);
+        slot.service = service;
+        slot.route = route;
+        slot.completion = Completion::Local;
+        (place, slot)
+    }
+
+    /// Begins the call in a place.
+    pub(crate) fn begin(&mut self, io: &mut Io<Letter>, place: u32, deadline: Option<Duration>) {
+        let now_us = io.now_us();
+        let slot = self.slots.at(place);
+        let unary = matches!(slot.interaction, Interaction::Unary | Interaction::OneWay);
+        let deadline = deadline.or(unary.then_some(self.config.deadline));
+        slot.began_us = now_us;
+        slot.deadline_us = deadline.map_or(u64::MAX, |deadline| now_us + deadline.as_micros() as u64);
+        let hedged = slot.interaction == Interaction::Unary && slot.idempotency == Idempotency::Idempotent;
+        if let Some(hedge) = &mut self.routes[slot.route as usize].hedge
+            && hedged
+        {
+            slot.hedge_us = hedge.called().map(|wait_us| now_us + wait_us);
+        }
+        self.services[usize::from(slot.service)].budget.called();
+        self.arm(place);
+        self.dispatch(io, place, 0);
+    }
+
+    fn arm(&mut self, place: u32) {
+        self.wheel.disarm(&mut self.slots, place);
+        let next_us = self.slots.at(place).next_us();
+        if next_us != u64::MAX {
+            let tick = u32::try_from(next_us.div_ceil(TICK_US)).unwrap_or(u32::MAX - 1);
+            self.wheel.arm(&mut self.slots, place, tick);
+        }
+    }
+
+    /// Sends a call's attempt to the instance that is best now, or has it wait for a connection.
+    fn dispatch(&mut self, io: &mut Io<Letter>, place: u32, which: usize) {
+        let now_us = io.now_us();
+        let slot = self.slots.at(place);
+        let service = slot.service;
+        let one = &mut self.services[usize::from(service)];
+        let chosen = match slot.any_tried() {
+            None => one.balancer.choose(now_us, Choice { key: slot.key, exclude: &[] }),
+            Some(first) => {
+                let mut room = Slot::no_instances(first);
+                let exclude = slot.tried(&mut room);
+                let elsewhere = one.balancer.choose(now_us, Choice { key: slot.key, exclude });
+                // A copy only makes sense elsewhere; another attempt is better than none.
+                if elsewhere.is_some() || which == 1 {
+                    elsewhere
+                } else {
+                    one.balancer.choose(now_us, Choice { key: slot.key, exclude: &[] })
+                }
+            }
+        };
+        let Some(chosen) = chosen else {
+            if which == 0 {
+                self.wait_for_connection(place);
+            }
+            return;
+        };
+        match one.pool(chosen.id).pick() {
+            Some(link) => self.send(io, place, which, link, chosen.id),
+            None if which == 0 => {
+                self.connect(io, service, chosen.id);
+                self.wait_for_connection(place);
+            }
+            None => {}
+        }
+    }
+
+    fn wait_for_connection(&mut self, place: u32) {
+        let slot = self.slots.at(place);
+        if slot.waiting {
+            return;
+        }
+        let one = &mut self.services[usize::from(slot.service)];
+        if one.known && one.balancer.is_empty() && one.freshness == "static" {
+            let why = format!("no instance of `{}` is known", one.name);
+            return self.end(place, Err(CallError::Unavailable(why)), &[]);
+        }
+        if one.waiting.len() >= self.config.waiting_max {
+            let why = format!("{} calls of `{}` wait for a connection already", one.waiting.len(), one.name);
+            return self.end(place, Err(CallError::Unavailable(why)), &[]);
+        }
+        slot.waiting = true;
+        one.waiting.push_back((place, slot.serial));
+    }
+
+    /// A connection is there: calls that waited for one go out.
+    fn send_waiting(&mut self, io: &mut Io<Letter>, service: u16) {
+        for _ in 0..self.services[usize::from(service)].waiting.len() {
+            let Some((place, serial)) = self.services[usize::from(service)].waiting.pop_front() else {
+                return;
+            };
+            let Some(slot) = self.slots.find(place, serial) else { continue };
+            slot.waiting = false;
+            if slot.again_us.is_none() && !slot.in_flight() {
+                self.dispatch(io, place, 0);
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        io: &mut Io<Letter>,
+        place: u32,
+        which: usize,
+        id: ConnectionId,
+        instance: InstanceId,
+    ) {
+        let now_us = io.now_us();
+        let slot = self.slots.at(place);
+        let Some(connection) = self.links.at(id).and_then(|link| link.connection.as_mut()) else { return };
+        let metadata = &mut self.metadata;
+        metadata.clear();
+        metadata.extend_from_slice(&self.routes[slot.route as usize].entry);
+        if slot.deadline_us != u64::MAX {
+            let left_us = slot.deadline_us.saturating_sub(now_us);
+            wire::write_deadline(metadata, u32::try_from(left_us.div_ceil(1_000)).unwrap_or(u32::MAX));
+        }
+        metadata.extend_from_slice(&self.config.metadata);
+        metadata.extend_from_slice(&slot.metadata);
+        let completes = match &slot.channel {
+            Some(channel) if !(channel.completes && channel.messages.is_empty()) => Completes::No,
+            _ => Completes::Yes,
+        };
+        let pattern = pattern_of(slot.interaction);
+        let (initial, request) = (slot.initial, &slot.request);
+        let encode = |out: &mut Vec<u8>| out.extend_from_slice(request);
+        let sent = io.with_output(id, |out| {
+            connection.request(pattern, initial, completes, tag_of(place, which), Some(metadata), encode, out)
+        });
+        match sent {
+            Some(Ok(stream)) => {
+                slot.made += 1;
+                slot.has_tried(instance);
+                slot.again_us = None;
+                if slot.interaction == Interaction::OneWay {
+                    return self.end(place, Ok(()), &[]);
+                }
+                slot.attempts[which] = Some(Attempt { connection: id, stream, instance, sent_us: now_us });
+                self.services[usize::from(slot.service)].balancer.began(instance, now_us);
+            }
+            Some(Err(RequestError::TooLarge)) => {
+                let why = "the request is larger than this client sends".to_owned();
+                self.end(place, Err(CallError::Rejected { code: "RPC-006".to_owned(), reason: why }), &[]);
+            }
+            Some(Err(RequestError::NoLease { retry_after_ms })) => {
+                if which == 0 {
+                    let wait_us = u64::from(retry_after_ms.clamp(5, 1_000)) * 1_000;
+                    slot.again_us = Some(now_us + wait_us);
+                    self.arm(place);
+                }
+            }
+            Some(Err(RequestError::StreamsMax)) => {
+                if which == 0 {
+                    slot.again_us = Some(now_us + 5_000);
+                    self.arm(place);
+                }
+            }
+            Some(Err(RequestError::IdsExhausted | RequestError::Closed)) | None => {
+                self.retire(id);
+                if which == 0 {
+                    self.dispatch(io, place, 0);
+                }
+            }
+        }
+    }
+
+    /// No more requests on a connection; what is under way there goes on.
+    fn retire(&mut self, id: ConnectionId) {
+        let Some(link) = self.links.at(id) else { return };
+        link.closing = true;
+        let (service, instance) = (link.service, link.instance);
+        let one = &mut self.services[usize::from(service)];
+        let pool = one.pool(instance);
+        pool.open.retain(|open| *open != id);
+        if pool.open.is_empty() {
+            let retry_us = pool.retry_us;
+            one.balancer.disconnected(instance, retry_us);
+        }
+        self.reconnects.push(Reverse((0, service, instance)));
+    }
+
+    /// An attempt did not end well: the call goes again, or ends.
+    fn attempt_failed(
+        &mut self,
+        io: &mut Io<Letter>,
+        place: u32,
+        which: usize,
+        outcome: Outcome,
+        error: CallError,
+    ) {
+        let now_us = io.now_us();
+        let slot = self.slots.at(place);
+        let Some(attempt) = slot.attempts[which].take() else { return };
+        let one = &mut self.services[usize::from(slot.service)];
+        one.balancer.ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
+        if slot.in_flight() {
+            // The other attempt may still be answered.
+            return;
+        }
+        if slot.interaction == Interaction::Channel {
+            return self.end(place, Err(error), &[]);
+        }
+        let mut room = Slot::no_instances(attempt.instance);
+        let exclude = slot.tried(&mut room);
+        let elsewhere = slot.key.is_none()
+            && one
+                .balancer
+                .choose(now_us, Choice { key: None, exclude })
+                .is_some_and(|chosen| chosen.connected);
+        let decision = self.config.retry.decide(
+            balance::Attempt {
+                outcome,
+                made: slot.made,
+                idempotence: match slot.idempotency {
+                    Idempotency::Idempotent => Idempotence::Idempotent,
+                    Idempotency::Unknown => Idempotence::Once,
+                },
+                elsewhere: if elsewhere { Elsewhere::Possible } else { Elsewhere::Impossible },
+                deadline_us: slot.deadline_us,
+            },
+            now_us,
+            &mut one.budget,
+            &mut self.random,
+        );
+        match decision {
+            Decision::Now => self.dispatch(io, place, 0),
+            Decision::At { at_us } => {
+                slot.again_us = Some(at_us);
+                self.arm(place);
+            }
+            Decision::Stop(_) => self.end(place, Err(error), &[]),
+        }
+    }
+
+    /// A call has ended; whoever waits is told.
+    fn end(&mut self, place: u32, how: Result<(), CallError>, data: &[u8]) {
+        self.wheel.disarm(&mut self.slots, place);
+        let slot = self.slots.at(place);
+        for attempt in &mut slot.attempts {
+            if let Some(attempt) = attempt.take() {
+                self.cancels.push((attempt.connection, attempt.stream));
+                // What a copy took so far is known; how it would have ended is not.
+                let one = &mut self.services[usize::from(slot.service)];
+                let latency_us = self.now_us.saturating_sub(attempt.sent_us);
+                one.balancer.ended(attempt.instance, Outcome::Cancelled, latency_us, self.now_us);
+            }
+        }
+        slot.waiting = false;
+        match std::mem::replace(&mut slot.completion, Completion::Discard) {
+            Completion::Discard => {}
+            Completion::Local => {
+                slot.answer.clear();
+                slot.answer.extend_from_slice(data);
+                slot.ended = Some(how);
+                self.done.push_back(place);
+                return;
+            }
+            Completion::Future(answer) => answer.complete(how.map(|()| data.to_vec())),
+            Completion::Stream(items) => items.end(how),
+            Completion::Callback(callback) => callback(how.map(|()| data)),
+        }
+        self.slots.give_back(place);
+    }
+
+    /// The answer of an attempt, or a stream's next message.
+    fn answered(&mut self, now_us: u64, tag: Tag, next: Next, completes: Completes, data: &[u8]) {
+        let (place, which) = of_tag(tag);
+        let slot = self.slots.at(place);
+        let Some(attempt) = slot.attempts[which] else { return };
+        if slot.interaction == Interaction::Unary {
+            slot.attempts[which] = None;
+            let latency_us = now_us.saturating_sub(attempt.sent_us);
+            let one = &mut self.services[usize::from(slot.service)];
+            one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
+            if let Some(hedge) = &mut self.routes[slot.route as usize].hedge
+                && slot.idempotency == Idempotency::Idempotent
+            {
+                hedge.answered(latency_us, now_us);
+            }
+            return self.end(place, Ok(()), data);
+        }
+        if next == Next::Value
+            && let Completion::Stream(items) = &slot.completion
+        {
+            items.push(data);
+        }
+        if completes == Completes::Yes {
+            slot.attempts[which] = None;
+            let one = &mut self.services[usize::from(slot.service)];
+            one.balancer.ended(attempt.instance, Outcome::Ok, now_us.saturating_sub(attempt.sent_us), now_us);
+            self.end(place, Ok(()), &[]);
+        }
+    }
+
+    /// Sends what a channel's caller has given, as far as the service's credit goes.
+    fn send_channel(&mut self, io: &mut Io<Letter>, place: u32) {
+        let slot = self.slots.at(place);
+        let (Some(attempt), Some(channel)) = (slot.attempts[0], slot.channel.as_mut()) else { return };
+        let Some(connection) = self.links.at(attempt.connection).and_then(|link| link.connection.as_mut())
+        else {
+            return;
+        };
+        io.with_output(attempt.connection, |out| {
+            while let Some(message) = channel.messages.front() {
+                let encode = |out: &mut Vec<u8>| out.extend_from_slice(message);
+                if connection.payload(attempt.stream, Completes::No, None, encode, out).is_err() {
+                    return;
+                }
+                channel.messages.pop_front();
+            }
+            if std::mem::take(&mut channel.completes) {
+                let _ = connection.complete(attempt.stream, out);
+            }
+        });
+    }
+
+    /// What reading one connection asks of others.
+    fn follow_up(&mut self, io: &mut Io<Letter>) {
+        while let Some((place, which, outcome, error)) = self.failed.pop() {
+            self.attempt_failed(io, place, which, outcome, error);
+        }
+        while let Some((id, stream)) = self.cancels.pop() {
+            if let Some(connection) = self.links.at(id).and_then(|link| link.connection.as_mut()) {
+                io.with_output(id, |out| connection.cancel(stream, out));
+            }
+        }
+    }
+
+    fn fire(&mut self, io: &mut Io<Letter>, place: u32) {
+        let now_us = io.now_us();
+        let slot = self.slots.at(place);
+        if !slot.busy {
+            return;
+        }
+        if now_us >= slot.deadline_us {
+            return self.expire(io, place);
+        }
+        if slot.hedge_us.is_some_and(|at_us| at_us <= now_us) {
+            slot.hedge_us = None;
+            let route = slot.route as usize;
+            let once = slot.attempts[0].is_some() && slot.attempts[1].is_none();
+            if once && self.routes[route].hedge.as_mut().is_some_and(|hedge| hedge.take(now_us)) {
+                self.dispatch(io, place, 1);
+            }
+        }
+        let slot = self.slots.at(place);
+        if slot.again_us.is_some_and(|at_us| at_us <= now_us) {
+            slot.again_us = None;
+            self.dispatch(io, place, 0);
+        }
+        if self.slots.at(place).busy && self.slots.at(place).ended.is_none() {
+            self.arm(place);
+        }
+    }
+
+    fn expire(&mut self, io: &mut Io<Letter>, place: u32) {
+        let now_us = io.now_us();
+        let slot = self.slots.at(place);
+        let one = &mut self.services[usize::from(slot.service)];
+        for attempt in &mut slot.attempts {
+            if let Some(attempt) = attempt.take() {
+                let latency_us = now_us.saturating_sub(attempt.sent_us);
+                one.balancer.ended(attempt.instance, Outcome::Deadline, latency_us, now_us);
+                self.cancels.push((attempt.connection, attempt.stream));
+            }
+        }
+        let error = if slot.made > 0 {
+            CallError::Deadline
+        } else {
+            CallError::Unavailable(format!(
+                "no connection to an instance of `{}` before the deadline; {} known, discovery: {}",
+                one.name,
+                one.balancer.len(),
+                one.freshness
+            ))
+        };
+        self.end(place, Err(error), &[]);
+        self.follow_up(io);
+    }
+
+    fn explain(&self, io: &Io<Letter>, service: u16, key: Option<balance::KeyHash>) -> Option<Explained> {
+        let one = self.services.get(usize::from(service))?;
+        let choice = one.balancer.explain(io.now_us(), Choice { key, exclude: &[] });
+        Some(Explained { choice, discovery: one.freshness.clone() })
+    }
+
+    fn items_place(&mut self, items: &Items) -> Option<u32> {
+        let (place, serial) = items.place.look()?;
+        self.slots.find(place, serial).map(|_| place)
+    }
+
+    /// Handles what a connection says. Returns whether it is at its end.
+    fn event(&mut self, now_us: u64, service: u16, instance: InstanceId, event: Event<'_>) -> Flow {
+        match event {
+            Event::Payload { tag, next, completes, payload, .. } => {
+                self.answered(now_us, tag, next, completes, &payload.data);
+            }
+            Event::Failed { tag, code, text, .. } => {
+                let (place, which) = of_tag(tag);
+                let error = wire::call_error(code, text);
+                let outcome = match &error {
+                    CallError::Busy { retry_after, .. } => {
+                        Outcome::Busy { retry_after_ms: milliseconds(*retry_after) }
+                    }
+                    CallError::Deadline => Outcome::Deadline,
+                    _ => Outcome::Rejected,
+                };
+                self.failed.push((place, which, outcome, error));
+            }
+            Event::Credit { tag, .. } => return Flow::Credit(of_tag(tag).0),
+            Event::Cancelled { tag, .. } => {
+                // The service wants no more of what a channel's caller sends.
+                if let Some(channel) = &mut self.slots.at(of_tag(tag).0).channel {
+                    channel.messages.clear();
+                    channel.completes = false;
+                }
+            }
+            Event::MetadataPush(metadata) => {
+                if let Some((load, quiescing)) = wire::read_load(metadata) {
+                    self.services[usize::from(service)].balancer.load(instance, load, quiescing);
+                }
+            }
+            Event::Lease { .. } => return Flow::Lease,
+            Event::Closing { .. } => return Flow::Closing,
+            Event::Closed(Closed::Peer { code, text }) => {
+                let text = String::from_utf8_lossy(text);
+                tracing::debug!(code = code.0, %text, "A service closed the connection");
+                return Flow::Closed;
+            }
+            Event::Closed(_) => return Flow::Closed,
+            _ => {}
+        }
+        Flow::Open
+    }
+}
+
+/// What an event asks for beyond its call.
+enum Flow {
+    Open,
+    Credit(u32),
+    Lease,
+    Closing,
+    Closed,
+}
+
+fn milliseconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+impl Handler for ClientLoop {
+    type Message = Letter;
+
+    fn connected(&mut self, io: &mut Io<Letter>, id: ConnectionId, _tag: u64) {
+        let Some(link) = self.links.at(id) else { return io.close(id) };
+        let setup = SetupOptions {
+            metadata_mime: wire::METADATA_MIME,
+            data_mime: wire::DATA_MIME,
+            resume_token: None,
+            payload: Payload { metadata: Some(&self.setup_metadata), data: &[] },
+        };
+        let (protocol, now_ms) = (Arc::clone(&self.protocol), io.now());
+        link.connection = io.with_output(id, |out| Connection::client(protocol, &setup, now_ms, out));
+        if let Some(at_ms) = link.connection.as_ref().and_then(Connection::deadline_ms) {
+            io.set_timer(id, at_ms.saturating_sub(now_ms));
+        }
+        let (service, instance) = (link.service, link.instance);
+        let one = &mut self.services[usize::from(service)];
+        let pool = one.pool(instance);
+        pool.opening = pool.opening.saturating_sub(1);
+        pool.open.push(id);
+        one.balancer.connected(instance);
+        self.send_waiting(io, service);
+        self.follow_up(io);
+    }
+
+    fn received(&mut self, io: &mut Io<Letter>, id: ConnectionId, bytes: &[u8]) -> usize {
+        let (now_ms, now_us) = (io.now(), io.now_us());
+        self.now_us = now_us;
+        let Some(link) = self.links.at(id) else { return bytes.len() };
+        let (service, instance) = (link.service, link.instance);
+        let Some(mut connection) = link.connection.take() else { return bytes.len() };
+        let mut used = 0;
+        let (mut lease, mut closing, mut closed) = (false, false, false);
+        let mut credits = Vec::new();
+        let written = io.with_output(id, |out| {
+            loop {
+                let received = connection.receive(now_ms, &bytes[used..], out);
+                used += received.used;
+                match received.event {
+                    Some(event) => match self.event(now_us, service, instance, event) {
+                        Flow::Open => {}
+                        Flow::Credit(place) => credits.push(place),
+                        Flow::Lease => lease = true,
+                        Flow::Closing => closing = true,
+                        Flow::Closed => {
+                            closed = true;
+                            return;
+                        }
+                    },
+                    None if received.used == 0 => return,
+                    None => {}
+                }
+            }
+        });
+        if let Some(link) = self.links.at(id) {
+            closing |= link.closing && connection.streams_open() == 0;
+            link.connection = Some(connection);
+        }
+        if written.is_none() {
+            return bytes.len();
+        }
+        let pool = self.services[usize::from(service)].pool(instance);
+        pool.backoff.reset();
+        if closed {
+            pool.retry_us = pool.retry_us.max(now_us + pool.backoff.wait_ms(&mut self.random) * 1_000);
+            io.close(id);
+        } else if closing {
+            self.retire(id);
+            if self.links.at(id).is_some_and(|link| {
+                link.connection.as_ref().is_none_or(|connection| connection.streams_open() == 0)
+            }) {
+                io.close(id);
+            }
+        }
+        for place in credits {
+            self.send_channel(io, place);
+        }
+        if lease {
+            self.send_waiting(io, service);
+        }
+        self.follow_up(io);
+        if closed { bytes.len() } else { used }
+    }
+
+    fn timeout(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+        let now_ms = io.now();
+        let Some(connection) = self.links.at(id).and_then(|link| link.connection.as_mut()) else { return };
+        let event = io.with_output(id, |out| connection.advance(now_ms, out));
+        if let Some(Some(Event::Closed(_))) = event {
+            tracing::debug!(connection = ?id, "A service showed no sign of life");
+            return io.abort(id);
+        }
+        if let Some(at_ms) = connection.deadline_ms() {
+            io.set_timer(id, at_ms.saturating_sub(now_ms));
+        }
+    }
+
+    fn closed(&mut self, io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
+        let Some(link) = self.links.remove(id) else { return };
+        let now_us = io.now_us();
+        let one = &mut self.services[usize::from(link.service)];
+        let known = one.balancer.address(link.instance).is_some();
+        let pool = one.pool(link.instance);
+        if link.connection.is_none() {
+            pool.opening = pool.opening.saturating_sub(1);
+        }
+        pool.open.retain(|open| *open != id);
+        if known {
+            let wait_ms = pool.backoff.wait_ms(&mut self.random);
+            pool.retry_us = pool.retry_us.max(now_us + wait_ms * 1_000);
+            let retry_us = pool.retry_us;
+            if pool.open.is_empty() {
+                one.balancer.disconnected(link.instance, retry_us);
+            }
+            self.reconnects.push(Reverse((retry_us, link.service, link.instance)));
+        }
+        if let Some(connection) = link.connection {
+            for (_, tag, role) in connection.streams() {
+                if role == Role::Requester {
+                    let (place, which) = of_tag(tag);
+                    let error = CallError::Broken(reason.name().to_owned());
+                    self.failed.push((place, which, Outcome::Broken, error));
+                }
+            }
+        }
+        self.follow_up(io);
+        self.send_waiting(io, link.service);
+    }
+
+    fn message(&mut self, io: &mut Io<Letter>, message: Letter) {
+        self.now_us = io.now_us();
+        match message {
+            Letter::Service { name, place } => {
+                self.add_service(name, place);
+                let config = Arc::clone(&self.config);
+                if let super::Source::Static(addresses) = &config.source {
+                    self.fixed(io, place, addresses);
+                }
+            }
+            Letter::Instances { service, snapshot } => self.instances(io, service, &snapshot),
+            Letter::Call(call) => self.call(io, *call),
+            Letter::Cancel { place, serial } => {
+                if self.slots.find(place, serial).is_some() {
+                    self.end(place, Err(CallError::Cancelled), &[]);
+                    self.follow_up(io);
+                }
+            }
+            Letter::Credit { items, n } => {
+                if let Some(place) = self.items_place(&items)
+                    && let Some(attempt) = self.slots.at(place).attempts[0]
+                    && let Some(connection) =
+                        self.links.at(attempt.connection).and_then(|link| link.connection.as_mut())
+                {
+                    io.with_output(attempt.connection, |out| connection.request_n(attempt.stream, n, out));
+                }
+            }
+            Letter::Send { items, message } => {
+                if let Some(place) = self.items_place(&items) {
+                    if let Some(channel) = &mut self.slots.at(place).channel {
+                        match message {
+                            Some(message) => channel.messages.push_back(message),
+                            None => channel.completes = true,
+                        }
+                    }
+                    self.send_channel(io, place);
+                }
+            }
+            Letter::Explain { service, key, answer } => {
+                if let Some(explained) = self.explain(io, service, key) {
+                    // Whoever asked may have gone.
+                    let _ = answer.try_send(explained);
+                }
+            }
+        }
+    }
+
+    fn turn_ended(&mut self, io: &mut Io<Letter>) {
+        let now_us = io.now_us();
+        self.now_us = now_us;
+        let tick = u32::try_from(now_us / TICK_US).unwrap_or(u32::MAX - 1);
+        let mut fired = std::mem::take(&mut self.fired);
+        self.wheel.advance(&mut self.slots, tick, &mut fired);
+        for place in fired.drain(..) {
+            self.fire(io, place);
+        }
+        self.fired = fired;
+        while let Some(Reverse((at_us, service, instance))) = self.reconnects.peek().copied()
+            && at_us <= now_us
+        {
+            self.reconnects.pop();
+            let one = &self.services[usize::from(service)];
+            if one.balancer.is_wanted(instance) || !one.waiting.is_empty() {
+                self.connect(io, service, instance);
+            }
+        }
+        self.follow_up(io);
+    }
+
+    fn turn_flushed(&mut self, io: &mut Io<Letter>) {
+        let timers = self.wheel.next().map(|tick| u64::from(tick) * TICK_US / 1_000);
+        let reconnect = self.reconnects.peek().map(|one| one.0.0.div_ceil(1_000));
+        match [timers, reconnect].into_iter().flatten().min() {
+            Some(at_ms) => io.set_alarm(at_ms),
+            None => io.clear_alarm(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How a client is set up. The guards are on by default.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stadium_discovery::{Discovery, Versions};
+use stadium_reactor::tls::ClientTls;
+use stadium_reactor::{SocketSettings, WebSocketRequest};
+
+use crate::balance::{BalanceSettings, BudgetSettings, HedgeSettings, RetryRule};
+
+/// Where a client learns of instances.
+#[derive(Clone)]
+pub enum Source {
+    /// These addresses serve every service that is called.
+    Static(Vec<SocketAddr>),
+    /// Discovery knows.
+    Discovery {
+        /// The handle.
+        discovery: Discovery,
+        /// Which versions to call.
+        versions: Versions,
+    },
+}
+
+/// A client's settings.
+#[derive(Clone)]
+pub struct ClientConfig {
+    /// Where instances are learnt of.
+    pub source: Source,
+    /// How one is chosen.
+    pub balance: BalanceSettings,
+    /// When a call is made again.
+    pub retry: RetryRule,
+    /// How many extra calls that may make.
+    pub budget: BudgetSettings,
+    /// When a copy of a slow call to an idempotent method is sent; `None` never.
+    pub hedge: Option<HedgeSettings>,
+    /// The deadline of a unary call that names none. Every call has one.
+    pub deadline: Duration,
+    /// Connections to each instance. One carries any number of calls; more help where one core of the server
+    /// is not enough.
+    pub connections_per_instance: usize,
+    /// Calls that may wait for a connection, for each service; the next fails as unavailable.
+    pub waiting_max: usize,
+    /// Between two signs of life that each connection asks for.
+    pub keepalive_interval: Duration,
+    /// How long a connection may show none before it is given up.
+    pub keepalive_lifetime: Duration,
+    /// Whether to send no request without a lease. The server must grant them.
+    pub leases: bool,
+    /// The largest frame, in bytes; at most 16,777,215.
+    pub frame_bytes_max: usize,
+    /// The largest fragment that is sent, in bytes.
+    pub fragment_bytes: usize,
+    /// The largest payload, in bytes, put together from its fragments.
+    pub payload_bytes_max: usize,
+    /// Streams that a connection may have open.
+    pub streams_max: u32,
+    /// Socket options.
+    pub socket: SocketSettings,
+    /// TLS, where wanted.
+    pub tls: Option<ClientTls>,
+    /// RSocket over WebSocket instead of TCP, where wanted.
+    pub websocket: Option<Arc<WebSocketRequest>>,
+    /// Composite metadata added to every SETUP, such as authentication.
+    pub setup_metadata: Vec<u8>,
+    /// Composite metadata added to every request, such as authentication.
+    pub metadata: Vec<u8>,
+    /// The thread's name.
+    pub name: String,
+}
+
+impl ClientConfig {
+    /// A client of instances at fixed addresses.
+    #[must_use]
+    pub fn at(addresses: Vec<SocketAddr>) -> Self {
+        Self::from_source(Source::Static(addresses))
+    }
+
+    /// A client of whatever discovery knows, of any version.
+    #[must_use]
+    pub fn discovered(discovery: Discovery) -> Self {
+        Self::from_source(Source::Discovery { discovery, versions: Versions::Any })
+    }
+
+    fn from_source(source: Source) -> Self {
+        Self {
+            source,
+            balance: BalanceSettings::default(),
+            retry: RetryRule::default(),
+            budget: BudgetSettings::default(),
+            hedge: Some(HedgeSettings::default()),
+            deadline: Duration::from_secs(5),
+            connections_per_instance: 1,
+            waiting_max: 10_000,
+            keepalive_interval: Duration::from_secs(2),
+            keepalive_lifetime: Duration::from_secs(8),
+            leases: false,
+            frame_bytes_max: 16_777_215,
+            fragment_bytes: 64 * 1024,
+            payload_bytes_max: 16 * 1024 * 1024,
+            streams_max: 1_000_000,
+            socket: SocketSettings {
+                connect_timeout_ms: 2_000,
+                user_timeout_ms: Some(10_000),
+                ..SocketSettings::default()
+            },
+            tls: None,
+            websocket: None,
+            setup_metadata: Vec::new(),
+            metadata: Vec::new(),
+            name: "rpc-client".to_owned(),
+        }
+    }
+}
+
+/// What one call asks for beyond its method and request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallOptions<'a> {
+    /// The longest that the caller waits; `None` for the client's default. A stream is bounded only where this
+    /// is given.
+    pub deadline: Option<Duration>,
+    /// Calls with the same key go to the same instance while it lives.
+    pub key: Option<&'a [u8]>,
+    /// Composite metadata added to the request.
+    pub metadata: &'a [u8],
+}

@@ -1,0 +1,80 @@
+//! What other threads tell a client's loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stadium_discovery::Snapshot;
+
+use super::completion::{Answer, Completion, Items};
+use crate::balance::{Explanation, KeyHash};
+use crate::method::{Idempotency, Interaction};
+
+/// A word to the loop.
+pub(crate) enum Letter {
+    /// A service will be called.
+    Service { name: Arc<str>, place: u16 },
+    /// The instances of a service.
+    Instances { service: u16, snapshot: Snapshot },
+    /// A call.
+    Call(Box<NewCall>),
+    /// Nobody waits for it any more.
+    Cancel { place: u32, serial: u32 },
+    /// A stream's receiver takes more.
+    Credit { items: Arc<Items>, n: u32 },
+    /// A channel's caller sends, or completes.
+    Send { items: Arc<Items>, message: Option<Vec<u8>> },
+    /// What would be chosen now, and why.
+    Explain { service: u16, key: Option<KeyHash>, answer: std::sync::mpsc::SyncSender<Explained> },
+}
+
+/// What is known of a service's instances, and what would be chosen.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The choice.
+    pub choice: Explanation,
+    /// How far the list of instances can be trusted.
+    pub discovery: String,
+}
+
+/// A call, before the loop has it.
+pub(crate) struct NewCall {
+    pub(crate) service: u16,
+    pub(crate) route: Arc<str>,
+    pub(crate) interaction: Interaction,
+    pub(crate) idempotency: Idempotency,
+    pub(crate) key: Option<KeyHash>,
+    pub(crate) metadata: Vec<u8>,
+    pub(crate) request: Vec<u8>,
+    pub(crate) initial: u32,
+    /// Only a channel's caller goes on sending.
+    pub(crate) completes: bool,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) completion: Completion,
+}
+
+impl NewCall {
+    /// The call fails before it began.
+    pub(crate) fn fail(self, error: crate::answer::CallError) {
+        match self.completion {
+            Completion::Future(answer) => answer.complete(Err(error)),
+            Completion::Stream(items) => items.end(Err(error)),
+            Completion::Callback(callback) => callback(Err(error)),
+            Completion::Discard | Completion::Local => {}
+        }
+    }
+}
+
+/// Told to a caller's future when the place is known.
+pub(crate) fn tell_place(completion: &Completion, place: u32, serial: u32) {
+    let answer: Option<&Arc<Answer>> = match completion {
+        Completion::Future(answer) => Some(answer),
+        Completion::Stream(items) => {
+            items.place.set(place, serial);
+            None
+        }
+        _ => None,
+    };
+    if let Some(answer) = answer {
+        answer.place.set(place, serial);
+    }
+}

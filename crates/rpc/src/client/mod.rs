@@ -1,0 +1,387 @@
+//! Calling: every call is a future at once; a blocking call is the same future waited for.
+//!
+//! [`Client`] has a thread of its own and is called from any other. [`LocalClient`] lives on its caller's thread and
+//! turns its loop while it waits, which saves two changes of thread for each call.
+
+mod client_loop;
+mod completion;
+mod config;
+mod letter;
+mod link;
+mod local;
+mod pending;
+mod slot;
+mod streaming;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prost::Message;
+use stadium_discovery::Watch;
+use stadium_reactor::{Loop, LoopHandle, LoopSettings};
+
+pub use config::{CallOptions, ClientConfig, Source};
+pub use letter::Explained;
+pub use local::{LocalClient, LocalService, Ticket};
+pub use pending::Pending;
+pub use streaming::{ChannelSender, Streaming};
+
+use crate::answer::CallError;
+use crate::balance::KeyHash;
+use crate::method::{Idempotency, Interaction, Method};
+use crate::wire;
+use client_loop::ClientLoop;
+use completion::{Answer, Completion, Items};
+use letter::{Letter, NewCall};
+
+/// Services that one client may call; each place is kept.
+const SERVICES_MAX: usize = 10_000;
+/// How often a full mailbox is tried, a millisecond apart, before the caller is told Busy.
+const MAILBOX_TRIES: usize = 3;
+
+/// A client on a thread of its own. Cheap to clone; the last one dropped ends the thread.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: Arc<ClientConfig>,
+    handle: LoopHandle<Letter>,
+    services: Mutex<HashMap<Arc<str>, (u16, Option<Watch>)>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.services.lock().clear();
+        self.handle.stop();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.thread().id() != std::thread::current().id()
+            && thread.join().is_err()
+        {
+            tracing::error!("The client's thread ended by a panic");
+        }
+    }
+}
+
+impl Client {
+    /// Starts the client's thread. It connects when a service is first asked for.
+    ///
+    /// # Errors
+    /// The system gives no descriptor or no thread.
+    pub fn start(config: ClientConfig) -> std::io::Result<Self> {
+        let settings = LoopSettings { name: config.name.clone(), ..LoopSettings::default() };
+        let one = Loop::new(settings)?;
+        let handle = one.handle();
+        let config = Arc::new(config);
+        let handler = {
+            let config = Arc::clone(&config);
+            move || ClientLoop::new(config)
+        };
+        let thread = std::thread::Builder::new().name(config.name.clone()).spawn(move || {
+            if let Err(error) = one.run(handler()) {
+                tracing::error!(%error, "The RPC client's loop ended");
+            }
+        })?;
+        let shared = Shared { config, handle, services: Mutex::default(), thread: Mutex::new(Some(thread)) };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// A service by its name. The first time, its instances are looked up and connected to.
+    #[must_use]
+    pub fn service(&self, name: &str) -> ServiceClient {
+        let mut services = self.shared.services.lock();
+        if let Some((place, _)) = services.get(name) {
+            return ServiceClient { shared: Arc::clone(&self.shared), place: *place };
+        }
+        let place = services.len().min(SERVICES_MAX) as u16;
+        let name: Arc<str> = name.into();
+        self.shared.tell(Letter::Service { name: Arc::clone(&name), place });
+        let watch = match &self.shared.config.source {
+            Source::Static(_) => None,
+            Source::Discovery { discovery, versions } => {
+                let handle = self.shared.handle.clone();
+                let tell = move |snapshot| {
+                    let mut letter = Letter::Instances { service: place, snapshot };
+                    // The loop empties its mailbox within a turn.
+                    for _ in 0..1_000 {
+                        match handle.try_send(letter) {
+                            Ok(()) => return,
+                            Err(full) => letter = full.0,
+                        }
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                };
+                let watch = discovery.watch(&name, versions.clone(), tell);
+                if let Err(error) = &watch {
+                    tracing::warn!(service = %name, %error, "The service cannot be watched");
+                }
+                watch.ok()
+            }
+        };
+        services.insert(name, (place, watch));
+        ServiceClient { shared: Arc::clone(&self.shared), place }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Sends a word that must arrive.
+    fn tell(&self, letter: Letter) {
+        let mut letter = letter;
+        for _ in 0..1_000 {
+            match self.handle.try_send(letter) {
+                Ok(()) => return,
+                Err(full) => letter = full.0,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn call(&self, call: NewCall) {
+        let mut letter = Letter::Call(Box::new(call));
+        for _ in 0..MAILBOX_TRIES {
+            match self.handle.try_send(letter) {
+                Ok(()) => return,
+                Err(full) => letter = full.0,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if let Letter::Call(call) = letter {
+            call.fail(CallError::Busy {
+                retry_after: Duration::from_millis(10),
+                reason: "this client has more calls than its loop takes".to_owned(),
+            });
+        }
+    }
+}
+
+/// One service, as a client calls it. Cheap to clone.
+#[derive(Clone)]
+pub struct ServiceClient {
+    shared: Arc<Shared>,
+    place: u16,
+}
+
+impl ServiceClient {
+    /// Calls with the client's default deadline.
+    pub fn call<Q, A>(&self, method: &Method<Q, A>, request: &Q) -> Pending<A>
+    where
+        Q: Message,
+        A: Message + Default,
+    {
+        self.call_with(method, request, &CallOptions::default())
+    }
+
+    /// Calls. The request is encoded before this returns.
+    pub fn call_with<Q, A>(&self, method: &Method<Q, A>, request: &Q, options: &CallOptions<'_>) -> Pending<A>
+    where
+        Q: Message,
+        A: Message + Default,
+    {
+        let answer = Arc::new(Answer::default());
+        let call = self.new_call(method, request, options, Completion::Future(Arc::clone(&answer)));
+        self.shared.call(call);
+        Pending::new(answer, self.shared.handle.clone())
+    }
+
+    /// Calls by route, with bytes that are encoded already; for tools that know the types only at run time.
+    pub fn call_bytes(
+        &self,
+        route: &str,
+        idempotency: Idempotency,
+        request: Vec<u8>,
+        options: &CallOptions<'_>,
+    ) -> Pending<Vec<u8>> {
+        let answer = Arc::new(Answer::default());
+        self.shared.call(NewCall {
+            service: self.place,
+            route: route.into(),
+            interaction: Interaction::Unary,
+            idempotency,
+            key: options.key.map(KeyHash::of),
+            metadata: metadata_of(options),
+            request,
+            initial: 0,
+            completes: true,
+            deadline: options.deadline,
+            completion: Completion::Future(Arc::clone(&answer)),
+        });
+        Pending::raw(answer, self.shared.handle.clone())
+    }
+
+    /// Calls, and has `then` called on the client's thread with the encoded answer; it must not block. For those
+    /// who have a loop of their own to go back to.
+    pub fn call_bytes_then(
+        &self,
+        route: &str,
+        request: Vec<u8>,
+        options: &CallOptions<'_>,
+        then: impl FnOnce(Result<&[u8], CallError>) + Send + 'static,
+    ) {
+        self.shared.call(NewCall {
+            service: self.place,
+            route: route.into(),
+            interaction: Interaction::Unary,
+            idempotency: Idempotency::Unknown,
+            key: options.key.map(KeyHash::of),
+            metadata: metadata_of(options),
+            request,
+            initial: 0,
+            completes: true,
+            deadline: options.deadline,
+            completion: Completion::Callback(Box::new(then)),
+        });
+    }
+
+    /// Sends a request that has no answer. Nobody learns whether it arrived.
+    pub fn one_way<Q, A>(&self, method: &Method<Q, A>, request: &Q, options: &CallOptions<'_>)
+    where
+        Q: Message,
+    {
+        let mut call = self.new_call(method, request, options, Completion::Discard);
+        call.interaction = Interaction::OneWay;
+        self.shared.call(call);
+    }
+
+    /// Like [`ServiceClient::one_way`], with bytes that are encoded already.
+    pub fn one_way_bytes(&self, route: &str, request: Vec<u8>, options: &CallOptions<'_>) {
+        self.shared.call(NewCall {
+            service: self.place,
+            route: route.into(),
+            interaction: Interaction::OneWay,
+            idempotency: Idempotency::Unknown,
+            key: options.key.map(KeyHash::of),
+            metadata: metadata_of(options),
+            request,
+            initial: 0,
+            completes: true,
+            deadline: options.deadline,
+            completion: Completion::Discard,
+        });
+    }
+
+    /// Asks for a stream; the service sends at most `credit` messages ahead of what was taken.
+    pub fn stream<Q, A>(
+        &self,
+        method: &Method<Q, A>,
+        request: &Q,
+        credit: u32,
+        options: &CallOptions<'_>,
+    ) -> Streaming<A>
+    where
+        Q: Message,
+        A: Message + Default,
+    {
+        let items = Arc::new(Items::default());
+        let mut call = self.new_call(method, request, options, Completion::Stream(Arc::clone(&items)));
+        call.initial = credit.max(1);
+        self.shared.call(call);
+        Streaming::new(items, self.shared.handle.clone(), credit.max(1))
+    }
+
+    /// Asks for a stream by route, with bytes; messages come as bytes.
+    pub fn stream_bytes(
+        &self,
+        route: &str,
+        request: Vec<u8>,
+        credit: u32,
+        options: &CallOptions<'_>,
+    ) -> Streaming<Vec<u8>> {
+        let items = Arc::new(Items::default());
+        self.shared.call(NewCall {
+            service: self.place,
+            route: route.into(),
+            interaction: Interaction::Stream,
+            idempotency: Idempotency::Unknown,
+            key: options.key.map(KeyHash::of),
+            metadata: metadata_of(options),
+            request,
+            initial: credit.max(1),
+            completes: true,
+            deadline: options.deadline,
+            completion: Completion::Stream(Arc::clone(&items)),
+        });
+        Streaming::raw(items, self.shared.handle.clone(), credit.max(1))
+    }
+
+    /// Opens a channel with its first message. More are sent by the sender; the service takes them as it gives
+    /// credit.
+    pub fn channel<Q, A>(
+        &self,
+        method: &Method<Q, A>,
+        first: &Q,
+        credit: u32,
+        options: &CallOptions<'_>,
+    ) -> (ChannelSender<Q>, Streaming<A>)
+    where
+        Q: Message,
+        A: Message + Default,
+    {
+        let items = Arc::new(Items::default());
+        let mut call = self.new_call(method, first, options, Completion::Stream(Arc::clone(&items)));
+        call.initial = credit.max(1);
+        call.completes = false;
+        self.shared.call(call);
+        let sender = ChannelSender::new(Arc::clone(&items), self.shared.handle.clone());
+        (sender, Streaming::new(items, self.shared.handle.clone(), credit.max(1)))
+    }
+
+    /// The instances that are known, and which would be chosen now and why; `None` where the client does not
+    /// answer in time.
+    #[must_use]
+    pub fn explain(&self, key: Option<&[u8]>, within: Duration) -> Option<Explained> {
+        let (answer, answered) = std::sync::mpsc::sync_channel(1);
+        self.shared.tell(Letter::Explain { service: self.place, key: key.map(KeyHash::of), answer });
+        answered.recv_timeout(within).ok()
+    }
+
+    fn new_call<Q, A>(
+        &self,
+        method: &Method<Q, A>,
+        request: &Q,
+        options: &CallOptions<'_>,
+        completion: Completion,
+    ) -> NewCall
+    where
+        Q: Message,
+    {
+        NewCall {
+            service: self.place,
+            route: method.route().into(),
+            interaction: method.interaction(),
+            idempotency: method.idempotency(),
+            key: options.key.map(KeyHash::of),
+            metadata: metadata_of(options),
+            request: request.encode_to_vec(),
+            initial: 0,
+            completes: true,
+            deadline: options.deadline,
+            completion,
+        }
+    }
+}
+
+impl std::fmt::Debug for ServiceClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServiceClient").field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+fn metadata_of(options: &CallOptions<'_>) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    if let Some(key) = options.key {
+        wire::write_key(&mut metadata, key);
+    }
+    metadata.extend_from_slice(options.metadata);
+    metadata
+}

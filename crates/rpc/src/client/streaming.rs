@@ -1,0 +1,152 @@
+//! The caller's ends of a stream and of a channel.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prost::Message;
+use stadium_reactor::LoopHandle;
+
+use super::completion::Items;
+use super::letter::Letter;
+use crate::answer::CallError;
+
+/// The messages of a stream. At most the credit that it was opened with is kept here; credit is given back as
+/// messages are taken. Dropping it cancels the stream.
+#[must_use = "dropping it cancels the stream"]
+pub struct Streaming<A> {
+    items: Arc<Items>,
+    handle: LoopHandle<Letter>,
+    /// Messages taken after which credit goes back in one frame.
+    worth: u32,
+    decode: fn(Vec<u8>) -> Result<A, CallError>,
+    over: bool,
+    message: PhantomData<fn() -> A>,
+}
+
+impl<A: Message + Default> Streaming<A> {
+    pub(crate) fn new(items: Arc<Items>, handle: LoopHandle<Letter>, credit: u32) -> Self {
+        let decode = |bytes: Vec<u8>| {
+            A::decode(bytes.as_slice()).map_err(|error| CallError::Protocol(error.to_string()))
+        };
+        Self { items, handle, worth: credit.div_ceil(2), decode, over: false, message: PhantomData }
+    }
+}
+
+impl Streaming<Vec<u8>> {
+    /// A stream whose messages are handed out as bytes.
+    pub(crate) fn raw(items: Arc<Items>, handle: LoopHandle<Letter>, credit: u32) -> Self {
+        Self { items, handle, worth: credit.div_ceil(2), decode: Ok, over: false, message: PhantomData }
+    }
+}
+
+impl<A> Streaming<A> {
+    /// The next message; `None` when the service has sent its last.
+    ///
+    /// # Errors
+    /// How the stream ended instead.
+    pub async fn next(&mut self) -> Result<Option<A>, CallError> {
+        let (item, credit) = std::future::poll_fn(|context| self.items.poll(context, self.worth)).await;
+        self.took(item, credit)
+    }
+
+    /// The next message, waited for on this thread; fails with [`CallError::Deadline`] where none comes within
+    /// `at_most`, and the stream goes on.
+    ///
+    /// # Errors
+    /// How the stream ended instead.
+    pub fn next_within(&mut self, at_most: Duration) -> Result<Option<A>, CallError> {
+        let (item, credit) = self.items.wait(at_most, self.worth).ok_or(CallError::Deadline)?;
+        self.took(item, credit)
+    }
+
+    fn took(&mut self, item: super::completion::Item, credit: u32) -> Result<Option<A>, CallError> {
+        if credit > 0 {
+            self.give(credit);
+        }
+        match item {
+            Ok(Some(bytes)) => (self.decode)(bytes).map(Some),
+            Ok(None) => {
+                self.over = true;
+                Ok(None)
+            }
+            Err(error) => {
+                self.over = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn give(&self, n: u32) {
+        let mut letter = Letter::Credit { items: Arc::clone(&self.items), n };
+        // Credit that is lost would leave the stream standing; the loop empties its mailbox within a turn.
+        for _ in 0..1_000 {
+            match self.handle.try_send(letter) {
+                Ok(()) => return,
+                Err(full) => letter = full.0,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl<A> Drop for Streaming<A> {
+    fn drop(&mut self) {
+        if !self.over
+            && let Some((place, serial)) = self.items.place.look()
+        {
+            // A full mailbox: the stream then stands without credit until its connection ends.
+            let _ = self.handle.try_send(Letter::Cancel { place, serial });
+        }
+    }
+}
+
+impl<A> std::fmt::Debug for Streaming<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Streaming").field("over", &self.over).finish_non_exhaustive()
+    }
+}
+
+/// Sends a channel's further messages. Dropping it completes the caller's side.
+pub struct ChannelSender<Q> {
+    items: Arc<Items>,
+    handle: LoopHandle<Letter>,
+    message: PhantomData<fn(Q)>,
+}
+
+impl<Q: Message> ChannelSender<Q> {
+    pub(crate) fn new(items: Arc<Items>, handle: LoopHandle<Letter>) -> Self {
+        Self { items, handle, message: PhantomData }
+    }
+
+    /// Sends a message; it leaves when the service takes it.
+    ///
+    /// # Errors
+    /// [`CallError::Busy`] where the client's mailbox is full: the message was not taken.
+    pub fn send(&self, message: &Q) -> Result<(), CallError> {
+        let letter = Letter::Send { items: Arc::clone(&self.items), message: Some(message.encode_to_vec()) };
+        self.handle.try_send(letter).map_err(|_| CallError::Busy {
+            retry_after: Duration::from_millis(1),
+            reason: "this client's mailbox is full".to_owned(),
+        })
+    }
+}
+
+impl<Q> Drop for ChannelSender<Q> {
+    fn drop(&mut self) {
+        let mut letter = Letter::Send { items: Arc::clone(&self.items), message: None };
+        for _ in 0..100 {
+            match self.handle.try_send(letter) {
+                Ok(()) => return,
+                Err(full) => letter = full.0,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl<Q> std::fmt::Debug for ChannelSender<Q> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ChannelSender")
+    }
+}

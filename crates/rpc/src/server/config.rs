@@ -1,0 +1,146 @@
+//! How a server is set up. Every bound names its unit and what happens beyond it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stadium_discovery::Discovery;
+use stadium_reactor::tls::ServerTls;
+use stadium_reactor::{ConnectionLimits, SocketSettings, WebSocketSettings};
+
+/// Reads or sets the process's log level for `NAME/log-level`: `None` asks, `Some` sets. Levels are `error`,
+/// `warn`, `info`, `debug`, `trace`, `off`. Returns the level in force.
+pub type LogLevelControl = Arc<dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync>;
+
+/// An address and what is spoken there.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Where. Port 0 takes a free one.
+    pub address: SocketAddr,
+    /// TLS, where wanted.
+    pub tls: Option<ServerTls>,
+    /// RSocket over WebSocket instead of TCP, where wanted.
+    pub websocket: Option<Arc<WebSocketSettings>>,
+}
+
+impl Listen {
+    /// RSocket over plain TCP.
+    #[must_use]
+    pub fn tcp(address: SocketAddr) -> Self {
+        Self { address, tls: None, websocket: None }
+    }
+}
+
+/// What the server takes on before it says Busy.
+#[derive(Clone, Copy, Debug)]
+pub struct AdmissionSettings {
+    /// How long a request for an inline function may wait for its turn on the loop before it is told Busy. More
+    /// smooths bursts and lets latency grow to about twice of it under overload.
+    pub inline_wait_max: Duration,
+    /// The least number of requests that asynchronous and blocking functions work on at once, for each loop.
+    pub concurrency_min: u32,
+    /// The most; between the two the limit follows the measured latency.
+    pub concurrency_max: u32,
+    /// Requests that may wait for asynchronous and blocking functions, for each loop; the next is told Busy.
+    pub queue_max: usize,
+}
+
+impl Default for AdmissionSettings {
+    fn default() -> Self {
+        Self {
+            inline_wait_max: Duration::from_millis(10),
+            concurrency_min: 4,
+            concurrency_max: 10_000,
+            queue_max: 1_000,
+        }
+    }
+}
+
+/// A server's settings; the default ones listen nowhere.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// Where to listen.
+    pub listen: Vec<Listen>,
+    /// A UDP address for unary and one-way requests of inline functions; each must fit a datagram and may be lost.
+    pub udp: Option<SocketAddr>,
+    /// Event loops, one thread each; 1 to 64.
+    pub loops: usize,
+    /// The processor that the first loop is pinned to, the next one the next; `None` leaves it to the system.
+    pub first_cpu: Option<usize>,
+    /// The deadline of a request that names none.
+    pub deadline: Duration,
+    /// The longest deadline that a request may name; a longer one is cut to it.
+    pub deadline_max: Duration,
+    /// What is taken on.
+    pub admission: AdmissionSettings,
+    /// Whether clients that ask for leases get them; the others are served without.
+    pub leases: bool,
+    /// Threads for blocking functions.
+    pub blocking_threads: usize,
+    /// The largest frame, in bytes; at most 16,777,215.
+    pub frame_bytes_max: usize,
+    /// The largest fragment that the server sends, in bytes.
+    pub fragment_bytes: usize,
+    /// The largest payload, in bytes, put together from its fragments. It bounds each connection's memory.
+    pub payload_bytes_max: usize,
+    /// Streams that a connection may have open.
+    pub streams_max: u32,
+    /// Bytes kept for each connection that may be resumed; zero turns resumption off.
+    pub resume_bytes_max: usize,
+    /// How long a lost connection may be resumed.
+    pub resume_within: Duration,
+    /// Milliseconds to which the times of ticking streams are rounded up: what is due in the same tick leaves in
+    /// one write for each connection. More costs lateness and saves processor time; 1 to 1,000.
+    pub tick_ms: u64,
+    /// Socket options.
+    pub socket: SocketSettings,
+    /// What one connection may make the loop hold.
+    pub limits: ConnectionLimits,
+    /// Where the instance registers itself, if anywhere.
+    pub discovery: Option<Discovery>,
+    /// The address to register; without it the first one that is listened on.
+    pub advertise: Option<SocketAddr>,
+    /// The zone to register.
+    pub zone: Option<String>,
+    /// The weight to register: an instance of weight 200 gets twice the calls of one of 100.
+    pub weight: u32,
+    /// What `NAME/log-level` does; without it the route answers that it cannot.
+    pub log_level: Option<LogLevelControl>,
+    /// How long a quiesce that names no time may take.
+    pub quiesce_within: Duration,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            udp: None,
+            loops: 1,
+            first_cpu: None,
+            deadline: Duration::from_secs(5),
+            deadline_max: Duration::from_secs(600),
+            admission: AdmissionSettings::default(),
+            leases: true,
+            blocking_threads: 4,
+            frame_bytes_max: 16_777_215,
+            fragment_bytes: 64 * 1024,
+            payload_bytes_max: 16 * 1024 * 1024,
+            streams_max: 100_000,
+            resume_bytes_max: 256 * 1024,
+            resume_within: Duration::from_secs(60),
+            tick_ms: 32,
+            socket: SocketSettings::default(),
+            limits: ConnectionLimits {
+                carry_bytes_max: 16 * 1024 * 1024 + 64,
+                write_queue_bytes_max: 16 * 1024 * 1024,
+                write_stall_ms: 30_000,
+            },
+            discovery: None,
+            advertise: None,
+            zone: None,
+            weight: 100,
+            log_level: None,
+            quiesce_within: Duration::from_secs(30),
+        }
+    }
+}

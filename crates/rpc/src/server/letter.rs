@@ -1,0 +1,20 @@
+//! What other threads tell a server's loop.
+
+use crate::answer::Refusal;
+
+/// A word to a loop.
+pub(crate) enum Letter {
+    /// Tasks are ready to be polled.
+    Woken,
+    /// A blocking function is done.
+    Done {
+        /// The call's place in the loop's table.
+        place: u32,
+        /// And its number, because places are used again.
+        serial: u64,
+        /// The encoded answer.
+        answer: Result<Vec<u8>, Refusal>,
+    },
+    /// Take on nothing new, tell the peers, and close each connection when it has nothing under way.
+    Quiesce,
+}

@@ -1,0 +1,422 @@
+//! Serving: listeners, loops, the registration in discovery, and the end of it all.
+//!
+//! Every address is listened on before the first loop runs, so that a port in use fails the start. Each loop
+//! listens on every address; the kernel spreads connections over them.
+
+mod admission;
+mod config;
+mod counts;
+mod dispatch;
+mod executor;
+mod letter;
+mod load;
+mod methods;
+mod pace;
+mod peer;
+mod pool;
+mod server_loop;
+mod shared;
+mod tickers;
+mod traits;
+mod udp;
+mod work;
+
+use std::collections::BinaryHeap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use stadium_discovery::{Registered, Registration, State, Value};
+use stadium_reactor::{
+    ListenerSettings, ListenerTag, Loop, LoopHandle, LoopSettings, UdpSettings, UdpSharing,
+};
+use stadium_rsocket::connection::{Config as ProtocolConfig, Lease};
+
+pub use config::{AdmissionSettings, Listen, LogLevelControl, ServerConfig};
+
+use crate::proto;
+use crate::service::{Function, Service};
+use admission::Gate;
+use counts::LoopCounts;
+use dispatch::Core;
+pub(crate) use dispatch::pattern_of;
+use executor::Ready;
+use letter::Letter;
+use methods::Methods;
+use pace::Pace;
+use pool::Pool;
+use server_loop::ServerLoop;
+use shared::{Shared, Status};
+use tickers::Tickers;
+use work::Works;
+
+/// Loops that a server may have.
+const LOOPS_MAX: usize = 64;
+/// Between two reports of the load factor to discovery.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+/// Longest that discovery may take to forget the instance.
+const WITHDRAW_WITHIN: Duration = Duration::from_secs(2);
+
+/// Why a server did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The settings or the services contradict themselves.
+    Settings(String),
+    /// The system refused a loop or a thread.
+    System(std::io::Error),
+    /// An address could not be listened on.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Discovery does not take the registration.
+    Discovery(stadium_discovery::Error),
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Settings(what) => f.write_str(what),
+            Self::System(error) => write!(f, "an event loop or a thread could not be made: {error}"),
+            Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
+            Self::Discovery(error) => write!(f, "the instance cannot be registered: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// What the loops' owner is told.
+enum Word {
+    Quiesce(Duration),
+    Stop,
+}
+
+/// A running server. Dropping it stops it at once.
+pub struct Server {
+    shared: Arc<Shared>,
+    status: Arc<Status>,
+    handles: Vec<LoopHandle<Letter>>,
+    threads: Vec<JoinHandle<()>>,
+    steward: Option<JoinHandle<()>>,
+    words: mpsc::Sender<Word>,
+    pool: Option<Pool>,
+    bound: Vec<SocketAddr>,
+    udp: Option<SocketAddr>,
+}
+
+impl Server {
+    /// Listens on every address, starts the loops, and registers the services in discovery.
+    ///
+    /// # Errors
+    /// What could not be started; nothing is left running.
+    pub fn start(config: ServerConfig, services: Vec<Service>) -> Result<Self, StartError> {
+        if config.loops == 0 || config.loops > LOOPS_MAX {
+            let what = format!("a server runs 1 to {LOOPS_MAX} loops, not {}", config.loops);
+            return Err(StartError::Settings(what));
+        }
+        let (words, heard) = mpsc::channel();
+        let status = Arc::new(Status {
+            started: Instant::now(),
+            quiescing: AtomicBool::new(false),
+            quiesce_within: config.quiesce_within,
+            quiesce: {
+                let words = words.clone();
+                Box::new(move |within| drop(words.send(Word::Quiesce(within))))
+            },
+            log_level: config.log_level.clone(),
+        });
+        let later = Arc::new(OnceLock::new());
+        let traits = traits::of(&services, &status, &later);
+        let methods = Methods::new(&services, traits).map_err(StartError::Settings)?;
+        let counts = (0..config.loops).map(|_| Arc::new(LoopCounts::new(methods.len()))).collect();
+        let shared = Arc::new(Shared {
+            deadline_ms: milliseconds(config.deadline),
+            deadline_max_ms: milliseconds(config.deadline_max),
+            services,
+            methods,
+            counts,
+        });
+        later.set(Arc::downgrade(&shared)).expect("it is set once");
+        let pool = Pool::start(config.blocking_threads, config.admission.queue_max * config.loops)
+            .map_err(StartError::System)?;
+        let protocol = Arc::new(protocol_of(&config));
+        let mut made = Vec::with_capacity(config.loops);
+        let mut bound: Vec<SocketAddr> = Vec::new();
+        let mut udp = None;
+        for index in 0..config.loops {
+            let one = listen_on(&config, index, &mut bound, &mut udp)?;
+            made.push(one);
+        }
+        let handles: Vec<LoopHandle<Letter>> = made.iter().map(Loop::handle).collect();
+        let mut threads = Vec::with_capacity(made.len());
+        for (index, one) in made.into_iter().enumerate() {
+            let core = core_of(&config, &shared, index, &pool, one.handle());
+            let (protocol, leases) = (Arc::clone(&protocol), config.leases);
+            let thread = std::thread::Builder::new()
+                .name(format!("rpc-{index}"))
+                .spawn(move || {
+                    let handler = ServerLoop::new(core(), protocol, leases);
+                    if let Err(error) = one.run(handler) {
+                        tracing::error!(%error, "A loop of the RPC server ended");
+                    }
+                })
+                .map_err(StartError::System)?;
+            threads.push(thread);
+        }
+        let registered = register(&config, &shared, &bound)?;
+        let steward = {
+            let (shared, status, handles) = (Arc::clone(&shared), Arc::clone(&status), handles.clone());
+            std::thread::Builder::new()
+                .name("rpc-steward".to_owned())
+                .spawn(move || steward(&shared, &status, &handles, registered, &heard))
+                .map_err(StartError::System)?
+        };
+        Ok(Self {
+            shared,
+            status,
+            handles,
+            threads,
+            steward: Some(steward),
+            words,
+            pool: Some(pool),
+            bound,
+            udp,
+        })
+    }
+
+    /// Where it listens, in the order of the configuration.
+    #[must_use]
+    pub fn bound(&self) -> &[SocketAddr] {
+        &self.bound
+    }
+
+    /// Where it listens for datagrams.
+    #[must_use]
+    pub fn udp(&self) -> Option<SocketAddr> {
+        self.udp
+    }
+
+    /// What a service has done so far, and what is going on now; `None` where there is no such service.
+    #[must_use]
+    pub fn statistics(&self, service: &str) -> Option<proto::Statistics> {
+        let place = self.shared.services.iter().position(|one| one.name == service)?;
+        let mut statistics = traits::gather(&self.shared, place as u16);
+        statistics.uptime_ms = self.status.started.elapsed().as_millis() as u64;
+        Some(statistics)
+    }
+
+    /// The names of the services.
+    pub fn services(&self) -> impl Iterator<Item = &str> {
+        self.shared.services.iter().map(|service| service.name.as_str())
+    }
+
+    /// Whether the server is on its way out: nothing new should come.
+    #[must_use]
+    pub fn is_quiescing(&self) -> bool {
+        self.status.quiescing.load(Ordering::Relaxed)
+    }
+
+    /// Stops granting, tells peers and discovery, lets what is under way finish, and returns when the last
+    /// connection is gone or the time is over. Returns the connections that were left.
+    pub fn quiesce(&self, within: Duration) -> u64 {
+        let until = Instant::now() + within;
+        // The steward ends only after `stop`.
+        let _ = self.words.send(Word::Quiesce(within));
+        loop {
+            let left: u64 = self.shared.counts.iter().map(|counts| counts.connections.value()).sum();
+            if (left == 0 && self.is_quiescing()) || Instant::now() >= until {
+                return left;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends the loops and waits for their threads. What is still connected is cut.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.words.send(Word::Stop);
+        if let Some(steward) = self.steward.take()
+            && steward.join().is_err()
+        {
+            tracing::error!("The server's steward ended by a panic");
+        }
+        for handle in &self.handles {
+            handle.stop();
+        }
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("A loop of the RPC server ended by a panic");
+            }
+        }
+        self.pool = None;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("bound", &self.bound).finish_non_exhaustive()
+    }
+}
+
+fn milliseconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+fn protocol_of(config: &ServerConfig) -> ProtocolConfig {
+    ProtocolConfig {
+        frame_bytes_max: config.frame_bytes_max,
+        fragment_bytes: config.fragment_bytes,
+        payload_bytes_max: config.payload_bytes_max,
+        streams_max: config.streams_max,
+        lease: if config.leases { Lease::Grant } else { Lease::Off },
+        ..ProtocolConfig::default()
+    }
+}
+
+fn listen_on(
+    config: &ServerConfig,
+    index: usize,
+    bound: &mut Vec<SocketAddr>,
+    udp: &mut Option<SocketAddr>,
+) -> Result<Loop<Letter>, StartError> {
+    let settings = LoopSettings {
+        name: format!("rpc-{index}"),
+        cpu: config.first_cpu.map(|cpu| cpu + index),
+        ..LoopSettings::default()
+    };
+    let mut one = Loop::new(settings).map_err(StartError::System)?;
+    for (place, listen) in config.listen.iter().enumerate() {
+        // The first loop finds the port; the others share it.
+        let address = bound.get(place).copied().unwrap_or(listen.address);
+        let mut settings = ListenerSettings::new(address, ListenerTag(place as u16));
+        settings.socket = config.socket.clone();
+        settings.limits = config.limits;
+        settings.tls = listen.tls.clone();
+        settings.websocket = listen.websocket.clone();
+        let address = one.io().listen(&settings).map_err(|error| StartError::Listen { address, error })?;
+        if index == 0 {
+            bound.push(address);
+        }
+    }
+    if let Some(address) = udp.or(config.udp) {
+        let settings = UdpSettings { share: UdpSharing::Shared, ..UdpSettings::default() };
+        let (_, address) =
+            one.io().bind_udp(address, &settings).map_err(|error| StartError::Listen { address, error })?;
+        *udp = Some(address);
+    }
+    Ok(one)
+}
+
+/// Prepares a loop's part; it is made on the loop's own thread, where its functions then stay.
+fn core_of(
+    config: &ServerConfig,
+    shared: &Arc<Shared>,
+    index: usize,
+    pool: &Pool,
+    handle: LoopHandle<Letter>,
+) -> impl FnOnce() -> Core + Send + 'static {
+    let shared = Arc::clone(shared);
+    let pool = pool.handle();
+    let (admission, tick_ms) = (config.admission, config.tick_ms);
+    move || {
+        let inline = shared.methods.iter().map(|method| match &method.function {
+            Function::Inline(make) => Some(make()),
+            _ => None,
+        });
+        let ticking = shared.methods.iter().map(|method| match &method.function {
+            Function::Ticking(make) => Some(make()),
+            _ => None,
+        });
+        Core {
+            counts: Arc::clone(&shared.counts[index]),
+            inline: inline.collect(),
+            ticking: ticking.collect(),
+            pace: Pace::new(),
+            gate: Gate::new(admission),
+            works: Works::default(),
+            tickers: Tickers::new(tick_ms),
+            ready: Ready::new(handle.clone()),
+            pool,
+            handle,
+            deadlines: BinaryHeap::new(),
+            shared,
+        }
+    }
+}
+
+fn register(
+    config: &ServerConfig,
+    shared: &Shared,
+    bound: &[SocketAddr],
+) -> Result<Vec<Registered>, StartError> {
+    let Some(discovery) = &config.discovery else { return Ok(Vec::new()) };
+    let Some(address) = config.advertise.or_else(|| bound.first().copied()) else { return Ok(Vec::new()) };
+    if address.ip().is_unspecified() {
+        let what = format!("{address} says nothing to others: set the address to advertise");
+        return Err(StartError::Settings(what));
+    }
+    let registrations = shared.services.iter().map(|service| Registration {
+        name: service.name.clone(),
+        version: service.version.clone(),
+        address,
+        value: Value { load: 0.0, zone: config.zone.clone(), weight: config.weight, state: State::Serving },
+    });
+    registrations
+        .map(|registration| discovery.register(registration).map_err(StartError::Discovery))
+        .collect()
+}
+
+/// Reports the load to discovery, and quiesces when asked to.
+fn steward(
+    shared: &Shared,
+    status: &Status,
+    handles: &[LoopHandle<Letter>],
+    mut registered: Vec<Registered>,
+    heard: &mpsc::Receiver<Word>,
+) {
+    loop {
+        let word = heard.recv_timeout(REPORT_EVERY);
+        let quiescing = status.quiescing.load(Ordering::Relaxed);
+        match word {
+            Ok(Word::Quiesce(within)) if !quiescing => {
+                tracing::info!(within_ms = within.as_millis(), "The RPC server quiesces");
+                status.quiescing.store(true, Ordering::Relaxed);
+                for registration in registered.drain(..) {
+                    registration.update(1.0, State::Quiescing);
+                    if let Err(error) = registration.withdraw(WITHDRAW_WITHIN) {
+                        tracing::warn!(%error, "Discovery was not told that the instance leaves");
+                    }
+                }
+                for handle in handles {
+                    // A full mailbox is emptied within a turn or two.
+                    for _ in 0..1_000 {
+                        if handle.try_send(Letter::Quiesce).is_ok() {
+                            break;
+                        }
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            }
+            Ok(Word::Stop) | Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            Ok(Word::Quiesce(_)) | Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        let load = shared.counts.iter().map(|counts| counts.load.value()).max().unwrap_or(0);
+        for registration in &registered {
+            registration.update(load as f32 / 1000.0, State::Serving);
+        }
+    }
+}

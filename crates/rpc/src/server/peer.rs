@@ -1,0 +1,79 @@
+//! A loop's connections with their RSocket state, by the reactor's places.
+
+use std::net::SocketAddr;
+
+use stadium_reactor::ConnectionId;
+use stadium_rsocket::connection::Connection;
+
+/// A client's connection.
+pub(crate) struct Peer {
+    pub(crate) id: ConnectionId,
+    pub(crate) connection: Connection,
+    pub(crate) address: Option<SocketAddr>,
+    /// Its SETUP was accepted.
+    pub(crate) ready: bool,
+    /// Metadata is composite, rather than a route alone.
+    pub(crate) composite: bool,
+    /// It understands what Stadium's servers push.
+    pub(crate) stadium: bool,
+    /// It honours leases.
+    pub(crate) lease: bool,
+    /// It is not read until it has read.
+    pub(crate) paused: bool,
+}
+
+impl Peer {
+    pub(crate) fn new(id: ConnectionId, connection: Connection, address: Option<SocketAddr>) -> Self {
+        Self {
+            id,
+            connection,
+            address,
+            ready: false,
+            composite: true,
+            stadium: false,
+            lease: false,
+            paused: false,
+        }
+    }
+}
+
+/// The connections of a loop.
+#[derive(Default)]
+pub(crate) struct Peers {
+    places: Vec<Option<Peer>>,
+    count: usize,
+}
+
+impl Peers {
+    pub(crate) fn insert(&mut self, peer: Peer) -> &mut Peer {
+        let place = peer.id.index as usize;
+        if self.places.len() <= place {
+            self.places.resize_with(place + 1, || None);
+        }
+        if self.places[place].is_none() {
+            self.count += 1;
+        }
+        self.places[place].insert(peer)
+    }
+
+    pub(crate) fn at(&mut self, id: ConnectionId) -> Option<&mut Peer> {
+        self.places.get_mut(id.index as usize)?.as_mut().filter(|peer| peer.id == id)
+    }
+
+    pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Peer> {
+        let place = self.places.get_mut(id.index as usize)?;
+        if place.as_ref().is_none_or(|peer| peer.id != id) {
+            return None;
+        }
+        self.count -= 1;
+        place.take()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.places.iter_mut().flatten()
+    }
+}

@@ -1,0 +1,418 @@
+//! One loop of a server: what the reactor tells it, and which part of the server that concerns.
+//!
+//! Each connection has its RSocket state machine here; requests go to [`Core`]. What a turn produces for a
+//! connection leaves in one write at the turn's end.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use stadium_reactor::{Accepted, CloseReason, ConnectionId, Handler, Io, UdpId};
+use stadium_rsocket::connection::{Config as ProtocolConfig, Connection, Event, Scope};
+use stadium_rsocket::frame::{ErrorCode, Next};
+
+use super::counts::LoopCounts;
+use super::dispatch::{Core, Request};
+use super::letter::Letter;
+use super::peer::{Peer, Peers};
+use super::udp;
+use crate::wire;
+
+/// Between two looks at load, leases and quiescing, in milliseconds.
+const HOUSEKEEPING_MS: u64 = 250;
+/// How long a peer may take to notice that the instance quiesces, before its idle connection is closed, in
+/// milliseconds.
+const QUIESCE_NOTICE_MS: u64 = 500;
+/// A connection with more than this unsent is not read, and its streams wait, in bytes.
+const UNSENT_HIGH: usize = 1024 * 1024;
+
+/// The reactor's handler on each loop of a server.
+pub(crate) struct ServerLoop {
+    pub(crate) core: Core,
+    protocol: Arc<ProtocolConfig>,
+    peers: Peers,
+    addresses: HashMap<u32, SocketAddr>,
+    ready: Vec<u32>,
+    expired: Vec<(ConnectionId, u32)>,
+    leases: bool,
+    next_housekeeping_ms: u64,
+    quiescing_since_ms: Option<u64>,
+    load: super::load::Load,
+    datagrams: udp::Answers,
+}
+
+/// What is to happen to a connection after its bytes were handled.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Open,
+    Close,
+}
+
+impl ServerLoop {
+    pub(crate) fn new(core: Core, protocol: Arc<ProtocolConfig>, leases: bool) -> Self {
+        Self {
+            core,
+            protocol,
+            peers: Peers::default(),
+            addresses: HashMap::new(),
+            ready: Vec::new(),
+            expired: Vec::new(),
+            leases,
+            next_housekeeping_ms: 0,
+            quiescing_since_ms: None,
+            load: super::load::Load::default(),
+            datagrams: udp::Answers::default(),
+        }
+    }
+
+    fn counts(&self) -> &Arc<LoopCounts> {
+        &self.core.counts
+    }
+
+    fn turn_begins(&mut self) {
+        self.core.pace.turn_begins();
+        self.core.ready.loop_is_awake();
+    }
+
+    /// Polls what is ready. What that makes ready is polled in the same turn, a few times over.
+    fn poll_ready(&mut self, io: &mut Io<Letter>) {
+        for _ in 0..ROUNDS_MAX {
+            let mut ready = std::mem::take(&mut self.ready);
+            self.core.ready.take(&mut ready);
+            let any = !ready.is_empty();
+            for place in ready.drain(..) {
+                let Some(work) = self.core.works.at(place) else { continue };
+                let id = work.connection;
+                if io.unsent(id) > UNSENT_HIGH {
+                    // `drained` wakes it.
+                    continue;
+                }
+                let core = &mut self.core;
+                if let Some(peer) = self.peers.at(id) {
+                    io.with_output(id, |out| core.poll(&mut peer.connection, place, out));
+                }
+            }
+            self.ready = ready;
+            if !any {
+                return;
+            }
+        }
+        // The rest has its turn after the others: knock, so that the loop does not sleep.
+        let _ = self.core.handle.try_send(Letter::Woken);
+    }
+
+    fn send_due(&mut self, io: &mut Io<Letter>) {
+        let now_ms = io.now();
+        if self.core.tickers.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
+            return;
+        }
+        let due = self.core.tickers.due(now_ms);
+        let mut rest = due.as_slice();
+        while let Some(first) = rest.first() {
+            let Some(id) = self.core.tickers.at(*first).map(|ticker| ticker.connection) else {
+                rest = &rest[1..];
+                continue;
+            };
+            let tickers = &mut self.core.tickers;
+            let length = rest
+                .iter()
+                .position(|index| tickers.at(*index).is_none_or(|ticker| ticker.connection != id))
+                .unwrap_or(rest.len());
+            let (group, others) = rest.split_at(length.max(1));
+            rest = others;
+            io.reserve_turn();
+            let core = &mut self.core;
+            match self.peers.at(id) {
+                Some(peer) if io.unsent(id) <= UNSENT_HIGH => {
+                    let sent = io.with_output(id, |out| core.tick(&mut peer.connection, group, now_ms, out));
+                    if sent.is_none() {
+                        core.hold(group);
+                    }
+                }
+                _ => core.hold(group),
+            }
+        }
+        self.core.tickers.done(due);
+    }
+
+    fn expire(&mut self, io: &mut Io<Letter>) {
+        let now_ms = io.now();
+        let mut expired = std::mem::take(&mut self.expired);
+        while let Some(one) = self.core.next_expired(now_ms) {
+            let core = &mut self.core;
+            if let Some(peer) = self.peers.at(one.0) {
+                io.with_output(one.0, |out| core.expire(&mut peer.connection, one.1, out));
+            }
+            // Without a connection that can be written it ends all the same.
+            core.works.remove(one.1);
+        }
+        expired.clear();
+        self.expired = expired;
+    }
+
+    fn keep_house(&mut self, io: &mut Io<Letter>) {
+        let now_ms = io.now();
+        if now_ms < self.next_housekeeping_ms {
+            return;
+        }
+        self.next_housekeeping_ms = now_ms + HOUSEKEEPING_MS;
+        let stats = io.handle();
+        let told = self.load.look(stats.stats(), &self.core, self.peers.len());
+        self.counts().load.set((self.load.factor() * 1000.0) as u64);
+        let quiescing = self.quiescing_since_ms.is_some();
+        if told {
+            let mut metadata = Vec::new();
+            wire::write_load(&mut metadata, self.load.factor(), quiescing);
+            for peer in self.peers.iter_mut().filter(|peer| peer.stadium) {
+                io.with_output(peer.id, |out| peer.connection.metadata_push(&metadata, out));
+            }
+        }
+        self.grant_leases(io);
+        if let Some(since_ms) = self.quiescing_since_ms
+            && now_ms >= since_ms + QUIESCE_NOTICE_MS
+        {
+            for peer in self.peers.iter_mut().filter(|peer| peer.connection.streams().next().is_none()) {
+                io.with_output(peer.id, |out| {
+                    peer.connection.close(ErrorCode::CONNECTION_CLOSE, "the instance quiesces", out);
+                });
+                io.close(peer.id);
+            }
+        }
+    }
+
+    /// Grants for a little longer than until the next look, so that clients are never without.
+    fn grant_leases(&mut self, io: &mut Io<Letter>) {
+        let clients = self.peers.iter_mut().filter(|peer| peer.lease).count();
+        if clients == 0 {
+            return;
+        }
+        let requests = match self.quiescing_since_ms {
+            Some(_) => 0,
+            None => self.load.requests_to_grant(&self.core, clients),
+        };
+        for peer in self.peers.iter_mut().filter(|peer| peer.lease) {
+            let ttl_ms = (HOUSEKEEPING_MS * 4) as u32;
+            io.with_output(peer.id, |out| {
+                // Zero requests are no grant: the last one runs out.
+                if requests > 0 {
+                    peer.connection.grant_lease(ttl_ms, requests, out);
+                }
+            });
+        }
+    }
+
+    fn set_alarm(&mut self, io: &mut Io<Letter>) {
+        let deadline = self.core.deadlines.peek().map(|one| one.0.0);
+        let house = (self.peers.len() > 0).then_some(self.next_housekeeping_ms);
+        match [self.core.tickers.next_ms(), deadline, house].into_iter().flatten().min() {
+            Some(at_ms) => io.set_alarm(at_ms),
+            None => io.clear_alarm(),
+        }
+    }
+
+    /// Has the connection's keep-alive looked at in time.
+    fn set_timer(io: &mut Io<Letter>, peer: &Peer) {
+        if let Some(at_ms) = peer.connection.deadline_ms() {
+            io.set_timer(peer.id, at_ms.saturating_sub(io.now()));
+        }
+    }
+
+    fn end(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+        self.counts().violations.add(1);
+        io.close(id);
+    }
+}
+
+/// How often a turn looks for tasks that its own polls have woken.
+const ROUNDS_MAX: usize = 8;
+
+/// What an event asks of the loop.
+fn handle_event(
+    core: &mut Core,
+    peer: &mut Peer,
+    event: Event<'_>,
+    now_ms: u64,
+    leases: bool,
+    out: &mut Vec<u8>,
+) -> Flow {
+    match event {
+        Event::Request { stream, interaction, initial, completes, payload, .. } => {
+            let request = Request {
+                connection: peer.id,
+                peer: peer.address,
+                stream,
+                pattern: interaction,
+                initial,
+                completes,
+                now_ms,
+                metadata: payload.metadata(),
+                composite: peer.composite,
+                data: &payload.data,
+            };
+            core.request(&mut peer.connection, &request, out);
+        }
+        Event::Payload { tag, next, payload, completes, .. } => {
+            core.inbound(tag, (next == Next::Value).then_some(&payload), completes);
+        }
+        Event::Credit { tag, n, .. } => core.credit(tag, n),
+        Event::Cancelled { tag, scope: Scope::Sending, .. } => core.unwanted(tag),
+        Event::Cancelled { tag, .. } => core.cancelled(tag),
+        Event::Failed { tag, .. } => core.cancelled(tag),
+        Event::Setup(setup) => {
+            peer.composite = setup.metadata_mime != b"message/x.rsocket.routing.v0";
+            if let Some(metadata) = setup.payload.metadata {
+                peer.stadium = wire::is_stadium_peer(metadata);
+            }
+            peer.lease = leases && setup.lease == stadium_rsocket::frame::WantsLease::Yes;
+            peer.ready = true;
+            peer.connection.accept();
+            if peer.lease {
+                peer.connection.grant_lease((HOUSEKEEPING_MS * 4) as u32, FIRST_LEASE, out);
+            }
+        }
+        Event::Resume(_) => {
+            peer.connection.refuse(ErrorCode::REJECTED_RESUME, "this session is not known here", out);
+            return Flow::Close;
+        }
+        Event::Closed(_) => return Flow::Close,
+        _ => {}
+    }
+    Flow::Open
+}
+
+/// Requests granted to a client that has just come, before its use is known.
+const FIRST_LEASE: u32 = 1_000;
+
+impl Handler for ServerLoop {
+    type Message = Letter;
+
+    fn accepted(&mut self, _io: &mut Io<Letter>, id: ConnectionId, accepted: &Accepted) {
+        self.addresses.insert(id.index, accepted.peer);
+    }
+
+    fn established(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+        self.turn_begins();
+        let address = self.addresses.remove(&id.index);
+        let connection = Connection::server(Arc::clone(&self.protocol), io.now());
+        let peer = self.peers.insert(Peer::new(id, connection, address));
+        Self::set_timer(io, peer);
+        self.counts().connections.set(self.peers.len() as u64);
+    }
+
+    fn received(&mut self, io: &mut Io<Letter>, id: ConnectionId, bytes: &[u8]) -> usize {
+        self.turn_begins();
+        io.reserve_turn();
+        let now_ms = io.now();
+        let Some(peer) = self.peers.at(id) else { return bytes.len() };
+        let (core, leases) = (&mut self.core, self.leases);
+        let was_ready = peer.ready;
+        let mut used = 0;
+        let mut flow = Flow::Open;
+        let written = io.with_output(id, |out| {
+            while flow == Flow::Open {
+                let received = peer.connection.receive(now_ms, &bytes[used..], out);
+                used += received.used;
+                match received.event {
+                    Some(event) => flow = handle_event(core, peer, event, now_ms, leases, out),
+                    None if received.used == 0 => return,
+                    None => {}
+                }
+            }
+        });
+        if written.is_none() || flow == Flow::Close {
+            self.end(io, id);
+            return bytes.len();
+        }
+        if !was_ready && let Some(peer) = self.peers.at(id) {
+            Self::set_timer(io, peer);
+        }
+        if io.unsent(id) > UNSENT_HIGH {
+            io.pause(id);
+            if let Some(peer) = self.peers.at(id) {
+                peer.paused = true;
+            }
+        }
+        used
+    }
+
+    fn timeout(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+        self.turn_begins();
+        let now_ms = io.now();
+        let Some(peer) = self.peers.at(id) else { return };
+        let event = io.with_output(id, |out| peer.connection.advance(now_ms, out));
+        if let Some(Some(Event::Closed(_))) = event {
+            return self.end(io, id);
+        }
+        Self::set_timer(io, peer);
+    }
+
+    fn drained(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+        self.turn_begins();
+        let Some(peer) = self.peers.at(id) else { return };
+        if std::mem::take(&mut peer.paused) {
+            io.resume(id);
+        }
+        for (_, tag, _) in peer.connection.streams() {
+            self.core.writable(tag);
+        }
+    }
+
+    fn closed(&mut self, _io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
+        self.addresses.remove(&id.index);
+        let Some(peer) = self.peers.remove(id) else { return };
+        tracing::trace!(connection = ?id, reason = reason.name(), "Client gone");
+        for (_, tag, _) in peer.connection.streams() {
+            self.core.cancelled(tag);
+        }
+        self.counts().connections.set(self.peers.len() as u64);
+    }
+
+    fn message(&mut self, io: &mut Io<Letter>, message: Letter) {
+        self.turn_begins();
+        match message {
+            Letter::Woken => {}
+            Letter::Done { place, serial, answer } => {
+                let Some(id) = self.core.is_current(place, serial) else { return };
+                let core = &mut self.core;
+                if let Some(peer) = self.peers.at(id) {
+                    io.with_output(id, |out| core.finish(&mut peer.connection, place, answer, out));
+                }
+                core.works.remove(place);
+            }
+            Letter::Quiesce => {
+                if self.quiescing_since_ms.is_none() {
+                    self.quiescing_since_ms = Some(io.now());
+                    io.stop_listening();
+                    self.load.tell_again();
+                    self.next_housekeeping_ms = 0;
+                }
+            }
+        }
+    }
+
+    fn alarm(&mut self, _io: &mut Io<Letter>) {
+        self.turn_begins();
+    }
+
+    fn datagram(&mut self, io: &mut Io<Letter>, socket: UdpId, peer: SocketAddr, bytes: &[u8]) {
+        self.turn_begins();
+        self.datagrams.answer(&mut self.core, io, socket, peer, bytes);
+    }
+
+    fn turn_ended(&mut self, io: &mut Io<Letter>) {
+        self.expire(io);
+        self.send_due(io);
+        self.poll_ready(io);
+        self.keep_house(io);
+        if let Some(look) = self.core.pace.turn_ends() {
+            self.core.gate.looked(look);
+        }
+    }
+
+    fn turn_flushed(&mut self, io: &mut Io<Letter>) {
+        self.set_alarm(io);
+        let counts = &self.core.counts;
+        counts.inflight.set(self.core.works.len() as u64);
+        counts.streams.set(self.core.tickers.len() as u64);
+    }
+}

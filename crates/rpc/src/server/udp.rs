@@ -1,0 +1,130 @@
+//! Requests in datagrams: small, one each, and any of them may be lost.
+//!
+//! A datagram is one RSocket REQUEST_RESPONSE or REQUEST_FNF frame without a length and without a SETUP before
+//! it; the answer is one PAYLOAD or ERROR frame with the request's stream id, which is the client's own.
+//! Only inline functions answer: nothing is kept for a datagram.
+
+use std::net::SocketAddr;
+
+use stadium_reactor::{Io, UdpId};
+use stadium_rsocket::frame::{
+    self, Completes, ErrorCode, Frame, More, Next, PREFIX_BYTES, Payload, StreamId,
+};
+
+use super::dispatch::{Core, failure_text};
+use super::letter::Letter;
+use crate::method::Interaction;
+use crate::service::{Call, Function, Outcome};
+use crate::wire;
+
+/// The largest answer: what fits a datagram on an Ethernet without being cut, in bytes.
+pub(crate) const DATAGRAM_BYTES_MAX: usize = 1_400;
+
+/// Buffers for answers, used again.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    answer: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl Answers {
+    /// Answers a datagram, if it is a request.
+    pub(crate) fn answer(
+        &mut self,
+        core: &mut Core,
+        io: &mut Io<Letter>,
+        socket: UdpId,
+        peer: SocketAddr,
+        bytes: &[u8],
+    ) {
+        let (stream, payload, wanted) = match frame::decode(bytes) {
+            Ok(Frame::RequestResponse { stream, more: More::Whole, payload }) => (stream, payload, true),
+            Ok(Frame::RequestFireAndForget { stream, more: More::Whole, payload }) => {
+                (stream, payload, false)
+            }
+            _ => {
+                core.counts.datagrams_ignored.add(1);
+                return;
+            }
+        };
+        self.answer.clear();
+        self.frame.clear();
+        let ran = self.run(core, peer, &payload);
+        if !wanted {
+            return;
+        }
+        match ran {
+            Ok(()) if self.answer.len() <= DATAGRAM_BYTES_MAX => {
+                let payload = Payload { metadata: None, data: &self.answer };
+                let answer = Frame::Payload {
+                    stream,
+                    more: More::Whole,
+                    next: Next::Value,
+                    completes: Completes::Yes,
+                    payload,
+                };
+                frame::encode(&answer, &mut self.frame);
+            }
+            Ok(()) => error(
+                stream,
+                ErrorCode::APPLICATION_ERROR,
+                "RPC-006: the answer does not fit a datagram",
+                &mut self.frame,
+            ),
+            Err((code, text)) => error(stream, code, &text, &mut self.frame),
+        }
+        // A datagram that the kernel does not take is lost, as any may be.
+        let _ = io.send_datagram(socket, peer, &self.frame[PREFIX_BYTES..]);
+    }
+
+    fn run(
+        &mut self,
+        core: &mut Core,
+        peer: SocketAddr,
+        payload: &Payload<'_>,
+    ) -> Result<(), (ErrorCode, String)> {
+        let metadata = payload.metadata.unwrap_or_default();
+        let head = wire::read_head(metadata);
+        let place = head.route.and_then(|route| core.shared.methods.find(route));
+        let (Some(route), Some(place)) = (head.route, place) else {
+            return Err((ErrorCode::INVALID, "RPC-002: there is no such route here".to_owned()));
+        };
+        let shared = std::sync::Arc::clone(&core.shared);
+        let method = shared.methods.at(place);
+        if !matches!(method.interaction, Interaction::Unary | Interaction::OneWay)
+            || !matches!(method.function, Function::Inline(_))
+        {
+            return Err((ErrorCode::INVALID, format!("RPC-005: `{route}` is not served over UDP")));
+        }
+        let left_ms = head.left_ms.map_or(shared.deadline_ms, |left| left.min(shared.deadline_max_ms));
+        let call = Call { route, metadata, left_ms, peer: Some(peer) };
+        for interceptor in &shared.services[usize::from(method.service)].interceptors {
+            interceptor.before(&call).map_err(|refusal| wire::refusal(&refusal))?;
+        }
+        core.gate.admit(&core.pace, &method.function, 0).map_err(|refusal| {
+            core.counts.methods[usize::from(place)].count(Outcome::Busy);
+            wire::refusal(&refusal)
+        })?;
+        let function = core.inline[usize::from(place)].as_mut().expect("each loop has its inline functions");
+        let run = std::panic::AssertUnwindSafe(|| function.run(&call, payload.data));
+        match std::panic::catch_unwind(run) {
+            Ok(Ok(())) => {
+                function.encode(&mut self.answer);
+                core.counts.methods[usize::from(place)].count(Outcome::Ok);
+                core.pace.called();
+                Ok(())
+            }
+            Ok(Err(failure)) => {
+                core.counts.methods[usize::from(place)].count(Outcome::Rejected);
+                Err(failure_text(&failure))
+            }
+            Err(_) => {
+                Err((ErrorCode::APPLICATION_ERROR, "RPC-007: the service failed on this request".to_owned()))
+            }
+        }
+    }
+}
+
+fn error(stream: StreamId, code: ErrorCode, text: &str, out: &mut Vec<u8>) {
+    frame::encode(&Frame::Error { stream, code, data: text.as_bytes() }, out);
+}
