@@ -5,24 +5,6 @@
 //! moved, one far away is moved down at most three times before it fires. The wheel only ever names
 //! indexes: the links live in whatever implements [`Links`], beside the state that they are for. How
 //! long a tick is, is its owner's to say; a loop's own wheel has one timer a connection.
-//!
-//! ```
-//! use stadium_reactor::wheel::{Link, Links, Wheel};
-//!
-//! struct Streams(Vec<Link>);
-//! impl Links for Streams {
-//!     fn link(&mut self, index: u32) -> &mut Link {
-//!         &mut self.0[index as usize]
-//!     }
-//! }
-//!
-//! let mut streams = Streams(vec![Link::IDLE; 3]);
-//! let (mut wheel, mut fired) = (Wheel::new(), Vec::new());
-//! wheel.arm(&mut streams, 2, 40);
-//! assert_eq!(wheel.next(), Some(40));
-//! wheel.advance(&mut streams, 40, &mut fired);
-//! assert_eq!(fired, [2]);
-//! ```
 
 /// No timer, or the end of a list.
 const NONE: u32 = u32::MAX;
@@ -69,6 +51,24 @@ pub trait Links {
 
 /// Lists of timers by when they fire; 4 KB, however many there are. All calls of one wheel go with
 /// the same links.
+///
+/// ```
+/// use stadium_reactor::wheel::{Link, Links, Wheel};
+///
+/// struct Streams(Vec<Link>);
+/// impl Links for Streams {
+///     fn link(&mut self, index: u32) -> &mut Link {
+///         &mut self.0[index as usize]
+///     }
+/// }
+///
+/// let mut streams = Streams(vec![Link::IDLE; 3]);
+/// let (mut wheel, mut fired) = (Wheel::new(), Vec::new());
+/// wheel.arm(&mut streams, 2, 40);
+/// assert_eq!(wheel.next(), Some(40));
+/// wheel.advance(&mut streams, 40, &mut fired);
+/// assert_eq!(fired, [2]);
+/// ```
 pub struct Wheel {
     /// Everything before this tick has fired.
     now: u32,

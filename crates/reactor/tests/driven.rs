@@ -1,4 +1,6 @@
 //! A loop whose caller turns it: what is sent between turns leaves, clocks move, ends are told.
+//!
+//! Nothing here runs on a thread of its own: the loop does what it does within a turn.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,6 @@
-//! WebSocket messages with boundaries on real sockets: both roles, slow readers, limits, adoption.
+//! WebSocket messages with boundaries on real sockets: both roles, TLS, slow readers, limits, adoption.
+//!
+//! Each test writes what a handler would on TCP, or what a peer would in frames of RFC 6455.
 
 mod scenery;
 
@@ -7,6 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use scenery::*;
+use stadium_reactor::tls::*;
 use stadium_reactor::*;
 
 fn settings() -> Arc<WebSocketSettings> {
@@ -148,36 +151,65 @@ fn a_slow_reader_gets_every_message_whole_and_in_order() {
     server.wait(|seen| matches!(seen, Seen::Drained(_)).then_some(()));
 }
 
+/// A server's TLS, and a client's that asks for no certificate's name.
+fn tls() -> (ServerTls, ClientTls) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let key = rustls_pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let server = ServerTls::new(&ServerTlsSettings {
+        identity: Identity { chain: vec![made.cert.der().clone()], key: key.into() },
+        client_certificates: ClientCertificates::None,
+        alpn: Vec::new(),
+    });
+    let client = ClientTls::new(&ClientTlsSettings {
+        server_name: "localhost".to_owned(),
+        trust: Trust::Anybody,
+        identity: None,
+        alpn: Vec::new(),
+        resumption: SessionResumption::Tickets,
+    });
+    (server.expect("the settings are right"), client.expect("the settings are right"))
+}
+
 #[test]
-fn two_loops_exchange_messages_as_on_tcp() {
-    let mut settings = listener();
-    settings.limits.write_queue_bytes_max = 32 * 1024 * 1024;
-    let websocket = WebSocketSettings { message_bytes_max: u64::MAX, ..(*self::settings()).clone() };
-    settings.websocket = Some(Arc::new(websocket));
-    let server = start(Style::Echo, settings);
-    let client = start(Style::Tell, scenery::listener());
-    let mut options = ConnectOptions {
-        websocket: Some(Arc::new(WebSocketRequest {
-            host: "localhost".to_owned(),
-            path: "/rsocket".to_owned(),
-            subprotocol: None,
-            messages: Messages::LengthPrefixed24,
-        })),
-        ..ConnectOptions::default()
-    };
-    options.limits.write_queue_bytes_max = 32 * 1024 * 1024;
-    // The server echoes a message as it reads it, so that it comes back in fragments.
-    options.limits.carry_bytes_max = 8 * 1024 * 1024;
-    let address = server.address;
-    let id = client.ask(move |io| io.connect(address, &options).expect("a socket"));
-    client.wait(|seen| matches!(seen, Seen::Connected(..)).then_some(()));
-    for payload in [vec![b'a'; 1], vec![b'b'; 126], vec![b'c'; 70_000], vec![b'd'; 3_000_000], Vec::new()] {
-        let message = prefixed(&payload);
-        let wanted = message.clone();
-        client.act(move |io| io.send(id, |out| out.extend_from_slice(&message)));
-        assert!(client.wait_received(wanted.len()) == wanted, "{} bytes", payload.len());
+fn two_loops_exchange_messages_as_on_tcp_with_and_without_tls() {
+    let (server_tls, client_tls) = tls();
+    let plain: (Option<ServerTls>, Option<ClientTls>) = (None, None);
+    for (server_tls, client_tls) in [plain, (Some(server_tls), Some(client_tls))] {
+        let websocket = WebSocketSettings { message_bytes_max: u64::MAX, ..(*settings()).clone() };
+        let mut listener =
+            ListenerSettings { tls: server_tls, websocket: Some(Arc::new(websocket)), ..listener() };
+        listener.limits.write_queue_bytes_max = 32 * 1024 * 1024;
+        let server = start(Style::Echo, listener);
+        let client = start(Style::Tell, scenery::listener());
+        let mut options = ConnectOptions {
+            tls: client_tls,
+            websocket: Some(Arc::new(WebSocketRequest {
+                host: "localhost".to_owned(),
+                path: "/rsocket".to_owned(),
+                subprotocol: None,
+                messages: Messages::LengthPrefixed24,
+            })),
+            ..ConnectOptions::default()
+        };
+        options.limits.write_queue_bytes_max = 32 * 1024 * 1024;
+        // The server echoes a message as it reads it, so that it comes back in fragments.
+        options.limits.carry_bytes_max = 8 * 1024 * 1024;
+        let address = server.address;
+        let id = client.ask(move |io| io.connect(address, &options).expect("a socket"));
+        client.wait(|seen| matches!(seen, Seen::Connected(..)).then_some(()));
+        for length in [0, 1, 125, 126, 65_535, 65_536, 3_000_000] {
+            let message = prefixed(&vec![length as u8; length]);
+            let wanted = message.clone();
+            // Cut within the length: the first turn has nothing to send.
+            let (first, second) = (message[..2].to_vec(), message[2..].to_vec());
+            client.act(move |io| io.send(id, |out| out.extend_from_slice(&first)));
+            client.act(move |io| io.send(id, |out| out.extend_from_slice(&second)));
+            assert!(client.wait_received(wanted.len()) == wanted, "{length} bytes");
+        }
+        until("nothing is held", || client.handle.stats().carry_bytes.value() == 0);
+        client.act(move |io| io.close(id));
+        assert_eq!(server.wait_closed().1, CloseReason::PeerClosed);
     }
-    until("nothing is held", || client.handle.stats().carry_bytes.value() == 0);
 }
 
 #[test]

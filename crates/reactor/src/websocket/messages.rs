@@ -1,9 +1,5 @@
-//! Messages with boundaries: one binary WebSocket message for each length-prefixed message of the handler.
-//!
-//! ```text
-//! handler   | length, 3 bytes | message |      as it would be on TCP
-//! WebSocket | frame header    | message |
-//! ```
+//! Messages with boundaries: one binary WebSocket message for each of the handler's, which on its
+//! side stands behind three bytes of length, as it would on TCP.
 //!
 //! A message in one frame goes on to the handler as it arrives, because its header tells its length.
 //! One in fragments is gathered until its last, and that is all that is ever held. What the handler
