@@ -86,7 +86,8 @@ impl Server {
                     answered += 1;
                     sum_us += self.now_us - started_us;
                 }
-                if let Some(next) = self.queue.pop_front() {
+                while self.working < self.workers {
+                    let Some(next) = self.queue.pop_front() else { break };
                     self.start(next);
                 }
             } else {
