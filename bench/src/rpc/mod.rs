@@ -53,8 +53,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut taken = Taken::default();
     for round in 1..=selection.rounds {
         let mut bench = Round { places: &places, times, fixtures: BTreeMap::new(), starts: BTreeMap::new() };
+        let peers = || ALL.iter().copied().filter(|peer| selection.wants_contender(*peer));
+        for peer in peers().filter(|_| !cells.is_empty()) {
+            // All warm up before anybody is measured. One that can't start says so at its first cell.
+            eprintln!("round {round}: start {}", peer.name());
+            let _ = bench.start(peer);
+        }
         for cell in &cells {
-            for peer in ALL.iter().copied().filter(|peer| selection.wants_contender(*peer)) {
+            for peer in peers() {
                 eprintln!("round {round}: {}: {}", cell.name(), peer.name());
                 taken.record(&cell.name(), peer, bench.take(peer, *cell));
             }
@@ -73,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     taken.require(Peer::Stadium)
 }
 
-/// One round: contenders at work, each started when it is first needed.
+/// One round: contenders at work.
 struct Round<'a> {
     places: &'a Places,
     times: Times,
@@ -81,9 +87,9 @@ struct Round<'a> {
     starts: BTreeMap<Peer, usize>,
 }
 
-impl Round<'_> {
-    /// One cell of one contender. After a failure its programs are started again, but not without end.
-    fn take(&mut self, peer: Peer, cell: Cell) -> Result<Vec<(String, f64)>> {
+impl<'a> Round<'a> {
+    /// A contender's programs. After a failure they are started again, but not without end.
+    fn start(&mut self, peer: Peer) -> Result<&mut Fixture<'a>> {
         if !self.fixtures.contains_key(&peer) {
             let starts = self.starts.entry(peer).or_default();
             if *starts == STARTS_MAX {
@@ -92,8 +98,13 @@ impl Round<'_> {
             *starts += 1;
             self.fixtures.insert(peer, Fixture::start(peer, self.places, &[])?);
         }
-        let fixture = self.fixtures.get_mut(&peer).context("just started")?;
-        let result = fixture.measure(cell, self.times).map(|numbers| with_tail(cell, numbers));
+        self.fixtures.get_mut(&peer).context("just started")
+    }
+
+    /// One cell of one contender.
+    fn take(&mut self, peer: Peer, cell: Cell) -> Result<Vec<(String, f64)>> {
+        let times = self.times;
+        let result = self.start(peer)?.measure(cell, times).map(|numbers| with_tail(cell, numbers));
         if result.is_err() {
             self.fixtures.remove(&peer);
         }

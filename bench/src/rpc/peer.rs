@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::cell::{Cell, Flight, Message};
 use crate::figure::Contender;
@@ -152,9 +152,15 @@ impl<'a> Fixture<'a> {
         Ok(fixture)
     }
 
-    /// Runs one cell; the client's numbers by name.
+    /// Runs one cell; the client's numbers by name. Calls that were not answered OK make it worthless.
     pub(super) fn measure(&mut self, cell: Cell, times: Times) -> Result<Vec<(String, f64)>> {
-        self.ask(cell.arguments(), times)
+        let numbers = self.ask(cell.arguments(), times)?;
+        for (name, value) in &numbers {
+            if matches!(name.as_str(), "failed" | "busy_per_second") && *value > 0.0 {
+                bail!("{name}: {value}");
+            }
+        }
+        Ok(numbers)
     }
 
     /// Runs a client with these arguments beside address and times.

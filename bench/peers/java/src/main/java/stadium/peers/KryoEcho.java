@@ -84,13 +84,14 @@ final class KryoEcho {
 
         OneClient(InetSocketAddress address, int elements, Load load) throws IOException {
             this.load = load;
-            sample.source = 7;
+            sample.source = 0x9E3779B9;
             sample.kind = 1;
             sample.elements = new Element[elements];
             for (int index = 0; index < elements; index++) {
                 sample.elements[index] = new Element();
-                sample.elements[index].value = index + 1;
-                sample.elements[index].weight = index + 1;
+                // Kryo writes small numbers in few bytes; these are wide, so that the message is as long as the others'.
+                sample.elements[index].value = 0x9E3779B97F4A7C15L * (index + 1);
+                sample.elements[index].weight = 0x9E3779B9 * (index + 1);
             }
             register(client.getKryo());
             client.addListener(this);
