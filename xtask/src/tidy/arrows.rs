@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("stadium-load", &["stadium-reactor", "stadium-mqtt"]),
     ("stadium-cli", &["stadium-node", "stadium-load", "stadium-rpc", "stadium-discovery"]),
+    ("stadium-example-geo", &["stadium-rpc", "stadium-rpc-build", "stadium-discovery"]),
     ("stadium-bench", &[]),
     ("stadium-testing", &[]),
     ("xtask", &[]),

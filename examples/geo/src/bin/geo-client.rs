@@ -80,7 +80,8 @@ fn run(flags: Flags) -> anyhow::Result<()> {
         Some(discovery) => ClientConfig::discovered(discovery),
         None => ClientConfig::at(flags.address.clone()),
     };
-    config.deadline = Duration::from_millis(flags.deadline);
+    let deadline = Duration::from_millis(flags.deadline);
+    config.deadline = deadline;
     let client = Client::start(config).context("cannot start the client")?;
     let service = client.service(geo::NAME);
     if let (Some(device), Some(latitude), Some(longitude)) = (&flags.device, flags.lat, flags.lon) {
@@ -91,7 +92,9 @@ fn run(flags: Flags) -> anyhow::Result<()> {
     }
     match flags.near.as_slice() {
         [] => storm(&service, &flags),
-        &[latitude, longitude, radius_m] => near(&service, &Circle { latitude, longitude, radius_m }),
+        &[latitude, longitude, radius_m] => {
+            near(&service, &Circle { latitude, longitude, radius_m }, deadline)
+        }
         _ => bail!("--near takes a latitude, a longitude and metres: 37.98,23.73,5000"),
     }
 }
@@ -114,11 +117,11 @@ fn last(service: &ServiceClient, device: &str) -> anyhow::Result<()> {
     say(&line(&event))
 }
 
-fn near(service: &ServiceClient, circle: &Circle) -> anyhow::Result<()> {
+fn near(service: &ServiceClient, circle: &Circle, patience: Duration) -> anyhow::Result<()> {
     // More credit is given as messages are taken, so that a slow terminal slows the service down.
-    let mut events = service.stream(&geo::NEAR, circle, NEAR_CREDIT);
-    while let Some(event) = events.next_wait() {
-        say(&line(&event?))?;
+    let mut events = service.stream(&geo::NEAR, circle, NEAR_CREDIT, &CallOptions::default());
+    while let Some(event) = events.next_within(patience)? {
+        say(&line(&event))?;
     }
     Ok(())
 }
