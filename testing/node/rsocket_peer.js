@@ -23,8 +23,10 @@ export function request (name, data = '', more = []) {
   return { data: Buffer.from(data), metadata }
 }
 
+/** Metadata's entries; the library calls a MIME type that it does not know `type`. */
 export function entries (metadata) {
-  return metadata ? [...new CompositeMetadata(metadata)] : []
+  const all = metadata ? [...new CompositeMetadata(metadata)] : []
+  return all.map(({ mimeType, type, content }) => ({ mimeType: mimeType ?? String(type), content }))
 }
 
 function routeOf (payload) {
@@ -51,7 +53,9 @@ export function padded (number, size) {
 
 function failure (codeAndText) {
   const [, code, text] = /^(\d+) (.*)$/s.exec(codeAndText)
-  return new core.RSocketError(Number(code), text)
+  const error = new core.RSocketError(Number(code), text)
+  // The library is compiled so that its errors are not instances of their class, and takes the code only of those.
+  return Object.setPrototypeOf(error, core.RSocketError.prototype)
 }
 
 const textOf = (payload) => payload.data?.toString() ?? ''

@@ -157,6 +157,10 @@ impl Session {
     fn grant(&mut self, server: &Server, link: &mut Link) {
         let Some((ttl_ms, requests)) = server.lease else { return };
         if self.streams.lease_due_ms.is_some_and(|due| due <= now_ms()) {
+            // A lease counts from the connection's clock, which stands still while nothing comes.
+            if let Some(event) = self.connection.advance(now_ms(), &mut link.out) {
+                self.streams.closed |= matches!(event, Event::Closed(_));
+            }
             self.connection.grant_lease(ttl_ms, requests, &mut link.out);
             self.streams.lease_due_ms = Some(now_ms() + u64::from(ttl_ms));
         }
