@@ -10,7 +10,7 @@ use super::{
     ejection::Standing,
     instance::{Instance, InstanceId},
     random::Random,
-    rendezvous::{KeyHash, Seat},
+    rendezvous::{KeyHash, PARTITIONS, Seat},
     settings::Policy,
 };
 
@@ -102,7 +102,14 @@ pub(crate) struct Keyed {
     /// Until when this holds; 0 when something has changed.
     pub(crate) fresh_until_us: u64,
     seats: Vec<(Seat, u16)>,
+    /// The seats that `owners` was found with.
+    seats_before: Vec<(Seat, u16)>,
+    /// The slot that owns each partition, or [`UNKNOWN`]; empty until a key is used.
+    owners: Vec<u16>,
 }
+
+/// A partition whose owner is still to be found; no slot, as those are below `INSTANCES_MAX`.
+const UNKNOWN: u16 = u16::MAX;
 
 /// One draw: the candidates with their costs, and which of them it is.
 #[derive(Clone, Copy, Debug)]
@@ -118,28 +125,50 @@ impl Balancer {
     /// Without one the driver may wait for a connection as long as the call's deadline allows.
     #[inline]
     pub fn choose(&mut self, now_us: u64, choice: Choice<'_>) -> Option<Chosen> {
-        match choice.key {
-            Some(_) if self.settings.policy == Policy::PeakEwma => {
-                if now_us >= self.keyed.fresh_until_us {
-                    let mut keyed = std::mem::take(&mut self.keyed);
-                    self.prepare_keyed(&mut keyed, now_us);
-                    self.keyed = keyed;
-                }
-            }
-            _ => {
-                if now_us >= self.ready.fresh_until_us {
-                    let mut ready = std::mem::take(&mut self.ready);
-                    self.prepare(&mut ready, now_us);
-                    self.ready = ready;
-                }
-            }
+        if let Some(key) = choice.key
+            && self.settings.policy == Policy::PeakEwma
+        {
+            return self.choose_by_key(now_us, key, choice);
+        }
+        if now_us >= self.ready.fresh_until_us {
+            let mut ready = std::mem::take(&mut self.ready);
+            self.prepare(&mut ready, now_us);
+            self.ready = ready;
         }
         let mut random = self.random;
         let draw = self.draw(&self.ready, &self.keyed, now_us, choice, &mut random)?;
         self.random = random;
         self.turn = draw.slot.wrapping_add(1);
-        let connected = self.slots[usize::from(draw.slot)].instance.as_ref().is_some_and(Instance::connected);
-        Some(Chosen { id: self.id_of(draw.slot), why: draw.why, connected })
+        Some(self.chosen(draw.slot, draw.why))
+    }
+
+    /// The owner of the key's partition, found once and then remembered.
+    #[inline]
+    fn choose_by_key(&mut self, now_us: u64, key: KeyHash, choice: Choice<'_>) -> Option<Chosen> {
+        if now_us >= self.keyed.fresh_until_us {
+            let mut keyed = std::mem::take(&mut self.keyed);
+            self.prepare_keyed(&mut keyed, now_us);
+            keyed.forget_owners_of_other_seats();
+            self.keyed = keyed;
+        }
+        if choice.exclude.is_empty() {
+            let slot = self.keyed.owners[key.partition()];
+            if slot != UNKNOWN {
+                return Some(self.chosen(slot, Why::Key));
+            }
+        }
+        let draw = self.owner(&self.keyed, key, choice.exclude)?;
+        if choice.exclude.is_empty() {
+            self.keyed.owners[key.partition()] = draw.slot;
+        }
+        Some(self.chosen(draw.slot, draw.why))
+    }
+
+    #[inline]
+    fn chosen(&self, slot: u16, why: Why) -> Chosen {
+        let place = &self.slots[usize::from(slot)];
+        let connected = place.instance.as_ref().is_some_and(Instance::connected);
+        Chosen { id: InstanceId::new(slot, place.generation), why, connected }
     }
 
     /// What [`Balancer::choose`] does, on what has been prepared.
@@ -243,7 +272,7 @@ impl Balancer {
     fn owner(&self, keyed: &Keyed, key: KeyHash, exclude: &[InstanceId]) -> Option<Draw> {
         let mut best = (None, f64::INFINITY);
         for (seat, slot) in &keyed.seats {
-            if let Some(score) = seat.score_below(key.0, best.1)
+            if let Some(score) = seat.score_below(key.partition() as u64, best.1)
                 && (exclude.is_empty() || !exclude.contains(&self.id_of(*slot)))
             {
                 best = (Some(*slot), score);
@@ -374,6 +403,17 @@ impl Balancer {
 
 /// How long a guess about strangers holds, in microseconds.
 const GUESS_HOLDS_US: u64 = 1_000_000;
+
+impl Keyed {
+    /// Forgets what was found with other seats than those there are now.
+    fn forget_owners_of_other_seats(&mut self) {
+        if self.owners.is_empty() || self.seats != self.seats_before {
+            self.owners.clear();
+            self.owners.resize(PARTITIONS, UNKNOWN);
+            self.seats_before.clone_from(&self.seats);
+        }
+    }
+}
 
 impl Instance {
     /// On probation, with no probe under way.

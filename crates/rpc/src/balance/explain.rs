@@ -180,7 +180,8 @@ impl Balancer {
     fn sentence_of_key(&self, chosen: &str, now_us: u64, choice: Choice<'_>) -> String {
         let Some(key) = choice.key else { return String::new() };
         let instances = self.slots.iter().filter_map(|place| place.instance.as_ref());
-        let owner = instances.min_by(|a, b| a.seat.score(key.0).total_cmp(&b.seat.score(key.0)));
+        let partition = key.partition() as u64;
+        let owner = instances.min_by(|a, b| a.seat.score(partition).total_cmp(&b.seat.score(partition)));
         match owner {
             Some(owner) if *owner.address != *chosen => format!(
                 "the key belongs to {}, which is {}; {chosen} is next in its order",

@@ -59,10 +59,13 @@ impl Balancer {
             }
             Outcome::Busy { retry_after_ms } => {
                 let wait_us = (u64::from(retry_after_ms) * 1_000).min(busy_max_us);
+                if instance.busy_until_us <= now_us {
+                    // Only the first one changes where calls go; keys don't mind at all.
+                    self.ready.fresh_until_us = 0;
+                }
                 instance.busy_until_us = instance.busy_until_us.max(now_us.saturating_add(wait_us));
                 // An instance on probation that says BUSY is alive, and has proved nothing else.
-                instance.health.ended_silently(began_us);
-                Verdict::Improved
+                instance.health.ended_silently(began_us)
             }
             Outcome::Deadline | Outcome::Broken => {
                 instance.latency.observe_peak(latency_us, now_us, decay_us);

@@ -33,6 +33,6 @@ pub use feedback::Outcome;
 pub use hedge::{Hedge, HedgeSettings};
 pub use instance::{INSTANCES_MAX, InstanceId, Known};
 pub use random::Random;
-pub use rendezvous::{ClientId, KeyHash};
+pub use rendezvous::{ClientId, KeyHash, PARTITIONS};
 pub use retry::{Attempt, Decision, Elsewhere, Idempotence, RetryRule, Stop};
 pub use settings::{BalanceSettings, EjectionSettings, Policy};
