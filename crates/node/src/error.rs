@@ -18,6 +18,8 @@ pub enum Error {
     Edge(String),
     /// The HTTP port cannot start.
     Http(String),
+    /// The services of this process, or the way to others, cannot start.
+    Services(String),
     /// The operating system refused something the node needs.
     System(String),
 }
@@ -33,11 +35,12 @@ impl Error {
             Self::Edge(_) => "NODE-004",
             Self::Http(_) => "NODE-005",
             Self::System(_) => "NODE-006",
+            Self::Services(_) => "NODE-008",
         }
     }
 
     /// Every code with what it means and what to do, for the reference.
-    pub const HELP: [(&'static str, &'static str); 7] = [
+    pub const HELP: [(&'static str, &'static str); 10] = [
         (
             "NODE-001",
             "The data directory (`server.data`) cannot be made or used. It must be writable by the server's user alone.",
@@ -60,6 +63,15 @@ impl Error {
             "NODE-007",
             "A push was rejected because its audience makes no topic name: a channel or device id holds what a topic may not, or is too long. The message names the topic.",
         ),
+        (
+            "NODE-008",
+            "Services cannot be served or found: mostly an address of `[rpc]` that another process listens on, or a mistake in `[discovery]`.",
+        ),
+        (
+            "NODE-009",
+            "A push over RPC was rejected: it carried no API key, one that was revoked, or one that may only read. Send a key with the role `send` as a bearer token in the authentication metadata.",
+        ),
+        ("NODE-010", "A push over RPC was rejected: a field of it is wrong. The message names it."),
     ];
 }
 
@@ -70,6 +82,7 @@ impl fmt::Display for Error {
         | Self::Auth(text)
         | Self::Edge(text)
         | Self::Http(text)
+        | Self::Services(text)
         | Self::System(text)) = self;
         write!(f, "{text} ({})", self.code())
     }

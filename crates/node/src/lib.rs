@@ -1,7 +1,7 @@
 //! Stadium's node: from settings to running threads, and back to none.
 //!
 //! [`settings`] holds the configuration; [`Node`] puts the parts together from it, watches them and stops them. What the
-//! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`.
+//! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`, services in `stadium_rpc`.
 
 mod data_directory;
 mod error;
@@ -13,6 +13,7 @@ mod node;
 mod open_files;
 mod run;
 pub mod running;
+mod services;
 pub mod settings;
 mod signals;
 mod web_sockets;

@@ -1,12 +1,16 @@
 //! Logs: key/value events on standard error, for people or as JSON.
 //!
 //! Set up once for the process, by the program rather than by [`crate::Node`], so that several nodes can run in one
-//! test. What is logged and where is each crate's own.
+//! test. What is logged and where is each crate's own. The level can be changed while the process runs.
 
 use std::fmt;
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 use crate::settings::{Log, LogFormat};
 
@@ -22,6 +26,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// The filter in force, once the process logs.
+static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
+
 /// Starts logging as the settings ask.
 ///
 /// # Errors
@@ -31,11 +38,33 @@ pub fn start(log: &Log) -> Result<(), Error> {
         .map_err(|error| Error(format!("log.level = {:?} is not a filter: {error}", log.level)))?;
     let colours =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
-    match log.format {
-        LogFormat::Text => builder.with_target(false).try_init(),
-        LogFormat::Json => builder.json().try_init(),
+    let (filter, handle) = reload::Layer::new(filter);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
+    let lines = match log.format {
+        LogFormat::Text => lines.with_target(false).boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(lines)
+        .try_init()
+        .map_err(|error| Error(format!("the log cannot be started: {error}")))?;
+    // Only the first start gets here.
+    let _ = FILTER.set(handle);
+    Ok(())
+}
+
+/// Sets what is logged to a level or a filter, where one is wanted, and says the most detailed level in force.
+///
+/// # Errors
+/// When it is no filter, or this process does not log.
+pub(crate) fn level(wanted: Option<&str>) -> Result<String, String> {
+    let Some(handle) = FILTER.get() else { return Err("this process does not log".to_owned()) };
+    if let Some(wanted) = wanted {
+        let filter = EnvFilter::try_new(wanted).map_err(|error| error.to_string())?;
+        handle.reload(filter).map_err(|error| error.to_string())?;
+        tracing::info!(level = wanted, "Log level set");
     }
-    .map_err(|error| Error(format!("the log cannot be started: {error}")))
+    let level = handle.with_current(|filter| Layer::<Registry>::max_level_hint(filter));
+    Ok(level.map_err(|error| error.to_string())?.unwrap_or(LevelFilter::TRACE).to_string())
 }

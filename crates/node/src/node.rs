@@ -23,6 +23,7 @@ use crate::mapping::edge::TlsHandles;
 use crate::mapping::tls::Certificates;
 use crate::open_files;
 use crate::running::{Listener, Published, Running};
+use crate::services::{Around, Bridge, Services};
 use crate::settings::Settings;
 use crate::web_sockets::Adopter;
 
@@ -35,6 +36,9 @@ const DRAIN_SHARE: f64 = 0.8;
 /// The least time for devices to read that they are to move, and to hang up.
 const DRAIN_MIN: Duration = Duration::from_millis(500);
 
+/// The least time for callers of services to be answered and to go elsewhere.
+const QUIESCE_MIN: Duration = Duration::from_secs(2);
+
 /// Longest that running HTTP requests may hold a stop up.
 const HTTP_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -42,6 +46,7 @@ const HTTP_PATIENCE: Duration = Duration::from_secs(5);
 pub struct Node {
     // In the order in which they must go.
     published: Option<Published>,
+    services: Arc<Services>,
     http: Option<HttpPort>,
     edge: Option<Edge>,
     runtime: Option<Runtime>,
@@ -71,14 +76,25 @@ impl Node {
     pub fn start(settings: &Settings) -> Result<Self, Error> {
         let files_max = open_files::raise();
         let data = DataDirectory::open(&settings.server.data)?;
-        let (tls, certificates) = open_certificates(settings)?;
+        let (tls, mut certificates) = open_certificates(settings)?;
+        let rpc_tls = match &settings.rpc.tls.certificate {
+            Some(_) => {
+                let opened = Certificates::open("rpc", &settings.rpc.tls)?;
+                let handle = opened.handle.clone();
+                certificates.push(opened);
+                Some(handle)
+            }
+            None => None,
+        };
         let auth = mapping::auth::config(settings);
         let authenticator = Authenticator::open(&auth).map_err(|error| Error::Auth(error.to_string()))?;
         let loops = match usize::from(settings.server.loops) {
             0 => std::thread::available_parallelism().map_or(1, usize::from).min(64),
             loops => loops,
         };
-        let plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator));
+        let bridge = Arc::new(Bridge::default());
+        let requests = mapping::rpc::requests(&settings.rpc.devices, bridge.clone());
+        let plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator), requests);
         let edge = Edge::start(plan.config).map_err(|error| Error::Edge(error.to_string()))?;
         let fleet = Arc::new(EdgeFleet::new(edge.handle().clone()));
         let runtime = Builder::new_multi_thread()
@@ -94,12 +110,21 @@ impl Node {
             }
             None => None,
         };
+        let around = Around { fleet: fleet.clone(), data: data.path(), tls: rpc_tls, bridge };
+        let services = Arc::new(Services::start(settings, around)?);
+        fleet.serve(Arc::clone(&services));
         let listeners = plan
             .names
             .iter()
             .zip(edge.bound())
             .map(|(name, bound)| Listener { name: (*name).to_owned(), address: bound.address })
             .chain(http.iter().map(|http| Listener { name: "http".to_owned(), address: http.address }))
+            .chain(
+                services
+                    .bound()
+                    .iter()
+                    .map(|(name, address)| Listener { name: (*name).to_owned(), address: *address }),
+            )
             .collect();
         let running = Running {
             pid: std::process::id(),
@@ -113,6 +138,7 @@ impl Node {
         tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node is ready");
         Ok(Self {
             published: Some(published),
+            services,
             http,
             edge: Some(edge),
             runtime: Some(runtime),
@@ -134,7 +160,8 @@ impl Node {
         &self.running
     }
 
-    /// Where the first listener of this name listens: `mqtt`, `mqtts`, `ws`, `wss` or `http`.
+    /// Where the first listener of this name listens: `mqtt`, `mqtts`, `ws`, `wss`, `http`, `rpc`,
+    /// `rpc-websocket` or `rpc-udp`.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<SocketAddr> {
         self.running.listeners.iter().find(|listener| listener.name == name).map(|listener| listener.address)
@@ -193,7 +220,19 @@ impl Node {
         let began = Instant::now();
         let within = self.begin_drain();
         let drain = Drain { within, server_reference: self.server_reference.take() };
+        let services = Arc::clone(&self.services);
+        // Callers of services are told at the same time as devices; both finish what they have under way.
+        let quiescing = std::thread::Builder::new()
+            .name("quiesce".to_owned())
+            .spawn(move || services.quiesce(within.max(QUIESCE_MIN)));
         let cut = self.edge.as_ref().map_or(0, |edge| edge.drain(&drain));
+        // No device is left to ask, and our own client is a caller that is waited for.
+        self.services.close_bridge();
+        match quiescing.map(std::thread::JoinHandle::join) {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => tracing::error!("Quiescing ended by a panic"),
+            Err(error) => tracing::error!(%error, "Callers of services could not be told"),
+        }
         self.finish(self.grace.saturating_sub(began.elapsed()).min(HTTP_PATIENCE));
         Drained { cut }
     }
@@ -224,6 +263,7 @@ impl Node {
 
     fn end(&mut self) {
         self.published = None;
+        self.services.stop();
         self.http = None;
         if let Some(edge) = self.edge.take() {
             edge.stop();
@@ -241,7 +281,7 @@ impl Drop for Node {
 }
 
 /// An address that a local process can connect to.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => {
             SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, address.port()))

@@ -18,7 +18,7 @@ const FILE_NAME: &str = "running.json";
 pub struct Running {
     /// Process id.
     pub pid: u32,
-    /// Where each listener listens, by name: `mqtt`, `mqtts`, `ws`, `wss`, `http`.
+    /// Where each listener listens, by name: `mqtt`, `mqtts`, `ws`, `wss`, `http`, `rpc`, ...
     pub listeners: Vec<Listener>,
     /// The HTTP API, as a local process reaches it.
     pub http_url: Option<String>,

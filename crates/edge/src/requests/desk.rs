@@ -157,7 +157,9 @@ impl DeviceLoop {
             lay_out(&envelope, &answer, &mut properties);
             let payload = match &answer {
                 Answer::Ok(payload) => payload.as_slice(),
-                Answer::Busy { .. } | Answer::Rejected { .. } | Answer::Deadline => &[],
+                Answer::Busy { .. } | Answer::Rejected { .. } | Answer::Deadline | Answer::Unknown { .. } => {
+                    &[]
+                }
             };
             let expires_at_ms = self.around.now_ms(io).saturating_add(expiry_ms);
             let message = MqttMessage {
@@ -196,6 +198,10 @@ fn lay_out(envelope: &Envelope, answer: &Answer, into: &mut Vec<u8>) {
             user.push("reason", reason);
         }
         Answer::Deadline => user.push("status", "deadline"),
+        Answer::Unknown { reason } => {
+            user.push("status", "unknown");
+            user.push("reason", reason);
+        }
     }
     let properties = PublishProperties {
         correlation_data: envelope.correlation.as_deref(),

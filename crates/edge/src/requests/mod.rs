@@ -5,7 +5,7 @@
 //! services, behind [`Requests`]: the edge itself knows none. A [`Reply`] may be answered on any thread; its
 //! answer comes back through the loop's [`outbox`] and is delivered to the session that asked, and to nobody
 //! else. An answer says how it went in the user property `status`: `ok`, `busy` with `retry-after-ms`,
-//! `rejected` with `code` and `reason`, or `deadline`.
+//! `rejected` with `code` and `reason`, `deadline`, or `unknown` with `reason`.
 
 mod desk;
 mod outbox;
@@ -125,8 +125,13 @@ pub enum Answer {
         /// In the user property `reason`.
         reason: Cow<'static, str>,
     },
-    /// `status` is `deadline`: no answer came in time.
+    /// `status` is `deadline`: no answer came in time. Whether the work was done is unknown.
     Deadline,
+    /// `status` is `unknown`: whether the work was done is unknown, e.g. because a connection broke.
+    Unknown {
+        /// In the user property `reason`.
+        reason: Cow<'static, str>,
+    },
 }
 
 /// Where the edge takes devices' requests, and the bounds it keeps.

@@ -7,8 +7,8 @@ mod device;
 mod push;
 mod stats;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use stadium_edge::{EdgeHandle, Gathered};
 use stadium_http::fleet::{
@@ -17,6 +17,8 @@ use stadium_http::fleet::{
 };
 
 use stats::Observer;
+
+use crate::services::Services;
 
 /// How long a caller waits who found a loop too busy to answer.
 const RETRY_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
@@ -38,12 +40,24 @@ pub(crate) struct EdgeFleet {
     edge: EdgeHandle,
     phase: AtomicU8,
     observer: Observer,
+    services: OnceLock<Arc<Services>>,
 }
 
 impl EdgeFleet {
     /// Over this edge, starting.
     pub(crate) fn new(edge: EdgeHandle) -> Self {
-        Self { edge, phase: AtomicU8::new(Phase::Starting as u8), observer: Observer::default() }
+        Self {
+            edge,
+            phase: AtomicU8::new(Phase::Starting as u8),
+            observer: Observer::default(),
+            services: OnceLock::new(),
+        }
+    }
+
+    /// The node serves these, whose figures are shown too.
+    pub(crate) fn serve(&self, services: Arc<Services>) {
+        // Set once, when the node starts.
+        let _ = self.services.set(services);
     }
 
     /// Where the node is from now on.
@@ -121,7 +135,11 @@ impl Fleet for EdgeFleet {
     }
 
     fn stats(&self) -> FleetStats {
-        self.observer.stats(&self.edge)
+        let mut stats = self.observer.stats(&self.edge);
+        if let Some(services) = self.services.get() {
+            (stats.services, stats.discovery) = services.figures();
+        }
+        stats
     }
 
     fn readiness(&self) -> Readiness {

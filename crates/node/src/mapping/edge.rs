@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use stadium_edge::auth::Authenticator;
+use stadium_edge::requests::Services;
 use stadium_edge::{
     AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport,
 };
@@ -48,6 +49,7 @@ pub(crate) fn plan(
     loops: usize,
     tls: &TlsHandles,
     authenticator: Arc<Authenticator>,
+    services: Option<Services>,
 ) -> Plan {
     let limits = &settings.limits;
     let share = |of_the_server: u32| of_the_server.div_ceil(u32::try_from(loops).unwrap_or(u32::MAX).max(1));
@@ -89,6 +91,7 @@ pub(crate) fn plan(
         congested_bytes: limits.congested_bytes as usize,
         forwards_waiting_max: limits.forwards_waiting_max as usize,
         pushes_max: limits.pushes_max as usize,
+        services,
         ..Config::new(authenticator)
     };
     let mut names = Vec::new();

@@ -4,7 +4,9 @@
 //! side. Zero in a setting becomes `None` where its help says that zero means off.
 
 pub(crate) mod auth;
+pub(crate) mod discovery;
 pub(crate) mod edge;
 pub(crate) mod http;
+pub(crate) mod rpc;
 pub(crate) mod sockets;
 pub(crate) mod tls;

@@ -1,0 +1,67 @@
+//! Discovery, as `stadium_discovery` takes it.
+//!
+//! The password is read here, from its file: settings never hold secrets.
+
+use std::path::Path;
+use std::time::Duration;
+
+use stadium_discovery::{Backend, Config, Credentials, StaticService, Tls};
+
+use crate::error::Error;
+use crate::settings::{Discovery, DiscoveryBackend, ListedService};
+
+/// What discovery is started with; `None` when there is none.
+pub(crate) fn config(discovery: &Discovery) -> Result<Option<Config>, Error> {
+    let backend = match discovery.backend {
+        DiscoveryBackend::None => return Ok(None),
+        DiscoveryBackend::Static => Backend::Static(services(&discovery.services)),
+        DiscoveryBackend::Etcd => Backend::Etcd {
+            endpoints: discovery.endpoints.clone(),
+            user: credentials(discovery)?,
+            tls: discovery.ca.clone().map(|authorities| Tls {
+                authorities,
+                identity: discovery.certificate.clone().zip(discovery.key.clone()),
+                server_name: None,
+            }),
+        },
+        DiscoveryBackend::ZooKeeper => {
+            Backend::ZooKeeper { connect: discovery.endpoints.join(","), user: credentials(discovery)? }
+        }
+    };
+    Ok(Some(Config {
+        backend,
+        prefix: discovery.prefix.clone(),
+        session_ttl: Duration::from_secs(u64::from(discovery.session_ttl_s)),
+        refresh: Duration::from_secs(u64::from(discovery.refresh_s)),
+        update_interval: Duration::from_millis(u64::from(discovery.update_interval_ms)),
+        retry_delay_max: Duration::from_millis(u64::from(discovery.retry_delay_max_ms)),
+    }))
+}
+
+/// The list of the settings, by service.
+pub(crate) fn services(listed: &[ListedService]) -> Vec<StaticService> {
+    let mut services: Vec<StaticService> = Vec::new();
+    for ListedService { name, version, address } in listed {
+        match services.iter_mut().find(|service| service.name == *name && service.version == *version) {
+            Some(service) => service.instances.push((*address).into()),
+            None => services.push(StaticService {
+                name: name.clone(),
+                version: version.clone(),
+                instances: vec![(*address).into()],
+            }),
+        }
+    }
+    services
+}
+
+fn credentials(discovery: &Discovery) -> Result<Option<Credentials>, Error> {
+    let (Some(user), Some(path)) = (&discovery.user, &discovery.password_file) else { return Ok(None) };
+    Ok(Some(Credentials { user: user.clone(), password: password(path)? }))
+}
+
+fn password(path: &Path) -> Result<String, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Error::Services(format!("discovery.password_file {} cannot be read: {error}", path.display()))
+    })?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}

@@ -1,0 +1,142 @@
+//! Services on a node: its own, those it finds, and devices' way to both.
+//!
+//! [`Services`] starts the RPC server with the service `stadium` ([`push`]), registers it in discovery, and gives the
+//! [`Bridge`] a client through which devices' requests leave. It is started after the edge and the HTTP port, which
+//! it serves, and ended before them.
+
+mod bridge;
+mod figures;
+mod push;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use stadium_discovery::{Backend, Config as DiscoveryConfig, Discovery, StaticService};
+use stadium_http::fleet::{DiscoveryStats, Fleet, ServiceStats};
+use stadium_http::keys::KeyStore;
+use stadium_reactor::tls::ServerTls;
+use stadium_rpc::Server;
+
+pub(crate) use bridge::Bridge;
+
+use crate::error::Error;
+use crate::mapping;
+use crate::settings::{DiscoveryBackend, Settings};
+
+/// The services of a node. Ending it twice does nothing the second time.
+pub(crate) struct Services {
+    server: Mutex<Option<Arc<Server>>>,
+    discovery: Option<Discovery>,
+    bridge: Arc<Bridge>,
+    /// Names of the listeners with where they listen.
+    bound: Vec<(&'static str, SocketAddr)>,
+}
+
+/// What services need of the rest of the node.
+pub(crate) struct Around<'a> {
+    /// Takes pushes.
+    pub(crate) fleet: Arc<dyn Fleet>,
+    /// Whose API keys let a caller push.
+    pub(crate) data: &'a Path,
+    /// Of `[rpc]`, where it has a certificate.
+    pub(crate) tls: Option<ServerTls>,
+    /// Where devices' requests arrive.
+    pub(crate) bridge: Arc<Bridge>,
+}
+
+impl Services {
+    /// Starts what the settings ask for.
+    pub(crate) fn start(settings: &Settings, around: Around<'_>) -> Result<Self, Error> {
+        let Around { fleet, data, tls, bridge } = around;
+        // A backend of our own making knows our own services too, so it is made when they are known.
+        let remote = match settings.discovery.backend {
+            DiscoveryBackend::None | DiscoveryBackend::Static => None,
+            DiscoveryBackend::Etcd | DiscoveryBackend::ZooKeeper => {
+                mapping::discovery::config(&settings.discovery)?.map(begin).transpose()?
+            }
+        };
+        let (config, names) = mapping::rpc::plan(settings, tls, remote.clone());
+        let server = if names.is_empty() && config.udp.is_none() {
+            None
+        } else {
+            let keys = KeyStore::open(data).map_err(|error| Error::Services(error.to_string()))?;
+            let service = push::service(fleet, keys, push::Bounds::of(&settings.http));
+            let started = Server::start(config, vec![service]);
+            Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
+        };
+        let mut bound: Vec<(&'static str, SocketAddr)> = Vec::new();
+        if let Some(server) = &server {
+            bound.extend(names.into_iter().zip(server.bound().iter().copied()));
+            bound.extend(server.udp().map(|address| ("rpc-udp", address)));
+        }
+        let discovery = match remote {
+            Some(remote) => remote,
+            None => begin(listed(settings, &bound))?,
+        };
+        if settings.rpc.devices.enabled {
+            bridge.open(&discovery).map_err(|error| {
+                Error::System(format!("the client of devices' requests cannot start: {error}"))
+            })?;
+        }
+        Ok(Self { server: Mutex::new(server), discovery: Some(discovery), bridge, bound })
+    }
+
+    /// Where services listen, by the name of the listener: `rpc`, `rpc-websocket`, `rpc-udp`.
+    pub(crate) fn bound(&self) -> &[(&'static str, SocketAddr)] {
+        &self.bound
+    }
+
+    /// Tells callers and discovery that this process leaves, and finishes what they asked for; returns when the last
+    /// caller has gone, or after `within`.
+    pub(crate) fn quiesce(&self, within: Duration) {
+        let server = self.server.lock().clone();
+        if let Some(server) = server {
+            server.quiesce(within);
+        }
+    }
+
+    /// Takes no more requests of devices.
+    pub(crate) fn close_bridge(&self) {
+        self.bridge.close();
+    }
+
+    /// Ends the server; callers that are left are cut.
+    pub(crate) fn stop(&self) {
+        self.bridge.close();
+        // Dropping the last one ends its threads.
+        drop(self.server.lock().take());
+    }
+
+    /// What services have done; `None` where there are none.
+    pub(crate) fn figures(&self) -> (Option<ServiceStats>, Option<DiscoveryStats>) {
+        let server = self.server.lock().clone();
+        let services = server.map(|server| figures::of_server(&server));
+        (services, self.discovery.as_ref().map(|discovery| figures::of_discovery(&discovery.status())))
+    }
+}
+
+fn begin(config: DiscoveryConfig) -> Result<Discovery, Error> {
+    Discovery::start(config).map_err(|error| Error::Services(format!("discovery cannot start: {error}")))
+}
+
+/// The list of the settings, if there is one, and our own services.
+fn listed(settings: &Settings, bound: &[(&'static str, SocketAddr)]) -> DiscoveryConfig {
+    let mut services = match settings.discovery.backend {
+        DiscoveryBackend::Static => mapping::discovery::services(&settings.discovery.services),
+        _ => Vec::new(),
+    };
+    // Without TLS: a client of our own has no certificate to show.
+    let own =
+        bound.iter().find(|(name, _)| *name == "rpc").filter(|_| settings.rpc.tls.certificate.is_none());
+    if let Some((_, address)) = own {
+        services.push(StaticService {
+            name: push::NAME.to_owned(),
+            version: push::VERSION.to_owned(),
+            instances: vec![crate::node::reachable(*address).into()],
+        });
+    }
+    DiscoveryConfig { backend: Backend::Static(services), ..DiscoveryConfig::default() }
+}
