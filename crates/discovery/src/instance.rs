@@ -79,7 +79,8 @@ impl Default for Value {
 impl Value {
     /// Reads a value; `None` when it cannot be believed.
     pub(crate) fn read(json: &[u8]) -> Option<Self> {
-        if json.len() > VALUE_BYTES_MAX {
+        // serde would also take a list of the fields' values in order.
+        if json.len() > VALUE_BYTES_MAX || !json.trim_ascii_start().starts_with(b"{") {
             return None;
         }
         let value: Self = serde_json::from_slice(json).ok()?;

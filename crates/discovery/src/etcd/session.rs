@@ -209,9 +209,9 @@ impl Session {
             start_revision: from + 1,
             fragment: true,
         };
-        let mut answers = self.client.watch(question).await?;
         let mut seen = Mark { revision: from, ..listed.mark };
         self.remember(name, seen);
+        let mut answers = self.client.watch(question).await?;
         let list_again_at = self.timing.refresh_at();
         loop {
             let answer = tokio::select! {

@@ -1,0 +1,362 @@
+//! Discovery on a real etcd: registrations, watches, and every way in which etcd goes away and comes back.
+//!
+//! What discovery says is compared with what etcd's own JSON gateway shows.
+
+mod scenery;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+use scenery::etcd::Cluster;
+use scenery::proxy::Proxy;
+use scenery::{PATIENCE, Seen, TTL, config, register, until_true};
+use stadium_discovery::{
+    Backend, Config, Connection, Credentials, Discovery, Registration, State, Tls, Value, Versions,
+};
+
+#[test]
+fn an_instance_appears_changes_and_leaves_at_once() {
+    let etcd = Cluster::start(1);
+    let services = Discovery::start(config(etcd.backend())).expect("discovery");
+    let clients = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&clients, "geo");
+    assert_eq!(seen.until("the first snapshot", |_| true).revision, 0);
+    seen.until_live(&[]);
+
+    let value = Value { load: 0.4, zone: Some("a".to_owned()), ..Value::default() };
+    let address = (Ipv4Addr::LOCALHOST, 7800).into();
+    let (name, version) = ("geo".to_owned(), "1".to_owned());
+    let registered = services.register(Registration { name, version, address, value }).expect("registered");
+    assert!(registered.wait(PATIENCE));
+    seen.until_live(&[7800]);
+    let key = etcd.key("/services/geo/1/127.0.0.1:7800").expect("the entry");
+    assert_eq!(key.value, r#"{"load":0.4,"zone":"a","weight":100,"state":"serving"}"#);
+    assert_ne!(key.lease, "0");
+
+    registered.update(0.9, State::Serving);
+    seen.until("the load", |snapshot| snapshot.instances[0].load == 0.9);
+    registered.update(0.9, State::Quiescing);
+    seen.until("the state", |snapshot| snapshot.instances[0].state == State::Quiescing);
+
+    let withdrawn_at = Instant::now();
+    registered.withdraw(PATIENCE).expect("withdrawn");
+    seen.until_live(&[]);
+    assert!(withdrawn_at.elapsed() < TTL, "a goodbye is not waited for");
+    assert!(etcd.key("/services/geo/1/127.0.0.1:7800").is_none());
+}
+
+#[test]
+fn the_last_instance_that_withdraws_while_serving_is_dropped_at_once() {
+    let etcd = Cluster::start(1);
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let registered = register(&discovery, "geo", 7800);
+    seen.until_live(&[7800]);
+    drop(registered);
+    seen.until_live(&[]);
+    until_true("the entry to go", || etcd.key("/services/geo/1/127.0.0.1:7800").is_none());
+}
+
+#[test]
+fn versions_and_both_kinds_of_address_are_listed() {
+    let etcd = Cluster::start(1);
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let entry = |name: &str, version: &str, address| Registration {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        address,
+        value: Value::default(),
+    };
+    let entries = [
+        entry("geo", "2", (Ipv6Addr::LOCALHOST, 7800).into()),
+        entry("geo", "1", (Ipv4Addr::LOCALHOST, 7801).into()),
+        entry("auth", "1", (Ipv4Addr::LOCALHOST, 7802).into()),
+    ];
+    let registered: Vec<_> = entries.map(|entry| discovery.register(entry).expect("registered")).into();
+    assert!(registered.iter().all(|registered| registered.wait(PATIENCE)));
+    assert!(etcd.key("/services/geo/2/[::1]:7800").is_some());
+
+    let listed = discovery.list(PATIENCE).expect("a list");
+    let listed: Vec<(&str, &str, usize)> = listed
+        .iter()
+        .map(|service| (service.name.as_str(), service.version.as_str(), service.instances.len()))
+        .collect();
+    assert_eq!(listed, [("auth", "1", 1), ("geo", "1", 1), ("geo", "2", 1)]);
+
+    let (tell, told) = std::sync::mpsc::channel();
+    let only = Versions::Exactly("2".to_owned());
+    let _watch = discovery.watch("geo", only, move |snapshot| drop(tell.send(snapshot))).expect("a watch");
+    let snapshot = std::iter::from_fn(|| told.recv_timeout(PATIENCE).ok()).find(|told| told.revision > 0);
+    let instances = snapshot.expect("a snapshot").instances;
+    assert_eq!(instances.iter().map(|one| one.version.as_str()).collect::<Vec<_>>(), ["2"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_skipped_and_counted() {
+    let etcd = Cluster::start(1);
+    etcd.put("/services/geo/1/127.0.0.1:7801", "{}");
+    etcd.put("/services/geo/1/127.0.0.1:7802", "not JSON");
+    etcd.put("/services/geo/1/localhost:7803", "{}");
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    seen.until_live(&[7801]);
+    assert_eq!(discovery.status().unreadable, 2);
+    etcd.put("/services/geo/1/127.0.0.1:7804", "[]");
+    etcd.put("/services/geo/1/127.0.0.1:7805", r#"{"load":0.5}"#);
+    seen.until_live(&[7801, 7805]);
+    assert_eq!(discovery.status().unreadable, 3);
+}
+
+#[test]
+fn one_that_dies_is_forgotten_when_its_lease_has_expired() {
+    let etcd = Cluster::start(1);
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let _living = register(&discovery, "geo", 7800);
+    etcd.put_with_lease("/services/geo/1/127.0.0.1:7801", "{}", &etcd.grant(1));
+    seen.until("both", |snapshot| snapshot.instances.len() == 2);
+    seen.until_live(&[7800]);
+}
+
+#[test]
+fn a_lost_lease_and_a_deleted_entry_are_made_again() {
+    let etcd = Cluster::start(1);
+    let quick = Config { refresh: Duration::from_secs(1), ..config(etcd.backend()) };
+    let discovery = Discovery::start(quick).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let _registered = register(&discovery, "geo", 7800);
+    seen.until_live(&[7800]);
+    let from = seen.count();
+    let path = "/services/geo/1/127.0.0.1:7800";
+
+    let first = etcd.key(path).expect("the entry").lease;
+    etcd.revoke(&first);
+    until_true("another lease", || etcd.key(path).is_some_and(|key| key.lease != first));
+    seen.until_live(&[7800]);
+    assert_eq!(discovery.status().session_losses, 1);
+
+    etcd.delete(path);
+    until_true("the entry", || etcd.key(path).is_some());
+    seen.until_live(&[7800]);
+    seen.always_knew(&[7800], from);
+}
+
+#[test]
+fn discovery_starts_before_etcd_does() {
+    let mut etcd = Cluster::start(1);
+    etcd.kill(0);
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let registered = register(&discovery, "geo", 7800);
+    until_true("a failed attempt", || discovery.status().failed_attempts > 0);
+    let why = discovery.list(Duration::from_millis(50)).expect_err("nobody to ask");
+    assert_eq!(why.code(), "DSC-004");
+    assert!(!registered.is_registered());
+    etcd.revive(0);
+    seen.until_live(&[7800]);
+    assert!(registered.wait(PATIENCE));
+}
+
+#[test]
+fn every_member_may_be_killed_in_turn_the_leader_first() {
+    let mut etcd = Cluster::start(3);
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let first = register(&discovery, "geo", 7800);
+    seen.until_live(&[7800]);
+    let from = seen.count();
+    let leader = etcd.leader();
+    for turn in 0..3 {
+        let victim = (leader + turn) % 3;
+        etcd.kill(victim);
+        etcd.until_ready();
+        // Who comes now is seen by all, so the watch has moved to a member that lives.
+        let port = 7801 + u16::try_from(turn).expect("three turns");
+        let other = Discovery::start(config(etcd.backend())).expect("discovery");
+        let registered = register(&other, "geo", port);
+        seen.until_live(&[7800, port]);
+        registered.withdraw(PATIENCE).expect("withdrawn");
+        seen.until_live(&[7800]);
+        etcd.revive(victim);
+        etcd.until_ready();
+    }
+    assert!(first.wait(PATIENCE));
+    assert_eq!(discovery.status().connection, Connection::Connected);
+    assert!(seen.count() > from);
+}
+
+#[test]
+fn a_leader_that_is_paused_is_left_for_another() {
+    let etcd = Cluster::start(3);
+    let leader = etcd.leader();
+    // Reached through the leader first: the others are tried later.
+    let mut order = vec![etcd.address(leader)];
+    order.extend((0..3).filter(|number| *number != leader).map(|number| etcd.address(number)));
+    let discovery = Discovery::start(config(etcd.backend_at(&order))).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let registered = register(&discovery, "geo", 7800);
+    seen.until_live(&[7800]);
+    let from = seen.count();
+    etcd.pause(leader);
+    let others = (0..3).filter(|number| *number != leader).map(|number| etcd.address(number));
+    let others = etcd.backend_at(&others.collect::<Vec<_>>());
+    let other = Discovery::start(config(others)).expect("discovery");
+    let second = register(&other, "geo", 7801);
+    assert!(second.wait(PATIENCE));
+    seen.until_live(&[7800, 7801]);
+    assert!(registered.wait(PATIENCE));
+    etcd.go_on(leader);
+    drop(second);
+    seen.until_live(&[7800]);
+    assert!(seen.count() > from);
+}
+
+#[test]
+fn an_outage_of_all_members_drops_nobody_and_ends_by_itself() {
+    let mut etcd = Cluster::start(3);
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let registered: Vec<_> = [7800, 7801].map(|port| register(&discovery, "geo", port)).into();
+    seen.until_live(&[7800, 7801]);
+    let from = seen.count();
+    etcd.kill_all();
+    let stale = seen.until_stale();
+    assert_eq!(stale.instances.len(), 2);
+    assert!(registered.iter().all(|registered| !registered.is_registered()));
+    // Longer than a lease lives, as an outage would be.
+    let outage = Instant::now();
+    until_true("the outage to last", || outage.elapsed() > TTL + TTL / 2);
+    assert!(matches!(discovery.status().connection, Connection::Away { .. }));
+    etcd.revive_all();
+    assert!(registered.iter().all(|registered| registered.wait(PATIENCE)));
+    seen.until_live(&[7800, 7801]);
+    seen.always_knew(&[7800, 7801], from);
+}
+
+#[test]
+fn an_etcd_that_lost_all_data_gets_it_back_from_the_services() {
+    let mut etcd = Cluster::start(3);
+    let services = Discovery::start(config(etcd.backend())).expect("discovery");
+    let clients = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&clients, "geo");
+    let registered: Vec<_> = [7800, 7801].map(|port| register(&services, "geo", port)).into();
+    seen.until_live(&[7800, 7801]);
+    let from = seen.count();
+    etcd.kill_all();
+    etcd.wipe();
+    etcd.revive_all();
+    seen.until_stale();
+    etcd.until_ready();
+    let ready = Instant::now();
+    seen.until_live(&[7800, 7801]);
+    assert!(ready.elapsed() < TTL * 2, "they register again within seconds");
+    assert!(registered.iter().all(|registered| registered.wait(PATIENCE)));
+    assert!(etcd.key("/services/geo/1/127.0.0.1:7801").is_some());
+    seen.always_knew(&[7800, 7801], from);
+    assert!(services.status().session_losses >= 2);
+}
+
+#[test]
+fn a_goodbye_that_was_missed_is_caught_up_with() {
+    let etcd = Cluster::start(1);
+    let proxy = Proxy::to(etcd.address(0));
+    // A long lease, so that the cut is short beside it.
+    let behind = Config { session_ttl: Duration::from_secs(60), ..config(etcd.backend_at(&[proxy.address])) };
+    let clients = Discovery::start(behind).expect("discovery");
+    let services = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&clients, "geo");
+    let staying = register(&services, "geo", 7800);
+    let leaving = register(&services, "geo", 7801);
+    seen.until_live(&[7800, 7801]);
+    proxy.cut();
+    leaving.withdraw(PATIENCE).expect("withdrawn");
+    proxy.open();
+    // The grace would be two minutes.
+    seen.until_live(&[7800]);
+    assert_eq!(clients.status().compactions, 0);
+    drop(staying);
+}
+
+#[test]
+fn compacted_history_is_replaced_by_the_list() {
+    let etcd = Cluster::start(1);
+    let proxy = Proxy::to(etcd.address(0));
+    let behind = Config { session_ttl: Duration::from_secs(10), ..config(etcd.backend_at(&[proxy.address])) };
+    let clients = Discovery::start(behind).expect("discovery");
+    for port in [7800, 7801] {
+        etcd.put(&format!("/services/geo/1/127.0.0.1:{port}"), "{}");
+    }
+    let seen = Seen::watch(&clients, "geo");
+    seen.until_live(&[7800, 7801]);
+    proxy.cut();
+    etcd.delete("/services/geo/1/127.0.0.1:7801");
+    etcd.put("/services/geo/1/127.0.0.1:7802", "{}");
+    etcd.compact();
+    proxy.open();
+    until_true("the compaction to be met", || clients.status().compactions == 1);
+    seen.until("the new one", |snapshot| snapshot.instances.iter().any(|one| one.address.port() == 7802));
+    // The one that was deleted is in doubt: nobody saw whether it said goodbye.
+    etcd.put("/services/geo/1/127.0.0.1:7803", "{}");
+    seen.until("the watch to go on", |snapshot| snapshot.instances.len() == 4);
+}
+
+#[test]
+fn a_black_hole_longer_than_a_lease_drops_nobody() {
+    let etcd = Cluster::start(1);
+    let proxy = Proxy::to(etcd.address(0));
+    let discovery = Discovery::start(config(etcd.backend_at(&[proxy.address]))).expect("discovery");
+    let outside = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let registered = register(&discovery, "geo", 7800);
+    seen.until_live(&[7800]);
+    let onlooker = Seen::watch(&outside, "geo");
+    onlooker.until_live(&[7800]);
+    let (from, onlooker_from) = (seen.count(), onlooker.count());
+
+    proxy.block();
+    seen.until_stale();
+    until_true("the lease to expire", || etcd.key("/services/geo/1/127.0.0.1:7800").is_none());
+    // Whoever still sees etcd has a doubt too, because nobody is left.
+    onlooker.until_stale();
+    proxy.open();
+    assert!(registered.wait(PATIENCE));
+    seen.until_live(&[7800]);
+    onlooker.until_live(&[7800]);
+    seen.always_knew(&[7800], from);
+    onlooker.always_knew(&[7800], onlooker_from);
+    assert!(discovery.status().session_losses >= 1);
+}
+
+#[test]
+fn it_speaks_tls_and_logs_in() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let (certificate, key) = (folder.path().join("etcd.crt"), folder.path().join("etcd.key"));
+    std::fs::write(&certificate, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    let etcd = Cluster::start_with_tls(certificate.clone(), key);
+    etcd.enable_authentication("stadium", "secret");
+
+    let backend = |password: &str, authorities| Backend::Etcd {
+        endpoints: vec![format!("https://localhost:{}", etcd.secure_port())],
+        user: Some(Credentials { user: "stadium".to_owned(), password: password.to_owned() }),
+        tls: Some(Tls { authorities, identity: None, server_name: None }),
+    };
+    let discovery = Discovery::start(config(backend("secret", certificate.clone()))).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    let registered = register(&discovery, "geo", 7800);
+    assert!(registered.wait(PATIENCE), "{:?}", discovery.status());
+    seen.until_live(&[7800]);
+
+    let stranger = Discovery::start(config(backend("wrong", certificate))).expect("discovery");
+    until_true("to be refused", || {
+        let status = stranger.status();
+        matches!(status.connection, Connection::Away { why, .. } if why.contains("authentication failed"))
+    });
+    let missing = folder.path().join("missing.crt");
+    let careless = Discovery::start(config(backend("secret", missing))).expect("discovery");
+    until_true("to be told which file", || {
+        let status = careless.status();
+        matches!(status.connection, Connection::Away { why, .. } if why.contains("missing.crt"))
+    });
+}
