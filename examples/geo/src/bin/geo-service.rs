@@ -3,7 +3,7 @@
 //! The first SIGTERM or SIGINT, or a call of `geo/quiesce`, quiesces: peers and discovery are told, what was accepted is finished, and the
 //! process ends with 0. A second one ends it at once. Logs go to standard error, the addresses to standard output.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -120,7 +120,8 @@ const QUIESCING_LOOK: Duration = Duration::from_millis(200);
 /// Logs to standard error from now on, at a level that `geo/log-level` can change.
 fn start_log(level: LevelFilter) -> anyhow::Result<LogLevelControl> {
     let (filter, handle) = reload::Layer::new(level);
-    let lines = fmt::layer().with_target(false).with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal();
+    let lines = fmt::layer().with_target(false).with_ansi(colours).with_writer(std::io::stderr);
     registry().with(filter).with(lines).try_init().context("cannot start the log")?;
     Ok(Arc::new(move |wanted: Option<&str>| {
         if let Some(wanted) = wanted {
