@@ -38,6 +38,7 @@ pub struct Balancer {
     pub(crate) turn: u16,
     /// When success rates are compared next.
     pub(crate) window_end_us: u64,
+    /// Room for the success rates that are compared.
     pub(crate) rates: Vec<f64>,
     pub(crate) ejections: u64,
 }
@@ -128,6 +129,8 @@ impl Balancer {
         if self.window_end_us == 0 {
             self.window_end_us = now_us.saturating_add(self.settings.ejection.window_us);
         }
+        self.rates.clear();
+        self.rates.reserve(self.slots.len());
         self.reselect();
         updated
     }

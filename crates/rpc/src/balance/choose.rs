@@ -322,8 +322,11 @@ impl Balancer {
 
     /// Fills `ready` with what there is to draw from at `now_us`.
     pub(crate) fn prepare(&self, ready: &mut Ready, now_us: u64) {
-        ready.pick.clear();
-        ready.probes.clear();
+        for list in [&mut ready.pick, &mut ready.probes] {
+            list.clear();
+            // Room for everyone at once, so that nothing is allocated in the midst of trouble.
+            list.reserve(self.slots.len());
+        }
         ready.tier = Tier::Doubtful;
         ready.fresh_until_us = u64::MAX;
         for &slot in &self.subset {
@@ -366,6 +369,7 @@ impl Balancer {
             self.slots[usize::from(*slot)].instance.as_ref()?.latency.at(now_us, self.settings.decay_us)
         };
         ready.latencies.clear();
+        ready.latencies.reserve(self.slots.len());
         ready.latencies.extend(ready.pick.iter().filter_map(average));
         if !ready.latencies.is_empty() && ready.latencies.len() < ready.pick.len() {
             let middle = ready.latencies.len() / 2;
@@ -377,6 +381,7 @@ impl Balancer {
     /// Fills `keyed` with the instances that may own keys at `now_us`.
     pub(crate) fn prepare_keyed(&self, keyed: &mut Keyed, now_us: u64) {
         keyed.seats.clear();
+        keyed.seats.reserve(self.slots.len());
         keyed.fresh_until_us = u64::MAX;
         // First those that are trusted; when that is nobody, all that can be reached.
         for panic in [false, true] {
@@ -385,7 +390,8 @@ impl Balancer {
                 if instance.quiescing() {
                     continue;
                 }
-                for time_us in instance.changes_at(now_us).into_iter().flatten() {
+                let [_busy, ejected, lost] = instance.changes_at(now_us);
+                for time_us in [ejected, lost].into_iter().flatten() {
                     keyed.fresh_until_us = keyed.fresh_until_us.min(time_us);
                 }
                 let trusted =
@@ -410,7 +416,9 @@ impl Keyed {
         if self.owners.is_empty() || self.seats != self.seats_before {
             self.owners.clear();
             self.owners.resize(PARTITIONS, UNKNOWN);
-            self.seats_before.clone_from(&self.seats);
+            self.seats_before.clear();
+            self.seats_before.reserve(self.seats.capacity());
+            self.seats_before.extend_from_slice(&self.seats);
         }
     }
 }

@@ -4,3 +4,4 @@ mod leasing;
 mod limiting;
 mod loading;
 mod queueing;
+mod warm;

@@ -6,3 +6,4 @@ mod properties;
 mod retrying;
 mod scenery;
 mod simulation;
+mod warm;
