@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Push(command::push::Arguments),
     /// List, show and disconnect devices; write their passwords
     Device(command::device::Arguments),
+    /// Find, describe, call and look after services
+    Service(Box<command::service::Arguments>),
     /// Make, list and revoke API keys
     Key(command::key::Arguments),
     /// Simulate devices and measure

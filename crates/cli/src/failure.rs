@@ -12,6 +12,15 @@ pub(crate) enum Failure {
     Failed(String),
     /// It was asked for wrongly: exit code 2, as clap's own errors.
     Usage(String),
+    /// A service is busy, nothing happened, and it may be tried again: exit code 75 (EX_TEMPFAIL).
+    Busy(String),
+    /// A service rejected it, nothing happened, and it will never work: exit code 65 (EX_DATAERR).
+    Rejected(String),
+    /// No instance of a service could be reached, or what became of the call is unknown: exit code 69
+    /// (EX_UNAVAILABLE).
+    Unavailable(String),
+    /// No answer came in time: exit code 124, as of timeout(1).
+    Deadline(String),
     /// A second signal ended it before it had finished: 128 and the signal's number.
     Signalled(u8),
 }
@@ -32,6 +41,10 @@ impl Failure {
         match self {
             Self::Failed(_) => 1,
             Self::Usage(_) => 2,
+            Self::Busy(_) => 75,
+            Self::Rejected(_) => 65,
+            Self::Unavailable(_) => 69,
+            Self::Deadline(_) => 124,
             Self::Signalled(signal) => 128_u8.saturating_add(*signal),
         }
     }
@@ -40,7 +53,12 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(text) | Self::Usage(text) => f.write_str(text),
+            Self::Failed(text)
+            | Self::Usage(text)
+            | Self::Busy(text)
+            | Self::Rejected(text)
+            | Self::Unavailable(text)
+            | Self::Deadline(text) => f.write_str(text),
             Self::Signalled(signal) => write!(f, "left at once on signal {signal}"),
         }
     }

@@ -38,6 +38,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Load(load) => command::swarm::run(&load, terminal),
         Command::Push(push) => command::push::run(push, terminal),
         Command::Device(device) => command::device::run(device, terminal),
+        Command::Service(service) => command::service::run(*service, terminal),
         Command::Key(key) => command::key::run(key, terminal),
         Command::Health(health) => command::health::run(&health, terminal),
         Command::Openapi => command::openapi::run(terminal),

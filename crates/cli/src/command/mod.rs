@@ -1,6 +1,6 @@
 //! The commands, one file each. Each takes its parsed arguments and the terminal, and returns what failed.
 //!
-//! Commands that talk to a running server do so by its public HTTP API, through [`crate::api`].
+//! Commands that talk to a running server do so by its public HTTP API, through [`crate::api`], or by RPC ([`service`]).
 
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -12,4 +12,5 @@ pub(crate) mod openapi;
 pub(crate) mod passwd;
 pub(crate) mod push;
 pub(crate) mod serve;
+pub(crate) mod service;
 pub(crate) mod swarm;

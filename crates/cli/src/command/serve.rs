@@ -69,6 +69,7 @@ fn banner(node: &Node, settings: &Settings, terminal: &Terminal) {
             "mqtts" => ("MQTT, TLS", format!("mqtts://{}", listener.address)),
             "ws" => ("WebSocket", format!("ws://{}{}", listener.address, settings.ws.path)),
             "wss" => ("WebSocket, TLS", format!("wss://{}{}", listener.address, settings.wss.path)),
+            "rpc" => ("Services", format!("rsocket://{}", listener.address)),
             _ => continue,
         };
         terminal.note(format_args!("  {label:<15} {}", name(shown)));

@@ -1,0 +1,90 @@
+//! Calls by route, and what became of them as an exit code.
+//!
+//! A call of the framework's own methods is typed; others go by bytes that [`super::contract`] makes and reads.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use prost::Message;
+use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Idempotency, ServiceClient};
+
+use super::contract::Contract;
+use super::place::{Place, PlaceFlags};
+use crate::failure::{Context, Failure};
+
+/// A client for what the flags say, with this many attempts of a call.
+pub(super) fn client(place: &Place, attempts: u32) -> Result<Client, Failure> {
+    let mut config = match place {
+        Place::Instance(address) => ClientConfig::at(vec![*address]),
+        Place::Discovery(discovery) => ClientConfig::discovered(discovery.clone()),
+    };
+    config.hedge = None;
+    config.retry.attempts_max = attempts;
+    config.name = "stadium-service".to_owned();
+    Client::start(config).context("the client cannot start")
+}
+
+/// Calls one of the framework's methods of a service.
+pub(super) fn call_trait<A: Message + Default>(
+    service: &ServiceClient,
+    route: &str,
+    request: &impl Message,
+    deadline: Duration,
+) -> Result<A, Failure> {
+    let options = CallOptions { deadline: Some(deadline), ..CallOptions::default() };
+    let pending = service.call_bytes(route, Idempotency::Idempotent, request.encode_to_vec(), &options);
+    let answer = pending.wait().map_err(|error| failure(route, error))?;
+    A::decode(answer.as_slice()).map_err(|error| Failure::new(format!("{route}: {error}")))
+}
+
+/// What a service says of itself.
+pub(super) fn contract(service: &ServiceClient, name: &str, deadline: Duration) -> Result<Contract, Failure> {
+    let request = stadium_rpc::proto::DescribeRequest {};
+    Contract::read(call_trait(service, &format!("{name}/describe"), &request, deadline)?)
+}
+
+/// A call that was not answered, as a failure with its exit code.
+pub(super) fn failure(route: &str, error: CallError) -> Failure {
+    let text = format!("{route}: {error}");
+    match error {
+        CallError::Busy { .. } => Failure::Busy(text),
+        CallError::Rejected { .. } => Failure::Rejected(text),
+        CallError::Deadline => Failure::Deadline(text),
+        CallError::Unavailable(_) | CallError::Broken(_) | CallError::Cancelled => Failure::Unavailable(text),
+        CallError::Protocol(_) => Failure::Failed(text),
+    }
+}
+
+/// Every instance of a service: the one that was named, or all that discovery knows.
+pub(super) fn instances(
+    name: &str,
+    flags: &PlaceFlags,
+    deadline: Duration,
+) -> Result<Vec<SocketAddr>, Failure> {
+    match flags.open()? {
+        Place::Instance(address) => Ok(vec![address]),
+        Place::Discovery(discovery) => {
+            let services =
+                discovery.list(deadline).map_err(|error| Failure::Unavailable(error.to_string()))?;
+            let found: Vec<SocketAddr> = services
+                .iter()
+                .filter(|service| service.name == name)
+                .flat_map(|service| service.instances.iter().map(|instance| instance.address))
+                .collect();
+            if found.is_empty() {
+                return Err(Failure::Unavailable(format!("discovery knows no instance of {name}")));
+            }
+            Ok(found)
+        }
+    }
+}
+
+/// One instance, called directly.
+pub(super) fn at(address: SocketAddr, name: &str) -> Result<ServiceClient, Failure> {
+    Ok(client(&Place::Instance(address), 1)?.service(name))
+}
+
+/// What is left until `until`, and never nothing, so that a call that is late says so itself.
+pub(super) fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+}
