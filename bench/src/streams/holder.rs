@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use crate::figure::Contender;
@@ -129,6 +129,11 @@ impl Holder {
         let after = Look::take(&server, &client, counted.as_deref())?;
         let result = next(&lines, STEP_MAX).context("the client did not finish")?;
 
+        for name in ["lost", "failed"] {
+            if result[name].as_u64().is_some_and(|count| count > 0) {
+                bail!("{name}: {}", result[name]);
+            }
+        }
         let mut numbers = process::numbers(&result);
         let messages = result["messages"].as_f64().context("the client counts no messages")?;
         let seconds = (after.at - before.at).as_secs_f64();

@@ -47,27 +47,29 @@ final class NettyTicks {
         Main.listening(arguments);
     }
 
-    /** Streams of a connection that are due in the same tick. */
+    /** Streams of a connection that are due in the same tick of the second. */
     private static final class Group {
         private final ChannelHandlerContext context;
-        private final long firstTick;
+        private final int ticks;
         private int[] streams = new int[8];
         private int[] credits = new int[8];
+        private long[] firstTicks = new long[8];
         private int length;
-        private long count;
 
-        Group(ChannelHandlerContext context, long firstTick) {
+        Group(ChannelHandlerContext context, int ticks) {
             this.context = context;
-            this.firstTick = firstTick;
+            this.ticks = ticks;
         }
 
-        void add(int stream, int credit) {
+        void add(int stream, int credit, long firstTick) {
             if (length == streams.length) {
                 streams = Arrays.copyOf(streams, 2 * length);
                 credits = Arrays.copyOf(credits, 2 * length);
+                firstTicks = Arrays.copyOf(firstTicks, 2 * length);
             }
             streams[length] = stream;
             credits[length] = credit;
+            firstTicks[length] = firstTick;
             length += 1;
         }
 
@@ -84,16 +86,16 @@ final class NettyTicks {
             length -= 1;
             streams[index] = streams[length];
             credits[index] = credits[length];
+            firstTicks[index] = firstTicks[length];
         }
 
-        boolean tick() {
+        boolean tick(long tick) {
             if (!context.channel().isActive()) {
                 return false;
             }
-            count += 1;
             ByteBuf frames = context.alloc().directBuffer(length * (3 + HEADER_BYTES + DATA_BYTES));
             for (int index = 0; index < length; index++) {
-                if (credits[index] == 0) {
+                if (credits[index] == 0 || tick < firstTicks[index]) {
                     continue;
                 }
                 if (credits[index] != UNBOUNDED) {
@@ -102,7 +104,7 @@ final class NettyTicks {
                 frames.writeMedium(HEADER_BYTES + DATA_BYTES)
                         .writeInt(streams[index])
                         .writeShort(PAYLOAD_NEXT)
-                        .writeLong(count);
+                        .writeLong((tick - firstTicks[index]) / ticks + 1);
             }
             context.writeAndFlush(frames, context.voidPromise());
             return true;
@@ -111,11 +113,13 @@ final class NettyTicks {
 
     private static final class Connection extends LengthFieldBasedFrameDecoder {
         private final Wheel<Group> wheel;
-        private final java.util.ArrayList<Group> groups = new java.util.ArrayList<>(1);
+        /** By the tick of the second; null where nothing is due. */
+        private final Group[] groups;
 
         Connection(Wheel<Group> wheel) {
             super(FRAME_BYTES_MAX, 0, 3, 0, 3);
             this.wheel = wheel;
+            this.groups = new Group[wheel.ticks()];
         }
 
         @Override
@@ -147,18 +151,17 @@ final class NettyTicks {
 
         private void open(ChannelHandlerContext context, int stream, int credit) {
             long firstTick = wheel.firstTick();
-            Group last = groups.isEmpty() ? null : groups.get(groups.size() - 1);
-            if (last == null || last.firstTick != firstTick) {
-                last = new Group(context, firstTick);
-                groups.add(last);
-                wheel.add(last, firstTick);
+            int slot = (int) (firstTick % groups.length);
+            if (groups[slot] == null) {
+                groups[slot] = new Group(context, groups.length);
+                wheel.add(groups[slot], firstTick);
             }
-            last.add(stream, credit);
+            groups[slot].add(stream, credit, firstTick);
         }
 
         private void grant(int stream, int more) {
             for (Group group : groups) {
-                int index = group.indexOf(stream);
+                int index = group == null ? -1 : group.indexOf(stream);
                 if (index >= 0) {
                     long credit = (long) group.credits[index] + more;
                     group.credits[index] = (int) Math.min(credit, UNBOUNDED);
@@ -168,7 +171,7 @@ final class NettyTicks {
 
         private void cancel(int stream) {
             for (Group group : groups) {
-                int index = group.indexOf(stream);
+                int index = group == null ? -1 : group.indexOf(stream);
                 if (index >= 0) {
                     group.remove(index);
                 }

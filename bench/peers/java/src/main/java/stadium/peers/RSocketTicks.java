@@ -43,7 +43,7 @@ final class RSocketTicks {
             };
         }
         EventLoop eventLoop = (EventLoop) loop.onServer(true).next();
-        Wheel<Ticks> wheel = new Wheel<>(eventLoop, arguments.integer("tick-ms", 10), Ticks::tick);
+        Wheel<Ticks> wheel = new Wheel<>(eventLoop, arguments.integer("tick-ms", 10), (ticks, tick) -> ticks.tick());
         return request -> {
             request.release();
             return Flux.from(subscriber -> {

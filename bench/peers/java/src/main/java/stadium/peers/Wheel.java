@@ -7,19 +7,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Predicate;
 
 final class Wheel<T> {
+    /** What happens to a thing that is due; answers whether it stays. */
+    interface Due<T> {
+        boolean due(T thing, long tick);
+    }
+
     private record Entry<T>(T thing, long firstTick) {}
 
     private final List<ArrayList<Entry<T>>> slots = new ArrayList<>();
     private final long tickNanos;
     private final long startNanos = System.nanoTime();
-    private final Predicate<T> due;
+    private final Due<T> due;
     private long nextTick = 1;
 
-    /** Calls `due` for each thing that is; it answers whether the thing stays. */
-    Wheel(ScheduledExecutorService loop, int tickMs, Predicate<T> due) {
+    Wheel(ScheduledExecutorService loop, int tickMs, Due<T> due) {
         this.tickNanos = TimeUnit.MILLISECONDS.toNanos(tickMs);
         this.due = due;
         for (int slot = 0; slot < 1000 / tickMs; slot++) {
@@ -31,6 +34,11 @@ final class Wheel<T> {
     /** The tick at which something that is added now is due first. */
     long firstTick() {
         return (System.nanoTime() - startNanos) / tickNanos + 1 + slots.size();
+    }
+
+    /** Ticks in a second. */
+    int ticks() {
+        return slots.size();
     }
 
     void add(T thing, long firstTick) {
@@ -45,7 +53,7 @@ final class Wheel<T> {
         long tick = (System.nanoTime() - startNanos) / tickNanos;
         for (; nextTick <= tick; nextTick++) {
             long current = nextTick;
-            slot(current).removeIf(entry -> entry.firstTick <= current && !due.test(entry.thing));
+            slot(current).removeIf(entry -> entry.firstTick <= current && !due.due(entry.thing, current));
         }
     }
 }
