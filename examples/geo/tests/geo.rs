@@ -3,78 +3,15 @@
 //! Nothing here waits for a time to pass: the service says on standard output where it listens, and processes are
 //! waited for until they end, with a deadline.
 
-use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod scenery;
 
-use rustix::process::{Pid, Signal, kill_process};
+use std::process::Output;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::process::Signal;
+use scenery::{PATIENCE, Service, text};
 use stadium_example_geo::proto::{GeoEvent, geo};
 use stadium_rpc::{CallError, Client, ClientConfig};
-
-/// How long anything here may take on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A running `geo-service`; killed when it goes out of scope.
-struct Service {
-    process: Child,
-    address: SocketAddr,
-}
-
-impl Service {
-    fn start(flags: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_geo-service"))
-            .args(["--listen", "127.0.0.1:0"])
-            .args(flags)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("geo-service starts");
-        let out = process.stdout.take().expect("standard output is a pipe");
-        let mut first = String::new();
-        BufReader::new(out).read_line(&mut first).expect("standard output can be read");
-        let address = first.trim_end().strip_prefix("geo 1 listens on ").map(str::parse);
-        let address = address.unwrap_or_else(|| panic!("{first:?} names no address")).expect("an address");
-        Self { process, address }
-    }
-
-    /// Runs `geo-client` against it until it ends.
-    fn client(&self, flags: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_geo-client"))
-            .args(["--address", &self.address.to_string()])
-            .args(flags)
-            .output()
-            .expect("geo-client runs")
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.process);
-        kill_process(pid, signal).expect("our own process takes signals");
-    }
-
-    fn wait(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.process.try_wait().expect("our own process can be waited for") {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "geo-service did not end in {PATIENCE:?}");
-            thread::sleep(Duration::from_millis(10)); // A process that ends wakes nobody who waits with a deadline.
-        }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        // Fails only where it has ended already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("the programs write text")
-}
 
 /// The four numbers of a storm's first line: stored, busy, rejected, failed.
 fn tally(output: &Output) -> [u64; 4] {
