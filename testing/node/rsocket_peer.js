@@ -34,7 +34,7 @@ function routeOf (payload) {
   return found ? [...new RoutingMetadata(found.content)][0].replace(/^interop\//, '') : ''
 }
 
-/** One line an entry, as the route `describe` answers. */
+/** One line an entry, as the route `metadata` answers. */
 function described (metadata) {
   const line = ({ mimeType, content }) => {
     if (mimeType === ROUTING.string) return `route ${[...new RoutingMetadata(content)][0]}`
@@ -121,7 +121,7 @@ class Routes {
     queueMicrotask(() => {
       switch (name) {
         case 'echo': return answer(payload.data)
-        case 'describe': return answer(described(payload.metadata))
+        case 'metadata': return answer(described(payload.metadata))
         case 'empty': return out.onComplete()
         case 'notes': return answer((Routes.notes.get(data) ?? []).join('\n'))
         case 'connections': return answer(String(Routes.connections))

@@ -55,7 +55,7 @@ def text(data):
 
 
 def described(metadata):
-    """One line an entry, as the route `describe` answers."""
+    """One line an entry, as the route `metadata` answers."""
     lines = []
     for item in entries(metadata):
         if isinstance(item, RoutingMetadata):
@@ -140,7 +140,7 @@ class Routes(BaseRequestHandler):
         match name:
             case "echo":
                 return create_response(payload.data)
-            case "describe":
+            case "metadata":
                 return create_response(described(payload.metadata).encode())
             case "empty":
                 return create_response()

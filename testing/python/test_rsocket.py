@@ -1,7 +1,8 @@
 """rsocket-py as a client of ours, and as a server for our client.
 
-Ours is the program `interop` of crates/rsocket: STADIUM_INTEROP names it. STADIUM_INTEROP_PEER names a command to
-start in place of our server, which proves the suite itself against other implementations.
+Ours is the program `interop` of crates/rsocket: STADIUM_INTEROP names it, and `interop_service` of crates/rpc is
+beside it. STADIUM_INTEROP_PEER names a command to start in place of our server, which proves the suite itself against
+other implementations.
 """
 
 import asyncio
@@ -33,16 +34,16 @@ PATIENCE_S = 20
 LARGE = bytes((at * 31 + at // 256) % 256 for at in range(100_000))
 # What our client asks of a server; the last two need options.
 CASES = (
-    "echo echo-large describe errors note push push-back ask-me range range-large credit-one cancel-stream "
+    "echo echo-large metadata errors note push push-back ask-me range range-large credit-one cancel-stream "
     "cancel-response fail-after channel channel-large sum refused quiet"
 ).split()
 unique = itertools.count()
 
 
-def ours():
+def ours(name="interop"):
     named = os.environ.get("STADIUM_INTEROP")
-    path = pathlib.Path(named) if named else HERE.parents[1] / "target/debug/examples/interop"
-    assert path.is_file(), f"{path} is not there: run `cargo build -p stadium-rsocket --example interop`"
+    path = (pathlib.Path(named) if named else HERE.parents[1] / "target/debug/examples/interop").with_name(name)
+    assert path.is_file(), f"{path} is not there: run `cargo build -p stadium-rsocket -p stadium-rpc --examples`"
     return [str(path)]
 
 
@@ -81,6 +82,14 @@ def server(*options):
 def plain():
     with server("fragment=200") as running:
         yield running
+
+
+@pytest.fixture(scope="module", params=["interop", "interop_service"])
+def either(request):
+    """Bare RSocket, or the same routes as a service of crates/rpc."""
+    running = Peer([*ours(request.param), "server", "fragment=200"])
+    yield running
+    running.stop()
 
 
 class Responder(BaseRequestHandler):
@@ -167,9 +176,9 @@ def stream(client, name, data, credit):
 
 
 @pytest.mark.parametrize("fragment", [None, 64, 1024])
-def test_a_payload_comes_back_as_it_was_sent(plain, fragment):
+def test_a_payload_comes_back_as_it_was_sent(either, fragment):
     async def story():
-        async with connected(plain, fragment_size_bytes=fragment) as client:
+        async with connected(either, fragment_size_bytes=fragment) as client:
             assert await ask(client, "echo", "hello") == b"hello"
             assert await ask(client, "echo", LARGE) == LARGE
             both = await within(asyncio.gather(ask(client, "echo", LARGE), ask(client, "echo", LARGE[::-1])))
@@ -178,14 +187,14 @@ def test_a_payload_comes_back_as_it_was_sent(plain, fragment):
     play(story())
 
 
-def test_the_server_reads_routing_and_credentials(plain):
+def test_the_server_reads_routing_and_credentials(either):
     async def story():
-        async with connected(plain) as client:
+        async with connected(either) as client:
             custom = metadata_item(b"text", b"message/x.custom")
-            answer = await ask(client, "describe", b"", authenticate_simple("user", "pass:word"), custom)
-            assert text(answer) == "route interop/describe\nsimple user:pass:word\nmessage/x.custom text"
-            answer = await ask(client, "describe", b"", authenticate_bearer("token"))
-            assert text(answer) == "route interop/describe\nbearer token"
+            answer = await ask(client, "metadata", b"", authenticate_simple("user", "pass:word"), custom)
+            assert text(answer) == "route interop/metadata\nsimple user:pass:word\nmessage/x.custom text"
+            answer = await ask(client, "metadata", b"", authenticate_bearer("token"))
+            assert text(answer) == "route interop/metadata\nbearer token"
 
     play(story())
 
@@ -228,18 +237,18 @@ def test_the_server_may_ask_and_push(plain):
 
 
 @pytest.mark.parametrize("count, size", [(10, 0), (5, 100_000)])
-def test_a_stream_comes_in_order_and_ends(plain, count, size):
+def test_a_stream_comes_in_order_and_ends(either, count, size):
     async def story():
-        async with connected(plain) as client:
+        async with connected(either) as client:
             got = await stream(client, "range", f"{count} {size}", 1000).all()
             assert got == [padded(number, size) for number in range(count)]
 
     play(story())
 
 
-def test_a_credit_of_one_brings_one(plain):
+def test_a_credit_of_one_brings_one(either):
     async def story():
-        async with connected(plain) as client:
+        async with connected(either) as client:
             numbers = stream(client, "range", "5 0", 1)
             for number in range(5):
                 assert await within(numbers.got.get()) == str(number)
@@ -252,9 +261,9 @@ def test_a_credit_of_one_brings_one(plain):
     play(story())
 
 
-def test_a_cancelled_request_ends_on_the_server(plain):
+def test_a_cancelled_request_ends_on_the_server(either):
     async def story():
-        async with connected(plain) as client:
+        async with connected(either) as client:
             key = f"py-endless-{next(unique)}"
             endless = stream(client, "endless", key, 3)
             assert [await within(endless.got.get()) for _ in range(3)] == ["0", "1", "2"]
@@ -283,9 +292,9 @@ def test_a_stream_may_fail_half_way(plain):
 
 @pytest.mark.parametrize("credit", [1000, 1])
 @pytest.mark.parametrize("size", [0, 50_000])
-def test_a_channel_answers_while_it_is_asked(plain, credit, size):
+def test_a_channel_answers_while_it_is_asked(either, credit, size):
     async def story():
-        async with connected(plain, fragment_size_bytes=512) as client:
+        async with connected(either, fragment_size_bytes=512) as client:
             words = [f"word {number}" + "x" * size for number in range(10)]
             rest = StreamFromGenerator(
                 lambda: ((Payload(word.encode()), word is words[-1]) for word in words[1:])
@@ -302,9 +311,9 @@ def test_a_channel_answers_while_it_is_asked(plain, credit, size):
     play(story())
 
 
-def test_a_channel_may_answer_once_the_requester_is_done(plain):
+def test_a_channel_may_answer_once_the_requester_is_done(either):
     async def story():
-        async with connected(plain) as client:
+        async with connected(either) as client:
             numbers = StreamFromGenerator(
                 lambda: ((Payload(str(number).encode()), number == 100) for number in range(2, 101))
             )
@@ -315,10 +324,10 @@ def test_a_channel_may_answer_once_the_requester_is_done(plain):
     play(story())
 
 
-def test_keep_alives_hold_a_quiet_connection(plain):
+def test_keep_alives_hold_a_quiet_connection(either):
     async def story():
         quick = {"keep_alive_period": timedelta(milliseconds=100), "max_lifetime_period": timedelta(milliseconds=500)}
-        async with connected(plain, **quick) as client:
+        async with connected(either, **quick) as client:
             assert await ask(client, "echo", "before") == b"before"
             # Three lifetimes in which nobody speaks: the wait ends early only when the connection is given up.
             with pytest.raises(asyncio.TimeoutError):
@@ -383,6 +392,32 @@ def test_a_server_with_leases_still_serves_those_that_did_not_ask():
                     assert await ask(client, "echo", str(number)) == str(number).encode()
 
         play(story())
+
+
+def test_a_service_says_busy_and_rejected():
+    with contextlib.closing(ServicePeer()) as running:
+
+        async def story():
+            async with connected(running) as client:
+                with pytest.raises(RSocketProtocolError) as caught:
+                    await ask(client, "busy", "120")
+                assert caught.value.error_code.value == 0x202
+                assert caught.value.data == "BUSY retry_after_ms=120: asked to be"
+                with pytest.raises(RuntimeError, match="^GEO-001: latitude 95 is not between -90 and 90$"):
+                    await ask(client, "reject", "GEO-001 latitude 95 is not between -90 and 90")
+                with pytest.raises(RSocketProtocolError, match="RPC-") as caught:
+                    await ask(client, "no-such-route")
+                assert caught.value.error_code.value == 0x204
+                assert await ask(client, "echo", "still here") == b"still here"
+
+        play(story())
+
+
+class ServicePeer(Peer):
+    def __init__(self):
+        super().__init__([*ours("interop_service"), "server"])
+
+    close = Peer.stop
 
 
 @pytest.fixture(scope="module", params=["", "fragment=64", "fragment=1024"])

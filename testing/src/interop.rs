@@ -1,8 +1,9 @@
-//! Peers of the RSocket suites: our own program `interop` (an example of crates/rsocket) and rsocket-java's.
+//! Peers of the RSocket suites: our own programs `interop` (an example of crates/rsocket) and `interop_service` (of
+//! crates/rpc), and rsocket-java's.
 //!
 //! A peer is a server process that prints its address and ends with its standard input, or a client process that runs
-//! cases and says how each went. `STADIUM_INTEROP` names our program; without it the development build is used, and
-//! built first. The Java peer is built by Maven under target/.
+//! cases and says how each went. `STADIUM_INTEROP` names `interop`, and `interop_service` is beside it; without it
+//! the development build is used, and built first. The Java peer is built by Maven under target/.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -72,25 +73,39 @@ pub fn cases(mut client: Command, server: &Peer, cases: &[&str], options: &[&str
     Ok(())
 }
 
-/// Our program.
+/// Our program: a server and a client of bare RSocket.
 pub fn ours() -> Result<Command> {
-    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let found = PROGRAM.get_or_init(|| built_by_cargo().map_err(|error| format!("{error:#}")));
-    found.as_ref().map(Command::new).map_err(|error| anyhow::anyhow!("{error}"))
+    program("interop")
 }
 
+/// Our program that serves the same routes as a service of crates/rpc, as far as a service can.
+pub fn service() -> Result<Command> {
+    program("interop_service")
+}
+
+fn program(name: &str) -> Result<Command> {
+    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOLDER.get_or_init(|| built_by_cargo().map_err(|error| format!("{error:#}")));
+    let folder = found.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
+    let program = folder.join(name);
+    ensure!(program.is_file(), "{} is not there", program.display());
+    Ok(Command::new(program))
+}
+
+/// The folder of our programs.
 fn built_by_cargo() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("STADIUM_INTEROP") {
         let named = PathBuf::from(named);
-        ensure!(named.is_file(), "STADIUM_INTEROP = {} is not there", named.display());
-        return Ok(named);
+        return Ok(named.parent().context("STADIUM_INTEROP names a file")?.to_owned());
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments = ["build", "--quiet", "--package", "stadium-rsocket", "--example", "interop"];
-    let built =
-        Command::new(cargo).current_dir(root()?).args(arguments).status().context("cannot start cargo")?;
-    ensure!(built.success(), "cargo cannot build the program interop");
-    Ok(root()?.join("target/debug/examples/interop"))
+    let mut build = Command::new(cargo);
+    build.current_dir(root()?).args(["build", "--quiet"]);
+    build.args(["--package", "stadium-rsocket", "--package", "stadium-rpc"]);
+    build.args(["--example", "interop", "--example", "interop_service"]);
+    let built = build.status().context("cannot start cargo")?;
+    ensure!(built.success(), "cargo cannot build the programs interop and interop_service");
+    Ok(root()?.join("target/debug/examples"))
 }
 
 /// The Java peer.

@@ -179,6 +179,16 @@ impl Raw {
         let _ = self.socket.write_all(bytes);
     }
 
+    /// How long the server may leave what is sent unread before [`Raw::try_send`] gives up.
+    pub fn shorten_writes(&self, patience: Duration) -> Result<()> {
+        Ok(self.socket.set_write_timeout(Some(patience))?)
+    }
+
+    /// Sends bytes, unless the server has closed the connection or reads no more.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.socket.write_all(bytes).is_ok()
+    }
+
     /// The next frame; none where the server has closed the connection.
     pub fn frame(&mut self) -> Result<Option<Frame>> {
         let deadline = Instant::now() + PATIENCE;

@@ -4,13 +4,13 @@
 //! servers of their own.
 
 use anyhow::Result;
-use stadium_testing::interop::{Peer, cases, java, ours};
+use stadium_testing::interop::{Peer, cases, java, ours, service};
 
 /// What each side's client asks of the other's server.
 const CASES: &[&str] = &[
     "echo",
     "echo-large",
-    "describe",
+    "metadata",
     "errors",
     "empty",
     "note",
@@ -27,6 +27,24 @@ const CASES: &[&str] = &[
     "channel-large",
     "sum",
     "refused",
+    "quiet",
+];
+
+/// What a service of crates/rpc has: every request is answered, and metadata is pushed by the framework alone.
+const SERVICE_CASES: &[&str] = &[
+    "echo",
+    "echo-large",
+    "metadata",
+    "note",
+    "range",
+    "range-large",
+    "credit-one",
+    "cancel-stream",
+    "cancel-response",
+    "fail-after",
+    "channel",
+    "channel-large",
+    "sum",
     "quiet",
 ];
 
@@ -47,6 +65,22 @@ fn java_servers_serve_our_client_in_every_interaction() -> Result<()> {
     for fragment in FRAGMENTS {
         let server = Peer::start(java()?, &[fragment])?;
         cases(ours()?, &server, CASES, &[fragment])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn services_are_called_over_tcp_and_websocket() -> Result<()> {
+    for transport in ["transport=tcp", "transport=ws"] {
+        for fragment in FRAGMENTS {
+            // Zero is no size for what a service sends.
+            let size = if fragment == "fragment=0" { "fragment=65536" } else { fragment };
+            let server = Peer::start(service()?, &[transport, size])?;
+            cases(java()?, &server, SERVICE_CASES, &[transport, fragment])?;
+            if transport == "transport=tcp" {
+                cases(ours()?, &server, SERVICE_CASES, &[fragment])?;
+            }
+        }
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use tally::Tally;
 /// Environment variable through which the black-box suites learn the binary's path.
 const BINARY_VARIABLE: &str = "STADIUM_BIN";
 
-/// The same for the program that RSocket peers are tried against.
+/// The same for the program that RSocket peers are tried against; `interop_service` is beside it.
 const INTEROP_VARIABLE: &str = "STADIUM_INTEROP";
 
 /// Runs it all. The exit code is 0 only when something ran and nothing failed.
@@ -36,8 +36,9 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
 
     // Built first: the black-box suites, the Rust ones among them, drive this binary.
     let built = Step::start("build stadium").end(command(&mut cargo(&["build", "--package", "stadium-cli"])));
-    let example = ["build", "--package", "stadium-rsocket", "--example", "interop"];
-    let built = Step::start("build interop").end(command(&mut cargo(&example))) && built;
+    let mut examples = cargo(&["build", "--package", "stadium-rsocket", "--package", "stadium-rpc"]);
+    examples.args(["--example", "interop", "--example", "interop_service"]);
+    let built = Step::start("build interop, interop_service").end(command(&mut examples)) && built;
     let programs = [
         (BINARY_VARIABLE, root.join("target/debug/stadium")),
         (INTEROP_VARIABLE, root.join("target/debug/examples/interop")),

@@ -235,7 +235,7 @@ impl Cases<'_> {
                 let answer = self.connect()?.ask("echo", &large)?;
                 check(answer == large, || format!("100 KB came back changed: {} bytes", answer.len()))
             }
-            "describe" => self.describe(),
+            "metadata" => self.describe(),
             "errors" => self.errors(),
             "empty" => {
                 let mut client = self.connect()?;
@@ -316,11 +316,11 @@ impl Cases<'_> {
             (
                 Authentication::Simple { username: "user", password: "pass:word" },
                 true,
-                "route interop/describe\nsimple user:pass:word\nmessage/x.custom text",
+                "route interop/metadata\nsimple user:pass:word\nmessage/x.custom text",
             ),
-            (Authentication::Bearer("token"), false, "route interop/describe\nbearer token"),
+            (Authentication::Bearer("token"), false, "route interop/metadata\nbearer token"),
         ] {
-            let mut metadata = route("describe");
+            let mut metadata = route("metadata");
             authentication::write(&mut metadata, credentials);
             if custom {
                 write_entry(&mut metadata, Mime::Named(b"message/x.custom"), b"text");

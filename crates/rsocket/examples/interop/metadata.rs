@@ -32,7 +32,7 @@ pub fn note_of(metadata: &[u8]) -> String {
     text(find(metadata, NOTE).unwrap_or_default())
 }
 
-/// One line an entry, as the route `describe` answers.
+/// One line an entry, as the route `metadata` answers.
 pub fn described(metadata: &[u8]) -> String {
     let lines = entries(metadata).map(|entry| {
         let Ok(entry) = entry else { return "malformed".to_owned() };

@@ -296,7 +296,7 @@ impl Streams {
     ) -> Result<()> {
         let answer = match name {
             "echo" => data.to_vec(),
-            "describe" => described(metadata).into_bytes(),
+            "metadata" => described(metadata).into_bytes(),
             "empty" => return Ok(connection.complete(stream, out)?),
             "notes" => server.notes(&text(data)).into_bytes(),
             "connections" => server.connections.load(Ordering::SeqCst).to_string().into_bytes(),

@@ -67,7 +67,7 @@ final class Client {
                 answer.data().getBytes(answer.data().readerIndex(), got);
                 check(Arrays.equals(got, LARGE), "100 KB came back changed: " + got.length + " bytes");
             }
-            case "describe" -> describe();
+            case "metadata" -> describe();
             case "errors" -> errors();
             case "empty" -> check(ask(connect(), "empty", "") == null, "a payload where none was promised");
             case "note" -> {
@@ -106,13 +106,13 @@ final class Client {
 
     private void describe() {
         RSocket socket = connect();
-        Metadata simple = Metadata.route("describe").simple("user", "pass:word").named("message/x.custom", "text");
-        String expected = "route interop/describe\nsimple user:pass:word\nmessage/x.custom text";
+        Metadata simple = Metadata.route("metadata").simple("user", "pass:word").named("message/x.custom", "text");
+        String expected = "route interop/metadata\nsimple user:pass:word\nmessage/x.custom text";
         equal(text(socket.requestResponse(simple.with("")).block(PATIENCE)), expected);
-        Metadata bearer = Metadata.route("describe").bearer("token");
+        Metadata bearer = Metadata.route("metadata").bearer("token");
         equal(
                 text(socket.requestResponse(bearer.with("")).block(PATIENCE)),
-                "route interop/describe\nbearer token");
+                "route interop/metadata\nbearer token");
     }
 
     private void errors() {

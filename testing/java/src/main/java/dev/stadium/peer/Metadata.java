@@ -91,7 +91,7 @@ final class Metadata {
         return "";
     }
 
-    /** One line an entry, as the route `describe` answers. */
+    /** One line an entry, as the route `metadata` answers. */
     static String described(Payload payload) {
         StringJoiner lines = new StringJoiner("\n");
         for (CompositeMetadata.Entry entry : new CompositeMetadata(payload.metadata(), false)) {

@@ -85,7 +85,7 @@ final class Server {
             String data = payload.getDataUtf8();
             return switch (Metadata.routeOf(payload)) {
                 case "echo" -> Mono.just(payload);
-                case "describe" -> Mono.just(DefaultPayload.create(Metadata.described(payload)));
+                case "metadata" -> Mono.just(DefaultPayload.create(Metadata.described(payload)));
                 case "fail" -> Mono.error(failure(data));
                 case "empty" -> Mono.empty();
                 case "never" -> Mono.<Payload>never().doOnCancel(() -> note(data, "cancelled"));
