@@ -2,8 +2,6 @@
 //!
 //! etcd is the Debian package etcd-server; `cargo xtask test` installs it.
 
-mod scenery;
-
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -12,10 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
-use scenery::{PATIENCE, Service, text};
 use stadium_discovery::{Backend, Config, Discovery};
 use stadium_example_geo::proto::{GeoEvent, geo};
 use stadium_rpc::{CallOptions, Client, ClientConfig};
+
+use crate::scenery::{PATIENCE, Service, text};
 
 /// An etcd of one member; killed when it goes out of scope.
 struct Etcd {

@@ -1,17 +1,13 @@
-//! The example as its users run it: a service process, a client process, and signals.
-//!
-//! Nothing here waits for a time to pass: the service says on standard output where it listens, and processes are
-//! waited for until they end, with a deadline.
-
-mod scenery;
+//! The two programs: what they store, find, refuse and finish.
 
 use std::process::Output;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
-use scenery::{PATIENCE, Service, text};
 use stadium_example_geo::proto::{GeoEvent, geo};
 use stadium_rpc::{CallError, Client, ClientConfig};
+
+use crate::scenery::{PATIENCE, Service, text};
 
 /// The four numbers of a storm's first line: stored, busy, rejected, failed.
 fn tally(output: &Output) -> [u64; 4] {

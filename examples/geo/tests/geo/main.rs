@@ -1,0 +1,9 @@
+//! The example as its users run it: service processes, client processes, signals, and a real etcd.
+//!
+//! Nothing here waits for a time to pass: a service says on standard output where it listens, and what is to
+//! happen is waited for with a deadline.
+
+mod etcd;
+mod programs;
+mod scenery;
+mod traits;
