@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 60)]
     seconds: u32,
     /// Seconds for which a peer holds its streams
-    #[arg(long, default_value_t = 15)]
+    #[arg(long, default_value_t = 10)]
     peer_seconds: u32,
     /// Connections; fewer are a look at something else than the rows
     #[arg(long, default_value_t = 10_000)]

@@ -44,6 +44,11 @@ final class NettyEcho {
                             void received(Sample sample) throws IOException {
                                 send(sample);
                             }
+
+                            @Override
+                            public void exceptionCaught(ChannelHandlerContext context, Throwable why) {
+                                context.close();
+                            }
                         });
                     }
                 })

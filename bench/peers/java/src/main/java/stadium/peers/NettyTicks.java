@@ -149,6 +149,11 @@ final class NettyTicks {
             return null;
         }
 
+        @Override
+        public void exceptionCaught(ChannelHandlerContext context, Throwable why) {
+            context.close();
+        }
+
         private void open(ChannelHandlerContext context, int stream, int credit) {
             long firstTick = wheel.firstTick();
             int slot = (int) (firstTick % groups.length);
