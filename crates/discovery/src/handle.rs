@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -21,6 +21,16 @@ use crate::status::{Connection, Status};
 /// A process watches and registers a few services when it starts; a thousand at once is a loop gone wrong. When it is
 /// full, the caller gets [`Error::Busy`] and nothing has happened.
 const COMMANDS_MAX: usize = 1024;
+/// Watches that a process holds at one moment.
+///
+/// Each is one closure and a list that others may share; a program has as many as it calls services. Beyond it
+/// [`Discovery::watch`] answers [`Error::Busy`].
+pub const WATCHES_MAX: usize = 4096;
+/// Entries that a process keeps in the tree at one moment.
+///
+/// Each costs the backend a lease and a sign of life every third of it; a process has as many as it serves services.
+/// Beyond it [`Discovery::register`] answers [`Error::Busy`].
+pub const REGISTRATIONS_MAX: usize = 1024;
 
 /// Knows who serves what, and where. Cheap to clone.
 ///
@@ -72,7 +82,10 @@ impl Discovery {
         }));
         let unwatched = Arc::new(Notify::new());
         crate::hub::start(config, received, status.clone(), unwatched.clone())?;
-        Ok(Self { shared: Arc::new(Shared { commands, status, unwatched }) })
+        let held = || Held(Arc::new(AtomicUsize::new(0)));
+        Ok(Self {
+            shared: Arc::new(Shared { commands, status, unwatched, watches: held(), entries: held() }),
+        })
     }
 
     /// Calls `on_change` with what is known of the service `name` now, and again at every change, until the
@@ -82,7 +95,8 @@ impl Discovery {
     /// because the backend went away.
     ///
     /// # Errors
-    /// [`Error::Name`] when no service can have that name; [`Error::Busy`] when 1,024 commands wait already.
+    /// [`Error::Name`] when no service can have that name; [`Error::Busy`] when there are [`WATCHES_MAX`] already, or
+    /// 1,024 commands wait.
     pub fn watch(
         &self,
         name: &str,
@@ -93,6 +107,7 @@ impl Discovery {
         if let Versions::Exactly(version) = &versions {
             name::check_version(version)?;
         }
+        let place = self.shared.watches.take(WATCHES_MAX, "4,096 watches are held already")?;
         let ended = Arc::new(AtomicBool::new(false));
         let on_change = Box::new(on_change);
         self.shared.send(Command::Watch(Subscription {
@@ -101,17 +116,18 @@ impl Discovery {
             on_change,
             ended: ended.clone(),
         }))?;
-        Ok(Watch { ended, shared: self.shared.clone() })
+        Ok(Watch { ended, shared: self.shared.clone(), _place: place })
     }
 
     /// Puts an entry into the tree and keeps it there until it is withdrawn. Returns at once.
     ///
     /// # Errors
-    /// [`Error::Name`] or [`Error::Setting`] when it cannot stand in the tree; [`Error::Busy`] when 1,024 commands
-    /// wait already.
+    /// [`Error::Name`] or [`Error::Setting`] when it cannot stand in the tree; [`Error::Busy`] when there are
+    /// [`REGISTRATIONS_MAX`] already, or 1,024 commands wait.
     pub fn register(&self, registration: Registration) -> Result<Registered, Error> {
         registration.check()?;
-        let (registered, entry) = entry(registration, self.shared.clone());
+        let place = self.shared.entries.take(REGISTRATIONS_MAX, "1,024 entries are kept already")?;
+        let (registered, entry) = entry(registration, self.shared.clone(), place);
         self.shared.send(Command::Register(entry))?;
         Ok(registered)
     }
@@ -142,6 +158,7 @@ impl Discovery {
 pub struct Watch {
     ended: Arc<AtomicBool>,
     shared: Arc<Shared>,
+    _place: Taken,
 }
 
 impl Drop for Watch {
@@ -158,6 +175,8 @@ pub(crate) struct Shared {
     status: Arc<Mutex<Status>>,
     /// Told when a watch was dropped.
     unwatched: Arc<Notify>,
+    watches: Held,
+    entries: Held,
 }
 
 impl Shared {
@@ -167,6 +186,30 @@ impl Shared {
             TrySendError::Full(_) => Error::Busy("1,024 commands wait for discovery already"),
             TrySendError::Closed(_) => Error::Ended("the thread `discovery` has ended".to_owned()),
         })
+    }
+}
+
+/// Counts what is held against a bound.
+#[derive(Debug)]
+struct Held(Arc<AtomicUsize>);
+
+impl Held {
+    fn take(&self, max: usize, full: &'static str) -> Result<Taken, Error> {
+        let one_more = |held| (held < max).then_some(held + 1);
+        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Taken(self.0.clone())),
+            Err(_) => Err(Error::Busy(full)),
+        }
+    }
+}
+
+/// One of what is counted; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Taken(Arc<AtomicUsize>);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -65,6 +65,8 @@ struct State {
     lists: VecDeque<PendingList>,
     /// Since when the backend is away, and why; `None` while it is there.
     away: Option<(Instant, String)>,
+    /// Whether it was ever there.
+    reached: bool,
 }
 
 /// A name that somebody watches.
@@ -288,10 +290,12 @@ impl Hub {
 
     /// The backend answers. Rosters are live again when they are listed.
     pub(crate) fn back(&self) {
-        self.state.borrow_mut().away = None;
+        let mut state = self.state.borrow_mut();
+        state.away = None;
         let mut status = self.status.lock();
         status.connection = Connection::Connected;
-        status.reconnects += 1;
+        status.reconnects += u64::from(state.reached);
+        state.reached = true;
     }
 
     /// Contact was lost a moment ago: nobody knows which entries the backend holds.

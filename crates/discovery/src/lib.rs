@@ -26,7 +26,7 @@ mod zookeeper;
 
 pub use config::{Backend, Config, Credentials, StaticInstance, StaticService, Tls};
 pub use error::Error;
-pub use handle::{Discovery, Watch};
+pub use handle::{Discovery, REGISTRATIONS_MAX, WATCHES_MAX, Watch};
 pub use instance::{Instance, State, Value};
 pub use registration::{Registered, Registration};
 pub use snapshot::{Freshness, Service, Snapshot, Versions};

@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
 use crate::error::Error;
-use crate::handle::Shared;
+use crate::handle::{Shared, Taken};
 use crate::instance::{State, Value};
 use crate::name::{self, Place};
 
@@ -54,7 +54,9 @@ pub struct Registered {
     /// `None` once withdrawn: closing this channel is what tells the keeper.
     wanted: Option<watch::Sender<Value>>,
     standing: Arc<StandingCell>,
+    /// Keeps the thread.
     _shared: Arc<Shared>,
+    _place: Taken,
 }
 
 impl Registered {
@@ -158,10 +160,10 @@ impl Entry {
 }
 
 /// Both sides of a new entry.
-pub(crate) fn entry(registration: Registration, shared: Arc<Shared>) -> (Registered, Entry) {
+pub(crate) fn entry(registration: Registration, shared: Arc<Shared>, taken: Taken) -> (Registered, Entry) {
     let (wanted, receiver) = watch::channel(registration.value);
     let standing = Arc::new(StandingCell { standing: Mutex::new(Standing::Unsure), changed: Condvar::new() });
     let place = Place { version: registration.version, address: registration.address };
     let entry = Entry { name: registration.name, place, wanted: receiver, standing: standing.clone() };
-    (Registered { wanted: Some(wanted), standing, _shared: shared }, entry)
+    (Registered { wanted: Some(wanted), standing, _shared: shared, _place: taken }, entry)
 }

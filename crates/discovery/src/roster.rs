@@ -3,18 +3,6 @@
 //! The rule that everything here serves: **an instance is forgotten when it said goodbye, or when the backend has been
 //! there for a while and does not know it. Never because the backend was away.**
 //!
-//! ```text
-//!              goodbye (quiescing, then removed)
-//!  confirmed ────────────────────────────────────▶ forgotten
-//!      │ ▲                                             ▲
-//!      │ └───────── announced or listed again ───┐     │ the doubt's end, while the backend is there
-//!      ▼                                         │     │
-//!  in doubt ─────────────────────────────────────┴─────┘
-//!      removed without goodbye   ──▶ for `settle`
-//!      ... and none is confirmed ──▶ for `grace`: more likely that they lost the backend than that all died at once
-//!      missing after an outage   ──▶ for `grace`: time to register again
-//! ```
-//!
 //! No I/O and no clock: the time is an argument.
 
 use std::collections::BTreeMap;
@@ -68,6 +56,18 @@ pub(crate) enum After {
 }
 
 /// The known instances of one service.
+///
+/// ```text
+///              goodbye (quiescing, then removed)
+///  confirmed ────────────────────────────────────▶ forgotten
+///      │ ▲                                             ▲
+///      │ └───────── announced or listed again ───┐     │ the doubt's end, while the backend is there
+///      ▼                                         │     │
+///  in doubt ─────────────────────────────────────┴─────┘
+///      removed without goodbye   ──▶ for `settle`
+///      ... and none is confirmed ──▶ for `grace`: more likely that they lost the backend than that all died at once
+///      missing after an outage   ──▶ for `grace`: time to register again
+/// ```
 #[derive(Debug)]
 pub(crate) struct Roster {
     patience: Patience,

@@ -1,4 +1,6 @@
 //! The rules of [`super::Roster`] as stories on a clock of their own.
+//!
+//! Each begins with a list that was heard, and nothing is forgotten in it but by the rules.
 
 use super::*;
 use crate::instance::Value;
