@@ -4,6 +4,8 @@
 //! packages are installed; otherwise the error is the command to run. Python and Node packages live
 //! under target/ and testing/, never in the user's own environment.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -33,6 +35,8 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["npm", "--version"], package: "npm" },
     Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
     Component { probe: &["mvn", "--version"], package: "maven" },
+    Component { probe: &["etcd", "--version"], package: "etcd-server" },
+    Component { probe: &["test", "-e", "/usr/share/java/zookeeper.jar"], package: "zookeeper" },
 ];
 
 /// Peers that only `bench edge` starts.
@@ -84,6 +88,7 @@ fn install(components: &[Component]) -> Result<()> {
         command(apt.stdout(Stdio::null()))
     };
     apt(&["update"])?;
+    let _daemons = NoDaemons::new()?;
     let install = ["install", "--yes", "--no-install-recommends"];
     apt(&[&install[..], &missing[..]].concat())?;
     match components.iter().find(|component| !works(component)) {
@@ -92,13 +97,44 @@ fn install(components: &[Component]) -> Result<()> {
     }
 }
 
+/// While it lives, no package that is installed starts its daemon: the suites start what they need, on ports of their
+/// own. Debian asks /usr/sbin/policy-rc.d; one that is there already is somebody's decision and stays.
+struct NoDaemons {
+    made: bool,
+}
+
+const POLICY: &str = "/usr/sbin/policy-rc.d";
+
+impl NoDaemons {
+    fn new() -> Result<Self> {
+        if Path::new(POLICY).exists() {
+            return Ok(Self { made: false });
+        }
+        fs::write(POLICY, "#!/bin/sh\nexit 101\n").with_context(|| format!("cannot write {POLICY}"))?;
+        let made = Self { made: true };
+        fs::set_permissions(POLICY, fs::Permissions::from_mode(0o755))
+            .with_context(|| format!("cannot make {POLICY} executable"))?;
+        Ok(made)
+    }
+}
+
+impl Drop for NoDaemons {
+    fn drop(&mut self) {
+        if self.made
+            && let Err(error) = fs::remove_file(POLICY)
+        {
+            eprintln!("    cannot remove {POLICY}, which keeps daemons from starting: {error}");
+        }
+    }
+}
+
 /// Whether the probe can be started. `mosquitto -h` and its clients' `--help` exit 1 or 3 although all is well, so
-/// only Python's probe, which answers by its exit code, is asked for it.
+/// only Python's probe and the look for a file, which answer by their exit code, are asked for it.
 fn works(component: &Component) -> bool {
     let mut probe = Command::new(component.probe[0]);
     probe.args(&component.probe[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match probe.status() {
-        Ok(status) => component.probe[0] != "python3" || status.success(),
+        Ok(status) => !matches!(component.probe[0], "python3" | "test") || status.success(),
         Err(_) => false,
     }
 }
