@@ -379,3 +379,27 @@ fn write_metadata(metadata: Option<&[u8]>, out: &mut Vec<u8>) {
     out.extend_from_slice(&[a, b, c]);
     out.extend_from_slice(metadata);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::connection::{Config, SetupOptions};
+
+    /// [ID-7]
+    #[test]
+    fn a_connection_whose_ids_are_used_up_takes_no_requests() {
+        let mut out = Vec::new();
+        let mut client =
+            Connection::client(Arc::new(Config::default()), &SetupOptions::default(), 0, &mut out);
+        client.next_id = 0x7FFF_FFFD;
+        let mut ask =
+            |interaction| client.request(interaction, 1, Completes::No, Tag(1), None, |_| {}, &mut out);
+        assert_eq!(ask(Interaction::FireAndForget), Ok(StreamId(0x7FFF_FFFD)));
+        assert_eq!(ask(Interaction::RequestResponse), Ok(StreamId(0x7FFF_FFFF)));
+        assert_eq!(ask(Interaction::RequestResponse), Err(RequestError::IdsExhausted));
+        // What is open goes on.
+        assert_eq!(client.cancel(StreamId(0x7FFF_FFFF), &mut out), Ok(()));
+    }
+}
