@@ -30,8 +30,16 @@ pub enum Outcome {
     Cancelled,
 }
 
+/// What the time that something took says about its instance.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Time {
+    IsLatency,
+    SaysNothing,
+}
+
 impl Balancer {
-    /// A call to `id` begins. Each one must be followed by [`Balancer::ended`].
+    /// A call to `id` begins. Each one must be followed by [`Balancer::ended`] or
+    /// [`Balancer::stream_ended`].
     #[inline]
     pub fn began(&mut self, id: InstanceId, now_us: u64) {
         let Some(instance) = self.instance_mut(id) else { return };
@@ -44,6 +52,18 @@ impl Balancer {
     /// A call to `id` ended `latency_us` after it had begun.
     #[inline]
     pub fn ended(&mut self, id: InstanceId, outcome: Outcome, latency_us: u64, now_us: u64) {
+        self.learn(id, outcome, latency_us, Time::IsLatency, now_us);
+    }
+
+    /// A stream or channel to `id` ended `lasted_us` after it had begun.
+    ///
+    /// It may last for hours, and that says nothing about how fast the instance is; how it ended does count.
+    pub fn stream_ended(&mut self, id: InstanceId, outcome: Outcome, lasted_us: u64, now_us: u64) {
+        self.learn(id, outcome, lasted_us, Time::SaysNothing, now_us);
+    }
+
+    #[inline]
+    fn learn(&mut self, id: InstanceId, outcome: Outcome, latency_us: u64, time: Time, now_us: u64) {
         if now_us >= self.window_end_us {
             self.compare(now_us);
         }
@@ -54,7 +74,9 @@ impl Balancer {
         let was_stranger = instance.latency.is_empty();
         let verdict = match outcome {
             Outcome::Ok | Outcome::Rejected => {
-                instance.latency.observe(latency_us, now_us, decay_us);
+                if time == Time::IsLatency {
+                    instance.latency.observe(latency_us, now_us, decay_us);
+                }
                 instance.health.succeeded(began_us, now_us, &self.settings.ejection)
             }
             Outcome::Busy { retry_after_ms } => {
@@ -68,11 +90,15 @@ impl Balancer {
                 instance.health.ended_silently(began_us)
             }
             Outcome::Deadline | Outcome::Broken => {
-                instance.latency.observe_peak(latency_us, now_us, decay_us);
+                if time == Time::IsLatency {
+                    instance.latency.observe_peak(latency_us, now_us, decay_us);
+                }
                 instance.health.failed(began_us, &self.settings.ejection)
             }
             Outcome::Cancelled => {
-                instance.latency.observe_peak(latency_us, now_us, decay_us);
+                if time == Time::IsLatency {
+                    instance.latency.observe_peak(latency_us, now_us, decay_us);
+                }
                 instance.health.ended_silently(began_us)
             }
         };

@@ -22,7 +22,8 @@ pub enum Policy {
 pub struct BalanceSettings {
     /// How an instance is found.
     pub policy: Policy,
-    /// Who calls: clients with different ids use different subsets.
+    /// Who calls: clients with different ids use different subsets. Give each client its own that survives a
+    /// restart (host and role, say); with the default all clients lean on the same instances.
     pub client: ClientId,
     /// The zone of this client; instances in it are preferred. Empty: no preference.
     pub zone: String,
@@ -41,7 +42,7 @@ pub struct BalanceSettings {
     pub busy_max_us: u64,
     /// When an instance is taken out of use.
     pub ejection: EjectionSettings,
-    /// The seed of the random draws.
+    /// The seed of the random draws. Give each client and loop its own; with the default all draw alike.
     pub seed: u64,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Every instance has a rendezvous score for this client's id, and the best ones are the subset. So clients
 //! spread over all instances, and a change of instances changes few members. An instance that is lost stays a
-//! member, to be reconnected, and the next in rank stands in for it.
+//! member, to be reconnected, and the next in rank stands in for it; but when the network is gone, a client
+//! that went on like this would call at every instance there is, so that no more than the size are kept lost.
 
 use super::{balancer::Balancer, instance::Link};
 
@@ -21,6 +22,7 @@ impl Balancer {
         ranks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
 
         let mut seats_left = self.settings.subset_size.max(1);
+        let mut lost_left = seats_left;
         let mut members = 0;
         let mut changed = false;
         for (_, slot) in &ranks {
@@ -30,7 +32,11 @@ impl Balancer {
             let place = &self.slots[usize::from(*slot)];
             let lost =
                 place.instance.as_ref().is_some_and(|instance| matches!(instance.link, Link::Lost { .. }));
-            seats_left -= usize::from(!lost);
+            let left = if lost { &mut lost_left } else { &mut seats_left };
+            if *left == 0 {
+                continue;
+            }
+            *left -= 1;
             match self.subset.get_mut(members) {
                 Some(member) if member == slot => {}
                 Some(member) => (*member, changed) = (*slot, true),

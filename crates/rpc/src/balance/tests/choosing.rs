@@ -74,6 +74,30 @@ fn weight_is_the_share_of_calls_under_way() {
 }
 
 #[test]
+fn a_stream_that_lasted_long_makes_nobody_slow() {
+    let mut fleet = Fleet::of(&["a:1", "b:1"]);
+    fleet.calls(3, "a:1", Outcome::Ok);
+    fleet.calls(3, "b:1", Outcome::Ok);
+    for outcome in [Outcome::Ok, Outcome::Cancelled, Outcome::Broken] {
+        let id = fleet.id("a:1");
+        fleet.balancer.began(id, fleet.now_us);
+        fleet.balancer.stream_ended(id, outcome, 3_600 * SECOND, fleet.now_us);
+        assert_eq!(fleet.balancer.inflight(id), 0);
+    }
+    let share = fleet.shares(1_000, &["a:1"])[0];
+    assert!(share > 0.0, "it still gets calls");
+    for _ in 0..4 {
+        fleet.balancer.stream_ended(
+            fleet.balancer.find("a:1").expect("known"),
+            Outcome::Broken,
+            0,
+            fleet.now_us,
+        );
+    }
+    assert!(matches!(fleet.state("a:1"), State::Ejected { .. }), "but how they ended counts");
+}
+
+#[test]
 fn a_newcomer_is_thought_to_be_like_most() {
     let mut fleet = Fleet::of(&["a:1", "b:1", "c:1"]);
     for address in ["a:1", "b:1", "c:1"] {
@@ -330,6 +354,26 @@ fn another_instance_stands_in_for_a_lost_member() {
     assert!(members.iter().all(|member| now.contains(member)));
     fleet.balancer.connected(members[1]);
     assert_eq!(fleet.balancer.wanted().collect::<Vec<_>>(), members);
+}
+
+#[test]
+fn a_client_without_network_does_not_call_at_everyone() {
+    let names: Vec<String> = (0..100).map(name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut fleet = Fleet::with(BalanceSettings { subset_size: 5, ..Default::default() }, &names);
+    for _ in 0..20 {
+        let wanted: Vec<InstanceId> = fleet.balancer.wanted().collect();
+        assert!(wanted.len() <= 10, "{}", wanted.len());
+        for id in wanted {
+            fleet.balancer.disconnected(id, fleet.now_us + SECOND);
+        }
+    }
+    fleet.wait(SECOND);
+    let (address, _) = fleet.next();
+    let back = fleet.id(&address);
+    fleet.balancer.connected(back);
+    assert!(fleet.balancer.is_wanted(back), "whoever can be reached is used");
+    assert_eq!(fleet.next(), (address, Why::OnlyOne));
 }
 
 #[test]
