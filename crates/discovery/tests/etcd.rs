@@ -108,6 +108,19 @@ fn what_cannot_be_read_is_skipped_and_counted() {
 }
 
 #[test]
+fn more_instances_than_one_answer_holds_are_all_read() {
+    let etcd = Cluster::start(1);
+    let ports: Vec<u16> = (10_000..12_345).collect();
+    let keys: Vec<String> = ports.iter().map(|port| format!("/services/geo/1/127.0.0.1:{port}")).collect();
+    etcd.put_all(&keys, "{}");
+    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let seen = Seen::watch(&discovery, "geo");
+    seen.until_live(&ports);
+    assert_eq!(discovery.list(PATIENCE).expect("a list")[0].instances.len(), ports.len());
+    assert_eq!(discovery.status().unreadable, 0);
+}
+
+#[test]
 fn one_that_dies_is_forgotten_when_its_lease_has_expired() {
     let etcd = Cluster::start(1);
     let discovery = Discovery::start(config(etcd.backend())).expect("discovery");

@@ -174,6 +174,14 @@ impl Cluster {
         self.act("/v3/kv/put", body);
     }
 
+    /// Puts many keys, in transactions of as many as etcd takes.
+    pub fn put_all(&self, keys: &[String], value: &str) {
+        for keys in keys.chunks(128) {
+            let put = |key: &String| json!({"requestPut": {"key": BASE64.encode(key), "value": BASE64.encode(value)}});
+            self.act("/v3/kv/txn", json!({"success": keys.iter().map(put).collect::<Vec<_>>()}));
+        }
+    }
+
     /// A lease that nobody keeps.
     pub fn grant(&self, seconds: u64) -> String {
         let answer = self.act("/v3/lease/grant", json!({"TTL": seconds.to_string()}));
