@@ -5,14 +5,13 @@
 
 mod sample;
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use hdrhistogram::Histogram;
 use sample::{ECHO, Element, Sample};
-use stadium_rpc::client::Ticket;
+use stadium_rpc::client::{Done, Ticket};
 use stadium_rpc::{CallError, CallOptions, ClientConfig, LocalClient};
 
 /// One cell.
@@ -44,19 +43,14 @@ struct Arguments {
     overload: Option<f64>,
 }
 
-/// What a place's call is.
-struct Under {
-    ticket: Ticket<Sample>,
-    since: Instant,
-}
-
 /// The cell's state.
 struct Load {
     client: LocalClient,
     service: stadium_rpc::client::LocalService,
     sample: Sample,
     answer: Sample,
-    under: HashMap<u32, Under>,
+    /// When the call in a place began.
+    since: Vec<Instant>,
     span: (Instant, Instant),
     latencies: Histogram<u64>,
     busy: u64,
@@ -66,19 +60,23 @@ struct Load {
 impl Load {
     fn call(&mut self, since: Instant) {
         self.sample.id += 1;
-        let ticket = self.client.call(self.service, &ECHO, &self.sample, &CallOptions::default());
-        self.under.insert(ticket.place(), Under { ticket, since });
+        let ticket: Ticket<Sample> = self.client.call(self.service, &ECHO, &self.sample, &CallOptions::default());
+        let place = ticket.place() as usize;
+        if self.since.len() <= place {
+            self.since.resize(place + 1, since);
+        }
+        self.since[place] = since;
     }
 
     /// Takes an answer; whether it was an answer in the span does not matter to the window.
-    fn take(&mut self, place: u32, now: Instant) {
-        let Some(under) = self.under.remove(&place) else { return };
-        let taken = self.client.take(&under.ticket, &mut self.answer);
+    fn take(&mut self, done: Done, now: Instant) {
+        let since = self.since[done.place() as usize];
+        let taken = self.client.read(done, &mut self.answer);
         let counts = now > self.span.0 && now <= self.span.1;
         match taken {
             Ok(()) if self.answer.elements.len() == self.sample.elements.len() => {
                 if counts {
-                    self.latencies.saturating_record((now - under.since).as_nanos() as u64);
+                    self.latencies.saturating_record((now - since).as_nanos() as u64);
                 }
             }
             Err(CallError::Busy { .. }) => self.busy += u64::from(counts),
@@ -109,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         service,
         sample,
         answer: Sample::default(),
-        under: HashMap::new(),
+        since: Vec::new(),
         span: (start, start + Duration::from_secs_f64(arguments.seconds)),
         latencies: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
         busy: 0,
@@ -156,8 +154,8 @@ fn window(load: &mut Load, arguments: &Arguments) -> std::io::Result<f64> {
             return Ok(own_cpu() - cpu.unwrap_or_default());
         }
         let mut next = Some(first);
-        while let Some(place) = next {
-            load.take(place, now);
+        while let Some(done) = next {
+            load.take(done, now);
             load.call(now);
             next = load.client.done();
         }
@@ -185,8 +183,8 @@ fn overload(load: &mut Load, rate: f64) -> std::io::Result<f64> {
         // Turning without a wait keeps arrivals on time; this core is the client's alone.
         load.client.turn(Duration::ZERO)?;
         let now = Instant::now();
-        while let Some(place) = load.client.done() {
-            load.take(place, now);
+        while let Some(done) = load.client.done() {
+            load.take(done, now);
         }
     }
 }

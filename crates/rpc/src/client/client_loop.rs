@@ -24,7 +24,7 @@ use super::completion::{Completion, Items};
 use super::config::ClientConfig;
 use super::letter::{Explained, Letter, NewCall, tell_place};
 use super::link::{Link, Links, Pool};
-use super::slot::{Attempt, ChannelOut, Slot, Slots, of_tag, tag_of};
+use super::slot::{Attempt, ChannelOut, Deadlines, NEVER, Slot, Slots, of_tag, tag_of};
 use crate::answer::CallError;
 use crate::balance::{
     self, Balancer, Choice, Decision, Elsewhere, Hedge, Idempotence, InstanceId, Known, Outcome, Random,
@@ -34,6 +34,8 @@ use crate::method::{Idempotency, Interaction};
 use crate::server::pattern_of;
 use crate::wire;
 
+/// How long a call waits where its connection has as many streams as it may, in microseconds.
+const CROWDED_WAIT_US: u64 = 5_000;
 /// Length of a tick of the calls' timers, in microseconds.
 const TICK_US: u64 = 1_000;
 
@@ -52,16 +54,27 @@ pub(crate) struct ClientLoop {
     random: Random,
     /// Where a request's metadata is put together.
     metadata: Vec<u8>,
-    /// Local calls that have ended, in their order.
-    pub(crate) done: VecDeque<u32>,
+    deadlines: Deadlines,
+    /// Local calls that have ended, in their order, and the bytes of their answers.
+    pub(crate) done: VecDeque<Done>,
+    pub(crate) answers: Vec<u8>,
     /// Connections to try again: when, which.
     reconnects: BinaryHeap<Reverse<(u64, u16, InstanceId)>>,
     /// What happened while a connection was being read, and needs others: attempts that failed, copies to cancel.
     failed: Vec<(u32, usize, Outcome, CallError)>,
     cancels: Vec<(ConnectionId, StreamId)>,
     scratch_ids: Vec<InstanceId>,
+    avoided: Vec<InstanceId>,
     /// Microseconds of loop time, as of the turn.
     now_us: u64,
+}
+
+/// A local call that has ended; its answer lies in [`ClientLoop::answers`].
+pub(crate) struct Done {
+    pub(crate) place: u32,
+    pub(crate) serial: u32,
+    pub(crate) how: Result<(), CallError>,
+    pub(crate) answer: std::ops::Range<usize>,
 }
 
 /// A service that is called.
@@ -126,7 +139,10 @@ impl ClientLoop {
             wheel: Wheel::new(),
             fired: Vec::new(),
             metadata: Vec::new(),
+            deadlines: Deadlines::default(),
             done: VecDeque::new(),
+            answers: Vec::new(),
+            avoided: Vec::new(),
             reconnects: BinaryHeap::new(),
             failed: Vec::new(),
             cancels: Vec::new(),
@@ -286,7 +302,7 @@ impl ClientLoop {
         slot.route = route;
         slot.interaction = new.interaction;
         slot.idempotency = new.idempotency;
-        slot.key = new.key;
+        slot.set_key(new.key);
         slot.metadata = new.metadata;
         slot.request = new.request;
         slot.initial = new.initial;
@@ -315,26 +331,44 @@ impl ClientLoop {
         let slot = self.slots.at(place);
         let unary = matches!(slot.interaction, Interaction::Unary | Interaction::OneWay);
         let deadline = deadline.or(unary.then_some(self.config.deadline));
-        slot.began_us = now_us;
-        slot.deadline_us = deadline.map_or(u64::MAX, |deadline| now_us + deadline.as_micros() as u64);
+        slot.deadline_us = deadline.map_or(NEVER, |deadline| now_us + deadline.as_micros() as u64);
+        slot.deadline_in_wheel = false;
         let hedged = slot.interaction == Interaction::Unary && slot.idempotency == Idempotency::Idempotent;
-        if let Some(hedge) = &mut self.routes[slot.route as usize].hedge
-            && hedged
+        if hedged
+            && let Some(hedge) = &mut self.routes[slot.route as usize].hedge
+            && let Some(wait_us) = hedge.called()
         {
-            slot.hedge_us = hedge.called().map(|wait_us| now_us + wait_us);
+            slot.hedge_us = now_us + wait_us;
+            slot.timed = true;
         }
+        let (deadline_us, serial) = (slot.deadline_us, slot.serial);
         self.services[usize::from(slot.service)].budget.called();
-        self.arm(place);
+        if deadline_us != NEVER && !self.deadlines.push(&mut self.slots, deadline_us, place, serial) {
+            let slot = self.slots.at(place);
+            slot.deadline_in_wheel = true;
+            slot.timed = true;
+        }
+        if self.slots.at(place).timed {
+            self.arm(place);
+        }
         self.dispatch(io, place, 0);
     }
 
     fn arm(&mut self, place: u32) {
         self.wheel.disarm(&mut self.slots, place);
-        let next_us = self.slots.at(place).next_us();
-        if next_us != u64::MAX {
+        let slot = self.slots.at(place);
+        let next_us = slot.next_us();
+        slot.timed = next_us != NEVER;
+        if slot.timed {
             let tick = u32::try_from(next_us.div_ceil(TICK_US)).unwrap_or(u32::MAX - 1);
             self.wheel.arm(&mut self.slots, place, tick);
         }
+    }
+
+    /// Has the call go out again then.
+    fn wait_until(&mut self, place: u32, at_us: u64) {
+        self.slots.at(place).again_us = at_us;
+        self.arm(place);
     }
 
     /// Sends a call's attempt to the instance that is best now, or has it wait for a connection.
@@ -343,18 +377,17 @@ impl ClientLoop {
         let slot = self.slots.at(place);
         let service = slot.service;
         let one = &mut self.services[usize::from(service)];
-        let chosen = match slot.any_tried() {
-            None => one.balancer.choose(now_us, Choice { key: slot.key, exclude: &[] }),
-            Some(first) => {
-                let mut room = Slot::no_instances(first);
-                let exclude = slot.tried(&mut room);
-                let elsewhere = one.balancer.choose(now_us, Choice { key: slot.key, exclude });
-                // A copy only makes sense elsewhere; another attempt is better than none.
-                if elsewhere.is_some() || which == 1 {
-                    elsewhere
-                } else {
-                    one.balancer.choose(now_us, Choice { key: slot.key, exclude: &[] })
-                }
+        let key = slot.key();
+        let chosen = if slot.is_fresh() {
+            one.balancer.choose(now_us, Choice { key, exclude: &[] })
+        } else {
+            let exclude = slot.avoided(&mut self.avoided);
+            let elsewhere = one.balancer.choose(now_us, Choice { key, exclude });
+            // A copy only makes sense elsewhere; another attempt is better than none.
+            if elsewhere.is_some() || which == 1 {
+                elsewhere
+            } else {
+                one.balancer.choose(now_us, Choice { key, exclude: &[] })
             }
         };
         let Some(chosen) = chosen else {
@@ -399,7 +432,7 @@ impl ClientLoop {
             };
             let Some(slot) = self.slots.find(place, serial) else { continue };
             slot.waiting = false;
-            if slot.again_us.is_none() && !slot.in_flight() {
+            if slot.again_us == NEVER && !slot.in_flight() {
                 self.dispatch(io, place, 0);
             }
         }
@@ -437,13 +470,11 @@ impl ClientLoop {
         });
         match sent {
             Some(Ok(stream)) => {
-                slot.made += 1;
-                slot.has_tried(instance);
-                slot.again_us = None;
+                slot.made = slot.made.saturating_add(1);
                 if slot.interaction == Interaction::OneWay {
                     return self.end(place, Ok(()), &[]);
                 }
-                slot.attempts[which] = Some(Attempt { connection: id, stream, instance, sent_us: now_us });
+                *slot.attempt(which) = Some(Attempt { connection: id, stream, instance, sent_us: now_us });
                 self.services[usize::from(slot.service)].balancer.began(instance, now_us);
             }
             Some(Err(RequestError::TooLarge)) => {
@@ -453,14 +484,12 @@ impl ClientLoop {
             Some(Err(RequestError::NoLease { retry_after_ms })) => {
                 if which == 0 {
                     let wait_us = u64::from(retry_after_ms.clamp(5, 1_000)) * 1_000;
-                    slot.again_us = Some(now_us + wait_us);
-                    self.arm(place);
+                    self.wait_until(place, now_us + wait_us);
                 }
             }
             Some(Err(RequestError::StreamsMax)) => {
                 if which == 0 {
-                    slot.again_us = Some(now_us + 5_000);
-                    self.arm(place);
+                    self.wait_until(place, now_us + CROWDED_WAIT_US);
                 }
             }
             Some(Err(RequestError::IdsExhausted | RequestError::Closed)) | None => {
@@ -498,7 +527,8 @@ impl ClientLoop {
     ) {
         let now_us = io.now_us();
         let slot = self.slots.at(place);
-        let Some(attempt) = slot.attempts[which].take() else { return };
+        let Some(attempt) = slot.attempt(which).take() else { return };
+        slot.has_failed_at(attempt.instance);
         let one = &mut self.services[usize::from(slot.service)];
         one.balancer.ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
         if slot.in_flight() {
@@ -508,9 +538,8 @@ impl ClientLoop {
         if slot.interaction == Interaction::Channel {
             return self.end(place, Err(error), &[]);
         }
-        let mut room = Slot::no_instances(attempt.instance);
-        let exclude = slot.tried(&mut room);
-        let elsewhere = slot.key.is_none()
+        let exclude = slot.avoided(&mut self.avoided);
+        let elsewhere = slot.key().is_none()
             && one
                 .balancer
                 .choose(now_us, Choice { key: None, exclude })
@@ -518,7 +547,7 @@ impl ClientLoop {
         let decision = self.config.retry.decide(
             balance::Attempt {
                 outcome,
-                made: slot.made,
+                made: u32::from(slot.made),
                 idempotence: match slot.idempotency {
                     Idempotency::Idempotent => Idempotence::Idempotent,
                     Idempotency::Unknown => Idempotence::Once,
@@ -532,36 +561,36 @@ impl ClientLoop {
         );
         match decision {
             Decision::Now => self.dispatch(io, place, 0),
-            Decision::At { at_us } => {
-                slot.again_us = Some(at_us);
-                self.arm(place);
-            }
+            Decision::At { at_us } => self.wait_until(place, at_us),
             Decision::Stop(_) => self.end(place, Err(error), &[]),
         }
     }
 
     /// A call has ended; whoever waits is told.
     fn end(&mut self, place: u32, how: Result<(), CallError>, data: &[u8]) {
-        self.wheel.disarm(&mut self.slots, place);
         let slot = self.slots.at(place);
-        for attempt in &mut slot.attempts {
-            if let Some(attempt) = attempt.take() {
+        if slot.timed {
+            slot.timed = false;
+            (slot.again_us, slot.hedge_us) = (NEVER, NEVER);
+            self.wheel.disarm(&mut self.slots, place);
+        }
+        let slot = self.slots.at(place);
+        if slot.in_flight() {
+            for attempt in [slot.first.take(), slot.second.take()].into_iter().flatten() {
                 self.cancels.push((attempt.connection, attempt.stream));
                 // What a copy took so far is known; how it would have ended is not.
-                let one = &mut self.services[usize::from(slot.service)];
                 let latency_us = self.now_us.saturating_sub(attempt.sent_us);
+                let one = &mut self.services[usize::from(slot.service)];
                 one.balancer.ended(attempt.instance, Outcome::Cancelled, latency_us, self.now_us);
             }
         }
-        slot.waiting = false;
+        let serial = slot.serial;
         match std::mem::replace(&mut slot.completion, Completion::Discard) {
             Completion::Discard => {}
             Completion::Local => {
-                slot.answer.clear();
-                slot.answer.extend_from_slice(data);
-                slot.ended = Some(how);
-                self.done.push_back(place);
-                return;
+                let start = self.answers.len();
+                self.answers.extend_from_slice(data);
+                self.done.push_back(Done { place, serial, how, answer: start..self.answers.len() });
             }
             Completion::Future(answer) => answer.complete(how.map(|()| data.to_vec())),
             Completion::Stream(items) => items.end(how),
@@ -574,14 +603,14 @@ impl ClientLoop {
     fn answered(&mut self, now_us: u64, tag: Tag, next: Next, completes: Completes, data: &[u8]) {
         let (place, which) = of_tag(tag);
         let slot = self.slots.at(place);
-        let Some(attempt) = slot.attempts[which] else { return };
+        let Some(attempt) = *slot.attempt(which) else { return };
         if slot.interaction == Interaction::Unary {
-            slot.attempts[which] = None;
+            *slot.attempt(which) = None;
             let latency_us = now_us.saturating_sub(attempt.sent_us);
             let one = &mut self.services[usize::from(slot.service)];
             one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
-            if let Some(hedge) = &mut self.routes[slot.route as usize].hedge
-                && slot.idempotency == Idempotency::Idempotent
+            if slot.idempotency == Idempotency::Idempotent
+                && let Some(hedge) = &mut self.routes[slot.route as usize].hedge
             {
                 hedge.answered(latency_us, now_us);
             }
@@ -593,7 +622,7 @@ impl ClientLoop {
             items.push(data);
         }
         if completes == Completes::Yes {
-            slot.attempts[which] = None;
+            *slot.attempt(which) = None;
             let one = &mut self.services[usize::from(slot.service)];
             one.balancer.ended(attempt.instance, Outcome::Ok, now_us.saturating_sub(attempt.sent_us), now_us);
             self.end(place, Ok(()), &[]);
@@ -603,7 +632,7 @@ impl ClientLoop {
     /// Sends what a channel's caller has given, as far as the service's credit goes.
     fn send_channel(&mut self, io: &mut Io<Letter>, place: u32) {
         let slot = self.slots.at(place);
-        let (Some(attempt), Some(channel)) = (slot.attempts[0], slot.channel.as_mut()) else { return };
+        let (Some(attempt), Some(channel)) = (slot.first, slot.channel.as_mut()) else { return };
         let Some(connection) = self.links.at(attempt.connection).and_then(|link| link.connection.as_mut())
         else {
             return;
@@ -643,20 +672,21 @@ impl ClientLoop {
         if now_us >= slot.deadline_us {
             return self.expire(io, place);
         }
-        if slot.hedge_us.is_some_and(|at_us| at_us <= now_us) {
-            slot.hedge_us = None;
+        if slot.hedge_us <= now_us {
+            slot.hedge_us = NEVER;
             let route = slot.route as usize;
-            let once = slot.attempts[0].is_some() && slot.attempts[1].is_none();
+            let once = slot.first.is_some() && slot.second.is_none();
             if once && self.routes[route].hedge.as_mut().is_some_and(|hedge| hedge.take(now_us)) {
                 self.dispatch(io, place, 1);
             }
         }
         let slot = self.slots.at(place);
-        if slot.again_us.is_some_and(|at_us| at_us <= now_us) {
-            slot.again_us = None;
+        let serial = slot.serial;
+        if slot.again_us <= now_us {
+            slot.again_us = NEVER;
             self.dispatch(io, place, 0);
         }
-        if self.slots.at(place).busy && self.slots.at(place).ended.is_none() {
+        if self.slots.find(place, serial).is_some() {
             self.arm(place);
         }
     }
@@ -665,12 +695,10 @@ impl ClientLoop {
         let now_us = io.now_us();
         let slot = self.slots.at(place);
         let one = &mut self.services[usize::from(slot.service)];
-        for attempt in &mut slot.attempts {
-            if let Some(attempt) = attempt.take() {
-                let latency_us = now_us.saturating_sub(attempt.sent_us);
-                one.balancer.ended(attempt.instance, Outcome::Deadline, latency_us, now_us);
-                self.cancels.push((attempt.connection, attempt.stream));
-            }
+        for attempt in [slot.first.take(), slot.second.take()].into_iter().flatten() {
+            let latency_us = now_us.saturating_sub(attempt.sent_us);
+            one.balancer.ended(attempt.instance, Outcome::Deadline, latency_us, now_us);
+            self.cancels.push((attempt.connection, attempt.stream));
         }
         let error = if slot.made > 0 {
             CallError::Deadline
@@ -905,7 +933,7 @@ impl Handler for ClientLoop {
             }
             Letter::Credit { items, n } => {
                 if let Some(place) = self.items_place(&items)
-                    && let Some(attempt) = self.slots.at(place).attempts[0]
+                    && let Some(attempt) = self.slots.at(place).first
                     && let Some(connection) =
                         self.links.at(attempt.connection).and_then(|link| link.connection.as_mut())
                 {
@@ -942,6 +970,9 @@ impl Handler for ClientLoop {
             self.fire(io, place);
         }
         self.fired = fired;
+        while let Some(place) = self.deadlines.pop(&mut self.slots, now_us) {
+            self.expire(io, place);
+        }
         while let Some(Reverse((at_us, service, instance))) = self.reconnects.peek().copied()
             && at_us <= now_us
         {
@@ -957,7 +988,8 @@ impl Handler for ClientLoop {
     fn turn_flushed(&mut self, io: &mut Io<Letter>) {
         let timers = self.wheel.next().map(|tick| u64::from(tick) * TICK_US / 1_000);
         let reconnect = self.reconnects.peek().map(|one| one.0.0.div_ceil(1_000));
-        match [timers, reconnect].into_iter().flatten().min() {
+        let deadline = self.deadlines.next_us().map(|at_us| at_us.div_ceil(1_000));
+        match [timers, reconnect, deadline].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),
             None => io.clear_alarm(),
         }

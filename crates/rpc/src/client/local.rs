@@ -1,7 +1,7 @@
 //! A client on its caller's own thread: it turns its loop while it waits.
 //!
-//! A call costs no change of thread and, once warm, no allocation: request and answer live in the call's place,
-//! which is used again.
+//! A call costs no change of thread and, once warm, no allocation: requests live in places that are used again,
+//! answers in a buffer that is emptied when they were read.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -25,13 +25,44 @@ pub struct LocalClient {
     config: Arc<ClientConfig>,
     watches: Vec<stadium_discovery::Watch>,
     services: u16,
+    /// Counts the turns after which answers are gone.
+    turns: u64,
 }
+
+/// Memory for answers that is kept between turns, in bytes.
+const ANSWERS_BYTES_KEPT: usize = 1024 * 1024;
 
 /// A service of a [`LocalClient`].
 #[derive(Clone, Copy, Debug)]
 pub struct LocalService(u16);
 
-/// A call of a [`LocalClient`]: give it back to learn how it ended.
+/// A call that has ended. Read its answer by [`LocalClient::read`].
+pub struct Done {
+    done: super::client_loop::Done,
+    turns: u64,
+}
+
+impl Done {
+    /// The ended call's [`Ticket::place`]. From now on another call may have it.
+    #[must_use]
+    pub fn place(&self) -> u32 {
+        self.done.place
+    }
+
+    /// Whether the call was answered.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.done.how.is_ok()
+    }
+}
+
+impl std::fmt::Debug for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Done").field("place", &self.done.place).field("how", &self.done.how).finish()
+    }
+}
+
+/// A call of a [`LocalClient`]: wait for it, or find it again when it is done.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Ticket<A> {
     place: u32,
@@ -40,7 +71,7 @@ pub struct Ticket<A> {
 }
 
 impl<A> Ticket<A> {
-    /// A number that no other call under way has; [`LocalClient::next`] tells it.
+    /// A small number that no other call under way has; [`Done::place`] tells it again.
     #[must_use]
     pub fn place(&self) -> u32 {
         self.place
@@ -56,7 +87,7 @@ impl LocalClient {
         let one = Loop::new(LoopSettings { name: config.name.clone(), ..LoopSettings::default() })?;
         let config = Arc::new(config);
         let driven = one.drive(ClientLoop::new(Arc::clone(&config)));
-        Ok(Self { driven, config, watches: Vec::new(), services: 0 })
+        Ok(Self { driven, config, watches: Vec::new(), services: 0, turns: 0 })
     }
 
     /// A service by its name; ask once and keep it.
@@ -97,7 +128,7 @@ impl LocalClient {
         let (place, slot) = handler.local(service.0, method.route());
         slot.interaction = method.interaction();
         slot.idempotency = method.idempotency();
-        slot.key = options.key.map(KeyHash::of);
+        slot.set_key(options.key.map(KeyHash::of));
         if let Some(key) = options.key {
             wire::write_key(&mut slot.metadata, key);
         }
@@ -113,24 +144,35 @@ impl LocalClient {
     /// # Errors
     /// Waiting failed.
     pub fn turn(&mut self, at_most: Duration) -> std::io::Result<()> {
-        self.driven.turn(Some(at_most))
+        self.turn_within(Some(at_most))
     }
 
-    /// The place of a call that has ended, in the order of their ends; turns the loop until there is one or
-    /// the time is over. Take its answer by [`LocalClient::take`].
+    fn turn_within(&mut self, at_most: Option<Duration>) -> std::io::Result<()> {
+        let handler = self.driven.handler_mut();
+        if handler.done.is_empty() {
+            // Whatever was told has been read, or is not wanted.
+            self.turns += 1;
+            handler.answers.clear();
+            handler.answers.shrink_to(ANSWERS_BYTES_KEPT);
+        }
+        self.driven.turn(at_most)
+    }
+
+    /// A call that has ended, in the order of their ends; turns the loop until there is one or the time is
+    /// over. Its answer can be read until the loop turns again.
     ///
     /// # Errors
     /// Waiting failed.
-    pub fn next(&mut self, at_most: Duration) -> std::io::Result<Option<u32>> {
-        if let Some(place) = self.driven.handler_mut().done.pop_front() {
-            return Ok(Some(place));
+    pub fn next(&mut self, at_most: Duration) -> std::io::Result<Option<Done>> {
+        if let Some(done) = self.done() {
+            return Ok(Some(done));
         }
         let until = Instant::now() + at_most;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            self.driven.turn(Some(left))?;
-            if let Some(place) = self.driven.handler_mut().done.pop_front() {
-                return Ok(Some(place));
+            self.turn(left)?;
+            if let Some(done) = self.done() {
+                return Ok(Some(done));
             }
             if left.is_zero() {
                 return Ok(None);
@@ -138,46 +180,46 @@ impl LocalClient {
         }
     }
 
-    /// The place of a call that has ended and was not told yet, without turning the loop.
-    pub fn done(&mut self) -> Option<u32> {
-        self.driven.handler_mut().done.pop_front()
+    /// A call that has ended and was not told yet, without turning the loop.
+    pub fn done(&mut self) -> Option<Done> {
+        let turns = self.turns;
+        self.driven.handler_mut().done.pop_front().map(|done| Done { done, turns })
     }
 
-    /// Decodes a finished call's answer into `answer`, and frees its place.
+    /// Decodes a call's answer into `answer`.
     ///
     /// # Errors
-    /// What became of the call instead; [`CallError::Cancelled`] for one that is not finished.
-    pub fn take<A: Message>(&mut self, ticket: &Ticket<A>, answer: &mut A) -> Result<(), CallError> {
-        let slots = &mut self.driven.handler_mut().slots;
-        let Some(slot) = slots.find(ticket.place, ticket.serial) else { return Err(CallError::Cancelled) };
-        let Some(ended) = slot.ended.take() else { return Err(CallError::Cancelled) };
-        let taken = ended.and_then(|()| {
-            answer.clear();
-            answer.merge(slot.answer.as_slice()).map_err(|error| CallError::Protocol(error.to_string()))
-        });
-        slots.give_back(ticket.place);
-        taken
+    /// What became of the call instead; [`CallError::Protocol`] also where the loop has turned since.
+    pub fn read<A: Message>(&self, done: Done, answer: &mut A) -> Result<(), CallError> {
+        done.done.how?;
+        if done.turns != self.turns {
+            return Err(CallError::Protocol("the answer was read too late".to_owned()));
+        }
+        let bytes = &self.driven.handler().answers[done.done.answer];
+        answer.clear();
+        answer.merge(bytes).map_err(|error| CallError::Protocol(error.to_string()))
     }
 
-    /// Waits for a call: turns the loop until it has ended.
+    /// Waits for a call: turns the loop until it has ended. Others that end meanwhile are told afterwards.
     ///
     /// # Errors
     /// What became of the call instead.
     pub fn wait<A: Message>(&mut self, ticket: &Ticket<A>, answer: &mut A) -> Result<(), CallError> {
         loop {
-            let handler = self.driven.handler_mut();
-            let Some(slot) = handler.slots.find(ticket.place, ticket.serial) else {
-                return Err(CallError::Cancelled);
-            };
-            if slot.ended.is_some() {
-                handler.done.retain(|place| *place != ticket.place);
-                return self.take(ticket, answer);
+            let turns = self.turns;
+            let done = &mut self.driven.handler_mut().done;
+            let ours = done.iter().position(|one| one.place == ticket.place && one.serial == ticket.serial);
+            if let Some(done) = ours.and_then(|place| done.remove(place)) {
+                return self.read(Done { done, turns }, answer);
             }
-            self.driven.turn(None).map_err(|error| CallError::Unavailable(error.to_string()))?;
+            if self.driven.handler_mut().slots.find(ticket.place, ticket.serial).is_none() {
+                return Err(CallError::Cancelled);
+            }
+            self.turn_within(None).map_err(|error| CallError::Unavailable(error.to_string()))?;
         }
     }
 
-    /// Calls under way, and those whose answers were not taken.
+    /// Calls under way.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.driven.handler().slots.len()

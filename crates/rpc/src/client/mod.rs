@@ -25,7 +25,7 @@ use stadium_reactor::{Loop, LoopHandle, LoopSettings};
 
 pub use config::{CallOptions, ClientConfig, Source};
 pub use letter::Explained;
-pub use local::{LocalClient, LocalService, Ticket};
+pub use local::{Done, LocalClient, LocalService, Ticket};
 pub use pending::Pending;
 pub use streaming::{ChannelSender, Streaming};
 

@@ -1,7 +1,11 @@
 //! Calls under way, in places that are used again with their buffers.
 //!
 //! A call has up to two attempts at a time: the first one and, for idempotent methods, a hedge. Each
-//! attempt's stream carries the place and which of the two it is as its tag.
+//! attempt's stream carries the place and which of the two it is as its tag. With thousands of calls in
+//! flight a place is out of the processor's caches when its answer comes, so what every call touches stands
+//! in its first two cache lines, and the rest only where it is used.
+
+use std::collections::VecDeque;
 
 use stadium_reactor::ConnectionId;
 use stadium_reactor::wheel::{Link as TimerLink, Links};
@@ -9,53 +13,61 @@ use stadium_rsocket::connection::Tag;
 use stadium_rsocket::frame::StreamId;
 
 use super::completion::Completion;
-use crate::answer::CallError;
 use crate::balance::{InstanceId, KeyHash};
 use crate::method::{Idempotency, Interaction};
 
-/// Instances that a call remembers to have tried.
+/// Instances that a call remembers to have failed.
 const TRIED_MAX: usize = 4;
 
 /// A call.
+#[repr(C, align(64))]
 pub(crate) struct Slot {
     /// Counts the calls that had this place.
     pub(crate) serial: u32,
+    pub(crate) route: u32,
+    pub(crate) service: u16,
     pub(crate) busy: bool,
     /// In the queue for a connection.
     pub(crate) waiting: bool,
-    pub(crate) service: u16,
-    pub(crate) route: u32,
     pub(crate) interaction: Interaction,
     pub(crate) idempotency: Idempotency,
-    pub(crate) key: Option<KeyHash>,
-    /// Composite metadata beside route and deadline: key, authentication, whatever the caller added.
-    pub(crate) metadata: Vec<u8>,
-    pub(crate) request: Vec<u8>,
-    /// The credit that a stream begins with.
-    pub(crate) initial: u32,
+    /// Attempts so far.
+    pub(crate) made: u8,
+    tried_count: u8,
+    /// In the wheel, for whatever [`Slot::next_us`] says.
+    pub(crate) timed: bool,
+    /// Its deadline is the wheel's business, because it came out of order.
+    pub(crate) deadline_in_wheel: bool,
+    has_key: bool,
+    pub(crate) first: Option<Attempt>,
+    pub(crate) completion: Completion,
     /// In microseconds of loop time; `u64::MAX` for a stream without one.
     pub(crate) deadline_us: u64,
-    pub(crate) began_us: u64,
-    pub(crate) made: u32,
+    pub(crate) request: Vec<u8>,
+    /// Composite metadata beside route and deadline: key, authentication, whatever the caller added.
+    pub(crate) metadata: Vec<u8>,
+    // From here on only where it is used.
+    pub(crate) second: Option<Attempt>,
+    key: KeyHash,
     tried: [Option<InstanceId>; TRIED_MAX],
-    pub(crate) attempts: [Option<Attempt>; 2],
+    /// The credit that a stream begins with.
+    pub(crate) initial: u32,
     /// When the next attempt is due after a wait.
-    pub(crate) again_us: Option<u64>,
+    pub(crate) again_us: u64,
     /// When a copy is due.
-    pub(crate) hedge_us: Option<u64>,
-    pub(crate) completion: Completion,
-    /// A local call's answer, and how it ended.
-    pub(crate) answer: Vec<u8>,
-    pub(crate) ended: Option<Result<(), CallError>>,
-    /// The caller's credit on a channel, and what waits for it.
+    pub(crate) hedge_us: u64,
+    /// What a channel's caller sends.
     pub(crate) channel: Option<Box<ChannelOut>>,
     timer: TimerLink,
 }
 
+/// No time at which something is due.
+pub(crate) const NEVER: u64 = u64::MAX;
+
 /// What a channel's caller sends.
 #[derive(Debug, Default)]
 pub(crate) struct ChannelOut {
-    pub(crate) messages: std::collections::VecDeque<Vec<u8>>,
+    pub(crate) messages: VecDeque<Vec<u8>>,
     pub(crate) completes: bool,
 }
 
@@ -72,64 +84,78 @@ impl Slot {
     fn new() -> Self {
         Self {
             serial: 0,
+            route: 0,
+            service: 0,
             busy: false,
             waiting: false,
-            service: 0,
-            route: 0,
             interaction: Interaction::Unary,
             idempotency: Idempotency::Unknown,
-            key: None,
-            metadata: Vec::new(),
-            request: Vec::new(),
-            initial: 0,
-            deadline_us: 0,
-            began_us: 0,
             made: 0,
-            tried: [None; TRIED_MAX],
-            attempts: [None; 2],
-            again_us: None,
-            hedge_us: None,
+            tried_count: 0,
+            timed: false,
+            deadline_in_wheel: false,
+            has_key: false,
+            first: None,
             completion: Completion::Discard,
-            answer: Vec::new(),
-            ended: None,
+            deadline_us: NEVER,
+            request: Vec::new(),
+            metadata: Vec::new(),
+            second: None,
+            key: KeyHash(0),
+            tried: [None; TRIED_MAX],
+            initial: 0,
+            again_us: NEVER,
+            hedge_us: NEVER,
             channel: None,
             timer: TimerLink::IDLE,
         }
     }
 
-    pub(crate) fn has_tried(&mut self, instance: InstanceId) {
-        if let Some(place) = self.tried.iter_mut().find(|one| one.is_none()) {
+    pub(crate) fn set_key(&mut self, key: Option<KeyHash>) {
+        self.has_key = key.is_some();
+        if let Some(key) = key {
+            self.key = key;
+        }
+    }
+
+    pub(crate) fn key(&self) -> Option<KeyHash> {
+        self.has_key.then_some(self.key)
+    }
+
+    /// The attempt did not end well there.
+    pub(crate) fn has_failed_at(&mut self, instance: InstanceId) {
+        if let Some(place) = self.tried.get_mut(usize::from(self.tried_count)) {
             *place = Some(instance);
+            self.tried_count += 1;
         }
     }
 
-    /// The instances tried, at the front of `into`.
-    pub(crate) fn tried<'a>(&self, into: &'a mut [InstanceId; TRIED_MAX]) -> &'a [InstanceId] {
-        let mut count = 0;
-        for instance in self.tried.iter().flatten() {
-            into[count] = *instance;
-            count += 1;
-        }
-        &into[..count]
+    /// Instances that the next attempt should avoid, at the front of `room`: those that failed, and the one
+    /// that is at it.
+    pub(crate) fn avoided<'a>(&self, room: &'a mut Vec<InstanceId>) -> &'a [InstanceId] {
+        room.clear();
+        room.extend(self.tried.iter().take(usize::from(self.tried_count)).flatten());
+        room.extend(self.first.iter().chain(&self.second).map(|attempt| attempt.instance));
+        room
     }
 
-    /// Room for [`Slot::tried`]; whatever it holds.
-    pub(crate) fn no_instances(one: InstanceId) -> [InstanceId; TRIED_MAX] {
-        [one; TRIED_MAX]
+    /// Whether it is the call's very first attempt that is to be made.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.tried_count == 0 && self.first.is_none()
     }
 
-    pub(crate) fn any_tried(&self) -> Option<InstanceId> {
-        self.tried[0]
+    pub(crate) fn attempt(&mut self, which: usize) -> &mut Option<Attempt> {
+        if which == 0 { &mut self.first } else { &mut self.second }
     }
 
     pub(crate) fn in_flight(&self) -> bool {
-        self.attempts.iter().any(Option::is_some)
+        self.first.is_some() || self.second.is_some()
     }
 
-    /// The next time at which something must happen without word from the peer.
+    /// The next time at which the wheel has to look at it.
     pub(crate) fn next_us(&self) -> u64 {
-        let next = self.again_us.unwrap_or(u64::MAX).min(self.hedge_us.unwrap_or(u64::MAX));
-        next.min(self.deadline_us)
+        let next = self.again_us.min(self.hedge_us);
+        if self.deadline_in_wheel { next.min(self.deadline_us) } else { next }
     }
 }
 
@@ -140,7 +166,7 @@ pub(crate) struct Slots {
     free: Vec<u32>,
 }
 
-/// The largest request or answer buffer that a place keeps for its next call, in bytes.
+/// The largest request buffer that a place keeps for its next call, in bytes.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 impl Slots {
@@ -154,32 +180,29 @@ impl Slots {
         slot.busy = true;
         slot.serial = slot.serial.wrapping_add(1);
         slot.made = 0;
-        slot.tried = [None; TRIED_MAX];
-        slot.key = None;
+        slot.tried_count = 0;
+        slot.has_key = false;
         slot.metadata.clear();
         slot.request.clear();
-        slot.answer.clear();
-        slot.ended = None;
-        slot.again_us = None;
-        slot.hedge_us = None;
         place
     }
 
-    /// Gives a place back.
+    /// Gives a place back; it is in no wheel and has nothing in flight.
     pub(crate) fn give_back(&mut self, place: u32) {
         let slot = &mut self.table[place as usize];
         slot.busy = false;
-        slot.channel = None;
+        slot.waiting = false;
         slot.completion = Completion::Discard;
+        if slot.interaction == Interaction::Channel {
+            slot.channel = None;
+        }
         if slot.request.capacity() > KEPT_BYTES_MAX {
             slot.request = Vec::new();
-        }
-        if slot.answer.capacity() > KEPT_BYTES_MAX {
-            slot.answer = Vec::new();
         }
         self.free.push(place);
     }
 
+    #[inline]
     pub(crate) fn at(&mut self, place: u32) -> &mut Slot {
         &mut self.table[place as usize]
     }
@@ -201,6 +224,58 @@ impl Links for Slots {
     }
 }
 
+/// Calls by their deadlines, for those whose deadlines come in the order of the calls: nearly all.
+///
+/// Those that have ended stay until they are at the front, so that an end costs nothing here.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines {
+    queue: VecDeque<(u64, u32, u32)>,
+}
+
+/// Entries, of calls that go on or have ended, beyond which deadlines go into the wheel: 16 bytes each.
+const DEADLINES_MAX: usize = 1 << 20;
+
+impl Deadlines {
+    /// Takes a call; false where it must go into the wheel.
+    pub(crate) fn push(&mut self, slots: &mut Slots, deadline_us: u64, place: u32, serial: u32) -> bool {
+        // Two ended ones leave for each that comes, so that the queue stays about as long as the calls are many.
+        for _ in 0..2 {
+            match self.queue.front() {
+                Some((_, place, serial)) if slots.find(*place, *serial).is_none() => {
+                    self.queue.pop_front();
+                }
+                _ => break,
+            }
+        }
+        let in_order = self.queue.back().is_none_or(|last| last.0 <= deadline_us);
+        if !in_order || self.queue.len() >= DEADLINES_MAX {
+            return false;
+        }
+        self.queue.push_back((deadline_us, place, serial));
+        true
+    }
+
+    /// The next call whose deadline has passed.
+    pub(crate) fn pop(&mut self, slots: &mut Slots, now_us: u64) -> Option<u32> {
+        while let Some((deadline_us, place, serial)) = self.queue.front().copied() {
+            let live = slots.find(place, serial).is_some();
+            if live && deadline_us > now_us {
+                return None;
+            }
+            self.queue.pop_front();
+            if live {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// When the first deadline passes.
+    pub(crate) fn next_us(&self) -> Option<u64> {
+        self.queue.front().map(|first| first.0)
+    }
+}
+
 /// The tag of an attempt's stream.
 pub(crate) fn tag_of(place: u32, which: usize) -> Tag {
     Tag(place << 1 | which as u32)
@@ -209,4 +284,14 @@ pub(crate) fn tag_of(place: u32, which: usize) -> Tag {
 /// The call and the attempt that a tag stands for.
 pub(crate) fn of_tag(tag: Tag) -> (u32, usize) {
     (tag.0 >> 1, (tag.0 & 1) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_call_touches_is_two_cache_lines() {
+        assert!(std::mem::offset_of!(Slot, second) <= 128, "{}", std::mem::offset_of!(Slot, second));
+    }
 }
