@@ -20,6 +20,9 @@ use tally::Tally;
 /// Environment variable through which the black-box suites learn the binary's path.
 const BINARY_VARIABLE: &str = "STADIUM_BIN";
 
+/// The same for the example service, which devices ask.
+const GEO_VARIABLE: &str = "STADIUM_GEO";
+
 /// The same for the program that RSocket peers are tried against; `interop_service` is beside it.
 const INTEROP_VARIABLE: &str = "STADIUM_INTEROP";
 
@@ -35,12 +38,14 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     total.failed += verdict.failed.len();
 
     // Built first: the black-box suites, the Rust ones among them, drive this binary.
-    let built = Step::start("build stadium").end(command(&mut cargo(&["build", "--package", "stadium-cli"])));
+    let product = ["build", "--package", "stadium-cli", "--package", "stadium-example-geo"];
+    let built = Step::start("build stadium, geo-service").end(command(&mut cargo(&product)));
     let mut examples = cargo(&["build", "--package", "stadium-rsocket", "--package", "stadium-rpc"]);
     examples.args(["--example", "interop", "--example", "interop_service"]);
     let built = Step::start("build interop, interop_service").end(command(&mut examples)) && built;
     let programs = [
         (BINARY_VARIABLE, root.join("target/debug/stadium")),
+        (GEO_VARIABLE, root.join("target/debug/geo-service")),
         (INTEROP_VARIABLE, root.join("target/debug/examples/interop")),
     ];
     let rust = ["test", "--workspace", "--no-fail-fast"];

@@ -237,7 +237,7 @@ mod tests {
                 "rpc.listen = 0.0.0.0:7800 is not loopback",
             ),
             ("[discovery]\nbackend = \"etcd\"\n", "discovery.backend needs discovery.endpoints"),
-            ("[discovery]\nservices = [\"geo/1@127.0.0.1:1\"]\n", "discovery.services is the list for"),
+            ("[discovery]\nservices = [\"geo/1=127.0.0.1:1\"]\n", "discovery.services is the list for"),
             ("[discovery]\nuser = \"u\"\n", "discovery.user needs discovery.password_file"),
         ];
         for (text, expected) in table {

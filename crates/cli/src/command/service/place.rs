@@ -21,7 +21,7 @@ pub(crate) struct PlaceFlags {
     /// Call this instance and ask no discovery [default without --discovery: 127.0.0.1:7800]
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "discovery")]
     instance: Option<String>,
-    /// Find instances in etcd://HOST:PORT,..., in zk://HOST:PORT,..., or in a file with a line NAME/VERSION@HOST:PORT for each
+    /// Find instances in etcd://HOST:PORT,..., in zk://HOST:PORT,..., or in a file with a line NAME/VERSION=HOST:PORT for each
     #[arg(long, value_name = "URL", env = "STADIUM_SERVICE_DISCOVERY")]
     discovery: Option<String>,
     /// Root of the tree in etcd and ZooKeeper
@@ -85,14 +85,14 @@ fn listed(path: &Path) -> Result<Vec<StaticService>, Failure> {
         if line.is_empty() {
             continue;
         }
-        let read = line.split_once('@').and_then(|(service, place)| {
+        let read = line.split_once('=').and_then(|(service, place)| {
             let (name, version) = service.split_once('/')?;
             Some((name, version, place.parse::<SocketAddr>().ok()?))
         });
         let Some((name, version, place)) = read else {
             let at = number + 1;
             return Err(Failure::Usage(format!(
-                "{}:{at}: {line:?} is not NAME/VERSION@HOST:PORT",
+                "{}:{at}: {line:?} is not NAME/VERSION=HOST:PORT",
                 path.display()
             )));
         };
@@ -116,12 +116,12 @@ mod tests {
     fn a_file_lists_instances_by_service() {
         let folder = tempfile::tempdir().expect("a temporary directory can be made");
         let path = folder.path().join("services");
-        std::fs::write(&path, "# ours\ngeo/1@127.0.0.1:7801\n\ngeo/1@127.0.0.1:7802 # the second\n")
+        std::fs::write(&path, "# ours\ngeo/1=127.0.0.1:7801\n\ngeo/1=127.0.0.1:7802 # the second\n")
             .expect("the directory is writable");
         let services = listed(&path).expect("it is well formed");
         assert_eq!(services.len(), 1);
         assert_eq!((services[0].name.as_str(), services[0].instances.len()), ("geo", 2));
-        std::fs::write(&path, "geo@127.0.0.1:7801\n").expect("the directory is writable");
+        std::fs::write(&path, "geo=127.0.0.1:7801\n").expect("the directory is writable");
         let failure = listed(&path).expect_err("a version is missing").to_string();
         assert!(failure.contains("services:1"), "{failure}");
     }

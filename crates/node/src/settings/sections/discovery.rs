@@ -22,7 +22,7 @@ words! {
     }
 }
 
-/// An instance of a service in the list: `"NAME/VERSION@HOST:PORT"`.
+/// An instance of a service in the list: `"NAME/VERSION=HOST:PORT"`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedService {
     /// Its name.
@@ -36,10 +36,10 @@ pub struct ListedService {
 impl Value for ListedService {
     fn read(raw: &Raw, bounds: &Bounds) -> Result<Self, Misfit> {
         let misfit = || {
-            Misfit::Kind("expected \"NAME/VERSION@HOST:PORT\", such as \"geo/1@127.0.0.1:7801\"".to_owned())
+            Misfit::Kind("expected \"NAME/VERSION=HOST:PORT\", such as \"geo/1=127.0.0.1:7801\"".to_owned())
         };
         let text = String::read(raw, bounds)?;
-        let (service, address) = text.split_once('@').ok_or_else(misfit)?;
+        let (service, address) = text.split_once('=').ok_or_else(misfit)?;
         let (name, version) = service.split_once('/').ok_or_else(misfit)?;
         if name.is_empty() || version.is_empty() || version.contains('/') {
             return Err(misfit());
@@ -49,7 +49,7 @@ impl Value for ListedService {
     }
 
     fn shown(&self) -> toml::Value {
-        toml::Value::String(format!("{}/{}@{}", self.name, self.version, self.address))
+        toml::Value::String(format!("{}/{}={}", self.name, self.version, self.address))
     }
 
     fn kind() -> String {
