@@ -13,13 +13,13 @@ fn a_call_allocates_nothing_once_warm() {
         let now_us = n * 50;
         let call = Waiting { item: n, since_us: now_us, deadline_us: now_us + 2_000 };
         let _ = queue.push(call);
-        if n % 3 == 0
+        if n.is_multiple_of(3)
             && let Some(entry) = limiter.try_enter(now_us)
         {
             while let Some(Popped::Expired(_) | Popped::Stale(_)) = queue.pop(now_us) {}
             limiter.left(entry, Work::Done, now_us + 700);
         }
-        if n % 100 == 0 {
+        if n.is_multiple_of(100) {
             let reading = Reading {
                 inflight: limiter.inflight(),
                 limit: limiter.limit(),

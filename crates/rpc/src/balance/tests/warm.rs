@@ -14,7 +14,7 @@ fn a_call_allocates_nothing_once_warm() {
     let rule = RetryRule::default();
 
     let mut turn = |fleet: &mut Fleet, n: u64| {
-        let key = (n % 3 == 0).then(|| KeyHash::of(&n.to_be_bytes()));
+        let key = n.is_multiple_of(3).then(|| KeyHash::of(&n.to_be_bytes()));
         let Some(chosen) = fleet.balancer.choose(fleet.now_us, Choice { key, exclude: &[] }) else { return };
         budget.called();
         hedge.called();
