@@ -1,0 +1,21 @@
+//! Stories of services and their clients: real servers and clients in one process, on real sockets.
+//!
+//! Each module is about one promise of the crate. Nothing sleeps for timing; what must come to pass is waited
+//! for with a deadline.
+
+mod affinity;
+mod deadlines;
+mod faults;
+mod functions;
+mod hostile;
+mod leases;
+mod local;
+mod payloads;
+mod plain;
+mod pushback;
+mod quiescing;
+mod scenery;
+mod streams;
+mod together;
+mod traits;
+mod transports;

@@ -1,0 +1,85 @@
+//! Payloads from nothing to megabytes, and those that are too large.
+
+use stadium_rpc::{CallContext, CallError, CallOptions, ServerConfig, StreamSender};
+
+use crate::scenery::*;
+
+fn of_size(size: usize) -> Word {
+    Word { bytes: (0..size).map(|place| (place % 251) as u8).collect(), ..word("big") }
+}
+
+#[test]
+fn requests_and_answers_of_any_size_arrive_whole() {
+    let server = serve(echo());
+    let words = client_of(&[&server]).service("words");
+    for size in [0, 1, 60_000, 64 * 1024, 100_000, 5_000_000] {
+        let request = of_size(size);
+        let answer = words.call(&ECHO, &request).wait();
+        assert!(answer.as_ref() == Ok(&request), "{size} bytes: {:?}", answer.map(|got| got.bytes.len()));
+    }
+}
+
+#[test]
+fn large_payloads_do_not_mix_when_many_are_under_way() {
+    let server = serve(echo());
+    let words = client_of(&[&server]).service("words");
+    let calls: Vec<_> = (0..20).map(|place| words.call(&ECHO, &of_size(100_000 + place))).collect();
+    for (place, call) in calls.into_iter().enumerate() {
+        assert!(call.wait() == Ok(of_size(100_000 + place)), "call {place}");
+    }
+}
+
+#[test]
+fn stream_of_large_messages_arrives_whole() {
+    let server = serve(words().streaming(
+        &COUNT,
+        |_: CallContext, _: Word, out: StreamSender<Word>| async move {
+            for place in 0..20 {
+                out.send(of_size(300_000 + place)).await?;
+            }
+            Ok(())
+        },
+    ));
+    let words = client_of(&[&server]).service("words");
+    let mut stream = words.stream(&COUNT, &word(""), 3, &CallOptions::default());
+    for place in 0..20 {
+        assert!(stream.next_within(SOON) == Ok(Some(of_size(300_000 + place))), "message {place}");
+    }
+    assert_eq!(stream.next_within(SOON), Ok(None));
+}
+
+#[test]
+fn request_that_the_client_may_not_send_is_rejected_at_once() {
+    let server = serve(echo());
+    let mut config = client_config(&[&server]);
+    config.payload_bytes_max = 10_000;
+    let words = stadium_rpc::Client::start(config).expect("a thread can be had").service("words");
+    assert_eq!(rejection(words.call(&ECHO, &of_size(20_000)).wait()).0, "RPC-006");
+    assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
+}
+
+#[test]
+fn request_that_the_server_does_not_take_fails_alone() {
+    let server = serve_with(ServerConfig { payload_bytes_max: 10_000, ..server_config() }, echo());
+    let words = client_of(&[&server]).service("words");
+    let answer = words.call(&ECHO, &of_size(100_000)).wait();
+    assert!(matches!(answer, Err(CallError::Rejected { .. })), "{answer:?}");
+    assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
+}
+
+#[test]
+fn answer_that_is_too_large_is_a_rejection() {
+    let config = ServerConfig { payload_bytes_max: 10_000, ..server_config() };
+    const ASYNC: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::unary("words/Async");
+    let service = words()
+        .inline(&ECHO, |_: &stadium_rpc::Call<'_>, _: &Word, answer: &mut Word| {
+            answer.bytes.resize(20_000, 1);
+            Ok(())
+        })
+        .asynchronous(&ASYNC, |_: CallContext, _: Word| async { Ok(of_size(20_000)) });
+    let server = serve_with(config, service);
+    let words = client_of(&[&server]).service("words");
+    assert_eq!(rejection(words.call(&ECHO, &word("")).wait()).0, "RPC-006");
+    assert_eq!(rejection(words.call(&ASYNC, &word("")).wait()).0, "RPC-006");
+    assert_eq!(rejection(words.call(&ECHO, &word("")).wait()).0, "RPC-006", "the connection goes on");
+}
