@@ -3,7 +3,7 @@
 //! Every call carries its device's id as the affinity key, so that with several instances one of them knows all
 //! about a device. Answers go to standard output; a call that was not answered OK makes the exit code 1.
 
-use std::collections::VecDeque;
+use std::cell::{Cell, RefCell};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -11,11 +11,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use clap::Parser;
+use futures::executor::block_on;
+use futures::future::join_all;
 use hdrhistogram::Histogram;
 use stadium_example_geo::discovery_flags::DiscoveryFlags;
 use stadium_example_geo::proto::geo_event::Significance;
 use stadium_example_geo::proto::{Circle, Device, GeoEvent, StorageResponse, geo};
-use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Pending, ServiceClient};
+use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, ServiceClient};
 
 /// Stores random events and prints rate and latencies; or one event; or asks where devices are.
 #[derive(Parser)]
@@ -129,6 +131,9 @@ fn near(service: &ServiceClient, circle: &Circle, patience: Duration) -> anyhow:
 /// Events that the service may send ahead of us.
 const NEAR_CREDIT: u32 = 256;
 
+/// The longest latency that is told apart: an hour, in microseconds.
+const LATENCY_US_MAX: u64 = 3_600_000_000;
+
 /// What became of the random events.
 struct Tally {
     stored: u64,
@@ -141,12 +146,17 @@ struct Tally {
 }
 
 impl Tally {
-    fn take(&mut self, begun: Instant, answer: Pending<StorageResponse>) {
-        match answer.wait() {
+    fn new() -> anyhow::Result<Self> {
+        let latencies =
+            Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).context("cannot make a histogram")?;
+        Ok(Self { stored: 0, busy: 0, rejected: 0, failed: 0, why: None, latencies })
+    }
+
+    fn take(&mut self, took: Duration, answer: Result<StorageResponse, CallError>) {
+        match answer {
             Ok(_) => {
                 self.stored += 1;
-                let us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-                self.latencies.saturating_record(us);
+                self.latencies.saturating_record(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
             }
             Err(CallError::Busy { .. }) => self.busy += 1,
             Err(error @ CallError::Rejected { .. }) => {
@@ -161,28 +171,23 @@ impl Tally {
     }
 }
 
-/// Stores random events. Calls are made without waiting until enough are under way; then each waits for the oldest.
+/// Stores random events: as many callers as calls may be under way, each awaiting an answer before its next call.
 fn storm(service: &ServiceClient, flags: &Flags) -> anyhow::Result<()> {
-    let latencies = Histogram::new(3).context("cannot make a histogram")?;
-    let mut tally = Tally { stored: 0, busy: 0, rejected: 0, failed: 0, why: None, latencies };
-    let mut under_way: VecDeque<(Instant, Pending<StorageResponse>)> = VecDeque::new();
-    let begun = Instant::now();
-    for _ in 0..flags.events {
-        if under_way.len() >= flags.in_flight as usize
-            && let Some((begun, oldest)) = under_way.pop_front()
-        {
-            tally.take(begun, oldest);
+    let (left, tally) = (Cell::new(flags.events), RefCell::new(Tally::new()?));
+    let caller = async || {
+        while let Some(rest) = left.get().checked_sub(1) {
+            left.set(rest);
+            let event = random_event(flags.devices);
+            let begun = Instant::now();
+            let answer = service.call_with(&geo::STORE, &event, &about(&event.device_id)).await;
+            tally.borrow_mut().take(begun.elapsed(), answer);
         }
-        let event = random_event(flags.devices);
-        let options = about(&event.device_id);
-        under_way.push_back((Instant::now(), service.call_with(&geo::STORE, &event, &options)));
-    }
-    for (begun, pending) in under_way {
-        tally.take(begun, pending);
-    }
+    };
+    let begun = Instant::now();
+    block_on(join_all((0..flags.in_flight).map(|_| caller())));
     let seconds = begun.elapsed().as_secs_f64();
 
-    let Tally { stored, busy, rejected, failed, why, latencies } = tally;
+    let Tally { stored, busy, rejected, failed, why, latencies } = tally.into_inner();
     say(&format!("{stored} stored, {busy} busy, {rejected} rejected, {failed} failed in {seconds:.2} s"))?;
     let ms = |quantile| latencies.value_at_quantile(quantile) as f64 / 1000.0;
     let rate = stored as f64 / seconds;

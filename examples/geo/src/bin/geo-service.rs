@@ -88,8 +88,10 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
     let service = service(Arc::clone(&places), Duration::from_micros(flags.work));
     let server = Server::start(config, vec![service]).context("cannot start the server")?;
     for address in server.bound() {
-        writeln!(std::io::stdout(), "geo 1 listens on {address}")
-            .context("cannot write to standard output")?;
+        say(&format!("geo 1 listens on {address}"))?;
+    }
+    if let Some(address) = server.udp() {
+        say(&format!("geo 1 takes datagrams on {address}"))?;
     }
 
     let (signalled, leave) = mpsc::channel();
@@ -130,4 +132,8 @@ fn start_log(level: LevelFilter) -> anyhow::Result<LogLevelControl> {
         }
         handle.with_current(ToString::to_string).map_err(|error| error.to_string())
     }))
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("cannot write to standard output")
 }
