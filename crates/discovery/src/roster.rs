@@ -104,9 +104,9 @@ impl Roster {
 
     /// The backend listed everything it knows.
     pub(crate) fn listed(&mut self, found: Vec<Instance>, after: After, now: Instant) -> Change {
-        let mut change = if self.heard && self.away.is_none() { Change::Nothing } else { Change::Members };
-        self.heard = true;
-        self.away = None;
+        let live = self.heard && self.away.is_none();
+        (self.heard, self.away) = (true, None);
+        let mut change = if live { Change::Nothing } else { self.changed(Change::Members, now) };
         let mut missing: BTreeSet<Place> = self.entries.keys().cloned().collect();
         for instance in found {
             missing.remove(&place(&instance));

@@ -2,6 +2,8 @@
 //!
 //! Each begins with a list that was heard, and nothing is forgotten in it but by the rules.
 
+mod properties;
+
 use super::*;
 use crate::instance::Value;
 
