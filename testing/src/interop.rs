@@ -84,12 +84,16 @@ pub fn service() -> Result<Command> {
 }
 
 fn program(name: &str) -> Result<Command> {
-    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let found = FOLDER.get_or_init(|| built_by_cargo().map_err(|error| format!("{error:#}")));
-    let folder = found.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
-    let program = folder.join(name);
+    let program = folder()?.join(name);
     ensure!(program.is_file(), "{} is not there", program.display());
     Ok(Command::new(program))
+}
+
+/// Where our programs are.
+pub(crate) fn folder() -> Result<&'static Path> {
+    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let found = FOLDER.get_or_init(|| built_by_cargo().map_err(|error| format!("{error:#}")));
+    found.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// The folder of our programs.
@@ -102,9 +106,9 @@ fn built_by_cargo() -> Result<PathBuf> {
     let mut build = Command::new(cargo);
     build.current_dir(root()?).args(["build", "--quiet"]);
     build.args(["--package", "stadium-rsocket", "--package", "stadium-rpc"]);
-    build.args(["--example", "interop", "--example", "interop_service"]);
+    build.args(["--example", "interop", "--example", "interop_service", "--example", "fault_matrix"]);
     let built = build.status().context("cannot start cargo")?;
-    ensure!(built.success(), "cargo cannot build the programs interop and interop_service");
+    ensure!(built.success(), "cargo cannot build the programs interop, interop_service and fault_matrix");
     Ok(root()?.join("target/debug/examples"))
 }
 

@@ -9,6 +9,8 @@ pub mod certificates;
 pub mod clients;
 pub mod deadline;
 pub mod device;
+pub mod faults;
+pub mod fleet;
 pub mod interop;
 pub mod network;
 pub mod ports;

@@ -22,6 +22,14 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 pub struct Namespace(String);
 
 impl Namespace {
+    pub(crate) fn named(name: String) -> Self {
+        Self(name)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+
     /// A command that runs inside.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");
@@ -112,7 +120,7 @@ impl Drop for Network {
     }
 }
 
-fn ip(arguments: &[&str]) -> Result<()> {
+pub(crate) fn ip(arguments: &[&str]) -> Result<()> {
     let output = Command::new("ip")
         .args(arguments)
         .output()
