@@ -49,8 +49,8 @@ struct Load {
     service: stadium_rpc::client::LocalService,
     sample: Sample,
     answer: Sample,
-    /// When the call in a place began.
-    since: Vec<Instant>,
+    /// When the call in a place began, and its sample's id.
+    since: Vec<(Instant, u64)>,
     span: (Instant, Instant),
     latencies: Histogram<u64>,
     busy: u64,
@@ -63,18 +63,21 @@ impl Load {
         let ticket: Ticket<Sample> = self.client.call(self.service, &ECHO, &self.sample, &CallOptions::default());
         let place = ticket.place() as usize;
         if self.since.len() <= place {
-            self.since.resize(place + 1, since);
+            self.since.resize(place + 1, (since, 0));
         }
-        self.since[place] = since;
+        self.since[place] = (since, self.sample.id);
     }
 
     /// Takes an answer; whether it was an answer in the span does not matter to the window.
-    fn take(&mut self, done: Done, now: Instant) {
-        let since = self.since[done.place() as usize];
+    /// Returns the time at which the answer was read.
+    fn take(&mut self, done: Done) -> Instant {
+        let (since, id) = self.since[done.place() as usize];
         let taken = self.client.read(done, &mut self.answer);
+        let now = Instant::now();
         let counts = now > self.span.0 && now <= self.span.1;
+        let whole = self.answer.id == id && self.answer.elements.len() == self.sample.elements.len();
         match taken {
-            Ok(()) if self.answer.elements.len() == self.sample.elements.len() => {
+            Ok(()) if whole => {
                 if counts {
                     self.latencies.saturating_record((now - since).as_nanos() as u64);
                 }
@@ -82,6 +85,7 @@ impl Load {
             Err(CallError::Busy { .. }) => self.busy += u64::from(counts),
             _ => self.failed += u64::from(counts),
         }
+        now
     }
 }
 
@@ -89,10 +93,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = Arguments::parse();
     let mut config = ClientConfig::at(vec![arguments.connect]);
     config.connections_per_instance = arguments.connections;
-    if arguments.overload.is_some() {
-        // What one caller gives up another would try again: only first attempts are counted.
-        config.retry.attempts_max = 1;
-    }
+    // What one caller gives up another would try again: only first attempts are counted.
+    config.retry.attempts_max = 1;
     let mut client = LocalClient::new(config)?;
     let service = client.service("echo")?;
     let start = Instant::now() + Duration::from_secs_f64(arguments.warm);
@@ -113,7 +115,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         busy: 0,
         failed: 0,
     };
-    for _ in 0..20 {
+    while load.client.connections() < arguments.connections {
+        if Instant::now() > start + Duration::from_secs(10) {
+            return Err("not all connections could be made".into());
+        }
         load.client.turn(Duration::from_millis(2))?;
     }
     let cpu = match arguments.overload {
@@ -155,7 +160,7 @@ fn window(load: &mut Load, arguments: &Arguments) -> std::io::Result<f64> {
         }
         let mut next = Some(first);
         while let Some(done) = next {
-            load.take(done, now);
+            let now = load.take(done);
             load.call(now);
             next = load.client.done();
         }
@@ -182,9 +187,8 @@ fn overload(load: &mut Load, rate: f64) -> std::io::Result<f64> {
         }
         // Turning without a wait keeps arrivals on time; this core is the client's alone.
         load.client.turn(Duration::ZERO)?;
-        let now = Instant::now();
         while let Some(done) = load.client.done() {
-            load.take(done, now);
+            load.take(done);
         }
     }
 }

@@ -127,7 +127,7 @@ impl ClientLoop {
         wire::write_peer(&mut setup_metadata);
         setup_metadata.extend_from_slice(&config.setup_metadata);
         Self {
-            random: Random::seeded(config.balance.seed ^ 0x9E37_79B9_7F4A_7C15),
+            random: Random::seeded(config.balance.seed.rotate_left(17)),
             protocol: Arc::new(protocol),
             setup_metadata,
             config,
@@ -281,6 +281,11 @@ impl ClientLoop {
         }
     }
 
+    /// Connections that are open.
+    pub(crate) fn connections(&self) -> usize {
+        self.services.iter().flat_map(|service| &service.pools).map(|pool| pool.open.len()).sum()
+    }
+
     fn route(&mut self, name: &str) -> u32 {
         if let Some(place) = self.route_places.get(name) {
             return *place;
@@ -333,7 +338,9 @@ impl ClientLoop {
         let deadline = deadline.or(unary.then_some(self.config.deadline));
         slot.deadline_us = deadline.map_or(NEVER, |deadline| now_us + deadline.as_micros() as u64);
         slot.deadline_in_wheel = false;
-        let hedged = slot.interaction == Interaction::Unary && slot.idempotency == Idempotency::Idempotent;
+        let hedged = slot.interaction == Interaction::Unary
+            && slot.idempotency == Idempotency::Idempotent
+            && slot.key().is_none();
         if hedged
             && let Some(hedge) = &mut self.routes[slot.route as usize].hedge
             && let Some(wait_us) = hedge.called()
@@ -378,7 +385,8 @@ impl ClientLoop {
         let service = slot.service;
         let one = &mut self.services[usize::from(service)];
         let key = slot.key();
-        let chosen = if slot.is_fresh() {
+        // A key stays with its instance: the balancer moves it when that one is ejected or lost.
+        let chosen = if slot.is_fresh() || key.is_some() {
             one.balancer.choose(now_us, Choice { key, exclude: &[] })
         } else {
             let exclude = slot.avoided(&mut self.avoided);
@@ -508,7 +516,7 @@ impl ClientLoop {
         let (service, instance) = (link.service, link.instance);
         let one = &mut self.services[usize::from(service)];
         let pool = one.pool(instance);
-        pool.open.retain(|open| *open != id);
+        pool.remove(id);
         if pool.open.is_empty() {
             let retry_us = pool.retry_us;
             one.balancer.disconnected(instance, retry_us);
@@ -530,7 +538,7 @@ impl ClientLoop {
         let Some(attempt) = slot.attempt(which).take() else { return };
         slot.has_failed_at(attempt.instance);
         let one = &mut self.services[usize::from(slot.service)];
-        one.balancer.ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
+        tell_end(&mut one.balancer, slot.interaction, &attempt, outcome, now_us);
         if slot.in_flight() {
             // The other attempt may still be answered.
             return;
@@ -579,9 +587,8 @@ impl ClientLoop {
             for attempt in [slot.first.take(), slot.second.take()].into_iter().flatten() {
                 self.cancels.push((attempt.connection, attempt.stream));
                 // What a copy took so far is known; how it would have ended is not.
-                let latency_us = self.now_us.saturating_sub(attempt.sent_us);
                 let one = &mut self.services[usize::from(slot.service)];
-                one.balancer.ended(attempt.instance, Outcome::Cancelled, latency_us, self.now_us);
+                tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Cancelled, self.now_us);
             }
         }
         let serial = slot.serial;
@@ -609,6 +616,7 @@ impl ClientLoop {
             let latency_us = now_us.saturating_sub(attempt.sent_us);
             let one = &mut self.services[usize::from(slot.service)];
             one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
+            one.pool(attempt.instance).answered(attempt.connection);
             if slot.idempotency == Idempotency::Idempotent
                 && let Some(hedge) = &mut self.routes[slot.route as usize].hedge
             {
@@ -624,7 +632,7 @@ impl ClientLoop {
         if completes == Completes::Yes {
             *slot.attempt(which) = None;
             let one = &mut self.services[usize::from(slot.service)];
-            one.balancer.ended(attempt.instance, Outcome::Ok, now_us.saturating_sub(attempt.sent_us), now_us);
+            tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Ok, now_us);
             self.end(place, Ok(()), &[]);
         }
     }
@@ -696,8 +704,7 @@ impl ClientLoop {
         let slot = self.slots.at(place);
         let one = &mut self.services[usize::from(slot.service)];
         for attempt in [slot.first.take(), slot.second.take()].into_iter().flatten() {
-            let latency_us = now_us.saturating_sub(attempt.sent_us);
-            one.balancer.ended(attempt.instance, Outcome::Deadline, latency_us, now_us);
+            tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Deadline, now_us);
             self.cancels.push((attempt.connection, attempt.stream));
         }
         let error = if slot.made > 0 {
@@ -767,6 +774,21 @@ impl ClientLoop {
             _ => {}
         }
         Flow::Open
+    }
+}
+
+/// Tells the balancer how an attempt ended. How long a stream was open says nothing about its instance.
+fn tell_end(
+    balancer: &mut Balancer,
+    interaction: Interaction,
+    attempt: &Attempt,
+    outcome: Outcome,
+    now_us: u64,
+) {
+    if matches!(interaction, Interaction::Stream | Interaction::Channel) {
+        balancer.stream_ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
+    } else {
+        balancer.ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
     }
 }
 
@@ -890,7 +912,7 @@ impl Handler for ClientLoop {
         if link.connection.is_none() {
             pool.opening = pool.opening.saturating_sub(1);
         }
-        pool.open.retain(|open| *open != id);
+        pool.remove(id);
         if known {
             let wait_ms = pool.backoff.wait_ms(&mut self.random);
             pool.retry_us = pool.retry_us.max(now_us + wait_ms * 1_000);

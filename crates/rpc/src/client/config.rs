@@ -8,7 +8,7 @@ use stadium_discovery::{Discovery, Versions};
 use stadium_reactor::tls::ClientTls;
 use stadium_reactor::{SocketSettings, WebSocketRequest};
 
-use crate::balance::{BalanceSettings, BudgetSettings, HedgeSettings, RetryRule};
+use crate::balance::{BalanceSettings, BudgetSettings, ClientId, HedgeSettings, RetryRule};
 
 /// Where a client learns of instances.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub enum Source {
 pub struct ClientConfig {
     /// Where instances are learnt of.
     pub source: Source,
-    /// How one is chosen.
+    /// How one is chosen. Each client has a random identity and seed of its own.
     pub balance: BalanceSettings,
     /// When a call is made again.
     pub retry: RetryRule,
@@ -88,7 +88,7 @@ impl ClientConfig {
     fn from_source(source: Source) -> Self {
         Self {
             source,
-            balance: BalanceSettings::default(),
+            balance: BalanceSettings { client: ClientId(own_seed()), seed: own_seed(), ..BalanceSettings::default() },
             retry: RetryRule::default(),
             budget: BudgetSettings::default(),
             hedge: Some(HedgeSettings::default()),
@@ -114,6 +114,12 @@ impl ClientConfig {
             name: "rpc-client".to_owned(),
         }
     }
+}
+
+/// A number that another client hardly has: clients choose apart from each other. It protects nothing.
+fn own_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
 }
 
 /// What one call asks for beyond its method and request.

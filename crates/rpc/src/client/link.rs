@@ -1,5 +1,7 @@
 //! A client's connections to instances, and the pools that they form.
 
+use std::collections::VecDeque;
+
 use stadium_reactor::ConnectionId;
 use stadium_rsocket::connection::Connection;
 
@@ -51,17 +53,46 @@ pub(crate) struct Pool {
     pub(crate) instance: Option<InstanceId>,
     pub(crate) open: Vec<ConnectionId>,
     pub(crate) opening: usize,
-    pub(crate) next: usize,
+    next: usize,
+    /// Connections on which calls were answered, each good for one call.
+    answered: VecDeque<ConnectionId>,
     pub(crate) backoff: Backoff,
     /// When a connection is tried again, in microseconds of loop time.
     pub(crate) retry_us: u64,
 }
 
+/// Answers that a pool of several connections remembers, so that calls follow them; the oldest is forgotten.
+/// More than calls are in flight, as a rule.
+const ANSWERED_MAX: usize = 16 * 1024;
+
 impl Pool {
-    /// The next connection in turn.
+    /// The connection for the next call: one that has answered and not been used since, otherwise the next in
+    /// turn. So each keeps its share in flight, and calls that follow answers of one write leave in one write.
     pub(crate) fn pick(&mut self) -> Option<ConnectionId> {
-        let id = *self.open.get(self.next).or_else(|| self.open.first())?;
+        if self.open.len() < 2 {
+            return self.open.first().copied();
+        }
+        if let Some(id) = self.answered.pop_front() {
+            return Some(id);
+        }
         self.next = if self.next + 1 < self.open.len() { self.next + 1 } else { 0 };
-        Some(id)
+        self.open.get(self.next).copied()
+    }
+
+    /// A call was answered there.
+    #[inline]
+    pub(crate) fn answered(&mut self, id: ConnectionId) {
+        if self.open.len() > 1 {
+            if self.answered.len() >= ANSWERED_MAX {
+                self.answered.pop_front();
+            }
+            self.answered.push_back(id);
+        }
+    }
+
+    /// A connection takes no more calls.
+    pub(crate) fn remove(&mut self, id: ConnectionId) {
+        self.open.retain(|open| *open != id);
+        self.answered.retain(|answered| *answered != id);
     }
 }

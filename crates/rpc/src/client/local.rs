@@ -219,6 +219,12 @@ impl LocalClient {
         }
     }
 
+    /// Connections that are open.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.driven.handler().connections()
+    }
+
     /// Calls under way.
     #[must_use]
     pub fn calls(&self) -> usize {

@@ -1,71 +1,133 @@
 //! What a loop takes on, from what it measures: the gate before every function.
+//!
+//! Inline functions are bounded by how long a request waits for its turn ([`Pace`]). Asynchronous and blocking ones
+//! are bounded in number by a limit that follows the measured latency; beyond it calls wait in a bounded
+//! queue, and are told Busy when that is full or has stood for too long. Streams are bounded for each connection.
 
 use std::time::Duration;
 
 use super::config::AdmissionSettings;
 use super::pace::{Look, Pace};
+use crate::admission::{
+    Capacity, Entry, Limiter, LimiterSettings, LoadSignal, Popped, Pushed, Queue, QueueSettings, Reading, Waiting,
+    Work,
+};
 use crate::answer::Refusal;
-use crate::service::Function;
+
+/// A call that waits: its place in the loop's table, and its number.
+pub(crate) type Held = (u32, u64);
+
+/// Requests a second that a loop is thought to do before it has measured any.
+const CAPACITY_UNMEASURED: f64 = 10_000.0;
 
 /// The gate of one loop.
 pub(crate) struct Gate {
-    settings: AdmissionSettings,
     inline_wait_us_max: u64,
-    /// Time that an inline call takes, smoothed, in microseconds.
-    inline_each_us: u64,
-    refused_in_turn: u32,
+    limiter: Limiter,
+    queue: Queue<Held>,
+    signal: LoadSignal,
+    /// Time that an inline call takes, smoothed, in nanoseconds.
+    inline_each_ns: u64,
 }
 
 impl Gate {
-    pub(crate) fn new(settings: AdmissionSettings) -> Self {
+    pub(crate) fn new(settings: &AdmissionSettings) -> Self {
+        let limits = LimiterSettings {
+            initial: LimiterSettings::default().initial.clamp(settings.concurrency_min, settings.concurrency_max),
+            min: settings.concurrency_min,
+            max: settings.concurrency_max,
+            ..LimiterSettings::default()
+        };
+        let queue = QueueSettings { waiting_max: settings.queue_max, ..QueueSettings::default() };
         Self {
             inline_wait_us_max: settings.inline_wait_max.as_micros() as u64,
-            settings,
-            inline_each_us: 0,
-            refused_in_turn: 0,
+            limiter: Limiter::new(limits),
+            queue: Queue::new(queue),
+            signal: LoadSignal::new(),
+            inline_each_ns: 0,
         }
     }
 
-    /// May a call for this function begin?
-    pub(crate) fn admit(
-        &mut self,
-        pace: &Pace,
-        function: &Function,
-        under_way: usize,
-    ) -> Result<(), Refusal> {
-        match function {
-            Function::Inline(_) | Function::Ticking(_) => {
-                if pace.waited_us() < self.inline_wait_us_max {
-                    return Ok(());
-                }
-                self.refused_in_turn += 1;
-                Err(Refusal::busy(self.retry_after(), "the loop has more requests than it answers in time"))
-            }
-            _ if under_way < self.settings.concurrency_max as usize => Ok(()),
-            _ => Err(Refusal::busy(self.retry_after(), "as many requests as the service works on at once")),
+    /// May an inline call begin?
+    #[inline]
+    pub(crate) fn admit_inline(&self, pace: &Pace) -> Result<(), Refusal> {
+        if pace.waited_us() < self.inline_wait_us_max {
+            return Ok(());
         }
+        Err(Refusal::busy(self.retry_after(), "the loop has more requests than it answers in time"))
+    }
+
+    /// May a call begin that outlives its turn? Give the entry back by [`Gate::left`].
+    pub(crate) fn try_enter(&mut self, now_us: u64) -> Option<Entry> {
+        self.limiter.try_enter(now_us)
+    }
+
+    /// Such a call has ended.
+    pub(crate) fn left(&mut self, entry: Entry, work: Work, now_us: u64) {
+        self.limiter.left(entry, work, now_us);
+    }
+
+    /// Has a call wait.
+    pub(crate) fn push(&mut self, held: Held, since_us: u64, deadline_us: u64) -> Pushed<Held> {
+        self.queue.push(Waiting { item: held, since_us, deadline_us })
+    }
+
+    /// The next call that waited.
+    pub(crate) fn pop(&mut self, now_us: u64) -> Option<Popped<Held>> {
+        self.queue.pop(now_us)
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn limit(&self) -> u32 {
+        self.limiter.limit()
     }
 
     /// Inline work was measured.
     pub(crate) fn looked(&mut self, look: Look) {
-        self.inline_each_us = (self.inline_each_us * 7 + look.each_us) / 8;
+        self.inline_each_ns = (self.inline_each_ns * 7 + look.each_ns) / 8;
     }
 
-    /// A call that outlived its turn is done.
-    pub(crate) fn finished(&mut self, _took: Duration, _under_way: usize) {}
-
-    /// The share of the concurrency that is used, 0 to 1.
-    pub(crate) fn used_share(&self, under_way: usize) -> f32 {
-        under_way as f32 / self.settings.concurrency_max.max(1) as f32
+    /// Takes the loop's times since its start.
+    pub(crate) fn read_load(&mut self, busy_ns: u64, idle_ns: u64, now_us: u64) {
+        let reading = Reading {
+            inflight: self.limiter.inflight(),
+            limit: self.limiter.limit(),
+            queue_fill: self.queue.fill(),
+            wait_ms: if self.queue.is_empty() { 0 } else { self.queue.retry_after_ms() },
+            busy_ns,
+            idle_ns,
+        };
+        self.signal.read(reading, now_us);
     }
 
-    /// Inline requests that the loop could answer in a second, if it did nothing else.
-    pub(crate) fn requests_per_second(&self) -> u64 {
-        1_000_000 / self.inline_each_us.max(1)
+    /// The load factor: 0 idle, 1 full.
+    pub(crate) fn load(&self) -> f32 {
+        self.signal.factor()
+    }
+
+    /// The load factor, where peers should hear of it.
+    pub(crate) fn load_to_tell(&mut self, now_us: u64) -> Option<f32> {
+        self.signal.tell(now_us)
+    }
+
+    /// Whatever the peers were told, they are told at the next look.
+    pub(crate) fn tell_again(&mut self) {
+        self.signal.tell_again();
+    }
+
+    /// What leases divide: the least of what the kinds of functions can do that were called at all.
+    pub(crate) fn capacity(&self) -> Capacity {
+        let inline = (self.inline_each_ns > 0).then(|| 1e9 / self.inline_each_ns as f64);
+        let others = self.limiter.capacity_per_s();
+        let least = [inline, others].into_iter().flatten().reduce(f64::min);
+        Capacity::PerSecond(least.unwrap_or(CAPACITY_UNMEASURED))
     }
 
     /// When it is worth asking again.
     pub(crate) fn retry_after(&self) -> Duration {
-        Duration::from_micros(self.inline_wait_us_max.max(1_000))
+        Duration::from_millis(u64::from(self.signal.retry_after_ms()))
     }
 }

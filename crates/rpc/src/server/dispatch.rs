@@ -15,7 +15,7 @@ use stadium_reactor::{ConnectionId, LoopHandle};
 use stadium_rsocket::connection::{Connection, Payload, SendError, Tag};
 use stadium_rsocket::frame::{Completes, ErrorCode, Interaction as Pattern, StreamId};
 
-use super::admission::Gate;
+use super::admission::{Gate, Held};
 use super::counts::LoopCounts;
 use super::executor::Ready;
 use super::letter::Letter;
@@ -23,11 +23,13 @@ use super::pace::Pace;
 use super::pool::{PoolHandle, Work as PoolWork};
 use super::shared::Shared;
 use super::tickers::Tickers;
-use super::work::{Kind, Running, Work, Works};
+use super::recent::RecentRoute;
+use super::work::{HeldRequest, Kind, Running, Work, Works};
+use crate::admission::{self, Entry, Pushed};
 use crate::answer::Refusal;
 use crate::method::Interaction;
 use crate::service::{
-    Call, Failure, Finished, Function, Inbound, InlineRun, Next, Outbound, Outcome, TickingRun,
+    Call, Failure, Finished, Function, FunctionKind, Inbound, InlineRun, Next, Outbound, Outcome, Task, TickingRun,
 };
 use crate::wire;
 
@@ -49,6 +51,35 @@ pub(crate) struct Core {
     pub(crate) handle: LoopHandle<Letter>,
     /// Deadlines of calls under way: loop time, place, serial. Ends of calls leave theirs behind until then.
     pub(crate) deadlines: BinaryHeap<Reverse<(u64, u32, u64)>>,
+    /// Calls that lost their place in the queue, to be told.
+    pub(crate) displaced: Vec<(Held, Displaced)>,
+    /// The route of the request before.
+    pub(crate) recent: RecentRoute,
+    /// Microseconds of loop time, as of the turn.
+    pub(crate) now_us: u64,
+}
+
+/// What is known of a call whose function has begun.
+struct Begun<'a> {
+    method: u16,
+    call: &'a Call<'a>,
+    cancelled: Arc<AtomicBool>,
+    entry: Option<Entry>,
+}
+
+/// A function that has begun.
+enum Started {
+    Job(crate::service::Job),
+    Task(Task, Option<Outbound>, Option<Inbound>),
+}
+
+/// How a call lost its place in the queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Displaced {
+    /// Its deadline has passed.
+    Expired,
+    /// It stood for too long.
+    Stale,
 }
 
 /// A request as it came.
@@ -69,106 +100,215 @@ pub(crate) struct Request<'a> {
 impl Core {
     /// A request: answers it, or gets its function going.
     pub(crate) fn request(&mut self, connection: &mut Connection, request: &Request<'_>, out: &mut Vec<u8>) {
-        let head = if request.composite {
-            wire::read_head(request.metadata)
-        } else {
-            wire::read_bare_route(request.metadata)
+        let (place, head) = match self.recent.find(request.metadata, request.composite) {
+            Some((place, rest)) => (Some(place), wire::read_head(rest)),
+            None => {
+                let head = if request.composite {
+                    wire::read_head(request.metadata)
+                } else {
+                    wire::read_bare_route(request.metadata)
+                };
+                let place = head.route.and_then(|route| self.shared.methods.find(route));
+                if let Some(place) = place {
+                    self.recent.remember(place, request.metadata, request.composite);
+                }
+                (place, head)
+            }
         };
-        let Some(route) = head.route else {
-            return refuse(
-                connection,
-                request,
-                ErrorCode::INVALID,
-                "RPC-001: the request's metadata names no route",
-                out,
-            );
-        };
-        let Some(place) = self.shared.methods.find(route) else {
-            let text = format!("RPC-002: there is no route `{route}` here");
+        let Some(place) = place else {
+            let text = match head.route {
+                None => "RPC-001: the request's metadata names no route".to_owned(),
+                Some(route) => format!("RPC-002: there is no route `{route}` here"),
+            };
             return refuse(connection, request, ErrorCode::INVALID, &text, out);
         };
-        let shared = Arc::clone(&self.shared);
-        let method = shared.methods.at(place);
-        if pattern_of(method.interaction) != request.pattern
-            && !(method.interaction == Interaction::Unary && request.pattern == Pattern::FireAndForget)
+        let method = self.shared.methods.at(place);
+        let (interaction, kind) = (method.interaction, method.function.kind());
+        let (is_trait, intercepted) = (method.is_trait, method.intercepted);
+        if pattern_of(interaction) != request.pattern
+            && !(interaction == Interaction::Unary && request.pattern == Pattern::FireAndForget)
         {
-            self.counts.methods[usize::from(place)].count(Outcome::Rejected);
-            let text = format!("RPC-003: `{route}` is called as {:?}", method.interaction);
+            let text = format!("RPC-003: `{}` is called as {interaction:?}", method.route);
+            self.count(place, Outcome::Rejected);
             return refuse(connection, request, ErrorCode::INVALID, &text, out);
         }
-        let left_ms = head.left_ms.map_or(shared.deadline_ms, |left| left.min(shared.deadline_max_ms));
-        let call = Call { route, metadata: request.metadata, left_ms, peer: request.peer };
-        let waited_ms = self.pace.waited_us() / 1000;
-        if waited_ms >= u64::from(left_ms) {
+        let left_ms = head.left_ms.map_or(self.shared.deadline_ms, |left| left.min(self.shared.deadline_max_ms));
+        if self.pace.waited_us() / 1000 >= u64::from(left_ms) {
             let text = "RPC-DEADLINE: the deadline passed before the request had its turn";
             self.count(place, Outcome::Expired);
             return refuse(connection, request, ErrorCode::CANCELED, text, out);
         }
+        if kind == FunctionKind::Inline && !intercepted {
+            if !is_trait && let Err(refusal) = self.gate.admit_inline(&self.pace) {
+                return self.decline(connection, request, place, &Failure::Refused(refusal), out);
+            }
+            return self.run_inline(connection, request, place, left_ms, out);
+        }
+        let shared = Arc::clone(&self.shared);
+        let method = shared.methods.at(place);
+        let call = Call { route: &method.route, metadata: request.metadata, left_ms, peer: request.peer };
         for interceptor in &shared.services[usize::from(method.service)].interceptors {
             if let Err(refusal) = interceptor.before(&call) {
                 return self.decline(connection, request, place, &Failure::Refused(refusal), out);
             }
         }
-        if !method.is_trait
-            && let Err(refusal) = self.gate.admit(&self.pace, &method.function, self.works.len())
-        {
-            return self.decline(connection, request, place, &Failure::Refused(refusal), out);
-        }
-        match &method.function {
-            Function::Inline(_) => self.run_inline(connection, request, place, &call, out),
-            Function::Ticking(_) => self.open_ticking(connection, request, place, &call, out),
-            Function::Blocking(function) => {
-                let cancelled = Arc::new(AtomicBool::new(false));
-                match function.start(call.to_context(Arc::clone(&cancelled)), request.data) {
-                    Ok(job) => self.start_blocking(connection, request, place, &call, cancelled, job, out),
-                    Err(error) => {
-                        self.decline(connection, request, place, &Failure::Malformed(error), out);
-                    }
+        match kind {
+            FunctionKind::Inline | FunctionKind::Ticking => {
+                if !is_trait && let Err(refusal) = self.gate.admit_inline(&self.pace) {
+                    return self.decline(connection, request, place, &Failure::Refused(refusal), out);
+                }
+                if kind == FunctionKind::Inline {
+                    self.run_inline(connection, request, place, left_ms, out);
+                } else {
+                    self.open_ticking(connection, request, place, &call, out);
                 }
             }
+            FunctionKind::Unary => match self.gate.try_enter(self.now_us) {
+                Some(entry) => self.start(connection, request, place, &call, Some(entry), out),
+                None => self.hold_back(connection, request, place, &call, out),
+            },
+            FunctionKind::Stream => self.start(connection, request, place, &call, None, out),
+        }
+    }
+
+    /// Gets a function going that outlives the turn.
+    fn start(
+        &mut self,
+        connection: &mut Connection,
+        request: &Request<'_>,
+        place: u16,
+        call: &Call<'_>,
+        entry: Option<Entry>,
+        out: &mut Vec<u8>,
+    ) {
+        let shared = Arc::clone(&self.shared);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let context = || call.to_context(Arc::clone(&cancelled));
+        let started = match &shared.methods.at(place).function {
+            Function::Blocking(function) => function.start(context(), request.data).map(Started::Job),
             Function::Asynchronous(function) => {
-                let cancelled = Arc::new(AtomicBool::new(false));
-                let started = function.start(call.to_context(Arc::clone(&cancelled)), request.data);
-                let running = started.map(|task| (task, None, None));
-                self.start_future(connection, request, place, &call, cancelled, running, out);
+                function.start(context(), request.data).map(|task| Started::Task(task, None, None))
             }
             Function::Streaming(function) => {
-                let cancelled = Arc::new(AtomicBool::new(false));
                 let outbound = Outbound::default();
                 outbound.add_credit(request.initial);
-                let context = call.to_context(Arc::clone(&cancelled));
-                let started = function.start(context, request.data, outbound.clone());
-                let running = started.map(|task| (task, Some(outbound), None));
-                self.start_future(connection, request, place, &call, cancelled, running, out);
+                let task = function.start(context(), request.data, outbound.clone());
+                task.map(|task| Started::Task(task, Some(outbound), None))
             }
             Function::Channel(function) => {
-                let cancelled = Arc::new(AtomicBool::new(false));
                 let (outbound, inbound) = (Outbound::default(), Inbound::default());
                 outbound.add_credit(request.initial);
                 inbound.push(request.data.to_vec());
                 if request.completes == Completes::Yes {
                     inbound.end();
                 }
-                let context = call.to_context(Arc::clone(&cancelled));
-                let task = function.start(context, inbound.clone(), outbound.clone());
-                let running = Ok((task, Some(outbound), Some(inbound)));
-                self.start_future(connection, request, place, &call, cancelled, running, out);
+                let task = function.start(context(), inbound.clone(), outbound.clone());
+                Ok(Started::Task(task, Some(outbound), Some(inbound)))
+            }
+            Function::Inline(_) | Function::Ticking(_) => unreachable!("they answer within the turn"),
+        };
+        let begun = Begun { method: place, call, cancelled, entry };
+        match started {
+            Ok(Started::Job(job)) => self.start_blocking(connection, request, begun, job, out),
+            Ok(Started::Task(task, outbound, inbound)) => {
+                self.start_future(connection, request, begun, (task, outbound, inbound), out);
+            }
+            Err(error) => {
+                self.abandon(begun.entry);
+                self.decline(connection, request, place, &Failure::Malformed(error), out);
             }
         }
     }
 
+    /// As many calls as may be are worked on: this one waits, or is told Busy.
+    fn hold_back(
+        &mut self,
+        connection: &mut Connection,
+        request: &Request<'_>,
+        method: u16,
+        call: &Call<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let deadline_ms = request.now_ms + u64::from(call.left_ms);
+        let serial = self.works.next_serial();
+        let held = HeldRequest {
+            peer: request.peer,
+            metadata: request.metadata.to_vec(),
+            composite: request.composite,
+            data: request.data.to_vec(),
+            pattern: request.pattern,
+            deadline_ms,
+        };
+        let place = self.works.next_place();
+        let pushed = self.gate.push((place, serial), self.now_us, deadline_ms * 1_000);
+        if let Pushed::Full { retry_after_ms, .. } = pushed {
+            let after = Duration::from_millis(u64::from(retry_after_ms));
+            let busy = Refusal::busy(after, "as many calls wait as may");
+            return self.decline(connection, request, method, &Failure::Refused(busy), out);
+        }
+        let begun = Begun { method, call, cancelled: Arc::new(AtomicBool::new(false)), entry: None };
+        self.keep(connection, request, begun, serial, Kind::Held(Box::new(held)));
+        match pushed {
+            Pushed::DisplacedExpired(displaced) => self.displaced.push((displaced, Displaced::Expired)),
+            Pushed::DisplacedStale(displaced) => self.displaced.push((displaced, Displaced::Stale)),
+            Pushed::Waiting | Pushed::Full { .. } => {}
+        }
+    }
+
+    /// A call that waited has its turn.
+    pub(crate) fn start_held(
+        &mut self,
+        connection: &mut Connection,
+        place: u32,
+        entry: Entry,
+        now_ms: u64,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(Work { kind: Kind::Held(held), stream, connection: id, method, .. }) = self.works.remove(place)
+        else {
+            return self.abandon(Some(entry));
+        };
+        let request = Request {
+            connection: id,
+            peer: held.peer,
+            stream,
+            pattern: held.pattern,
+            initial: 0,
+            completes: Completes::Yes,
+            now_ms,
+            metadata: &held.metadata,
+            composite: held.composite,
+            data: &held.data,
+        };
+        let left_ms = u32::try_from(held.deadline_ms.saturating_sub(now_ms)).unwrap_or(u32::MAX);
+        let shared = Arc::clone(&self.shared);
+        let route = &shared.methods.at(method).route;
+        let call = Call { route, metadata: &held.metadata, left_ms, peer: held.peer };
+        self.start(connection, &request, method, &call, Some(entry), out);
+    }
+
+    fn abandon(&mut self, entry: Option<Entry>) {
+        if let Some(entry) = entry {
+            self.gate.left(entry, admission::Work::Abandoned, self.now_us);
+        }
+    }
+
+    #[inline]
     fn run_inline(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
         place: u16,
-        call: &Call<'_>,
+        left_ms: u32,
         out: &mut Vec<u8>,
     ) {
+        let method = self.shared.methods.at(place);
+        let (route, intercepted) = (method.route.as_str(), method.intercepted);
+        let call = Call { route, metadata: request.metadata, left_ms, peer: request.peer };
         let function = self.inline[usize::from(place)].as_mut().expect("each loop has its inline functions");
-        let run = std::panic::AssertUnwindSafe(|| function.run(call, request.data));
+        let run = std::panic::AssertUnwindSafe(|| function.run(&call, request.data));
         let ran = std::panic::catch_unwind(run).unwrap_or_else(|_| {
-            tracing::error!(route = call.route, "An inline function panicked");
+            tracing::error!(route, "An inline function panicked");
             Err(Failure::Refused(Refusal::rejected("RPC-007", "the service failed on this request")))
         });
         if let Err(failure) = ran {
@@ -185,7 +325,9 @@ impl Core {
             self.gate.looked(look);
             self.counts.methods[usize::from(place)].latencies.record(look.waited_us, u64::from(look.calls));
         }
-        self.tell_interceptors(place, Outcome::Ok);
+        if intercepted {
+            self.tell_interceptors(place, Outcome::Ok);
+        }
     }
 
     fn open_ticking(
@@ -214,56 +356,44 @@ impl Core {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a call's parts, handed on once")]
     fn start_blocking(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
-        method: u16,
-        call: &Call<'_>,
-        cancelled: Arc<AtomicBool>,
+        begun: Begun<'_>,
         job: crate::service::Job,
         out: &mut Vec<u8>,
     ) {
-        let place = self.works.next_place();
         let serial = self.works.next_serial();
         let work = PoolWork {
             job,
-            place,
+            place: self.works.next_place(),
             serial,
-            deadline: Instant::now() + call.time_left(),
-            cancelled: Arc::clone(&cancelled),
+            deadline: Instant::now() + begun.call.time_left(),
+            cancelled: Arc::clone(&begun.cancelled),
             handle: self.handle.clone(),
         };
         if self.pool.push(work).is_err() {
+            self.abandon(begun.entry);
             let busy = Refusal::busy(self.gate.retry_after(), "the queue for blocking functions is full");
-            return self.decline(connection, request, method, &Failure::Refused(busy), out);
+            return self.decline(connection, request, begun.method, &Failure::Refused(busy), out);
         }
-        self.keep(connection, request, method, call, cancelled, serial, Kind::Blocking);
+        self.keep(connection, request, begun, serial, Kind::Blocking);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a call's parts, handed on once")]
     fn start_future(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
-        method: u16,
-        call: &Call<'_>,
-        cancelled: Arc<AtomicBool>,
-        started: Result<(crate::service::Task, Option<Outbound>, Option<Inbound>), prost::DecodeError>,
+        begun: Begun<'_>,
+        (task, outbound, inbound): (Task, Option<Outbound>, Option<Inbound>),
         out: &mut Vec<u8>,
     ) {
-        let (task, outbound, inbound) = match started {
-            Ok(started) => started,
-            Err(error) => {
-                return self.decline(connection, request, method, &Failure::Malformed(error), out);
-            }
-        };
         let place = self.works.next_place();
         let serial = self.works.next_serial();
         let channel = inbound.is_some() && request.completes == Completes::No;
         let running = Running::new(task, &self.ready, place, outbound, inbound);
-        self.keep(connection, request, method, call, cancelled, serial, Kind::Future(running));
+        self.keep(connection, request, begun, serial, Kind::Future(running));
         if channel {
             // The first request came with the channel itself; credit is for those after it.
             let _ = connection.request_n(request.stream, crate::service::INBOUND_CREDIT, out);
@@ -271,17 +401,15 @@ impl Core {
         self.poll(connection, place, out);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a call's parts, handed on once")]
     fn keep(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
-        method: u16,
-        call: &Call<'_>,
-        cancelled: Arc<AtomicBool>,
+        begun: Begun<'_>,
         serial: u64,
         kind: Kind,
     ) {
+        let Begun { method, call, cancelled, entry } = begun;
         let interaction = self.shared.methods.at(method).interaction;
         let place = self.works.insert(Work {
             connection: request.connection,
@@ -292,6 +420,7 @@ impl Core {
             began: Instant::now(),
             cancelled,
             kind,
+            entry,
         });
         if request.pattern != Pattern::FireAndForget {
             connection.set_tag(request.stream, Tag(place));
@@ -372,7 +501,7 @@ impl Core {
                 outcome
             }
         };
-        self.ended(&work, outcome);
+        self.ended(work, outcome);
     }
 
     /// A blocking function came back.
@@ -399,7 +528,7 @@ impl Core {
         if let Some(work) = self.works.remove(place) {
             let text = "RPC-DEADLINE: the deadline passed before the service had an answer";
             let _ = connection.error(work.stream, ErrorCode::CANCELED, text, out);
-            self.ended(&work, Outcome::Expired);
+            self.ended(work, Outcome::Expired);
         }
     }
 
@@ -420,7 +549,7 @@ impl Core {
             {
                 outbound.disconnect();
             }
-            self.ended(&work, Outcome::Cancelled);
+            self.ended(work, Outcome::Cancelled);
         }
     }
 
@@ -525,13 +654,26 @@ impl Core {
         }
     }
 
-    fn ended(&mut self, work: &Work, outcome: Outcome) {
+    /// A call that nobody can be told of any more.
+    pub(crate) fn discard(&mut self, place: u32) {
+        if let Some(work) = self.works.remove(place) {
+            self.ended(work, Outcome::Cancelled);
+        }
+    }
+
+    fn ended(&mut self, mut work: Work, outcome: Outcome) {
         let took = work.began.elapsed();
         let counts = &self.counts.methods[usize::from(work.method)];
         counts.count(outcome);
         if outcome == Outcome::Ok && work.interaction == Interaction::Unary {
             counts.latencies.record(took.as_micros() as u64, 1);
-            self.gate.finished(took, self.works.len() + 1);
+        }
+        if let Some(entry) = work.entry.take() {
+            let done = match outcome {
+                Outcome::Ok | Outcome::Expired => admission::Work::Done,
+                Outcome::Busy | Outcome::Rejected | Outcome::Cancelled => admission::Work::Abandoned,
+            };
+            self.gate.left(entry, done, self.now_us);
         }
         self.tell(work.method, outcome, took);
     }

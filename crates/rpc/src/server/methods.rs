@@ -15,6 +15,8 @@ pub(crate) struct Method {
     pub(crate) function: Function,
     /// Traits answer also when the service is full.
     pub(crate) is_trait: bool,
+    /// Whether its service has interceptors.
+    pub(crate) intercepted: bool,
 }
 
 /// The table.
@@ -42,16 +44,23 @@ impl Methods {
                         served.route, one.name
                     ));
                 }
-                methods.add(service as u16, served.clone(), false)?;
+                methods.add(service as u16, served.clone(), false, !one.interceptors.is_empty())?;
             }
         }
         for (service, served) in traits {
-            methods.add(service, served, true)?;
+            let intercepted = !services[usize::from(service)].interceptors.is_empty();
+            methods.add(service, served, true, intercepted)?;
         }
         Ok(methods)
     }
 
-    fn add(&mut self, service: u16, served: crate::service::Served, is_trait: bool) -> Result<(), String> {
+    fn add(
+        &mut self,
+        service: u16,
+        served: crate::service::Served,
+        is_trait: bool,
+        intercepted: bool,
+    ) -> Result<(), String> {
         let place = u16::try_from(self.table.len()).map_err(|_| "more than 65,536 routes".to_owned())?;
         if self.places.insert(served.route.as_str().into(), place).is_some() {
             return Err(format!("the route `{}` is served twice", served.route));
@@ -62,6 +71,7 @@ impl Methods {
             interaction: served.interaction,
             function: served.function,
             is_trait,
+            intercepted,
         });
         Ok(())
     }

@@ -9,11 +9,11 @@ mod counts;
 mod dispatch;
 mod executor;
 mod letter;
-mod load;
 mod methods;
 mod pace;
 mod peer;
 mod pool;
+mod recent;
 mod server_loop;
 mod shared;
 mod tickers;
@@ -346,13 +346,16 @@ fn core_of(
             inline: inline.collect(),
             ticking: ticking.collect(),
             pace: Pace::new(),
-            gate: Gate::new(admission),
+            gate: Gate::new(&admission),
             works: Works::default(),
             tickers: Tickers::new(tick_ms),
             ready: Ready::new(handle.clone()),
             pool,
             handle,
             deadlines: BinaryHeap::new(),
+            displaced: Vec::new(),
+            recent: recent::RecentRoute::default(),
+            now_us: 0,
             shared,
         }
     }

@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
-/// Between two looks at the clock, in microseconds.
-const LOOK_EVERY_US: u64 = 20;
+/// Between two looks at the clock, in nanoseconds.
+const LOOK_EVERY_NS: u64 = 20_000;
 /// The most calls between two looks.
 const STRIDE_MAX: u32 = 64;
 
@@ -16,7 +16,7 @@ const STRIDE_MAX: u32 = 64;
 pub(crate) struct Pace {
     began: Option<Instant>,
     /// Since the turn began, as of the last look.
-    elapsed_us: u64,
+    elapsed_ns: u64,
     calls: u32,
     stride: u32,
 }
@@ -26,22 +26,22 @@ pub(crate) struct Pace {
 pub(crate) struct Look {
     /// Calls since the look before.
     pub(crate) calls: u32,
-    /// Time that each of them took, in microseconds, on average.
-    pub(crate) each_us: u64,
+    /// Time that each of them took, in nanoseconds, on average.
+    pub(crate) each_ns: u64,
     /// The wait that the last of them had behind it when it was done, in microseconds.
     pub(crate) waited_us: u64,
 }
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Self { began: None, elapsed_us: 0, calls: 0, stride: 1 }
+        Self { began: None, elapsed_ns: 0, calls: 0, stride: 1 }
     }
 
     /// A turn has something to do. Repeated calls within a turn change nothing.
     pub(crate) fn turn_begins(&mut self) {
         if self.began.is_none() {
             self.began = Some(Instant::now());
-            self.elapsed_us = 0;
+            self.elapsed_ns = 0;
         }
     }
 
@@ -54,7 +54,7 @@ impl Pace {
 
     /// How long the next request has waited, in microseconds.
     pub(crate) fn waited_us(&self) -> u64 {
-        self.elapsed_us
+        self.elapsed_ns / 1_000
     }
 
     /// When the turn began.
@@ -69,15 +69,14 @@ impl Pace {
     }
 
     fn look(&mut self) -> Look {
-        let elapsed_us = self.began.map_or(0, |began| began.elapsed().as_micros() as u64);
-        let span_us = elapsed_us - self.elapsed_us.min(elapsed_us);
-        let each_us = span_us / u64::from(self.calls.max(1));
-        let look = Look { calls: self.calls, each_us, waited_us: elapsed_us };
-        self.stride = match span_us * u64::from(STRIDE_MAX) / u64::from(self.calls.max(1)) {
-            0 => STRIDE_MAX,
-            full => ((LOOK_EVERY_US * u64::from(STRIDE_MAX) / full) as u32).clamp(1, STRIDE_MAX),
+        let elapsed = self.began.map_or(0, |began| began.elapsed().as_nanos() as u64);
+        let each_ns = elapsed.saturating_sub(self.elapsed_ns) / u64::from(self.calls.max(1));
+        let look = Look { calls: self.calls, each_ns, waited_us: elapsed / 1_000 };
+        self.stride = match LOOK_EVERY_NS.checked_div(each_ns) {
+            None => STRIDE_MAX,
+            Some(calls) => (calls as u32).clamp(1, STRIDE_MAX),
         };
-        self.elapsed_us = elapsed_us;
+        self.elapsed_ns = elapsed;
         self.calls = 0;
         look
     }

@@ -18,6 +18,8 @@ pub(crate) struct Peer {
     pub(crate) stadium: bool,
     /// It honours leases.
     pub(crate) lease: bool,
+    /// Requests since the last grant.
+    pub(crate) used: u32,
     /// It is not read until it has read.
     pub(crate) paused: bool,
 }
@@ -32,6 +34,7 @@ impl Peer {
             composite: true,
             stadium: false,
             lease: false,
+            used: 0,
             paused: false,
         }
     }

@@ -12,10 +12,12 @@ use stadium_rsocket::connection::{Config as ProtocolConfig, Connection, Event, S
 use stadium_rsocket::frame::{ErrorCode, Next};
 
 use super::counts::LoopCounts;
-use super::dispatch::{Core, Request};
+use super::dispatch::{Core, Displaced, Request};
 use super::letter::Letter;
 use super::peer::{Peer, Peers};
 use super::udp;
+use crate::admission::{Asker, Capacity, LeaseSettings, Leases, Popped};
+use crate::answer::Refusal;
 use crate::wire;
 
 /// Between two looks at load, leases and quiescing, in milliseconds.
@@ -37,7 +39,7 @@ pub(crate) struct ServerLoop {
     leases: bool,
     next_housekeeping_ms: u64,
     quiescing_since_ms: Option<u64>,
-    load: super::load::Load,
+    divider: Leases<ConnectionId>,
     datagrams: udp::Answers,
 }
 
@@ -60,7 +62,7 @@ impl ServerLoop {
             leases,
             next_housekeeping_ms: 0,
             quiescing_since_ms: None,
-            load: super::load::Load::default(),
+            divider: Leases::new(LeaseSettings { ttl_ms: (HOUSEKEEPING_MS * 4) as u32, ..LeaseSettings::default() }),
             datagrams: udp::Answers::default(),
         }
     }
@@ -69,9 +71,73 @@ impl ServerLoop {
         &self.core.counts
     }
 
-    fn turn_begins(&mut self) {
+    fn turn_begins(&mut self, now_us: u64) {
         self.core.pace.turn_begins();
         self.core.ready.loop_is_awake();
+        self.core.now_us = now_us;
+    }
+
+    /// Calls that waited go on as far as others have left, and those that waited for nothing are told.
+    fn start_held(&mut self, io: &mut Io<Letter>) {
+        let (now_ms, now_us) = (io.now(), io.now_us());
+        while let Some(((place, serial), how)) = self.core.displaced.pop() {
+            self.turn_away(io, place, serial, how);
+        }
+        while self.core.gate.waiting() > 0
+            && let Some(entry) = self.core.gate.try_enter(now_us)
+        {
+            let work = loop {
+                match self.core.gate.pop(now_us) {
+                    Some(Popped::Work((place, serial))) => {
+                        if let Some(id) = self.core.is_current(place, serial) {
+                            break Some((id, place));
+                        }
+                    }
+                    Some(Popped::Expired((place, serial))) => {
+                        self.turn_away(io, place, serial, Displaced::Expired);
+                    }
+                    Some(Popped::Stale((place, serial))) => {
+                        self.turn_away(io, place, serial, Displaced::Stale);
+                    }
+                    None => break None,
+                }
+            };
+            let core = &mut self.core;
+            let Some((id, place)) = work else {
+                core.gate.left(entry, crate::admission::Work::Abandoned, now_us);
+                return;
+            };
+            let mut entry = Some(entry);
+            if let Some(peer) = self.peers.at(id) {
+                io.with_output(id, |out| {
+                    if let Some(entry) = entry.take() {
+                        core.start_held(&mut peer.connection, place, entry, now_ms, out);
+                    }
+                });
+            }
+            if let Some(entry) = entry {
+                core.gate.left(entry, crate::admission::Work::Abandoned, now_us);
+                core.discard(place);
+            }
+        }
+    }
+
+    fn turn_away(&mut self, io: &mut Io<Letter>, place: u32, serial: u64, how: Displaced) {
+        let Some(id) = self.core.is_current(place, serial) else { return };
+        let core = &mut self.core;
+        let retry_after = core.gate.retry_after();
+        if let Some(peer) = self.peers.at(id) {
+            io.with_output(id, |out| match how {
+                Displaced::Expired => core.expire(&mut peer.connection, place, out),
+                Displaced::Stale => {
+                    let busy = Refusal::busy(retry_after, "the call has waited for too long");
+                    core.finish(&mut peer.connection, place, Err(busy), out);
+                }
+            });
+        }
+        if core.is_current(place, serial).is_some() {
+            core.discard(place);
+        }
     }
 
     /// Polls what is ready. What that makes ready is polled in the same turn, a few times over.
@@ -144,7 +210,7 @@ impl ServerLoop {
                 io.with_output(one.0, |out| core.expire(&mut peer.connection, one.1, out));
             }
             // Without a connection that can be written it ends all the same.
-            core.works.remove(one.1);
+            core.discard(one.1);
         }
         expired.clear();
         self.expired = expired;
@@ -156,13 +222,14 @@ impl ServerLoop {
             return;
         }
         self.next_housekeeping_ms = now_ms + HOUSEKEEPING_MS;
-        let stats = io.handle();
-        let told = self.load.look(stats.stats(), &self.core, self.peers.len());
-        self.counts().load.set((self.load.factor() * 1000.0) as u64);
+        let handle = io.handle();
+        let stats = handle.stats();
+        self.core.gate.read_load(stats.busy_ns.value(), stats.idle_ns.value(), io.now_us());
+        self.counts().load.set((self.core.gate.load() * 1000.0) as u64);
         let quiescing = self.quiescing_since_ms.is_some();
-        if told {
+        if let Some(factor) = self.core.gate.load_to_tell(io.now_us()) {
             let mut metadata = Vec::new();
-            wire::write_load(&mut metadata, self.load.factor(), quiescing);
+            wire::write_load(&mut metadata, factor, quiescing);
             for peer in self.peers.iter_mut().filter(|peer| peer.stadium) {
                 io.with_output(peer.id, |out| peer.connection.metadata_push(&metadata, out));
             }
@@ -182,22 +249,21 @@ impl ServerLoop {
 
     /// Grants for a little longer than until the next look, so that clients are never without.
     fn grant_leases(&mut self, io: &mut Io<Letter>) {
-        let clients = self.peers.iter_mut().filter(|peer| peer.lease).count();
-        if clients == 0 {
-            return;
-        }
-        let requests = match self.quiescing_since_ms {
-            Some(_) => 0,
-            None => self.load.requests_to_grant(&self.core, clients),
+        let capacity = match self.quiescing_since_ms {
+            Some(_) => Capacity::Quiescing,
+            None => self.core.gate.capacity(),
         };
-        for peer in self.peers.iter_mut().filter(|peer| peer.lease) {
-            let ttl_ms = (HOUSEKEEPING_MS * 4) as u32;
-            io.with_output(peer.id, |out| {
-                // Zero requests are no grant: the last one runs out.
-                if requests > 0 {
-                    peer.connection.grant_lease(ttl_ms, requests, out);
-                }
-            });
+        let clients = self.peers.iter_mut().filter(|peer| peer.lease);
+        let askers = clients.map(|peer| Asker { key: peer.id, used: std::mem::take(&mut peer.used) });
+        for grant in self.divider.grant(capacity, askers) {
+            // Zero requests are no grant: the last one runs out.
+            if grant.requests > 0
+                && let Some(peer) = self.peers.at(grant.key)
+            {
+                io.with_output(grant.key, |out| {
+                    peer.connection.grant_lease(grant.ttl_ms, grant.requests, out);
+                });
+            }
         }
     }
 
@@ -249,6 +315,7 @@ fn handle_event(
                 composite: peer.composite,
                 data: &payload.data,
             };
+            peer.used = peer.used.saturating_add(1);
             core.request(&mut peer.connection, &request, out);
         }
         Event::Payload { tag, next, payload, completes, .. } => {
@@ -291,7 +358,7 @@ impl Handler for ServerLoop {
     }
 
     fn established(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
-        self.turn_begins();
+        self.turn_begins(io.now_us());
         let address = self.addresses.remove(&id.index);
         let connection = Connection::server(Arc::clone(&self.protocol), io.now());
         let peer = self.peers.insert(Peer::new(id, connection, address));
@@ -300,7 +367,7 @@ impl Handler for ServerLoop {
     }
 
     fn received(&mut self, io: &mut Io<Letter>, id: ConnectionId, bytes: &[u8]) -> usize {
-        self.turn_begins();
+        self.turn_begins(io.now_us());
         io.reserve_turn();
         let now_ms = io.now();
         let Some(peer) = self.peers.at(id) else { return bytes.len() };
@@ -336,7 +403,7 @@ impl Handler for ServerLoop {
     }
 
     fn timeout(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
-        self.turn_begins();
+        self.turn_begins(io.now_us());
         let now_ms = io.now();
         let Some(peer) = self.peers.at(id) else { return };
         let event = io.with_output(id, |out| peer.connection.advance(now_ms, out));
@@ -347,7 +414,7 @@ impl Handler for ServerLoop {
     }
 
     fn drained(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
-        self.turn_begins();
+        self.turn_begins(io.now_us());
         let Some(peer) = self.peers.at(id) else { return };
         if std::mem::take(&mut peer.paused) {
             io.resume(id);
@@ -368,7 +435,7 @@ impl Handler for ServerLoop {
     }
 
     fn message(&mut self, io: &mut Io<Letter>, message: Letter) {
-        self.turn_begins();
+        self.turn_begins(io.now_us());
         match message {
             Letter::Woken => {}
             Letter::Done { place, serial, answer } => {
@@ -377,31 +444,34 @@ impl Handler for ServerLoop {
                 if let Some(peer) = self.peers.at(id) {
                     io.with_output(id, |out| core.finish(&mut peer.connection, place, answer, out));
                 }
-                core.works.remove(place);
+                if core.is_current(place, serial).is_some() {
+                    core.discard(place);
+                }
             }
             Letter::Quiesce => {
                 if self.quiescing_since_ms.is_none() {
                     self.quiescing_since_ms = Some(io.now());
                     io.stop_listening();
-                    self.load.tell_again();
+                    self.core.gate.tell_again();
                     self.next_housekeeping_ms = 0;
                 }
             }
         }
     }
 
-    fn alarm(&mut self, _io: &mut Io<Letter>) {
-        self.turn_begins();
+    fn alarm(&mut self, io: &mut Io<Letter>) {
+        self.turn_begins(io.now_us());
     }
 
     fn datagram(&mut self, io: &mut Io<Letter>, socket: UdpId, peer: SocketAddr, bytes: &[u8]) {
-        self.turn_begins();
+        self.turn_begins(io.now_us());
         self.datagrams.answer(&mut self.core, io, socket, peer, bytes);
     }
 
     fn turn_ended(&mut self, io: &mut Io<Letter>) {
         self.expire(io);
         self.send_due(io);
+        self.start_held(io);
         self.poll_ready(io);
         self.keep_house(io);
         if let Some(look) = self.core.pace.turn_ends() {
@@ -413,6 +483,8 @@ impl Handler for ServerLoop {
         self.set_alarm(io);
         let counts = &self.core.counts;
         counts.inflight.set(self.core.works.len() as u64);
+        counts.queued.set(self.core.gate.waiting() as u64);
+        counts.limit.set(u64::from(self.core.gate.limit()));
         counts.streams.set(self.core.tickers.len() as u64);
     }
 }

@@ -101,7 +101,7 @@ impl Answers {
         for interceptor in &shared.services[usize::from(method.service)].interceptors {
             interceptor.before(&call).map_err(|refusal| wire::refusal(&refusal))?;
         }
-        core.gate.admit(&core.pace, &method.function, 0).map_err(|refusal| {
+        core.gate.admit_inline(&core.pace).map_err(|refusal| {
             core.counts.methods[usize::from(place)].count(Outcome::Busy);
             wire::refusal(&refusal)
         })?;

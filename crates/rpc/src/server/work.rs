@@ -3,6 +3,7 @@
 //! A call's place in the table is its stream's tag, so that whatever the peer says about the stream finds it
 //! without a search.
 
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +12,10 @@ use std::time::Instant;
 
 use slab::Slab;
 use stadium_reactor::ConnectionId;
-use stadium_rsocket::frame::StreamId;
+use stadium_rsocket::frame::{Interaction as Pattern, StreamId};
 
 use super::executor::{Ready, TaskWaker};
+use crate::admission::Entry;
 use crate::answer::Refusal;
 use crate::method::Interaction;
 use crate::service::{Inbound, Outbound, Task};
@@ -29,6 +31,8 @@ pub(crate) struct Work {
     pub(crate) began: Instant,
     pub(crate) cancelled: Arc<AtomicBool>,
     pub(crate) kind: Kind,
+    /// Its place among the calls that are worked on at once.
+    pub(crate) entry: Option<Entry>,
 }
 
 /// What is being waited for.
@@ -37,6 +41,19 @@ pub(crate) enum Kind {
     Future(Box<Running>),
     /// A thread of the pool.
     Blocking,
+    /// Its turn.
+    Held(Box<HeldRequest>),
+}
+
+/// A request that waits for its turn.
+pub(crate) struct HeldRequest {
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) metadata: Vec<u8>,
+    pub(crate) composite: bool,
+    pub(crate) data: Vec<u8>,
+    pub(crate) pattern: Pattern,
+    /// When its caller stops waiting, in milliseconds of loop time.
+    pub(crate) deadline_ms: u64,
 }
 
 /// A future and its streams.

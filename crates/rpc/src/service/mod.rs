@@ -44,6 +44,30 @@ pub(crate) enum Function {
     Ticking(Arc<MakeTicking>),
 }
 
+/// What the loop has to know of a function before it calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FunctionKind {
+    /// Answers at once.
+    Inline,
+    /// Opens a ticking stream at once.
+    Ticking,
+    /// Answers once, later.
+    Unary,
+    /// Answers with a stream.
+    Stream,
+}
+
+impl Function {
+    pub(crate) fn kind(&self) -> FunctionKind {
+        match self {
+            Self::Inline(_) => FunctionKind::Inline,
+            Self::Ticking(_) => FunctionKind::Ticking,
+            Self::Asynchronous(_) | Self::Blocking(_) => FunctionKind::Unary,
+            Self::Streaming(_) | Self::Channel(_) => FunctionKind::Stream,
+        }
+    }
+}
+
 /// A method that a service answers.
 #[derive(Clone)]
 pub(crate) struct Served {
