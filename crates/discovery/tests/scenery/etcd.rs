@@ -4,7 +4,6 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -12,7 +11,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 use stadium_discovery::Backend;
 
-use super::{Process, free_port, until, until_true};
+use super::{Process, free_port, mortal, until, until_true};
 
 /// Members that know each other.
 pub struct Cluster {
@@ -106,7 +105,7 @@ impl Cluster {
             .collect();
         let member = &self.members[number];
         let (plain, peer) = (format!("http://{}", member.client), format!("http://{}", member.peer));
-        let mut command = Command::new("etcd");
+        let mut command = mortal("etcd");
         command
             .args(["--name", &name(number), "--initial-cluster", &peers.join(",")])
             .arg("--data-dir")

@@ -64,6 +64,13 @@ pub fn free_port() -> SocketAddr {
     })
 }
 
+/// A command whose process the kernel ends with the thread that starts it, should the suite be killed.
+pub fn mortal(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", program]);
+    command
+}
+
 /// A process that ends with its owner.
 #[derive(Debug)]
 pub struct Process(Child);

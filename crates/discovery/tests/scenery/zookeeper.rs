@@ -5,13 +5,12 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
 use std::time::Duration;
 
 use stadium_discovery::Backend;
 use zookeeper_client::{Client, Error};
 
-use super::{Process, free_port, until, until_true};
+use super::{Process, free_port, mortal, until, until_true};
 
 /// Where Debian puts it. Its manifest names what it needs.
 const JAR: &str = "/usr/share/java/zookeeper.jar";
@@ -86,7 +85,7 @@ impl Ensemble {
         }
         let path = folder.join("zoo.cfg");
         fs::write(&path, settings).expect("a server's settings");
-        let mut command = Command::new("java");
+        let mut command = mortal("java");
         command
             .args(["-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no"])
             .args(["-cp", JAR, "org.apache.zookeeper.server.quorum.QuorumPeerMain"])
