@@ -28,6 +28,7 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["mosquitto_pub", "--help"], package: "mosquitto-clients" },
     Component { probe: &["chromium", "--version"], package: "chromium" },
     Component { probe: &["ip", "-V"], package: "iproute2" },
+    Component { probe: &["nft", "--version"], package: "nftables" },
     Component { probe: &["openssl", "version"], package: "openssl" },
     Component { probe: &["python3", "--version"], package: "python3" },
     Component { probe: &["python3", "-c", "import ensurepip, venv"], package: "python3-venv" },

@@ -23,7 +23,7 @@ const BINARY_VARIABLE: &str = "STADIUM_BIN";
 /// The same for the example service, which devices ask.
 const GEO_VARIABLE: &str = "STADIUM_GEO";
 
-/// The same for the program that RSocket peers are tried against; `interop_service` is beside it.
+/// The same for the program that RSocket peers are tried against; the others are beside it.
 const INTEROP_VARIABLE: &str = "STADIUM_INTEROP";
 
 /// Runs it all. The exit code is 0 only when something ran and nothing failed.
@@ -41,8 +41,8 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let product = ["build", "--package", "stadium-cli", "--package", "stadium-example-geo"];
     let built = Step::start("build stadium, geo-service").end(command(&mut cargo(&product)));
     let mut examples = cargo(&["build", "--package", "stadium-rsocket", "--package", "stadium-rpc"]);
-    examples.args(["--example", "interop", "--example", "interop_service"]);
-    let built = Step::start("build interop, interop_service").end(command(&mut examples)) && built;
+    examples.args(["--example", "interop", "--example", "interop_service", "--example", "fault_matrix"]);
+    let built = Step::start("build the peers' programs").end(command(&mut examples)) && built;
     let programs = [
         (BINARY_VARIABLE, root.join("target/debug/stadium")),
         (GEO_VARIABLE, root.join("target/debug/geo-service")),
