@@ -21,15 +21,16 @@ use super::executor::Ready;
 use super::letter::Letter;
 use super::pace::Pace;
 use super::pool::{PoolHandle, Work as PoolWork};
+use super::recent::RecentRoute;
 use super::shared::Shared;
 use super::tickers::Tickers;
-use super::recent::RecentRoute;
 use super::work::{HeldRequest, Kind, Running, Work, Works};
 use crate::admission::{self, Entry, Pushed};
 use crate::answer::Refusal;
 use crate::method::Interaction;
 use crate::service::{
-    Call, Failure, Finished, Function, FunctionKind, Inbound, InlineRun, Next, Outbound, Outcome, Task, TickingRun,
+    Call, Failure, Finished, Function, FunctionKind, Inbound, InlineRun, Next, Outbound, Outcome, Task,
+    TickingRun,
 };
 use crate::wire;
 
@@ -132,7 +133,8 @@ impl Core {
             self.count(place, Outcome::Rejected);
             return refuse(connection, request, ErrorCode::INVALID, &text, out);
         }
-        let left_ms = head.left_ms.map_or(self.shared.deadline_ms, |left| left.min(self.shared.deadline_max_ms));
+        let left_ms =
+            head.left_ms.map_or(self.shared.deadline_ms, |left| left.min(self.shared.deadline_max_ms));
         if self.pace.waited_us() / 1000 >= u64::from(left_ms) {
             let text = "RPC-DEADLINE: the deadline passed before the request had its turn";
             self.count(place, Outcome::Expired);
@@ -264,7 +266,8 @@ impl Core {
         now_ms: u64,
         out: &mut Vec<u8>,
     ) {
-        let Some(Work { kind: Kind::Held(held), stream, connection: id, method, .. }) = self.works.remove(place)
+        let Some(Work { kind: Kind::Held(held), stream, connection: id, method, .. }) =
+            self.works.remove(place)
         else {
             return self.abandon(Some(entry));
         };
@@ -438,16 +441,21 @@ impl Core {
         let Some(work) = self.works.at(place) else { return };
         let Kind::Future(running) = &mut work.kind else { return };
         let stream = work.stream;
+        let start = out.len();
         loop {
-            let polled = running.poll();
+            let mut polled = running.poll();
             let mut sent = 0;
             if let Some(outbound) = &running.outbound {
                 while let Some(message) = outbound.take() {
                     let encode = |out: &mut Vec<u8>| out.extend_from_slice(&message);
-                    if connection.payload(stream, Completes::No, None, encode, out).is_err() {
-                        outbound.disconnect();
+                    match connection.payload(stream, Completes::No, None, encode, out) {
+                        Ok(()) => sent += 1,
+                        Err(SendError::TooLarge) => {
+                            outbound.disconnect();
+                            polled = Poll::Ready(Err(answer_too_large()));
+                        }
+                        Err(_) => outbound.disconnect(),
                     }
-                    sent += 1;
                 }
             }
             self.counts.messages.add(sent);
@@ -460,10 +468,23 @@ impl Core {
             match polled {
                 Poll::Ready(answer) => return self.finish(connection, place, answer, out),
                 Poll::Pending if sent == 0 => return,
+                // The caller's credit may be without end: others have their turn too, and its connection must
+                // take what there is.
+                Poll::Pending if out.len() - start > POLL_BYTES_MAX => return running.wake(),
                 // There is room again for what it sends next.
                 Poll::Pending => {}
             }
         }
+    }
+
+    /// Polls a one-way call whose caller has gone: it was accepted, and nobody waits for its answer. Other
+    /// calls were cancelled when their caller went.
+    pub(crate) fn poll_alone(&mut self, place: u32) {
+        let Some(work) = self.works.at(place) else { return };
+        let Kind::Future(running) = &mut work.kind else { return };
+        let Poll::Ready(answer) = running.poll() else { return };
+        let Some(work) = self.works.remove(place) else { return };
+        self.ended(work, answer.map_or_else(|refusal| outcome_of(&refusal), |_| Outcome::Ok));
     }
 
     /// A call's function is done: its answer leaves.
@@ -610,7 +631,18 @@ impl Core {
                 next = function.tick(place);
                 function.encode(out);
             };
-            match connection.payload(stream, Completes::No, None, encode, out) {
+            let start = out.len();
+            let payload = || connection.payload(stream, Completes::No, None, encode, out);
+            // The connection changes nothing before the message is encoded.
+            let Ok(sent) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(payload)) else {
+                tracing::error!(stream = stream.0, "A ticking function panicked");
+                out.truncate(start);
+                let (code, text) = failure_text(&panicked());
+                let _ = connection.error(stream, code, &text, out);
+                self.end_ticker(*index, Outcome::Rejected);
+                continue;
+            };
+            match sent {
                 Ok(()) => {
                     messages += 1;
                     if let Next::After(after) = next {
@@ -693,7 +725,8 @@ impl Core {
 
     fn tell(&self, method: u16, outcome: Outcome, latency: Duration) {
         let method = self.shared.methods.at(method);
-        for interceptor in &self.shared.services[usize::from(method.service)].interceptors {
+        // The first one is the outermost: it is the last to hear of the end.
+        for interceptor in self.shared.services[usize::from(method.service)].interceptors.iter().rev() {
             interceptor.after(&Finished { route: &method.route, outcome, latency });
         }
     }
@@ -732,8 +765,19 @@ fn refuse(
     }
 }
 
+/// What a poll of one stream may produce before others have their turn, in bytes.
+const POLL_BYTES_MAX: usize = 256 * 1024;
+
 fn too_large() -> Failure {
-    Failure::Refused(Refusal::rejected("RPC-006", "the answer is larger than this connection carries"))
+    Failure::Refused(answer_too_large())
+}
+
+fn answer_too_large() -> Refusal {
+    Refusal::rejected("RPC-006", "the answer is larger than this connection carries")
+}
+
+fn panicked() -> Failure {
+    Failure::Refused(Refusal::rejected("RPC-007", "the service failed on this request"))
 }
 
 pub(crate) fn failure_text(failure: &Failure) -> (ErrorCode, String) {

@@ -4,7 +4,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use crate::method::Interaction;
-use crate::service::{Function, Service};
+use crate::service::{Function, FunctionKind, Service};
 
 /// One route.
 pub(crate) struct Method {
@@ -42,6 +42,12 @@ impl Methods {
                     return Err(format!(
                         "the route `{}` does not belong to the service `{}`",
                         served.route, one.name
+                    ));
+                }
+                if !fits(served.function.kind(), served.interaction) {
+                    return Err(format!(
+                        "`{}` is called as {:?}, and its function answers otherwise",
+                        served.route, served.interaction
                     ));
                 }
                 methods.add(service as u16, served.clone(), false, !one.interceptors.is_empty())?;
@@ -90,5 +96,16 @@ impl Methods {
 
     pub(crate) fn len(&self) -> usize {
         self.table.len()
+    }
+}
+
+/// Whether a function of that kind can answer such calls.
+fn fits(kind: FunctionKind, interaction: Interaction) -> bool {
+    match kind {
+        FunctionKind::Inline | FunctionKind::Unary => {
+            matches!(interaction, Interaction::Unary | Interaction::OneWay)
+        }
+        FunctionKind::Ticking => interaction == Interaction::Stream,
+        FunctionKind::Stream => matches!(interaction, Interaction::Stream | Interaction::Channel),
     }
 }

@@ -229,7 +229,9 @@ impl Server {
         let _ = self.words.send(Word::Quiesce(within));
         loop {
             let left: u64 = self.shared.counts.iter().map(|counts| counts.connections.value()).sum();
-            if (left == 0 && self.is_quiescing()) || Instant::now() >= until {
+            // One-way calls outlive the connections that they came by.
+            let works: u64 = self.shared.counts.iter().map(|counts| counts.inflight.value()).sum();
+            if (left + works == 0 && self.is_quiescing()) || Instant::now() >= until {
                 return left;
             }
             std::thread::sleep(Duration::from_millis(5));

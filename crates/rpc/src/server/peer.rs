@@ -22,6 +22,9 @@ pub(crate) struct Peer {
     pub(crate) used: u32,
     /// It is not read until it has read.
     pub(crate) paused: bool,
+    /// Bytes that streams have produced for it in the turn, and which turn that was.
+    pub(crate) produced: usize,
+    pub(crate) produced_in: u64,
 }
 
 impl Peer {
@@ -36,6 +39,8 @@ impl Peer {
             lease: false,
             used: 0,
             paused: false,
+            produced: 0,
+            produced_in: 0,
         }
     }
 }

@@ -16,6 +16,7 @@ use super::dispatch::{Core, Displaced, Request};
 use super::letter::Letter;
 use super::peer::{Peer, Peers};
 use super::udp;
+use super::work::{Kind, Work};
 use crate::admission::{Asker, Capacity, LeaseSettings, Leases, Popped};
 use crate::answer::Refusal;
 use crate::wire;
@@ -41,6 +42,10 @@ pub(crate) struct ServerLoop {
     quiescing_since_ms: Option<u64>,
     divider: Leases<ConnectionId>,
     datagrams: udp::Answers,
+    /// Counts turns.
+    turn: u64,
+    /// Streams that have produced enough for their connections in this turn.
+    crowded: Vec<(ConnectionId, u32)>,
 }
 
 /// What is to happen to a connection after its bytes were handled.
@@ -62,8 +67,13 @@ impl ServerLoop {
             leases,
             next_housekeeping_ms: 0,
             quiescing_since_ms: None,
-            divider: Leases::new(LeaseSettings { ttl_ms: (HOUSEKEEPING_MS * 4) as u32, ..LeaseSettings::default() }),
+            divider: Leases::new(LeaseSettings {
+                ttl_ms: (HOUSEKEEPING_MS * 4) as u32,
+                ..LeaseSettings::default()
+            }),
             datagrams: udp::Answers::default(),
+            turn: 1,
+            crowded: Vec::new(),
         }
     }
 
@@ -149,14 +159,31 @@ impl ServerLoop {
             for place in ready.drain(..) {
                 let Some(work) = self.core.works.at(place) else { continue };
                 let id = work.connection;
-                if io.unsent(id) > UNSENT_HIGH {
-                    // `drained` wakes it.
+                let Some(peer) = self.peers.at(id) else {
+                    self.core.poll_alone(place);
+                    continue;
+                };
+                if std::mem::replace(&mut peer.produced_in, self.turn) != self.turn {
+                    peer.produced = 0;
+                }
+                let unsent = io.unsent(id);
+                if unsent + peer.produced > UNSENT_HIGH {
+                    if let Kind::Future(running) = &work.kind {
+                        running.put_off();
+                    }
+                    if unsent == 0 {
+                        // It may all leave with this turn; otherwise `drained` wakes it.
+                        self.crowded.push((id, place));
+                    }
                     continue;
                 }
                 let core = &mut self.core;
-                if let Some(peer) = self.peers.at(id) {
-                    io.with_output(id, |out| core.poll(&mut peer.connection, place, out));
-                }
+                let produced = io.with_output(id, |out| {
+                    let start = out.len();
+                    core.poll(&mut peer.connection, place, out);
+                    out.len() - start
+                });
+                peer.produced += produced.unwrap_or(0);
             }
             self.ready = ready;
             if !any {
@@ -480,6 +507,15 @@ impl Handler for ServerLoop {
     }
 
     fn turn_flushed(&mut self, io: &mut Io<Letter>) {
+        self.turn += 1;
+        while let Some((id, place)) = self.crowded.pop() {
+            if io.unsent(id) == 0
+                && let Some(Work { kind: Kind::Future(running), connection, .. }) = self.core.works.at(place)
+                && *connection == id
+            {
+                running.wake();
+            }
+        }
         self.set_alarm(io);
         let counts = &self.core.counts;
         counts.inflight.set(self.core.works.len() as u64);

@@ -89,6 +89,11 @@ impl Running {
         })
     }
 
+    /// It is not polled although it was woken: the next wake counts again.
+    pub(crate) fn put_off(&self) {
+        self.task.polled();
+    }
+
     /// Has it polled again soon.
     pub(crate) fn wake(&self) {
         self.waker.wake_by_ref();

@@ -87,7 +87,9 @@ where
     }
 }
 
-struct Asynchronous<Q, A, F>(F, std::marker::PhantomData<fn(Q) -> A>);
+// Futures are made by the first poll, so that a function that panics before its first await ends its call alone.
+
+struct Asynchronous<Q, A, F>(Arc<F>, std::marker::PhantomData<fn(Q) -> A>);
 
 pub(super) fn asynchronous<Q, A, F, T>(function: F) -> Arc<dyn AsyncRun>
 where
@@ -96,19 +98,19 @@ where
     F: Fn(CallContext, Q) -> T + Send + Sync + 'static,
     T: Future<Output = Result<A, Refusal>> + 'static,
 {
-    Arc::new(Asynchronous(function, std::marker::PhantomData))
+    Arc::new(Asynchronous(Arc::new(function), std::marker::PhantomData))
 }
 
 impl<Q, A, F, T> AsyncRun for Asynchronous<Q, A, F>
 where
-    Q: Message + Default,
-    A: Message,
-    F: Fn(CallContext, Q) -> T + Send + Sync,
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+    F: Fn(CallContext, Q) -> T + Send + Sync + 'static,
     T: Future<Output = Result<A, Refusal>> + 'static,
 {
     fn start(&self, context: CallContext, data: &[u8]) -> Result<Task, DecodeError> {
-        let answer = (self.0)(context, Q::decode(data)?);
-        Ok(Box::pin(async move { answer.await.map(|answer| answer.encode_to_vec()) }))
+        let (function, request) = (Arc::clone(&self.0), Q::decode(data)?);
+        Ok(Box::pin(async move { function(context, request).await.map(|answer| answer.encode_to_vec()) }))
     }
 }
 
@@ -136,7 +138,7 @@ where
     }
 }
 
-struct Streaming<Q, A, F>(F, std::marker::PhantomData<fn(Q) -> A>);
+struct Streaming<Q, A, F>(Arc<F>, std::marker::PhantomData<fn(Q) -> A>);
 
 pub(super) fn streaming<Q, A, F, T>(function: F) -> Arc<dyn StreamingRun>
 where
@@ -145,23 +147,25 @@ where
     F: Fn(CallContext, Q, StreamSender<A>) -> T + Send + Sync + 'static,
     T: Future<Output = Result<(), Refusal>> + 'static,
 {
-    Arc::new(Streaming(function, std::marker::PhantomData))
+    Arc::new(Streaming(Arc::new(function), std::marker::PhantomData))
 }
 
 impl<Q, A, F, T> StreamingRun for Streaming<Q, A, F>
 where
-    Q: Message + Default,
-    A: Message,
-    F: Fn(CallContext, Q, StreamSender<A>) -> T + Send + Sync,
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+    F: Fn(CallContext, Q, StreamSender<A>) -> T + Send + Sync + 'static,
     T: Future<Output = Result<(), Refusal>> + 'static,
 {
     fn start(&self, context: CallContext, data: &[u8], out: Outbound) -> Result<Task, DecodeError> {
-        let answers = (self.0)(context, Q::decode(data)?, StreamSender::new(out));
-        Ok(Box::pin(async move { answers.await.map(|()| Vec::new()) }))
+        let (function, request) = (Arc::clone(&self.0), Q::decode(data)?);
+        Ok(Box::pin(async move {
+            function(context, request, StreamSender::new(out)).await.map(|()| Vec::new())
+        }))
     }
 }
 
-struct Channel<Q, A, F>(F, std::marker::PhantomData<fn(Q) -> A>);
+struct Channel<Q, A, F>(Arc<F>, std::marker::PhantomData<fn(Q) -> A>);
 
 pub(super) fn channel<Q, A, F, T>(function: F) -> Arc<dyn ChannelRun>
 where
@@ -170,18 +174,20 @@ where
     F: Fn(CallContext, StreamReceiver<Q>, StreamSender<A>) -> T + Send + Sync + 'static,
     T: Future<Output = Result<(), Refusal>> + 'static,
 {
-    Arc::new(Channel(function, std::marker::PhantomData))
+    Arc::new(Channel(Arc::new(function), std::marker::PhantomData))
 }
 
 impl<Q, A, F, T> ChannelRun for Channel<Q, A, F>
 where
-    Q: Message + Default,
-    A: Message,
-    F: Fn(CallContext, StreamReceiver<Q>, StreamSender<A>) -> T + Send + Sync,
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+    F: Fn(CallContext, StreamReceiver<Q>, StreamSender<A>) -> T + Send + Sync + 'static,
     T: Future<Output = Result<(), Refusal>> + 'static,
 {
     fn start(&self, context: CallContext, requests: Inbound, out: Outbound) -> Task {
-        let answers = (self.0)(context, StreamReceiver::new(requests), StreamSender::new(out));
-        Box::pin(async move { answers.await.map(|()| Vec::new()) })
+        let function = Arc::clone(&self.0);
+        Box::pin(async move {
+            function(context, StreamReceiver::new(requests), StreamSender::new(out)).await.map(|()| Vec::new())
+        })
     }
 }

@@ -58,13 +58,10 @@ fn two_clients_agree_on_the_owners() {
 
 #[test]
 fn function_sees_the_key() {
-    let service = words().inline(
-        &ECHO,
-        |call: &stadium_rpc::Call<'_>, _: &Word, answer: &mut Word| {
-            answer.bytes.extend_from_slice(call.key().unwrap_or_default());
-            Ok(())
-        },
-    );
+    let service = words().inline(&ECHO, |call: &stadium_rpc::Call<'_>, _: &Word, answer: &mut Word| {
+        answer.bytes.extend_from_slice(call.key().unwrap_or_default());
+        Ok(())
+    });
     let server = serve(service);
     let words = client_of(&[&server]).service("words");
     let options = CallOptions { key: Some(b"device-1"), ..CallOptions::default() };

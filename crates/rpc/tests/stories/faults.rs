@@ -88,8 +88,7 @@ fn calls_go_on_while_one_of_two_servers_dies() {
 fn server_that_no_longer_answers_is_found_out_by_its_keep_alive() {
     // It takes the connection, and never says anything.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("there are free ports");
-    let mut config =
-        stadium_rpc::ClientConfig::at(vec![silent.local_addr().expect("it is bound")]);
+    let mut config = stadium_rpc::ClientConfig::at(vec![silent.local_addr().expect("it is bound")]);
     config.keepalive_interval = Duration::from_millis(50);
     config.keepalive_lifetime = Duration::from_millis(200);
     config.deadline = SOON;

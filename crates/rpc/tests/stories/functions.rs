@@ -279,7 +279,8 @@ fn interceptor_lets_in_those_who_authenticate() {
     authentication::write(&mut content, Authentication::Bearer("open sesame"));
     let options = CallOptions { metadata: &content, ..none() };
     assert_eq!(words.call_with(&ECHO, &word("a"), &options).wait(), Ok(word("a")));
-    let health = Method::<stadium_rpc::proto::HealthRequest, stadium_rpc::proto::Health>::unary("words/health");
+    let health =
+        Method::<stadium_rpc::proto::HealthRequest, stadium_rpc::proto::Health>::unary("words/health");
     assert_eq!(
         rejection(words.call(&health, &stadium_rpc::proto::HealthRequest {}).wait()).0,
         "WORDS-401",

@@ -125,7 +125,8 @@ fn random_metadata_and_data_are_answered_or_refused() {
 
 #[test]
 fn random_datagrams_are_ignored_or_refused() {
-    let server = serve_with(ServerConfig { udp: Some(([127, 0, 0, 1], 0).into()), ..server_config() }, echo());
+    let server =
+        serve_with(ServerConfig { udp: Some(([127, 0, 0, 1], 0).into()), ..server_config() }, echo());
     let words = client_of(&[&server]).service("words");
     let socket = UdpSocket::bind("127.0.0.1:0").expect("there are free ports");
     socket.connect(server.udp().expect("it serves UDP")).expect("it is local");

@@ -31,15 +31,13 @@ fn large_payloads_do_not_mix_when_many_are_under_way() {
 
 #[test]
 fn stream_of_large_messages_arrives_whole() {
-    let server = serve(words().streaming(
-        &COUNT,
-        |_: CallContext, _: Word, out: StreamSender<Word>| async move {
+    let server =
+        serve(words().streaming(&COUNT, |_: CallContext, _: Word, out: StreamSender<Word>| async move {
             for place in 0..20 {
                 out.send(of_size(300_000 + place)).await?;
             }
             Ok(())
-        },
-    ));
+        }));
     let words = client_of(&[&server]).service("words");
     let mut stream = words.stream(&COUNT, &word(""), 3, &CallOptions::default());
     for place in 0..20 {

@@ -148,7 +148,10 @@ fn errors_have_the_codes_and_texts_that_were_agreed() {
         Got::Failed { code, text, .. } => (code.0, text),
         other => panic!("no failure: {other:?}"),
     };
-    assert_eq!(failure(("words/Refuse", number(0))), (0x202, "BUSY retry_after_ms=120: queue is full".into()));
+    assert_eq!(
+        failure(("words/Refuse", number(0))),
+        (0x202, "BUSY retry_after_ms=120: queue is full".into())
+    );
     let rejected = (0x201, "GEO-001: latitude 95 is not between -90 and 90".into());
     assert_eq!(failure(("words/Refuse", number(1))), rejected);
     let (code, text) = failure(("words/Nothing", number(1)));

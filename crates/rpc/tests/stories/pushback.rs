@@ -137,9 +137,7 @@ fn copy_of_a_slow_idempotent_call_is_answered_elsewhere() {
         assert_eq!(words.call(&ECHO_TWICE, &word("")).wait(), Ok(word("quick")));
         held.count() > 0
     });
-    until("the slow one learns that nobody waits", || {
-        counted(&slow, "words/Echo").cancelled == held.count()
-    });
+    until("the slow one learns that nobody waits", || counted(&slow, "words/Echo").cancelled == held.count());
 }
 
 #[test]

@@ -76,8 +76,10 @@ fn client_finds_what_discovery_names() {
     let backend = Backend::Static(vec![listed("1", &one), listed("2", &two)]);
     let discovery = Discovery::start(Config { backend, ..Config::default() }).expect("the list is right");
     for (versions, only) in [("1", "one"), ("2", "two")] {
-        let source =
-            Source::Discovery { discovery: discovery.clone(), versions: Versions::Exactly(versions.to_owned()) };
+        let source = Source::Discovery {
+            discovery: discovery.clone(),
+            versions: Versions::Exactly(versions.to_owned()),
+        };
         let config = ClientConfig { source, ..ClientConfig::at(Vec::new()) };
         let words = Client::start(config).expect("a thread can be had").service("words");
         for _ in 0..20 {

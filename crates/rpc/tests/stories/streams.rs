@@ -93,13 +93,11 @@ fn dropped_stream_stops_the_service() {
 
 #[test]
 fn refusal_ends_a_stream_behind_its_messages() {
-    let server = serve(words().streaming(
-        &COUNT,
-        |_: CallContext, _: Word, out: StreamSender<Word>| async move {
+    let server =
+        serve(words().streaming(&COUNT, |_: CallContext, _: Word, out: StreamSender<Word>| async move {
             out.send(number(1)).await?;
             Err(no())
-        },
-    ));
+        }));
     let words = client_of(&[&server]).service("words");
     let mut stream = words.stream(&COUNT, &word(""), 10, &none());
     assert_eq!(stream.next_within(SOON), Ok(Some(number(1))));
@@ -108,8 +106,10 @@ fn refusal_ends_a_stream_behind_its_messages() {
 
 #[test]
 fn stream_is_not_begun_again_once_it_has_messages() {
-    const COUNT_TWICE: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::stream("words/Count").idempotent();
-    let (one, two) = (counting(&Tally::default(), &Tally::default()), counting(&Tally::default(), &Tally::default()));
+    const COUNT_TWICE: stadium_rpc::Method<Word, Word> =
+        stadium_rpc::Method::stream("words/Count").idempotent();
+    let (one, two) =
+        (counting(&Tally::default(), &Tally::default()), counting(&Tally::default(), &Tally::default()));
     let words = connected_client(&[&one, &two], client_config(&[&one, &two])).service("words");
     let mut stream = words.stream(&COUNT_TWICE, &number(0), 2, &none());
     assert_eq!(stream.next_within(SOON), Ok(Some(number(1))));

@@ -21,8 +21,7 @@ fn services_call_each_other_and_await_on_their_loops() {
         move |context: CallContext, request: Word| {
             let words = words.clone();
             async move {
-                let options =
-                    CallOptions { deadline: Some(context.time_left()), ..CallOptions::default() };
+                let options = CallOptions { deadline: Some(context.time_left()), ..CallOptions::default() };
                 let half = words.call_with(&HALF, &request, &options).await?;
                 Ok(number(half.number * 4))
             }
