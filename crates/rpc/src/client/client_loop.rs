@@ -105,7 +105,7 @@ impl Service {
         }
         let pool = &mut self.pools[place];
         if pool.instance != Some(instance) {
-            *pool = Pool { instance: Some(instance), ..Pool::default() };
+            *pool = Pool::of(instance);
         }
         pool
     }
@@ -308,8 +308,7 @@ impl ClientLoop {
         slot.interaction = new.interaction;
         slot.idempotency = new.idempotency;
         slot.set_key(new.key);
-        slot.metadata = new.metadata;
-        slot.request = new.request;
+        slot.fill(|out| out.extend_from_slice(&new.metadata), |out| out.extend_from_slice(&new.request));
         slot.initial = new.initial;
         if new.interaction == Interaction::Channel {
             slot.channel = Some(Box::new(ChannelOut { completes: new.completes, ..ChannelOut::default() }));
@@ -465,13 +464,14 @@ impl ClientLoop {
             wire::write_deadline(metadata, u32::try_from(left_us.div_ceil(1_000)).unwrap_or(u32::MAX));
         }
         metadata.extend_from_slice(&self.config.metadata);
-        metadata.extend_from_slice(&slot.metadata);
+        let (own_metadata, request) = slot.sent();
+        metadata.extend_from_slice(own_metadata);
         let completes = match &slot.channel {
             Some(channel) if !(channel.completes && channel.messages.is_empty()) => Completes::No,
             _ => Completes::Yes,
         };
         let pattern = pattern_of(slot.interaction);
-        let (initial, request) = (slot.initial, &slot.request);
+        let initial = slot.initial;
         let encode = |out: &mut Vec<u8>| out.extend_from_slice(request);
         let sent = io.with_output(id, |out| {
             connection.request(pattern, initial, completes, tag_of(place, which), Some(metadata), encode, out)

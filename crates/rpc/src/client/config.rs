@@ -88,7 +88,11 @@ impl ClientConfig {
     fn from_source(source: Source) -> Self {
         Self {
             source,
-            balance: BalanceSettings { client: ClientId(own_seed()), seed: own_seed(), ..BalanceSettings::default() },
+            balance: BalanceSettings {
+                client: ClientId(own_seed()),
+                seed: own_seed(),
+                ..BalanceSettings::default()
+            },
             retry: RetryRule::default(),
             budget: BudgetSettings::default(),
             hedge: Some(HedgeSettings::default()),

@@ -66,6 +66,10 @@ pub(crate) struct Pool {
 const ANSWERED_MAX: usize = 16 * 1024;
 
 impl Pool {
+    pub(crate) fn of(instance: InstanceId) -> Self {
+        Self { instance: Some(instance), ..Self::default() }
+    }
+
     /// The connection for the next call: one that has answered and not been used since, otherwise the next in
     /// turn. So each keeps its share in flight, and calls that follow answers of one write leave in one write.
     pub(crate) fn pick(&mut self) -> Option<ConnectionId> {

@@ -129,11 +129,13 @@ impl LocalClient {
         slot.interaction = method.interaction();
         slot.idempotency = method.idempotency();
         slot.set_key(options.key.map(KeyHash::of));
-        if let Some(key) = options.key {
-            wire::write_key(&mut slot.metadata, key);
-        }
-        slot.metadata.extend_from_slice(options.metadata);
-        request.encode_raw(&mut slot.request);
+        let metadata = |out: &mut Vec<u8>| {
+            if let Some(key) = options.key {
+                wire::write_key(out, key);
+            }
+            out.extend_from_slice(options.metadata);
+        };
+        slot.fill(metadata, |out| request.encode_raw(out));
         let serial = slot.serial;
         handler.begin(io, place, options.deadline);
         Ticket { place, serial, message: PhantomData }

@@ -25,6 +25,7 @@ pub(crate) struct Slot {
     /// Counts the calls that had this place.
     pub(crate) serial: u32,
     pub(crate) route: u32,
+    metadata_bytes: u32,
     pub(crate) service: u16,
     pub(crate) busy: bool,
     /// In the queue for a connection.
@@ -43,9 +44,9 @@ pub(crate) struct Slot {
     pub(crate) completion: Completion,
     /// In microseconds of loop time; `u64::MAX` for a stream without one.
     pub(crate) deadline_us: u64,
-    pub(crate) request: Vec<u8>,
-    /// Composite metadata beside route and deadline: key, authentication, whatever the caller added.
-    pub(crate) metadata: Vec<u8>,
+    /// Composite metadata beside route and deadline (key, authentication, whatever the caller added), then the
+    /// request.
+    bytes: Vec<u8>,
     // From here on only where it is used.
     pub(crate) second: Option<Attempt>,
     key: KeyHash,
@@ -85,6 +86,7 @@ impl Slot {
         Self {
             serial: 0,
             route: 0,
+            metadata_bytes: 0,
             service: 0,
             busy: false,
             waiting: false,
@@ -98,8 +100,7 @@ impl Slot {
             first: None,
             completion: Completion::Discard,
             deadline_us: NEVER,
-            request: Vec::new(),
-            metadata: Vec::new(),
+            bytes: Vec::new(),
             second: None,
             key: KeyHash(0),
             tried: [None; TRIED_MAX],
@@ -109,6 +110,18 @@ impl Slot {
             channel: None,
             timer: TimerLink::IDLE,
         }
+    }
+
+    /// Takes what is sent: first the metadata is appended, then the request.
+    pub(crate) fn fill(&mut self, metadata: impl FnOnce(&mut Vec<u8>), request: impl FnOnce(&mut Vec<u8>)) {
+        metadata(&mut self.bytes);
+        self.metadata_bytes = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
+        request(&mut self.bytes);
+    }
+
+    /// The metadata and the request.
+    pub(crate) fn sent(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at((self.metadata_bytes as usize).min(self.bytes.len()))
     }
 
     pub(crate) fn set_key(&mut self, key: Option<KeyHash>) {
@@ -182,8 +195,7 @@ impl Slots {
         slot.made = 0;
         slot.tried_count = 0;
         slot.has_key = false;
-        slot.metadata.clear();
-        slot.request.clear();
+        slot.bytes.clear();
         place
     }
 
@@ -196,8 +208,8 @@ impl Slots {
         if slot.interaction == Interaction::Channel {
             slot.channel = None;
         }
-        if slot.request.capacity() > KEPT_BYTES_MAX {
-            slot.request = Vec::new();
+        if slot.bytes.capacity() > KEPT_BYTES_MAX {
+            slot.bytes = Vec::new();
         }
         self.free.push(place);
     }
