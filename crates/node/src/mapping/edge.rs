@@ -135,7 +135,7 @@ fn listener(
     Listener {
         settings: ListenerSettings {
             sockets: usize::from(listening.sockets.accept_sockets),
-            socket: sockets::socket(listening.sockets),
+            socket: sockets::socket(&listening.sockets.options),
             limits: connection_limits(limits),
             tls: listening.tls.clone(),
             websocket: listening.path.map(|path| Arc::new(websocket(settings, path))),

@@ -4,10 +4,10 @@
 
 use stadium_reactor::{KeepAlive, ProxyProtocol, SocketSettings};
 
-use crate::settings::{self, Sockets};
+use crate::settings::{self, SocketOptions};
 
 /// The reactor's form of a listener's socket options.
-pub(crate) fn socket(sockets: &Sockets) -> SocketSettings {
+pub(crate) fn socket(sockets: &SocketOptions) -> SocketSettings {
     SocketSettings {
         backlog: sockets.backlog,
         send_buffer_bytes: bytes(sockets.send_buffer_bytes),
@@ -51,13 +51,13 @@ mod tests {
     #[test]
     fn zero_leaves_an_option_to_the_kernel() {
         let defaults = settings::from_toml("", Path::new("s.toml")).expect("nothing is right").settings;
-        let mapped = socket(&defaults.mqtt.sockets);
+        let mapped = socket(&defaults.mqtt.sockets.options);
         assert_eq!((mapped.send_buffer_bytes, mapped.keepalive, mapped.maximum_age_ms), (None, None, None));
         assert_eq!((mapped.user_timeout_ms, mapped.backlog, mapped.nodelay), (Some(30_000), 4_096, true));
 
         let text = "[mqtt]\nsend_buffer_bytes = 8192\nkeepalive_idle_s = 60\nmaximum_age_s = 5\nuser_timeout_ms = 0\n";
         let set = settings::from_toml(text, Path::new("s.toml")).expect("it is right").settings;
-        let mapped = socket(&set.mqtt.sockets);
+        let mapped = socket(&set.mqtt.sockets.options);
         assert_eq!(mapped.send_buffer_bytes, Some(8_192));
         assert_eq!(mapped.keepalive, Some(KeepAlive { idle_ms: 60_000, interval_ms: 15_000, count: 4 }));
         assert_eq!((mapped.maximum_age_ms, mapped.user_timeout_ms), (Some(5_000), None));

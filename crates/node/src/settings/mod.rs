@@ -20,8 +20,8 @@ pub use problem::{Code, Problem, Problems};
 pub use sections::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding, Devices,
     Discovery, DiscoveryBackend, Http, Limits, ListedService, Log, LogFormat, Method, Mqtt, Mqtts, Password,
-    ProxyProtocol, Rpc, Server, Settings, Sockets, Tls, Token, TokenAlgorithm, TokenKey, TokenUsername, Ws,
-    Wss,
+    ProxyProtocol, Rpc, Server, Settings, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey,
+    TokenUsername, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 

@@ -64,7 +64,7 @@ group! {
         backend: DiscoveryBackend = DiscoveryBackend::None;
         /// etcd: `http://HOST:PORT` or `https://HOST:PORT` of its members. ZooKeeper: `HOST:PORT` of its servers.
         endpoints: Vec<String> = Vec::new();
-        /// The list for `backend = "static"`, one entry for each instance.
+        /// The list for `backend = "static"`, one entry for each instance: `"NAME/VERSION=HOST:PORT"`.
         services: Vec<ListedService> = Vec::new();
         /// The root of the tree.
         prefix: String = "/services".to_owned();

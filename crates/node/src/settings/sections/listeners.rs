@@ -31,13 +31,25 @@ words! {
 }
 
 group! {
-    /// What a listener asks of the kernel and how long its connections may last.
+    /// What a listener of devices asks of the kernel, how its connections begin and how long they may last.
     pub struct Sockets {
+        /// Listening sockets of each loop. More of them multiply the accept queue past `net.core.somaxconn`.
+        accept_sockets: u16 = 1, unit "sockets", in 1..=64, cost "a file descriptor each";
+        /// Whether a load balancer in front sends the PROXY protocol, so that limits see the device's own address.
+        proxy_protocol: ProxyProtocol = ProxyProtocol::Off;
+    }
+    with {
+        /// What every listener has.
+        options: SocketOptions,
+    }
+}
+
+group! {
+    /// What a listener asks of the kernel and how long its connections may last.
+    pub struct SocketOptions {
         /// Connections the kernel keeps complete until they are accepted. The kernel lowers it to `net.core.somaxconn`.
         backlog: u32 = 4_096, unit "connections", in 1..=65_535,
             cost "kernel memory while a herd waits; a small one makes a herd retry after 1, 3, 7 seconds";
-        /// Listening sockets of each loop. More of them multiply the accept queue past `net.core.somaxconn`.
-        accept_sockets: u16 = 1, unit "sockets", in 1..=64, cost "a file descriptor each";
         /// Kernel send buffer of each connection. 0 leaves it to the kernel.
         send_buffer_bytes: u32 = 0, unit "bytes", in 0..=67_108_864,
             cost "kernel memory for each slow reader, up to twice this";
@@ -63,8 +75,6 @@ group! {
         maximum_age_s: u32 = 0, unit "s", in 0..=31_536_000;
         /// Longest time without a byte from the peer, beside MQTT's keep-alive. 0 means no limit.
         maximum_idle_s: u32 = 0, unit "s", in 0..=31_536_000;
-        /// Whether a load balancer in front sends the PROXY protocol, so that limits see the device's own address.
-        proxy_protocol: ProxyProtocol = ProxyProtocol::Off;
     }
 }
 

@@ -19,7 +19,7 @@ pub use auth::{
 pub use discovery::{Discovery, DiscoveryBackend, ListedService};
 pub use http::Http;
 pub use limits::Limits;
-pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, Sockets, Tls, Ws, Wss};
+pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, SocketOptions, Sockets, Tls, Ws, Wss};
 pub use log::{Log, LogFormat};
 pub use rpc::{Devices, Rpc};
 pub use server::Server;

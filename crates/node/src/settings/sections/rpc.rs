@@ -3,7 +3,7 @@
 //! Where other services are is in `[discovery]`; what a service does is its own business.
 
 use crate::settings::define::group;
-use crate::settings::sections::listeners::{Sockets, Tls};
+use crate::settings::sections::listeners::{SocketOptions, Tls};
 use crate::settings::value::Addresses;
 use std::net::SocketAddr;
 
@@ -58,7 +58,7 @@ group! {
         /// Its certificates.
         tls: Tls,
         /// Its sockets.
-        sockets: Sockets,
+        sockets: SocketOptions,
     }
     tables {
         /// Devices' way to services.
