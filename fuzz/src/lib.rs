@@ -3,3 +3,5 @@
 
 pub mod mqtt_broker;
 pub mod mqtt_decode;
+pub mod rsocket_connection;
+pub mod rsocket_decode;
