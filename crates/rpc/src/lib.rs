@@ -18,7 +18,7 @@ pub mod wire;
 pub use answer::{CallError, Refusal};
 pub use client::{CallOptions, Client, ClientConfig, LocalClient, Pending, ServiceClient, Source, Streaming};
 pub use method::{Idempotency, Interaction, Method};
-pub use server::{Listen, Server, ServerConfig, StartError};
+pub use server::{Listen, Server, ServerConfig, Sessions, StartError};
 pub use service::{
     Call, CallContext, Finished, Interceptor, Next, Outcome, Service, StreamReceiver, StreamSender, Ticks,
 };

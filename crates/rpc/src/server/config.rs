@@ -85,10 +85,17 @@ pub struct ServerConfig {
     pub payload_bytes_max: usize,
     /// Streams that a connection may have open.
     pub streams_max: u32,
-    /// Bytes kept for each connection that may be resumed; zero turns resumption off.
+    /// Bytes of what was sent that are kept for each connection whose client may resume it, so that it can be
+    /// sent again; the oldest are dropped beyond it, and a client that missed them cannot resume. Zero turns
+    /// resumption off. Only clients that ask for it cost anything.
     pub resume_bytes_max: usize,
-    /// How long a lost connection may be resumed.
+    /// How long a lost connection may be resumed. Its calls go on for as long.
     pub resume_within: Duration,
+    /// Lost connections that are kept, for each loop; beyond it the one that was lost first is ended.
+    pub resume_sessions_max: usize,
+    /// Bytes that lost connections may hold together, for each loop, with what they may still store; beyond it the
+    /// one that was lost first is ended.
+    pub resume_waiting_bytes_max: usize,
     /// Milliseconds to which the times of ticking streams are rounded up: what is due in the same tick leaves in
     /// one write for each connection. More costs lateness and saves processor time; 1 to 1,000.
     pub tick_ms: u64,
@@ -128,6 +135,8 @@ impl Default for ServerConfig {
             streams_max: 100_000,
             resume_bytes_max: 256 * 1024,
             resume_within: Duration::from_secs(60),
+            resume_sessions_max: 1_000,
+            resume_waiting_bytes_max: 256 * 1024 * 1024,
             tick_ms: 32,
             socket: SocketSettings::default(),
             limits: ConnectionLimits {

@@ -125,6 +125,10 @@ pub(crate) struct LoopCounts {
     pub(crate) violations: Counter,
     /// Datagrams that were no request.
     pub(crate) datagrams_ignored: Counter,
+    /// Sessions whose client is away.
+    pub(crate) sessions: Counter,
+    /// Sessions that their clients took up again.
+    pub(crate) resumed: Counter,
 }
 
 impl LoopCounts {
@@ -140,6 +144,8 @@ impl LoopCounts {
             load: Counter::default(),
             violations: Counter::default(),
             datagrams_ignored: Counter::default(),
+            sessions: Counter::default(),
+            resumed: Counter::default(),
         }
     }
 }

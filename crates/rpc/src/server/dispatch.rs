@@ -668,6 +668,18 @@ impl Core {
         self.counts.messages.add(messages);
     }
 
+    /// A session has another socket: its calls and streams go there.
+    pub(crate) fn move_to(&mut self, connection: &Connection, old: ConnectionId, new: ConnectionId) {
+        self.works.move_to(old, new);
+        for (_, tag, _) in connection.streams() {
+            if tag.0 & TICKER != 0
+                && let Some(ticker) = self.tickers.at(tag.0 & !TICKER)
+            {
+                ticker.connection = new;
+            }
+        }
+    }
+
     /// What is due there must wait for a slow reader.
     pub(crate) fn hold(&mut self, due: &[u32]) {
         for index in due {

@@ -1,5 +1,6 @@
 //! What other threads tell a server's loop.
 
+use super::sessions::Resumption;
 use crate::answer::Refusal;
 
 /// A word to a loop.
@@ -17,4 +18,6 @@ pub(crate) enum Letter {
     },
     /// Take on nothing new, tell the peers, and close each connection when it has nothing under way.
     Quiesce,
+    /// Comes with a client's new socket: its session is on this loop.
+    Resumes(Box<Resumption>),
 }

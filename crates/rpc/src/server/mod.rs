@@ -15,6 +15,7 @@ mod peer;
 mod pool;
 mod recent;
 mod server_loop;
+mod sessions;
 mod shared;
 mod tickers;
 mod traits;
@@ -32,7 +33,7 @@ use stadium_discovery::{Registered, Registration, State, Value};
 use stadium_reactor::{
     ListenerSettings, ListenerTag, Loop, LoopHandle, LoopSettings, UdpSettings, UdpSharing,
 };
-use stadium_rsocket::connection::{Config as ProtocolConfig, Lease};
+use stadium_rsocket::connection::{Config as ProtocolConfig, Lease, ResumeConfig};
 
 pub use config::{AdmissionSettings, Listen, LogLevelControl, ServerConfig};
 
@@ -47,7 +48,8 @@ use letter::Letter;
 use methods::Methods;
 use pace::Pace;
 use pool::Pool;
-use server_loop::ServerLoop;
+use server_loop::{ServerLoop, Station};
+use sessions::{ParkedLimits, Seats};
 use shared::{Shared, Status};
 use tickers::Tickers;
 use work::Works;
@@ -89,6 +91,15 @@ impl std::fmt::Display for StartError {
 }
 
 impl std::error::Error for StartError {}
+
+/// Sessions that outlive their connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sessions {
+    /// Those whose clients are away.
+    pub waiting: u64,
+    /// How often a client came back for one.
+    pub resumed: u64,
+}
 
 /// What the loops' owner is told.
 enum Word {
@@ -154,13 +165,21 @@ impl Server {
         }
         let handles: Vec<LoopHandle<Letter>> = made.iter().map(Loop::handle).collect();
         let mut threads = Vec::with_capacity(made.len());
+        let (seats, siblings) = (Arc::new(Seats::default()), Arc::from(handles.as_slice()));
         for (index, one) in made.into_iter().enumerate() {
             let core = core_of(&config, &shared, index, &pool, one.handle());
-            let (protocol, leases) = (Arc::clone(&protocol), config.leases);
+            let station = Station {
+                place: index,
+                protocol: Arc::clone(&protocol),
+                leases: config.leases,
+                seats: Arc::clone(&seats),
+                siblings: Arc::clone(&siblings),
+                parked: parked_limits(&config),
+            };
             let thread = std::thread::Builder::new()
                 .name(format!("rpc-{index}"))
                 .spawn(move || {
-                    let handler = ServerLoop::new(core(), protocol, leases);
+                    let handler = ServerLoop::new(core(), station);
                     if let Err(error) = one.run(handler) {
                         tracing::error!(%error, "A loop of the RPC server ended");
                     }
@@ -208,6 +227,16 @@ impl Server {
         let mut statistics = traits::gather(&self.shared, place as u16);
         statistics.uptime_ms = self.status.started.elapsed().as_millis() as u64;
         Some(statistics)
+    }
+
+    /// Lost connections that wait for their clients, and how many have been resumed so far.
+    #[must_use]
+    pub fn sessions(&self) -> Sessions {
+        let sum = |field: fn(&LoopCounts) -> u64| self.shared.counts.iter().map(|counts| field(counts)).sum();
+        Sessions {
+            waiting: sum(|counts| counts.sessions.value()),
+            resumed: sum(|counts| counts.resumed.value()),
+        }
     }
 
     /// The names of the services.
@@ -285,7 +314,20 @@ fn protocol_of(config: &ServerConfig) -> ProtocolConfig {
         payload_bytes_max: config.payload_bytes_max,
         streams_max: config.streams_max,
         lease: if config.leases { Lease::Grant } else { Lease::Off },
+        resume: (config.resume_bytes_max > 0).then(|| ResumeConfig {
+            store_bytes_max: config.resume_bytes_max,
+            session_ms: milliseconds(config.resume_within),
+        }),
         ..ProtocolConfig::default()
+    }
+}
+
+fn parked_limits(config: &ServerConfig) -> ParkedLimits {
+    ParkedLimits {
+        sessions_max: config.resume_sessions_max,
+        bytes_max: config.resume_waiting_bytes_max,
+        within_ms: u64::from(milliseconds(config.resume_within)),
+        store_bytes_max: config.resume_bytes_max,
     }
 }
 

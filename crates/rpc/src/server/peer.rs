@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 
-use stadium_reactor::ConnectionId;
+use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::Connection;
+
+use super::letter::Letter;
+use super::sessions::{Parked, ParkedLimits};
 
 /// A client's connection.
 pub(crate) struct Peer {
@@ -25,6 +28,8 @@ pub(crate) struct Peer {
     /// Bytes that streams have produced for it in the turn, and which turn that was.
     pub(crate) produced: usize,
     pub(crate) produced_in: u64,
+    /// Its socket is lost, and its session waits for another.
+    pub(crate) parked: bool,
 }
 
 impl Peer {
@@ -41,18 +46,37 @@ impl Peer {
             paused: false,
             produced: 0,
             produced_in: 0,
+            parked: false,
         }
+    }
+
+    /// Has `write` send on the connection; `None`, and it is not called, where nothing can be sent. What is sent
+    /// while the session waits is kept by its connection.
+    pub(crate) fn write<R>(
+        &mut self,
+        io: &mut Io<Letter>,
+        write: impl FnOnce(&mut Connection, &mut Vec<u8>) -> R,
+    ) -> Option<R> {
+        if self.parked {
+            return Some(write(&mut self.connection, &mut Vec::new()));
+        }
+        let connection = &mut self.connection;
+        io.with_output(self.id, |out| write(connection, out))
     }
 }
 
-/// The connections of a loop.
-#[derive(Default)]
+/// The connections of a loop, and the sessions that lost theirs.
 pub(crate) struct Peers {
     places: Vec<Option<Peer>>,
     count: usize,
+    pub(crate) parked: Parked,
 }
 
 impl Peers {
+    pub(crate) fn new(limits: ParkedLimits) -> Self {
+        Self { places: Vec::new(), count: 0, parked: Parked::new(limits) }
+    }
+
     pub(crate) fn insert(&mut self, peer: Peer) -> &mut Peer {
         let place = peer.id.index as usize;
         if self.places.len() <= place {
@@ -65,9 +89,13 @@ impl Peers {
     }
 
     pub(crate) fn at(&mut self, id: ConnectionId) -> Option<&mut Peer> {
-        self.places.get_mut(id.index as usize)?.as_mut().filter(|peer| peer.id == id)
+        match self.places.get_mut(id.index as usize) {
+            Some(Some(peer)) if peer.id == id => Some(peer),
+            _ => self.parked.at(id),
+        }
     }
 
+    /// Takes a connection out that has a socket.
     pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Peer> {
         let place = self.places.get_mut(id.index as usize)?;
         if place.as_ref().is_none_or(|peer| peer.id != id) {

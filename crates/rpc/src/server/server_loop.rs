@@ -7,18 +7,20 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use stadium_reactor::{Accepted, CloseReason, ConnectionId, Handler, Io, UdpId};
-use stadium_rsocket::connection::{Config as ProtocolConfig, Connection, Event, Scope};
-use stadium_rsocket::frame::{ErrorCode, Next};
+use stadium_reactor::{Accepted, CloseReason, ConnectionId, Handler, Io, LoopHandle, UdpId};
+use stadium_rsocket::connection::{Config as ProtocolConfig, Connection, Event, Scope, Suspended};
+use stadium_rsocket::frame::{self, ErrorCode, Frame, Next, StreamId};
 
 use super::counts::LoopCounts;
 use super::dispatch::{Core, Displaced, Request};
 use super::letter::Letter;
 use super::peer::{Peer, Peers};
+use super::sessions::{ParkedLimits, Resumption, Seat, Seats, TOKEN_BYTES_MIN};
 use super::udp;
 use super::work::{Kind, Work};
 use crate::admission::{Asker, Capacity, LeaseSettings, Leases, Popped};
 use crate::answer::Refusal;
+use crate::method::Interaction;
 use crate::wire;
 
 /// Between two looks at load, leases and quiescing, in milliseconds.
@@ -29,15 +31,29 @@ const QUIESCE_NOTICE_MS: u64 = 500;
 /// A connection with more than this unsent is not read, and its streams wait, in bytes.
 const UNSENT_HIGH: usize = 1024 * 1024;
 
+/// A loop's place in its server.
+pub(crate) struct Station {
+    /// Its number among the loops.
+    pub(crate) place: usize,
+    pub(crate) protocol: Arc<ProtocolConfig>,
+    /// Whether clients that ask for leases get them.
+    pub(crate) leases: bool,
+    /// Where sessions live.
+    pub(crate) seats: Arc<Seats>,
+    /// All loops, by their places.
+    pub(crate) siblings: Arc<[LoopHandle<Letter>]>,
+    /// What the loop keeps of lost connections.
+    pub(crate) parked: ParkedLimits,
+}
+
 /// The reactor's handler on each loop of a server.
 pub(crate) struct ServerLoop {
     pub(crate) core: Core,
-    protocol: Arc<ProtocolConfig>,
+    station: Station,
     peers: Peers,
     addresses: HashMap<u32, SocketAddr>,
     ready: Vec<u32>,
     expired: Vec<(ConnectionId, u32)>,
-    leases: bool,
     next_housekeeping_ms: u64,
     quiescing_since_ms: Option<u64>,
     divider: Leases<ConnectionId>,
@@ -49,22 +65,23 @@ pub(crate) struct ServerLoop {
 }
 
 /// What is to happen to a connection after its bytes were handled.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 enum Flow {
     Open,
     Close,
+    /// Its client has a session already.
+    Resume(Box<Resumption>),
 }
 
 impl ServerLoop {
-    pub(crate) fn new(core: Core, protocol: Arc<ProtocolConfig>, leases: bool) -> Self {
+    pub(crate) fn new(core: Core, station: Station) -> Self {
         Self {
             core,
-            protocol,
-            peers: Peers::default(),
+            peers: Peers::new(station.parked),
+            station,
             addresses: HashMap::new(),
             ready: Vec::new(),
             expired: Vec::new(),
-            leases,
             next_housekeeping_ms: 0,
             quiescing_since_ms: None,
             divider: Leases::new(LeaseSettings {
@@ -119,9 +136,9 @@ impl ServerLoop {
             };
             let mut entry = Some(entry);
             if let Some(peer) = self.peers.at(id) {
-                io.with_output(id, |out| {
+                peer.write(io, |connection, out| {
                     if let Some(entry) = entry.take() {
-                        core.start_held(&mut peer.connection, place, entry, now_ms, out);
+                        core.start_held(connection, place, entry, now_ms, out);
                     }
                 });
             }
@@ -137,11 +154,11 @@ impl ServerLoop {
         let core = &mut self.core;
         let retry_after = core.gate.retry_after();
         if let Some(peer) = self.peers.at(id) {
-            io.with_output(id, |out| match how {
-                Displaced::Expired => core.expire(&mut peer.connection, place, out),
+            peer.write(io, |connection, out| match how {
+                Displaced::Expired => core.expire(connection, place, out),
                 Displaced::Stale => {
                     let busy = Refusal::busy(retry_after, "the call has waited for too long");
-                    core.finish(&mut peer.connection, place, Err(busy), out);
+                    core.finish(connection, place, Err(busy), out);
                 }
             });
         }
@@ -166,6 +183,13 @@ impl ServerLoop {
                 if std::mem::replace(&mut peer.produced_in, self.turn) != self.turn {
                     peer.produced = 0;
                 }
+                if peer.parked && !matches!(work.interaction, Interaction::Unary | Interaction::OneWay) {
+                    // Its caller is away: it goes on when the session does.
+                    if let Kind::Future(running) = &work.kind {
+                        running.put_off();
+                    }
+                    continue;
+                }
                 let unsent = io.unsent(id);
                 if unsent + peer.produced > UNSENT_HIGH {
                     if let Kind::Future(running) = &work.kind {
@@ -178,9 +202,9 @@ impl ServerLoop {
                     continue;
                 }
                 let core = &mut self.core;
-                let produced = io.with_output(id, |out| {
+                let produced = peer.write(io, |connection, out| {
                     let start = out.len();
-                    core.poll(&mut peer.connection, place, out);
+                    core.poll(connection, place, out);
                     out.len() - start
                 });
                 peer.produced += produced.unwrap_or(0);
@@ -234,7 +258,7 @@ impl ServerLoop {
         while let Some(one) = self.core.next_expired(now_ms) {
             let core = &mut self.core;
             if let Some(peer) = self.peers.at(one.0) {
-                io.with_output(one.0, |out| core.expire(&mut peer.connection, one.1, out));
+                peer.write(io, |connection, out| core.expire(connection, one.1, out));
             }
             // Without a connection that can be written it ends all the same.
             core.discard(one.1);
@@ -297,7 +321,8 @@ impl ServerLoop {
     fn set_alarm(&mut self, io: &mut Io<Letter>) {
         let deadline = self.core.deadlines.peek().map(|one| one.0.0);
         let house = (self.peers.len() > 0).then_some(self.next_housekeeping_ms);
-        match [self.core.tickers.next_ms(), deadline, house].into_iter().flatten().min() {
+        let session = self.peers.parked.next_ms();
+        match [self.core.tickers.next_ms(), deadline, house, session].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),
             None => io.clear_alarm(),
         }
@@ -314,6 +339,91 @@ impl ServerLoop {
         self.counts().violations.add(1);
         io.close(id);
     }
+
+    /// A client comes back for its session, with a new socket that `id` names.
+    fn resumes(&mut self, io: &mut Io<Letter>, id: ConnectionId, resumption: Box<Resumption>) {
+        match self.station.seats.find(&resumption.token) {
+            Some(seat) if seat.owner == self.station.place => self.take_up(io, id, seat.id, &resumption),
+            Some(seat) => {
+                self.peers.remove(id);
+                io.handoff(id, &self.station.siblings[seat.owner], Letter::Resumes(resumption));
+            }
+            None => refuse_resumption(io, id),
+        }
+        self.counts().connections.set(self.peers.len() as u64);
+    }
+
+    /// Goes on with a session that had the socket `old` on the socket `id`.
+    fn take_up(&mut self, io: &mut Io<Letter>, id: ConnectionId, old: ConnectionId, resumption: &Resumption) {
+        let now_ms = io.now();
+        // The half that has read the RESUME.
+        self.peers.remove(id);
+        if let Some(mut peer) = self.peers.remove(old) {
+            // The network lost the old socket, and here it has not shown yet.
+            io.abort(old);
+            if peer.connection.suspend(now_ms) == Suspended::Waits {
+                self.peers.parked.insert(peer, now_ms);
+            } else {
+                self.forget(&peer);
+            }
+        }
+        let Some(mut peer) = self.peers.parked.remove(old) else { return refuse_resumption(io, id) };
+        let frame = resumption.frame();
+        let connection = &mut peer.connection;
+        match io.with_output(id, |out| connection.resume_server(&frame, now_ms, out)) {
+            Some(Ok(())) => {}
+            Some(Err(refused)) => {
+                tracing::debug!(connection = ?id, error = %refused, "A session was not resumed");
+                self.forget(&peer);
+                return io.close(id);
+            }
+            // The new socket is lost already.
+            None => return self.peers.parked.insert(peer, now_ms),
+        }
+        self.core.move_to(&peer.connection, old, id);
+        let seat = Seat { owner: self.station.place, id };
+        self.station.seats.move_to(&resumption.token, seat);
+        (peer.id, peer.address, peer.paused) = (id, resumption.address, false);
+        if peer.lease {
+            // Leases end with their socket.
+            peer.write(io, |connection, out| connection.grant_lease(LEASE_MS, FIRST_LEASE, out));
+        }
+        let peer = self.peers.insert(peer);
+        Self::set_timer(io, peer);
+        for (_, tag, _) in peer.connection.streams() {
+            self.core.writable(tag);
+        }
+        self.counts().resumed.add(1);
+    }
+
+    /// A session has ended, or a connection without one: nobody waits for its calls.
+    fn forget(&mut self, peer: &Peer) {
+        if let Some(token) = peer.connection.resume_token() {
+            self.station.seats.give_up(token, Seat { owner: self.station.place, id: peer.id });
+        }
+        for (_, tag, _) in peer.connection.streams() {
+            self.core.cancelled(tag);
+        }
+    }
+
+    /// Ends sessions whose clients did not come back, and those that are too many.
+    fn end_sessions(&mut self, now_ms: u64) {
+        while let Some(peer) = self.peers.parked.next_over(now_ms) {
+            self.forget(&peer);
+        }
+    }
+}
+
+/// Tells a client that its session is not known, and closes its new socket.
+fn refuse_resumption(io: &mut Io<Letter>, id: ConnectionId) {
+    let text = "this session is not known here";
+    let error = Frame::Error {
+        stream: StreamId::CONNECTION,
+        code: ErrorCode::REJECTED_RESUME,
+        data: text.as_bytes(),
+    };
+    io.with_output(id, |out| frame::encode(&error, out));
+    io.close(id);
 }
 
 /// How often a turn looks for tasks that its own polls have woken.
@@ -325,7 +435,7 @@ fn handle_event(
     peer: &mut Peer,
     event: Event<'_>,
     now_ms: u64,
-    leases: bool,
+    station: &Station,
     out: &mut Vec<u8>,
 ) -> Flow {
     match event {
@@ -357,22 +467,37 @@ fn handle_event(
             if let Some(metadata) = setup.payload.metadata {
                 peer.stadium = wire::is_stadium_peer(metadata);
             }
-            peer.lease = leases && setup.lease == stadium_rsocket::frame::WantsLease::Yes;
+            if let Some(token) = setup.resume_token
+                && let Err(text) = begin_session(station, peer.id, token)
+            {
+                peer.connection.refuse(ErrorCode::REJECTED_SETUP, text, out);
+                return Flow::Close;
+            }
+            peer.lease = station.leases && setup.lease == stadium_rsocket::frame::WantsLease::Yes;
             peer.ready = true;
             peer.connection.accept();
             if peer.lease {
-                peer.connection.grant_lease((HOUSEKEEPING_MS * 4) as u32, FIRST_LEASE, out);
+                peer.connection.grant_lease(LEASE_MS, FIRST_LEASE, out);
             }
         }
-        Event::Resume(_) => {
-            peer.connection.refuse(ErrorCode::REJECTED_RESUME, "this session is not known here", out);
-            return Flow::Close;
-        }
+        Event::Resume(resume) => return Flow::Resume(Box::new(Resumption::new(&resume, peer.address))),
         Event::Closed(_) => return Flow::Close,
         _ => {}
     }
     Flow::Open
 }
+
+/// Gives a session a seat; the reason if it gets none.
+fn begin_session(station: &Station, id: ConnectionId, token: &[u8]) -> Result<(), &'static str> {
+    if token.len() < TOKEN_BYTES_MIN {
+        return Err("the resume token is too short to be a secret: it takes 16 bytes");
+    }
+    let seat = Seat { owner: station.place, id };
+    if station.seats.take(token, seat) { Ok(()) } else { Err("another session has this resume token") }
+}
+
+/// How long a client may use its first lease, in milliseconds.
+const LEASE_MS: u32 = (HOUSEKEEPING_MS * 4) as u32;
 
 /// Requests granted to a client that has just come, before its use is known.
 const FIRST_LEASE: u32 = 1_000;
@@ -387,7 +512,7 @@ impl Handler for ServerLoop {
     fn established(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
         self.turn_begins(io.now_us());
         let address = self.addresses.remove(&id.index);
-        let connection = Connection::server(Arc::clone(&self.protocol), io.now());
+        let connection = Connection::server(Arc::clone(&self.station.protocol), io.now());
         let peer = self.peers.insert(Peer::new(id, connection, address));
         Self::set_timer(io, peer);
         self.counts().connections.set(self.peers.len() as u64);
@@ -398,7 +523,7 @@ impl Handler for ServerLoop {
         io.reserve_turn();
         let now_ms = io.now();
         let Some(peer) = self.peers.at(id) else { return bytes.len() };
-        let (core, leases) = (&mut self.core, self.leases);
+        let (core, station) = (&mut self.core, &self.station);
         let was_ready = peer.ready;
         let mut used = 0;
         let mut flow = Flow::Open;
@@ -407,12 +532,22 @@ impl Handler for ServerLoop {
                 let received = peer.connection.receive(now_ms, &bytes[used..], out);
                 used += received.used;
                 match received.event {
-                    Some(event) => flow = handle_event(core, peer, event, now_ms, leases, out),
+                    Some(event) => flow = handle_event(core, peer, event, now_ms, station, out),
                     None if received.used == 0 => return,
                     None => {}
                 }
             }
         });
+        if let (Some(()), Flow::Resume(resumption)) = (written, &mut flow) {
+            let resumption = std::mem::replace(resumption, Box::new(Resumption::default()));
+            self.resumes(io, id, resumption);
+            // What stands behind the RESUME is for the session.
+            return if self.peers.at(id).is_some() && used < bytes.len() {
+                used + self.received(io, id, &bytes[used..])
+            } else {
+                used
+            };
+        }
         if written.is_none() || flow == Flow::Close {
             self.end(io, id);
             return bytes.len();
@@ -451,12 +586,29 @@ impl Handler for ServerLoop {
         }
     }
 
-    fn closed(&mut self, _io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
+    /// A socket from another loop: its client resumes a session that is here.
+    fn adopted(&mut self, io: &mut Io<Letter>, id: ConnectionId, attachment: Letter) {
+        self.turn_begins(io.now_us());
+        match attachment {
+            Letter::Resumes(resumption) => match self.station.seats.find(&resumption.token) {
+                Some(seat) if seat.owner == self.station.place => self.take_up(io, id, seat.id, &resumption),
+                _ => refuse_resumption(io, id),
+            },
+            _ => io.close(id),
+        }
+        self.counts().connections.set(self.peers.len() as u64);
+    }
+
+    fn closed(&mut self, io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
         self.addresses.remove(&id.index);
-        let Some(peer) = self.peers.remove(id) else { return };
+        let Some(mut peer) = self.peers.remove(id) else { return };
         tracing::trace!(connection = ?id, reason = reason.name(), "Client gone");
-        for (_, tag, _) in peer.connection.streams() {
-            self.core.cancelled(tag);
+        let stays = self.quiescing_since_ms.is_none() && reason != CloseReason::Stopped;
+        if stays && peer.connection.suspend(io.now()) == Suspended::Waits {
+            self.peers.parked.insert(peer, io.now());
+            self.end_sessions(io.now());
+        } else {
+            self.forget(&peer);
         }
         self.counts().connections.set(self.peers.len() as u64);
     }
@@ -464,12 +616,13 @@ impl Handler for ServerLoop {
     fn message(&mut self, io: &mut Io<Letter>, message: Letter) {
         self.turn_begins(io.now_us());
         match message {
-            Letter::Woken => {}
+            // A resumption comes with its socket, see `adopted`.
+            Letter::Woken | Letter::Resumes(_) => {}
             Letter::Done { place, serial, answer } => {
                 let Some(id) = self.core.is_current(place, serial) else { return };
                 let core = &mut self.core;
                 if let Some(peer) = self.peers.at(id) {
-                    io.with_output(id, |out| core.finish(&mut peer.connection, place, answer, out));
+                    peer.write(io, |connection, out| core.finish(connection, place, answer, out));
                 }
                 if core.is_current(place, serial).is_some() {
                     core.discard(place);
@@ -479,6 +632,10 @@ impl Handler for ServerLoop {
                 if self.quiescing_since_ms.is_none() {
                     self.quiescing_since_ms = Some(io.now());
                     io.stop_listening();
+                    // Nobody can come back for them.
+                    while let Some(peer) = self.peers.parked.next() {
+                        self.forget(&peer);
+                    }
                     self.core.gate.tell_again();
                     self.next_housekeeping_ms = 0;
                 }
@@ -496,6 +653,7 @@ impl Handler for ServerLoop {
     }
 
     fn turn_ended(&mut self, io: &mut Io<Letter>) {
+        self.end_sessions(io.now());
         self.expire(io);
         self.send_due(io);
         self.start_held(io);
@@ -522,5 +680,6 @@ impl Handler for ServerLoop {
         counts.queued.set(self.core.gate.waiting() as u64);
         counts.limit.set(u64::from(self.core.gate.limit()));
         counts.streams.set(self.core.tickers.len() as u64);
+        counts.sessions.set(self.peers.parked.len() as u64);
     }
 }

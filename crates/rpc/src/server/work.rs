@@ -133,6 +133,15 @@ impl Works {
         Some(work)
     }
 
+    /// The calls of a connection are another's from now on.
+    pub(crate) fn move_to(&mut self, old: ConnectionId, new: ConnectionId) {
+        for (_, work) in &mut self.table {
+            if work.connection == old {
+                work.connection = new;
+            }
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
