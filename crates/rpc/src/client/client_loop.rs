@@ -109,6 +109,12 @@ impl Service {
         }
         pool
     }
+
+    /// The pool of an instance that may have gone, whose place another one may have: what its last connections
+    /// still do is not that one's business.
+    fn live_pool(&mut self, instance: InstanceId) -> Option<&mut Pool> {
+        self.pools.get_mut(instance.slot()).filter(|pool| pool.instance == Some(instance))
+    }
 }
 
 impl ClientLoop {
@@ -313,7 +319,10 @@ impl ClientLoop {
         if new.interaction == Interaction::Channel {
             slot.channel = Some(Box::new(ChannelOut { completes: new.completes, ..ChannelOut::default() }));
         }
-        tell_place(&new.completion, place, slot.serial);
+        if !tell_place(&new.completion, place, slot.serial) {
+            // Its caller has given up already.
+            return self.slots.give_back(place);
+        }
         slot.completion = new.completion;
         self.begin(io, place, new.deadline);
     }
@@ -515,7 +524,7 @@ impl ClientLoop {
         link.closing = true;
         let (service, instance) = (link.service, link.instance);
         let one = &mut self.services[usize::from(service)];
-        let pool = one.pool(instance);
+        let Some(pool) = one.live_pool(instance) else { return };
         pool.remove(id);
         if pool.open.is_empty() {
             let retry_us = pool.retry_us;
@@ -543,7 +552,9 @@ impl ClientLoop {
             // The other attempt may still be answered.
             return;
         }
-        if slot.interaction == Interaction::Channel {
+        // What the receiver has cannot be unsaid, and what a channel's caller sent is gone.
+        let begun = matches!(&slot.completion, Completion::Stream(items) if items.0.has_begun());
+        if begun || slot.interaction == Interaction::Channel {
             return self.end(place, Err(error), &[]);
         }
         let exclude = slot.avoided(&mut self.avoided);
@@ -599,9 +610,9 @@ impl ClientLoop {
                 self.answers.extend_from_slice(data);
                 self.done.push_back(Done { place, serial, how, answer: start..self.answers.len() });
             }
-            Completion::Future(answer) => answer.complete(how.map(|()| data.to_vec())),
-            Completion::Stream(items) => items.end(how),
-            Completion::Callback(callback) => callback(how.map(|()| data)),
+            Completion::Future(answer) => answer.0.complete(how.map(|()| data.to_vec())),
+            Completion::Stream(items) => items.0.end(how),
+            Completion::Callback(callback) => callback.call(how.map(|()| data)),
         }
         self.slots.give_back(place);
     }
@@ -616,7 +627,9 @@ impl ClientLoop {
             let latency_us = now_us.saturating_sub(attempt.sent_us);
             let one = &mut self.services[usize::from(slot.service)];
             one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
-            one.pool(attempt.instance).answered(attempt.connection);
+            if let Some(pool) = one.live_pool(attempt.instance) {
+                pool.answered(attempt.connection);
+            }
             if slot.idempotency == Idempotency::Idempotent
                 && let Some(hedge) = &mut self.routes[slot.route as usize].hedge
             {
@@ -627,7 +640,7 @@ impl ClientLoop {
         if next == Next::Value
             && let Completion::Stream(items) = &slot.completion
         {
-            items.push(data);
+            items.0.push(data);
         }
         if completes == Completes::Yes {
             *slot.attempt(which) = None;
@@ -652,6 +665,9 @@ impl ClientLoop {
                     return;
                 }
                 channel.messages.pop_front();
+                if let Completion::Stream(items) = &slot.completion {
+                    items.0.sent();
+                }
             }
             if std::mem::take(&mut channel.completes) {
                 let _ = connection.complete(attempt.stream, out);
@@ -753,9 +769,13 @@ impl ClientLoop {
             Event::Credit { tag, .. } => return Flow::Credit(of_tag(tag).0),
             Event::Cancelled { tag, .. } => {
                 // The service wants no more of what a channel's caller sends.
-                if let Some(channel) = &mut self.slots.at(of_tag(tag).0).channel {
+                let slot = self.slots.at(of_tag(tag).0);
+                if let Some(channel) = &mut slot.channel {
                     channel.messages.clear();
                     channel.completes = false;
+                }
+                if let Completion::Stream(items) = &slot.completion {
+                    items.0.refuse();
                 }
             }
             Event::MetadataPush(metadata) => {
@@ -823,7 +843,10 @@ impl Handler for ClientLoop {
         }
         let (service, instance) = (link.service, link.instance);
         let one = &mut self.services[usize::from(service)];
-        let pool = one.pool(instance);
+        let Some(pool) = one.live_pool(instance) else {
+            // The instance has gone meanwhile.
+            return io.close(id);
+        };
         pool.opening = pool.opening.saturating_sub(1);
         pool.open.push(id);
         one.balancer.connected(instance);
@@ -867,10 +890,13 @@ impl Handler for ClientLoop {
         if written.is_none() {
             return bytes.len();
         }
-        let pool = self.services[usize::from(service)].pool(instance);
-        pool.backoff.reset();
+        if let Some(pool) = self.services[usize::from(service)].live_pool(instance) {
+            pool.backoff.reset();
+            if closed {
+                pool.retry_us = pool.retry_us.max(now_us + pool.backoff.wait_ms(&mut self.random) * 1_000);
+            }
+        }
         if closed {
-            pool.retry_us = pool.retry_us.max(now_us + pool.backoff.wait_ms(&mut self.random) * 1_000);
             io.close(id);
         } else if closing {
             self.retire(id);
@@ -907,13 +933,11 @@ impl Handler for ClientLoop {
         let Some(link) = self.links.remove(id) else { return };
         let now_us = io.now_us();
         let one = &mut self.services[usize::from(link.service)];
-        let known = one.balancer.address(link.instance).is_some();
-        let pool = one.pool(link.instance);
-        if link.connection.is_none() {
-            pool.opening = pool.opening.saturating_sub(1);
-        }
-        pool.remove(id);
-        if known {
+        if let Some(pool) = one.live_pool(link.instance) {
+            if link.connection.is_none() {
+                pool.opening = pool.opening.saturating_sub(1);
+            }
+            pool.remove(id);
             let wait_ms = pool.backoff.wait_ms(&mut self.random);
             pool.retry_us = pool.retry_us.max(now_us + wait_ms * 1_000);
             let retry_us = pool.retry_us;

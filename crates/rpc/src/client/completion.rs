@@ -17,25 +17,83 @@ pub(crate) enum Completion {
     /// The one who drives the loop takes it from the call's place.
     Local,
     /// A future.
-    Future(Arc<Answer>),
+    Future(AnswerEnd),
     /// A stream's receiver.
-    Stream(Arc<Items>),
+    Stream(ItemsEnd),
     /// Called on the loop; must not block.
-    Callback(Box<dyn FnOnce(Result<&[u8], CallError>) + Send>),
+    Callback(CallbackEnd),
+}
+
+/// What a callback is.
+pub(crate) type Callback = Box<dyn FnOnce(Result<&[u8], CallError>) + Send>;
+
+/// The loop's end of an answer. Dropped without one, as with the loop itself, it tells that the call was cancelled.
+pub(crate) struct AnswerEnd(pub(crate) Arc<Answer>);
+
+impl Drop for AnswerEnd {
+    fn drop(&mut self) {
+        self.0.complete(Err(CallError::Cancelled));
+    }
+}
+
+/// The loop's end of a stream's messages. Dropped before the stream has ended it tells that it was cancelled.
+pub(crate) struct ItemsEnd(pub(crate) Arc<Items>);
+
+impl Drop for ItemsEnd {
+    fn drop(&mut self) {
+        self.0.end(Err(CallError::Cancelled));
+    }
+}
+
+/// A callback that is called once, whatever becomes of the call.
+pub(crate) struct CallbackEnd(Option<Callback>);
+
+impl CallbackEnd {
+    pub(crate) fn new(callback: Callback) -> Self {
+        Self(Some(callback))
+    }
+
+    pub(crate) fn call(mut self, answer: Result<&[u8], CallError>) {
+        if let Some(callback) = self.0.take() {
+            callback(answer);
+        }
+    }
+}
+
+impl Drop for CallbackEnd {
+    fn drop(&mut self) {
+        if let Some(callback) = self.0.take() {
+            callback(Err(CallError::Cancelled));
+        }
+    }
 }
 
 /// The place of a call, told by the loop to whoever holds its future: place and serial, plus one so that zero
-/// means unknown.
+/// means unknown. The holder may give up before it is told; the loop then does not begin the call.
 #[derive(Debug, Default)]
 pub(crate) struct Place(AtomicU64);
 
+/// The holder has given up.
+const GIVEN_UP: u64 = u64::MAX;
+
 impl Place {
-    pub(crate) fn set(&self, place: u32, serial: u32) {
-        self.0.store((u64::from(serial) << 32 | u64::from(place)) + 1, Ordering::Release);
+    /// Tells the place; false where nobody waits any more.
+    pub(crate) fn set(&self, place: u32, serial: u32) -> bool {
+        let both = (u64::from(serial) << 32 | u64::from(place)) + 1;
+        self.0.compare_exchange(0, both, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     pub(crate) fn look(&self) -> Option<(u32, u32)> {
-        let both = self.0.load(Ordering::Acquire).checked_sub(1)?;
+        Self::read(self.0.load(Ordering::Acquire))
+    }
+
+    /// Nobody waits any more. Returns the place that the loop has to be told of.
+    pub(crate) fn give_up(&self) -> Option<(u32, u32)> {
+        Self::read(self.0.swap(GIVEN_UP, Ordering::AcqRel))
+    }
+
+    fn read(both: u64) -> Option<(u32, u32)> {
+        let both = both.checked_sub(1).filter(|_| both != GIVEN_UP)?;
         Some((both as u32, (both >> 32) as u32))
     }
 }
@@ -51,6 +109,8 @@ pub(crate) struct Answer {
 #[derive(Debug, Default)]
 struct AnswerState {
     answer: Option<Result<Vec<u8>, CallError>>,
+    /// There was an answer, taken or not.
+    told: bool,
     waker: Option<Waker>,
 }
 
@@ -58,12 +118,16 @@ impl Answer {
     /// An answer that is already there.
     pub(crate) fn ready(answer: Result<Vec<u8>, CallError>) -> Arc<Self> {
         let this = Self::default();
-        this.state.lock().answer = Some(answer);
+        this.complete(answer);
         Arc::new(this)
     }
 
+    /// Gives the answer; the first one counts.
     pub(crate) fn complete(&self, answer: Result<Vec<u8>, CallError>) {
         let mut state = self.state.lock();
+        if std::mem::replace(&mut state.told, true) {
+            return;
+        }
         state.answer = Some(answer);
         let waker = state.waker.take();
         drop(state);
@@ -112,14 +176,25 @@ pub(crate) struct Items {
 #[derive(Debug, Default)]
 struct ItemsState {
     items: VecDeque<Vec<u8>>,
+    /// There was a message.
+    begun: bool,
     ended: Option<Result<(), CallError>>,
     waker: Option<Waker>,
     taken: u32,
+    /// Messages that a channel's caller has given and that have not left.
+    unsent: usize,
+    /// The service takes no more of them.
+    unwanted: bool,
 }
+
+/// Messages of a channel that its caller may give ahead of the service's credit; the next is told Busy. As many
+/// as a service takes in a few round trips: more would only hide that it is slow.
+const UNSENT_MAX: usize = 1_024;
 
 impl Items {
     pub(crate) fn push(&self, item: &[u8]) {
         let mut state = self.state.lock();
+        state.begun = true;
         state.items.push_back(item.to_vec());
         let waker = state.waker.take();
         drop(state);
@@ -127,6 +202,38 @@ impl Items {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// Whether there was a message: it could not be unsaid by beginning anew.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.state.lock().begun
+    }
+
+    /// A channel's caller gives a message, where there is room.
+    pub(crate) fn give(&self) -> Result<(), CallError> {
+        let mut state = self.state.lock();
+        if state.ended.is_some() || state.unwanted {
+            return Err(CallError::Cancelled);
+        }
+        if state.unsent >= UNSENT_MAX {
+            return Err(CallError::Busy {
+                retry_after: Duration::from_millis(1),
+                reason: format!("the service has not taken the last {UNSENT_MAX} messages"),
+            });
+        }
+        state.unsent += 1;
+        Ok(())
+    }
+
+    /// A message that was given has left.
+    pub(crate) fn sent(&self) {
+        let mut state = self.state.lock();
+        state.unsent = state.unsent.saturating_sub(1);
+    }
+
+    /// The service takes no more messages of the channel's caller.
+    pub(crate) fn refuse(&self) {
+        self.state.lock().unwanted = true;
     }
 
     pub(crate) fn end(&self, how: Result<(), CallError>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stadium_discovery::Snapshot;
 
-use super::completion::{Answer, Completion, Items};
+use super::completion::{Completion, Items};
 use crate::balance::{Explanation, KeyHash};
 use crate::method::{Idempotency, Interaction};
 
@@ -56,25 +56,19 @@ impl NewCall {
     /// The call fails before it began.
     pub(crate) fn fail(self, error: crate::answer::CallError) {
         match self.completion {
-            Completion::Future(answer) => answer.complete(Err(error)),
-            Completion::Stream(items) => items.end(Err(error)),
-            Completion::Callback(callback) => callback(Err(error)),
+            Completion::Future(answer) => answer.0.complete(Err(error)),
+            Completion::Stream(items) => items.0.end(Err(error)),
+            Completion::Callback(callback) => callback.call(Err(error)),
             Completion::Discard | Completion::Local => {}
         }
     }
 }
 
-/// Told to a caller's future when the place is known.
-pub(crate) fn tell_place(completion: &Completion, place: u32, serial: u32) {
-    let answer: Option<&Arc<Answer>> = match completion {
-        Completion::Future(answer) => Some(answer),
-        Completion::Stream(items) => {
-            items.place.set(place, serial);
-            None
-        }
-        _ => None,
-    };
-    if let Some(answer) = answer {
-        answer.place.set(place, serial);
+/// Tells a caller's future the place of its call; false where nobody waits for it any more.
+pub(crate) fn tell_place(completion: &Completion, place: u32, serial: u32) -> bool {
+    match completion {
+        Completion::Future(answer) => answer.0.place.set(place, serial),
+        Completion::Stream(items) => items.0.place.set(place, serial),
+        Completion::Discard | Completion::Local | Completion::Callback(_) => true,
     }
 }

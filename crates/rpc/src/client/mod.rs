@@ -34,7 +34,7 @@ use crate::balance::KeyHash;
 use crate::method::{Idempotency, Interaction, Method};
 use crate::wire;
 use client_loop::ClientLoop;
-use completion::{Answer, Completion, Items};
+use completion::{Answer, AnswerEnd, CallbackEnd, Completion, Items, ItemsEnd};
 use letter::{Letter, NewCall};
 
 /// Services that one client may call; each place is kept.
@@ -189,7 +189,7 @@ impl ServiceClient {
         A: Message + Default,
     {
         let answer = Arc::new(Answer::default());
-        let call = self.new_call(method, request, options, Completion::Future(Arc::clone(&answer)));
+        let call = self.new_call(method, request, options, Completion::Future(AnswerEnd(Arc::clone(&answer))));
         self.shared.call(call);
         Pending::new(answer, self.shared.handle.clone())
     }
@@ -214,7 +214,7 @@ impl ServiceClient {
             initial: 0,
             completes: true,
             deadline: options.deadline,
-            completion: Completion::Future(Arc::clone(&answer)),
+            completion: Completion::Future(AnswerEnd(Arc::clone(&answer))),
         });
         Pending::raw(answer, self.shared.handle.clone())
     }
@@ -239,7 +239,7 @@ impl ServiceClient {
             initial: 0,
             completes: true,
             deadline: options.deadline,
-            completion: Completion::Callback(Box::new(then)),
+            completion: Completion::Callback(CallbackEnd::new(Box::new(then))),
         });
     }
 
@@ -283,7 +283,7 @@ impl ServiceClient {
         A: Message + Default,
     {
         let items = Arc::new(Items::default());
-        let mut call = self.new_call(method, request, options, Completion::Stream(Arc::clone(&items)));
+        let mut call = self.new_call(method, request, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
         call.initial = credit.max(1);
         self.shared.call(call);
         Streaming::new(items, self.shared.handle.clone(), credit.max(1))
@@ -309,7 +309,7 @@ impl ServiceClient {
             initial: credit.max(1),
             completes: true,
             deadline: options.deadline,
-            completion: Completion::Stream(Arc::clone(&items)),
+            completion: Completion::Stream(ItemsEnd(Arc::clone(&items))),
         });
         Streaming::raw(items, self.shared.handle.clone(), credit.max(1))
     }
@@ -328,7 +328,7 @@ impl ServiceClient {
         A: Message + Default,
     {
         let items = Arc::new(Items::default());
-        let mut call = self.new_call(method, first, options, Completion::Stream(Arc::clone(&items)));
+        let mut call = self.new_call(method, first, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
         call.initial = credit.max(1);
         call.completes = false;
         self.shared.call(call);

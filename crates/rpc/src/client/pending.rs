@@ -86,7 +86,7 @@ impl<A> Drop for Pending<A> {
     fn drop(&mut self) {
         if let (Some(answer), Some(handle)) = (self.answer.take(), &self.handle)
             && !answer.is_ready()
-            && let Some((place, serial)) = answer.place.look()
+            && let Some((place, serial)) = answer.place.give_up()
         {
             // A full mailbox: the call then ends by its answer or its deadline.
             let _ = handle.try_send(Letter::Cancel { place, serial });

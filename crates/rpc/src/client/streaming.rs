@@ -93,7 +93,7 @@ impl<A> Streaming<A> {
 impl<A> Drop for Streaming<A> {
     fn drop(&mut self) {
         if !self.over
-            && let Some((place, serial)) = self.items.place.look()
+            && let Some((place, serial)) = self.items.place.give_up()
         {
             // A full mailbox: the stream then stands without credit until its connection ends.
             let _ = self.handle.try_send(Letter::Cancel { place, serial });
@@ -119,15 +119,20 @@ impl<Q: Message> ChannelSender<Q> {
         Self { items, handle, message: PhantomData }
     }
 
-    /// Sends a message; it leaves when the service takes it.
+    /// Sends a message; it leaves when the service takes it. Up to 1,024 may wait for that.
     ///
     /// # Errors
-    /// [`CallError::Busy`] where the client's mailbox is full: the message was not taken.
+    /// [`CallError::Busy`] where too many wait or the client's mailbox is full: the message was not taken.
+    /// [`CallError::Cancelled`] where the channel has ended or the service takes no more.
     pub fn send(&self, message: &Q) -> Result<(), CallError> {
+        self.items.give()?;
         let letter = Letter::Send { items: Arc::clone(&self.items), message: Some(message.encode_to_vec()) };
-        self.handle.try_send(letter).map_err(|_| CallError::Busy {
-            retry_after: Duration::from_millis(1),
-            reason: "this client's mailbox is full".to_owned(),
+        self.handle.try_send(letter).map_err(|_| {
+            self.items.sent();
+            CallError::Busy {
+                retry_after: Duration::from_millis(1),
+                reason: "this client's mailbox is full".to_owned(),
+            }
         })
     }
 }

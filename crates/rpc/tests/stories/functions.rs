@@ -406,7 +406,8 @@ fn caller_that_goes_away_cancels_what_it_asked_for() {
     let call = client.service("words").call(&ECHO, &word(""));
     until("it has begun", || begun.count() == 1);
     drop(client);
-    assert_eq!(answer(call), Err(CallError::Cancelled), "a client that ends ends its calls");
+    let ended = answer(call);
+    assert!(matches!(ended, Err(CallError::Cancelled | CallError::Broken(_))), "{ended:?}");
     until("the future is dropped", || dropped.count() == 1);
 }
 

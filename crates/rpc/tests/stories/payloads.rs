@@ -50,31 +50,31 @@ fn stream_of_large_messages_arrives_whole() {
 fn request_that_the_client_may_not_send_is_rejected_at_once() {
     let server = serve(echo());
     let mut config = client_config(&[&server]);
-    config.payload_bytes_max = 10_000;
+    config.payload_bytes_max = 100_000;
     let words = stadium_rpc::Client::start(config).expect("a thread can be had").service("words");
-    assert_eq!(rejection(words.call(&ECHO, &of_size(20_000)).wait()).0, "RPC-006");
+    assert_eq!(rejection(words.call(&ECHO, &of_size(200_000)).wait()).0, "RPC-006");
     assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
 }
 
 #[test]
 fn request_that_the_server_does_not_take_fails_alone() {
-    let server = serve_with(ServerConfig { payload_bytes_max: 10_000, ..server_config() }, echo());
+    let server = serve_with(ServerConfig { payload_bytes_max: 100_000, ..server_config() }, echo());
     let words = client_of(&[&server]).service("words");
-    let answer = words.call(&ECHO, &of_size(100_000)).wait();
+    let answer = words.call(&ECHO, &of_size(200_000)).wait();
     assert!(matches!(answer, Err(CallError::Rejected { .. })), "{answer:?}");
     assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
 }
 
 #[test]
 fn answer_that_is_too_large_is_a_rejection() {
-    let config = ServerConfig { payload_bytes_max: 10_000, ..server_config() };
+    let config = ServerConfig { payload_bytes_max: 100_000, ..server_config() };
     const ASYNC: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::unary("words/Async");
     let service = words()
         .inline(&ECHO, |_: &stadium_rpc::Call<'_>, _: &Word, answer: &mut Word| {
-            answer.bytes.resize(20_000, 1);
+            answer.bytes.resize(200_000, 1);
             Ok(())
         })
-        .asynchronous(&ASYNC, |_: CallContext, _: Word| async { Ok(of_size(20_000)) });
+        .asynchronous(&ASYNC, |_: CallContext, _: Word| async { Ok(of_size(200_000)) });
     let server = serve_with(config, service);
     let words = client_of(&[&server]).service("words");
     assert_eq!(rejection(words.call(&ECHO, &word("")).wait()).0, "RPC-006");

@@ -84,6 +84,7 @@ pub fn server_config() -> ServerConfig {
         ..ServerConfig::default()
     };
     config.admission.inline_wait_max = SOON;
+    config.admission.concurrency_min = config.admission.concurrency_max;
     config
 }
 
