@@ -1,5 +1,6 @@
 """Devices ask services: MQTT 5 request and response through the server, with the geo example as the service."""
 
+import json
 import os
 import pathlib
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import pytest
 
 from device import V5, V311, Device
-from server import PATIENCE_S, PEER, ROOT, until
+from server import PATIENCE_S, PEER, ROOT, binary, free_port, until
 from test_access import password_line
 
 pytestmark = pytest.mark.skipif(PEER == "mosquitto", reason="services of stadium")
@@ -368,3 +369,77 @@ def test_where_devices_may_not_ask_the_topics_are_like_any_other(start, device):
     listener.subscribe("rpc/#")
     sender.publish("rpc/geo/Store", b"hello", qos=1)
     assert listener.take(PATIENCE_S).payload == b"hello"
+
+
+class Etcd:
+    """A real etcd of one member."""
+
+    def __init__(self, folder):
+        client, peer = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{client}"
+        self.discovery = f"etcd://127.0.0.1:{client}"
+        own = f"http://127.0.0.1:{peer}"
+        command = ["etcd", "--name", "m", "--data-dir", folder, "--logger", "zap", "--log-level", "error"]
+        command += ["--listen-client-urls", self.url, "--advertise-client-urls", self.url]
+        command += ["--listen-peer-urls", own, "--initial-advertise-peer-urls", own, "--initial-cluster", f"m={own}"]
+        try:
+            self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except FileNotFoundError:
+            raise AssertionError("cannot run etcd; install the Debian package etcd-server") from None
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def etcd(tmp_path):
+    running = Etcd(tmp_path / "etcd")
+    yield running
+    running.stop()
+
+
+def listed(etcd):
+    """The services that discovery knows, each with its number of instances."""
+    command = [binary(), "service", "list", "--json", "--discovery", etcd.discovery]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if asked.returncode != 0:
+        return {}
+    return {each["name"]: len(each["instances"]) for each in json.loads(asked.stdout)["services"]}
+
+
+def test_services_find_each_other_in_etcd(etcd, start, geo, device):
+    first = geo("--etcd", etcd.url)
+    server = start(settings=f'[discovery]\nbackend = "etcd"\nendpoints = ["{etcd.url}"]\nsession_ttl_s = 5\n')
+    until("both to be registered", lambda: listed(etcd) == {"geo": 1, "stadium": 1})
+    phone = device(on=server)
+    phone.subscribe(f"inbox/{phone.id}")
+
+    def status():
+        assert ask(phone, "geo/Store", event(phone.id)) == 0
+        return told(phone.take())["status"]
+
+    until("the service to be known", lambda: ask(phone, "geo/Store", event(phone.id)) == 0)
+    assert told(phone.take())["status"] in ("ok", "busy")
+    until("the service to be connected", lambda: status() == "ok")
+
+    # Another instance takes over while requests go on: none is lost to the one that leaves.
+    geo("--etcd", etcd.url)
+    until("the second instance", lambda: listed(etcd).get("geo") == 2)
+    first.process.send_signal(signal.SIGTERM)
+    answers = [status() for _ in range(20)]
+    until("the first to be gone", lambda: first.process.poll() is not None)
+    answers += [status() for _ in range(20)]
+    assert set(answers) == {"ok"}, answers
+
+    # Discovery is away: what was known last is called.
+    etcd.stop()
+    assert [status() for _ in range(20)] == ["ok"] * 20
+
+
+def test_a_server_that_leaves_is_gone_from_discovery(etcd, start):
+    server = start(settings=f'[discovery]\nbackend = "etcd"\nendpoints = ["{etcd.url}"]\n')
+    until("it to be registered", lambda: listed(etcd) == {"stadium": 1})
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(PATIENCE_S) == 0
+    assert listed(etcd) == {}

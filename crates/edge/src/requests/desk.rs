@@ -1,4 +1,7 @@
 //! A loop's desk for requests: bounds on the way in, MQTT's form on the way out.
+//!
+//! Only the loop takes places, so a bound is never passed; whoever answers, on whatever thread, gives them back. What
+//! is refused at QoS 0 is told by an answer, which takes no place.
 
 use std::collections::HashMap;
 use std::sync::Arc;
