@@ -1,4 +1,6 @@
 //! Nothing is allocated for a message once tables and buffers are warm.
+//!
+//! What comes in fragments is put together in memory of its own and is not looked at here.
 
 use std::sync::Arc;
 

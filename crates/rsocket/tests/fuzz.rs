@@ -32,7 +32,7 @@ fn any_script_leaves_a_connection_that_is_small_and_in_order() {
         let mut script = random.bytes(count);
         // Half of the bytes small, so that streams meet.
         for byte in &mut script {
-            if random.next() % 2 == 0 {
+            if random.next().is_multiple_of(2) {
                 *byte %= 16;
             }
         }
@@ -50,9 +50,9 @@ fn any_bytes_are_read_or_refused() {
         let count = (random.next() % 80) as usize;
         let mut bytes = random.bytes(count);
         // A stream id that is one, and a type that is one.
-        if bytes.len() > 5 && random.next() % 8 != 0 {
+        if bytes.len() > 5 && !random.next().is_multiple_of(8) {
             bytes[0] = 0;
-            bytes[4] = (random.next() % 15) as u8 * 4 | bytes[4] & 3;
+            bytes[4] = ((random.next() % 15) as u8 * 4) | (bytes[4] & 3);
         }
         frames += usize::from(
             std::panic::catch_unwind(|| rsocket_decode::rsocket_decode(&bytes))

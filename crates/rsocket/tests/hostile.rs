@@ -1,4 +1,6 @@
 //! Peers that want our memory or our time: floods of all kinds leave a connection that is small, or ended.
+//!
+//! Single frames that break the protocol are in proto/vectors/hostile.json, which `vectors.rs` reads.
 
 use std::sync::Arc;
 

@@ -56,6 +56,9 @@ enum Step {
     Resume,
 }
 
+/// Metadata and data.
+type Said = (Option<Vec<u8>>, Vec<u8>);
+
 /// Sizes of metadata and data.
 #[derive(Debug, Clone, Copy)]
 struct Value {
@@ -100,8 +103,8 @@ fn step_or_cut() -> impl Strategy<Value = Step> {
 struct View {
     tag: Tag,
     /// Values that this side has sent, and has received.
-    sent: Vec<(Option<Vec<u8>>, Vec<u8>)>,
-    got: Vec<(Option<Vec<u8>>, Vec<u8>)>,
+    sent: Vec<Said>,
+    got: Vec<Said>,
     /// Values that this side has asked for.
     granted: u64,
     /// Whether nothing of it will happen any more, by this side's knowledge.
@@ -117,8 +120,8 @@ struct Pipe {
     way: [Vec<u8>; 2],
     views: [HashMap<StreamId, View>; 2],
     /// Values of fire-and-forget requests.
-    told: [Vec<(Option<Vec<u8>>, Vec<u8>)>; 2],
-    heard: [Vec<(Option<Vec<u8>>, Vec<u8>)>; 2],
+    told: [Vec<Said>; 2],
+    heard: [Vec<Said>; 2],
     counter: u32,
 }
 
@@ -145,7 +148,7 @@ impl Pipe {
     }
 
     /// Bytes that are found nowhere else.
-    fn make(&mut self, value: Value) -> (Option<Vec<u8>>, Vec<u8>) {
+    fn make(&mut self, value: Value) -> Said {
         self.counter += 1;
         let bytes = |size: usize, salt: u32| {
             (0..size as u32).map(|at| (at.wrapping_mul(31) ^ self.counter.wrapping_mul(salt)) as u8).collect()
@@ -371,7 +374,7 @@ impl Pipe {
     }
 }
 
-fn owned(payload: &Payload<'_>) -> (Option<Vec<u8>>, Vec<u8>) {
+fn owned(payload: &Payload<'_>) -> Said {
     (payload.metadata.as_deref().map(<[u8]>::to_vec), payload.data.to_vec())
 }
 

@@ -1,4 +1,6 @@
 //! What is encoded decodes to the same, whatever it is; what is cut or damaged never panics.
+//!
+//! That our bytes are the right ones is shown by `vectors.rs`.
 
 use proptest::prelude::*;
 use stadium_rsocket::frame::{

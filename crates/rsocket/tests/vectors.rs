@@ -1,4 +1,6 @@
 //! The vectors of proto/vectors, which SDKs in other languages read too.
+//!
+//! They were not written by this crate: both directions are compared with them byte by byte.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,7 @@
 //! What a connection tells its driver, and what it answers to the driver's calls.
+//!
+//! Events borrow from the bytes that were received, so a driver deals with one before it takes the next. An
+//! error of a call means that nothing was written.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,14 +1,11 @@
-//! The frames of RSocket 1.0 as types that borrow from the bytes they were read from.
+//! The frames of RSocket 1.0 as types that borrow from the bytes they were read from; nothing is allocated.
 //!
-//! [`split`] finds a frame in a TCP stream (a WebSocket message is a frame already), [`decode`] reads
-//! it, [`encode`] writes it. Nothing here allocates or copies. What comes out obeys the layout of its
-//! frame; rules that need the connection (a stream in use, credit, a lease) belong to
-//! [`crate::connection`].
+//! [`split`] finds a frame in a TCP stream (a WebSocket message is a frame already), [`decode`] reads it,
+//! [`encode`] writes it. What comes out obeys the layout of its frame; rules that need the connection (a
+//! stream in use, credit, a lease) belong to [`crate::connection`].
 //!
 //! ```text
-//!  0                   1                   2                   3
-//! |0|                       stream id                             |
-//! | frame type|I|M|     flags     |  depends on the frame type   ...
+//! |0|  stream id (31)  |  type (6)  |I|M|  flags (8)  |  depends on the type ...
 //! ```
 
 mod decode;

@@ -1,4 +1,6 @@
-//! Request-channel.
+//! Request-channel: values both ways, each side granting credit to the other.
+//!
+//! Most stories have both sides on stage, and carry each frame from one to the other.
 
 use stadium_rsocket::connection::{Scope, SendError, Violation};
 use stadium_rsocket::frame::{Completes, ErrorCode, Frame, Interaction, More, StreamId};

@@ -1,4 +1,6 @@
-//! Fragmentation and reassembly.
+//! Fragmentation and reassembly, whole and in pieces.
+//!
+//! The smallest fragments that can be configured, 64 bytes, make short stories of long payloads.
 
 use std::sync::Arc;
 

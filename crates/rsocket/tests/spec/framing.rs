@@ -1,4 +1,6 @@
 //! Framing, the frame header and the metadata header.
+//!
+//! What each type of frame holds is shown by `vectors.rs`.
 
 use stadium_rsocket::connection::Violation;
 use stadium_rsocket::frame::{

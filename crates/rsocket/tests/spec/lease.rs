@@ -1,4 +1,6 @@
-//! LEASE.
+//! LEASE: what a requester may send, and what a responder does when it sends more.
+//!
+//! A lease across a resumption is in `resume.rs`.
 
 use stadium_rsocket::connection::{Lease, RequestError};
 use stadium_rsocket::frame::{

@@ -1,4 +1,6 @@
 //! The extensions: composite metadata and what stands in it.
+//!
+//! Reading never copies, so the stories compare with slices of what was written.
 
 use stadium_rsocket::metadata::authentication::{self, Authentication};
 use stadium_rsocket::metadata::mime::TABLE;

@@ -1,4 +1,6 @@
 //! Request-response and fire-and-forget.
+//!
+//! The interactions with credit are in `stream.rs` and `channel.rs`.
 
 use stadium_rsocket::connection::{Role, SendError};
 use stadium_rsocket::frame::{Completes, ErrorCode, Frame, Interaction, More, Next, Payload, StreamId};

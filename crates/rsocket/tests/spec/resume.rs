@@ -1,4 +1,6 @@
 //! Sessions: RESUME, RESUME_OK, positions.
+//!
+//! That nothing is lost or comes twice wherever a transport breaks is shown by `pipe.rs`.
 
 use stadium_rsocket::connection::{
     Closed, Lease, RequestError, ResumeConfig, ResumeRefused, Suspended, Violation,

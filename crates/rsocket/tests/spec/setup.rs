@@ -1,4 +1,6 @@
 //! SETUP and connection establishment.
+//!
+//! What a session's RESUME does in place of a SETUP is in `resume.rs`.
 
 use stadium_rsocket::connection::{
     Closed, Lease, RequestError, ResumeConfig, SetupOptions, Taken, Violation,

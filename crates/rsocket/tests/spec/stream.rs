@@ -1,4 +1,6 @@
 //! Request-stream, and credit.
+//!
+//! Credit on a channel, where both sides need it, is in `channel.rs`.
 
 use stadium_rsocket::connection::{Scope, SendError, Violation};
 use stadium_rsocket::frame::{Completes, ErrorCode, Frame, Interaction, More, StreamId, kind};

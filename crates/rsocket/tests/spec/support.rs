@@ -1,4 +1,6 @@
 //! One connection under test, and the frames that it hears and says.
+//!
+//! `Side` stands for either side. What it hears is leaked, so that events can be kept and compared.
 
 use std::sync::Arc;
 
