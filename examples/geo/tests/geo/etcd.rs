@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 use stadium_discovery::{Backend, Config, Discovery};
 use stadium_example_geo::proto::{GeoEvent, geo};
 use stadium_rpc::{CallOptions, Client, ClientConfig};
 
-use crate::scenery::{PATIENCE, Service, text};
+use crate::scenery::{PATIENCE, Service, text, until};
 
 /// An etcd of one member; killed when it goes out of scope.
 struct Etcd {
@@ -52,14 +52,6 @@ impl Drop for Etcd {
 fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     format!("http://{}", listener.local_addr().expect("it is bound"))
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited {PATIENCE:?} for {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! The two programs: what they store, find, refuse and finish.
 
+use std::collections::BTreeSet;
+use std::net::TcpStream;
 use std::process::Output;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
-use stadium_example_geo::proto::{GeoEvent, geo};
-use stadium_rpc::{CallError, Client, ClientConfig};
+use stadium_example_geo::proto::{Circle, geo};
+use stadium_rpc::{CallOptions, Client, ClientConfig};
 
-use crate::scenery::{PATIENCE, Service, text};
+use crate::scenery::{PATIENCE, Service, text, until};
 
 /// The four numbers of a storm's first line: stored, busy, rejected, failed.
 fn tally(output: &Output) -> [u64; 4] {
@@ -81,28 +82,25 @@ fn a_full_store_is_busy_for_new_devices_only() {
 
 #[test]
 fn sigterm_finishes_what_was_accepted_and_ends_with_0() {
-    let mut service = Service::start(&["--work", "5000"]);
-    let mut config = ClientConfig { deadline: PATIENCE, ..ClientConfig::at(vec![service.address]) };
-    // What is declined is told to us, and not kept for a service that comes back.
-    config.retry.attempts_max = 1;
-    let client = Client::start(config).expect("the client starts");
-    let geo_client = client.service(geo::NAME);
-    let timestamp_ms =
-        SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_millis() as u64;
-    let event = |n| GeoEvent { device_id: format!("d{n}"), timestamp_ms, ..GeoEvent::default() };
-    geo_client.call(&geo::STORE, &event(0)).wait().expect("the service serves");
+    // Given a service that is in the midst of a stream, because its caller takes one event at a time,
+    let mut service = Service::start(&[]);
+    assert!(service.client(&["--events", "200", "--devices", "20"]).status.success());
+    let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::at(vec![service.address]) };
+    let client = Client::start(config).expect("the client starts").service(geo::NAME);
+    let everywhere = Circle { radius_m: 20_100_000.0, ..Circle::default() };
+    let mut events = client.stream(&geo::NEAR, &everywhere, 1, &CallOptions::default());
+    let mut next = || events.next_within(PATIENCE).expect("the stream goes on");
+    let first = next().expect("a device is known");
 
-    let calls: Vec<_> = (1..=50).map(|n| geo_client.call(&geo::STORE, &event(n))).collect();
+    // when it is asked to leave, and takes no new caller any more,
     service.signal(Signal::TERM);
-    let mut stored = 0;
-    for call in calls {
-        match call.wait() {
-            Ok(_) => stored += 1,
-            // Declined, and told so.
-            Err(CallError::Busy { .. } | CallError::Unavailable(_)) => {}
-            Err(lost) => panic!("an accepted call was lost: {lost}"),
-        }
+    until("the service to take no new connection", || TcpStream::connect(service.address).is_err());
+
+    // then the stream goes on to its end, and the process ends after it.
+    let mut devices = BTreeSet::from([first.device_id]);
+    while let Some(event) = next() {
+        devices.insert(event.device_id);
     }
-    assert!(stored > 0, "the first of them had no reason to be declined");
+    assert_eq!(devices.len(), 20);
     assert_eq!(service.wait().code(), Some(0));
 }

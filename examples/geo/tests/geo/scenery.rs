@@ -70,3 +70,12 @@ impl Drop for Service {
 pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the programs write text")
 }
+
+/// Looks until it is so.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} for {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
