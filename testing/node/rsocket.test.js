@@ -35,6 +35,10 @@ function ours (name = 'interop') {
 
 const started = []
 
+// What our client of services asks of it.
+const SERVICE_CASES = ['echo', 'echo-large', 'metadata', 'errors', 'note', 'range', 'range-large', 'credit-one',
+  'cancel-stream', 'cancel-response', 'fail-after', 'channel', 'channel-large', 'sum']
+
 /** Starts a server process; it ends with its standard input, or after the last test. */
 async function start (command, options) {
   const [program, ...first] = command
@@ -338,9 +342,9 @@ describe('rsocket-js as a client, connections', () => {
 
 describe('rsocket-js as a server for our client', () => {
   const peerFile = path.join(import.meta.dirname, 'rsocket_peer.js')
-  const run = async (peer, name, ...options) => {
+  const run = async (peer, name, { program = 'interop', options = [] } = {}) => {
     const all = ['client', peer.address, name, ...options]
-    const { stdout } = await promisify(execFile)(ours(), all, { timeout: 60_000 }).catch((error) => {
+    const { stdout } = await promisify(execFile)(ours(program), all, { timeout: 60_000 }).catch((error) => {
       throw new Error(`${error.stdout}${error.stderr}`)
     })
     assert.match(stdout, new RegExp(`^ok ${name}$`, 'm'))
@@ -351,13 +355,17 @@ describe('rsocket-js as a server for our client', () => {
 
   for (const fragment of [0, 64]) {
     for (const name of CASES) {
-      test(`${name}, fragments of ${fragment}`, () => run(peer, name, ...(fragment ? [`fragment=${fragment}`] : [])))
+      test(`${name}, fragments of ${fragment}`, () => run(peer, name, { options: fragment ? [`fragment=${fragment}`] : [] }))
+    }
+    for (const name of SERVICE_CASES) {
+      const options = fragment ? [`fragment=${fragment}`] : []
+      test(`${name} by a client of services, fragments of ${fragment}`, () => run(peer, name, { program: 'interop_service', options }))
     }
   }
 
   test('frozen', async () => {
     const own = await start(['node', peerFile], [])
-    await run(own, 'frozen', `pid=${own.pid}`)
+    await run(own, 'frozen', { options: [`pid=${own.pid}`] })
     process.kill(own.pid, 'SIGCONT')
     own.stop()
   })

@@ -37,6 +37,11 @@ CASES = (
     "echo echo-large metadata errors note push push-back ask-me range range-large credit-one cancel-stream "
     "cancel-response fail-after channel channel-large sum refused quiet"
 ).split()
+# The same of our client of services.
+SERVICE_CASES = (
+    "echo echo-large metadata errors note range range-large credit-one cancel-stream cancel-response fail-after "
+    "channel channel-large sum"
+).split()
 unique = itertools.count()
 
 
@@ -428,8 +433,8 @@ def theirs(request):
     peer.stop()
 
 
-def client_of_ours(peer, case, *options):
-    command = [*ours(), "client", peer.address, case, *options]
+def client_of_ours(peer, case, *options, program="interop"):
+    command = [*ours(program), "client", peer.address, case, *options]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0 and f"ok {case}" in ended.stdout, ended.stdout + ended.stderr
 
@@ -438,6 +443,12 @@ def client_of_ours(peer, case, *options):
 def test_our_client_on_their_server(theirs, case):
     peer, options = theirs
     client_of_ours(peer, case, *options)
+
+
+@pytest.mark.parametrize("case", SERVICE_CASES)
+def test_a_client_of_services_on_their_server(theirs, case):
+    peer, options = theirs
+    client_of_ours(peer, case, *options, program="interop_service")
 
 
 @pytest.mark.parametrize("case, option", [("frozen", None), ("lease", "lease=300,3")])

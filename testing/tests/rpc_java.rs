@@ -48,6 +48,24 @@ const SERVICE_CASES: &[&str] = &[
     "quiet",
 ];
 
+/// What a client of crates/rpc asks of others' servers.
+const CLIENT_CASES: &[&str] = &[
+    "echo",
+    "echo-large",
+    "metadata",
+    "errors",
+    "note",
+    "range",
+    "range-large",
+    "credit-one",
+    "cancel-stream",
+    "cancel-response",
+    "fail-after",
+    "channel",
+    "channel-large",
+    "sum",
+];
+
 /// Fragment sizes in bytes; rsocket-java takes none below 64.
 const FRAGMENTS: [&str; 3] = ["fragment=0", "fragment=64", "fragment=1024"];
 
@@ -86,11 +104,23 @@ fn services_are_called_over_tcp_and_websocket() -> Result<()> {
 }
 
 #[test]
+fn java_servers_serve_clients_of_services_over_tcp_and_websocket() -> Result<()> {
+    for transport in ["transport=tcp", "transport=ws"] {
+        for fragment in FRAGMENTS {
+            let server = Peer::start(java()?, &[transport, fragment])?;
+            cases(service()?, &server, CLIENT_CASES, &[transport, fragment])?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_frozen_peer_is_given_up_within_its_lifetime() -> Result<()> {
     let server = Peer::start(ours()?, &[])?;
     cases(java()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])?;
     let server = Peer::start(java()?, &[])?;
-    cases(ours()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])
+    cases(ours()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])?;
+    cases(service()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])
 }
 
 #[test]

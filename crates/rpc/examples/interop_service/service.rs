@@ -1,85 +1,21 @@
-//! The interoperability routes as a service, for other implementations of RSocket to call.
+//! The interoperability routes as a service.
 //!
-//! `interop_service server [transport=tcp|ws] [fragment=BYTES]` prints `listening ADDRESS` and ends when its standard
-//! input does. testing/README.md lists the routes; requests and answers are bare bytes, not Protocol Buffers, so that
-//! the suites of `interop` (crates/rsocket) fit.
+//! Streams send as the caller's credit allows; what is cancelled leaves a note under its key.
 
 use std::collections::HashMap;
-use std::io::Read as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use prost::bytes::{Buf, BufMut};
-use prost::encoding::{DecodeContext, WireType};
-use prost::{DecodeError, Message};
-use stadium_reactor::{Messages, WebSocketSettings};
-use stadium_rpc::{
-    Call, CallContext, Listen, Method, Refusal, Server, ServerConfig, Service, StreamReceiver, StreamSender,
-};
+use stadium_rpc::{Call, CallContext, Refusal, Service, StreamReceiver, StreamSender};
 use stadium_rsocket::metadata::authentication::{self, Authentication};
 use stadium_rsocket::metadata::{Mime, entries, routes};
 
-/// A message that is its bytes, whatever they are.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Bare(Vec<u8>);
-
-impl Message for Bare {
-    fn encode_raw(&self, out: &mut impl BufMut) {
-        out.put_slice(&self.0);
-    }
-
-    fn merge_field(
-        &mut self,
-        _: u32,
-        _: WireType,
-        _: &mut impl Buf,
-        _: DecodeContext,
-    ) -> Result<(), DecodeError> {
-        unreachable!("merge takes all bytes")
-    }
-
-    fn merge(&mut self, mut bytes: impl Buf) -> Result<(), DecodeError> {
-        self.0.put(&mut bytes);
-        Ok(())
-    }
-
-    fn encoded_len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-}
-
-impl Bare {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0).into_owned()
-    }
-}
-
-impl From<String> for Bare {
-    fn from(text: String) -> Self {
-        Self(text.into_bytes())
-    }
-}
-
-type Unary = Method<Bare, Bare>;
-const ECHO: Unary = Method::unary("interop/echo");
-const METADATA: Unary = Method::unary("interop/metadata");
-const NOTES: Unary = Method::unary("interop/notes");
-const NEVER: Unary = Method::unary("interop/never");
-const BUSY: Unary = Method::unary("interop/busy");
-const REJECT: Unary = Method::unary("interop/reject");
-const NOTE: Unary = Method::one_way("interop/note");
-const RANGE: Unary = Method::stream("interop/range");
-const ENDLESS: Unary = Method::stream("interop/endless");
-const FAIL_AFTER: Unary = Method::stream("interop/fail-after");
-const CHANNEL: Unary = Method::channel("interop/channel");
-const SUM: Unary = Method::channel("interop/sum");
+use crate::routes::{
+    BUSY, Bare, CHANNEL, ECHO, ENDLESS, FAIL_AFTER, METADATA, NEVER, NOTE, NOTES, RANGE, REJECT, SUM,
+};
 
 /// Notes by key.
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<HashMap<String, Vec<String>>>>);
+pub struct Notes(Arc<Mutex<HashMap<String, Vec<String>>>>);
 
 impl Notes {
     fn leave(&self, key: &str, what: &str) {
@@ -102,7 +38,8 @@ impl Drop for Cancelled {
     }
 }
 
-fn service(notes: &Notes) -> Service {
+/// The service.
+pub fn service(notes: &Notes) -> Service {
     let keep = || notes.clone();
     let (noting, telling, never, endless) = (keep(), keep(), keep(), keep());
     Service::new("interop", "1")
@@ -212,32 +149,4 @@ fn described(metadata: &[u8]) -> String {
         }
     });
     lines.collect::<Vec<_>>().join("\n")
-}
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let options: HashMap<String, String> = std::env::args()
-        .skip(2)
-        .filter_map(|argument| {
-            argument.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
-        })
-        .collect();
-    let mut listen = Listen::tcp(([127, 0, 0, 1], 0).into());
-    if options.get("transport").is_some_and(|transport| transport == "ws") {
-        listen.websocket = Some(Arc::new(WebSocketSettings {
-            path: "/".to_owned(),
-            subprotocols: Vec::new(),
-            message_bytes_max: 16_777_215,
-            messages: Messages::LengthPrefixed24,
-            ..WebSocketSettings::default()
-        }));
-    }
-    let mut config = ServerConfig { listen: vec![listen], loops: 2, ..ServerConfig::default() };
-    if let Some(fragment) = options.get("fragment") {
-        config.fragment_bytes = fragment.parse()?;
-    }
-    let server = Server::start(config, vec![service(&Notes::default())])?;
-    println!("listening {}", server.bound()[0]);
-    std::io::stdin().read_to_end(&mut Vec::new())?;
-    server.stop();
-    Ok(())
 }
