@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from device import V5, V311, Device
-from server import PATIENCE_S, PEER, ROOT, binary, free_port, until
+from server import PATIENCE_S, PEER, ROOT, binary, free_port, openssl, until
 from test_access import password_line
 
 pytestmark = pytest.mark.skipif(PEER == "mosquitto", reason="services of stadium")
@@ -443,3 +443,45 @@ def test_a_server_that_leaves_is_gone_from_discovery(etcd, start):
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(PATIENCE_S) == 0
     assert listed(etcd) == {}
+
+
+def issue(folder):
+    """An authority, and a certificate for services.internal that it signed, in `folder`."""
+    ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    ca = ["-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=test authority"]
+    openssl("req", "-x509", *ec, *ca, cwd=folder)
+    openssl("req", *ec, "-keyout", "own.key", "-out", "own.csr", "-subj", "/CN=services", cwd=folder)
+    (folder / "names").write_text("subjectAltName=DNS:services.internal\n")
+    signed = ["-req", "-in", "own.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"]
+    openssl("x509", *signed, "-extfile", "names", "-out", "own.pem", cwd=folder)
+
+
+def test_services_that_know_each_other_by_certificate(start, device, tmp_path):
+    issue(tmp_path)
+    server = start(
+        settings=(
+            f'[rpc]\ncertificate = "{tmp_path}/own.pem"\nkey = "{tmp_path}/own.key"\n'
+            f'client_certificates = "required"\nclient_ca = "{tmp_path}/ca.pem"\n'
+            f'calls_ca = "{tmp_path}/ca.pem"\ncalls_server_name = "services.internal"\n'
+        )
+    )
+    # A device's request goes over TLS to the server's own service, which answers that it carries no key.
+    phone = device(on=server)
+    phone.subscribe(f"inbox/{phone.id}")
+
+    def answered():
+        assert ask(phone, "stadium/Push", b"\x20\x01\x2a\x02hi") == 0
+        return told(phone.take()).get("code") == "NODE-009"
+
+    until("the service to answer", answered)
+
+    running = json.loads((server.folder / "data/running.json").read_text())
+    address = next(each["address"] for each in running["listeners"] if each["name"] == "rpc")
+    health = [binary(), "service", "health", "stadium", "--instance", address, "--deadline", "1s"]
+    known = ["--ca", tmp_path / "ca.pem", "--server-name", "services.internal"]
+    shown = ["--certificate", tmp_path / "own.pem", "--key-file", tmp_path / "own.key"]
+
+    def code(*arguments):
+        return subprocess.run([*health, *arguments], capture_output=True, check=False).returncode
+
+    assert (code(*known, *shown), code(*known), code()) == (0, 69, 69)

@@ -19,6 +19,7 @@ mod signals;
 mod web_sockets;
 
 pub use error::Error;
+pub use mapping::tls::CallTls;
 pub use node::{Drained, Node};
 pub use run::Ended;
 pub use signals::Signals;

@@ -1,15 +1,62 @@
-//! Certificates and keys of a TLS listener: read from their files, at the start and again on SIGHUP.
+//! Certificates and keys of a TLS listener: read from their files, at the start and again on SIGHUP; and those of calls
+//! to services, read at the start.
 //!
 //! A file that cannot be read or used is an error that names it; on a reload the listener then goes on with what it has.
 
 use std::path::{Path, PathBuf};
 
 use stadium_reactor::tls::{
-    ClientCertificates, Identity, ServerTls, ServerTlsSettings, certificates_from_pem, identity_from_pem,
+    ClientCertificates, ClientTls, ClientTlsSettings, Identity, ServerTls, ServerTlsSettings,
+    SessionResumption, Trust, certificates_from_pem, identity_from_pem,
 };
 
 use crate::error::Error;
-use crate::settings::{self, Tls};
+use crate::settings::{self, Rpc, Tls};
+
+/// TLS towards services that are called.
+#[derive(Debug, Clone, Copy)]
+pub struct CallTls<'a> {
+    /// Authorities that sign their certificates, PEM.
+    pub authorities: &'a Path,
+    /// The name that their certificates carry.
+    pub server_name: &'a str,
+    /// Our certificate and its key, PEM, where they ask for one.
+    pub identity: Option<(&'a Path, &'a Path)>,
+}
+
+impl CallTls<'_> {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`], which names the file.
+    pub fn open(&self) -> Result<ClientTls, Error> {
+        let named = |path: &Path, error: &dyn std::fmt::Display| {
+            Error::Certificate(format!("{}: {error}", path.display()))
+        };
+        let roots = certificates_from_pem(&bytes(self.authorities)?)
+            .map_err(|error| named(self.authorities, &error))?;
+        let identity = self.identity.map(|(certificate, key)| {
+            identity_from_pem(&bytes(certificate)?, &bytes(key)?).map_err(|error| named(certificate, &error))
+        });
+        let settings = ClientTlsSettings {
+            server_name: self.server_name.to_owned(),
+            trust: Trust::Roots(roots),
+            identity: identity.transpose()?,
+            alpn: Vec::new(),
+            resumption: SessionResumption::Tickets,
+        };
+        ClientTls::new(&settings).map_err(|error| named(self.authorities, &error))
+    }
+}
+
+/// TLS of this process's own calls; `None` where they go without.
+pub(crate) fn of_calls(rpc: &Rpc) -> Result<Option<ClientTls>, Error> {
+    let (Some(authorities), Some(server_name)) = (&rpc.calls_ca, &rpc.calls_server_name) else {
+        return Ok(None);
+    };
+    let identity = rpc.tls.certificate.as_deref().zip(rpc.tls.key.as_deref());
+    CallTls { authorities, server_name, identity }.open().map(Some)
+}
 
 /// A TLS listener's handle, and the files it is made from.
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::RwLock;
 use stadium_discovery::{Discovery, Freshness, Snapshot, Versions, Watch};
 use stadium_edge::requests::{Answer, DeviceRequest, Refused, Reply, Requests};
+use stadium_reactor::tls::ClientTls;
 use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, ServiceClient};
 use stadium_rsocket::metadata::{self, Mime};
 
@@ -66,9 +67,12 @@ impl Heard {
 
 impl Bridge {
     /// Takes requests from now on, and calls what discovery knows.
-    pub(crate) fn open(&self, discovery: &Discovery) -> std::io::Result<()> {
-        let config =
-            ClientConfig { name: "devices-rpc".to_owned(), ..ClientConfig::discovered(discovery.clone()) };
+    pub(crate) fn open(&self, discovery: &Discovery, tls: Option<ClientTls>) -> std::io::Result<()> {
+        let config = ClientConfig {
+            name: "devices-rpc".to_owned(),
+            tls,
+            ..ClientConfig::discovered(discovery.clone())
+        };
         let client = Client::start(config)?;
         let calls = Calls { client, discovery: discovery.clone(), by_name: RwLock::default() };
         *self.calls.write() = Some(Arc::new(calls));

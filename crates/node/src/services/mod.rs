@@ -77,7 +77,8 @@ impl Services {
             None => begin(listed(settings, &bound))?,
         };
         if settings.rpc.devices.enabled {
-            bridge.open(&discovery).map_err(|error| {
+            let calls_tls = mapping::tls::of_calls(&settings.rpc)?;
+            bridge.open(&discovery, calls_tls).map_err(|error| {
                 Error::System(format!("the client of devices' requests cannot start: {error}"))
             })?;
         }
@@ -128,9 +129,9 @@ fn listed(settings: &Settings, bound: &[(&'static str, SocketAddr)]) -> Discover
         DiscoveryBackend::Static => mapping::discovery::services(&settings.discovery.services),
         _ => Vec::new(),
     };
-    // Without TLS: a client of our own has no certificate to show.
-    let own =
-        bound.iter().find(|(name, _)| *name == "rpc").filter(|_| settings.rpc.tls.certificate.is_none());
+    // A call goes over TLS to all services or to none.
+    let callable = settings.rpc.tls.certificate.is_some() == settings.rpc.calls_ca.is_some();
+    let own = bound.iter().find(|(name, _)| *name == "rpc").filter(|_| callable);
     if let Some((_, address)) = own {
         services.push(StaticService {
             name: push::NAME.to_owned(),

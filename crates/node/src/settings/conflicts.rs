@@ -154,6 +154,13 @@ impl Finder<'_> {
                 self.add("rpc.client_certificates", "needs TLS: set rpc.certificate and rpc.key");
             }
         }
+        if rpc.calls_ca.is_some() != rpc.calls_server_name.is_some() {
+            let (given, missing) = match &rpc.calls_ca {
+                Some(_) => ("calls_ca", "calls_server_name"),
+                None => ("calls_server_name", "calls_ca"),
+            };
+            self.add(&format!("rpc.{given}"), format!("needs rpc.{missing}"));
+        }
         if rpc.open || settings.server.trial {
             return;
         }
@@ -232,6 +239,7 @@ mod tests {
                 "[rpc]\nclient_certificates = \"required\"\nclient_ca = \"ca\"\n",
                 "rpc.client_certificates needs TLS",
             ),
+            ("[rpc]\ncalls_ca = \"ca\"\n", "rpc.calls_ca needs rpc.calls_server_name"),
             (
                 "[server]\ntrial = true\n[rpc]\nlisten = \"0.0.0.0:7800\"\nopen = true\n",
                 "rpc.listen = 0.0.0.0:7800 is not loopback",

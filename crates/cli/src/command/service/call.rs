@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     };
     let until = Instant::now() + arguments.patience.deadline;
     let metadata = arguments.bearer_file.as_deref().map(bearer).transpose()?.unwrap_or_default();
-    let client = caller::client(&arguments.place.open()?, arguments.retries.saturating_add(1))?;
+    let client = arguments.place.client(arguments.retries.saturating_add(1))?;
     let service = client.service(name);
     if method.starts_with(|first: char| first.is_ascii_lowercase()) {
         let hint = "it is the framework's own: see `stadium service --help`";

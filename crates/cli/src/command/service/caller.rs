@@ -6,23 +6,11 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use prost::Message;
-use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Idempotency, ServiceClient};
+use stadium_rpc::{CallError, CallOptions, Idempotency, ServiceClient};
 
 use super::contract::Contract;
 use super::place::{Place, PlaceFlags};
-use crate::failure::{Context, Failure};
-
-/// A client for what the flags say, with this many attempts of a call.
-pub(super) fn client(place: &Place, attempts: u32) -> Result<Client, Failure> {
-    let mut config = match place {
-        Place::Instance(address) => ClientConfig::at(vec![*address]),
-        Place::Discovery(discovery) => ClientConfig::discovered(discovery.clone()),
-    };
-    config.hedge = None;
-    config.retry.attempts_max = attempts;
-    config.name = "stadium-service".to_owned();
-    Client::start(config).context("the client cannot start")
-}
+use crate::failure::Failure;
 
 /// Calls one of the framework's methods of a service.
 pub(super) fn call_trait<A: Message + Default>(
@@ -77,11 +65,6 @@ pub(super) fn instances(
             Ok(found)
         }
     }
-}
-
-/// One instance, called directly.
-pub(super) fn at(address: SocketAddr, name: &str) -> Result<ServiceClient, Failure> {
-    Ok(client(&Place::Instance(address), 1)?.service(name))
 }
 
 /// What is left until `until`, and never nothing, so that a call that is late says so itself.

@@ -17,7 +17,7 @@ pub(super) fn run(
     deadline: Duration,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let client = caller::client(&flags.open()?, 1)?;
+    let client = flags.client(1)?;
     let contract = caller::contract(&client.service(name), name, deadline)?;
     let description = contract.description();
     if terminal.is_json() {

@@ -78,6 +78,8 @@ enum Action {
         #[arg(long, value_name = "TIME", value_parser = duration)]
         within: Option<Duration>,
         #[command(flatten)]
+        place: PlaceFlags,
+        #[command(flatten)]
         patience: Patience,
     },
     /// Show or set the log level of instances
@@ -114,8 +116,8 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Statistics { name, place, patience } => {
             care::statistics(&name, &place, patience.deadline, terminal)
         }
-        Action::Quiesce { name, instance, within, patience } => {
-            care::quiesce(&name, &instance, within, patience.deadline, terminal)
+        Action::Quiesce { name, instance, within, place, patience } => {
+            care::quiesce(&name, &instance, within, &place, patience.deadline, terminal)
         }
         Action::LogLevel { name, level, place, patience } => {
             care::log_level(&name, level.as_deref(), &place, patience.deadline, terminal)

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use stadium_discovery::{Backend, Config, Discovery, StaticService};
+use stadium_node::CallTls;
+use stadium_rpc::{Client, ClientConfig, ServiceClient};
 
 use crate::failure::{Context, Failure};
 
@@ -24,9 +26,60 @@ pub(crate) struct PlaceFlags {
     /// Find instances in etcd://HOST:PORT,..., in zk://HOST:PORT,..., or in a file with a line NAME/VERSION=HOST:PORT for each
     #[arg(long, value_name = "URL", env = "STADIUM_SERVICE_DISCOVERY")]
     discovery: Option<String>,
+    /// Call over TLS; authorities that sign services' certificates, PEM
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The name that services' certificates carry [default: the instance's host]
+    #[arg(long, value_name = "NAME", requires = "ca")]
+    server_name: Option<String>,
+    /// A certificate to show, PEM
+    #[arg(long, value_name = "FILE", requires = "ca", requires = "key_file")]
+    certificate: Option<PathBuf>,
+    /// Its private key, PEM
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key_file: Option<PathBuf>,
     /// Root of the tree in etcd and ZooKeeper
     #[arg(long, value_name = "PATH", default_value = "/services")]
     prefix: String,
+}
+
+impl PlaceFlags {
+    /// A client for what the flags say, with this many attempts of a call.
+    pub(super) fn client(&self, attempts: u32) -> Result<Client, Failure> {
+        let place = self.open()?;
+        self.client_of(&place, attempts)
+    }
+
+    /// One instance of a service, called directly.
+    pub(super) fn at(&self, address: SocketAddr, name: &str) -> Result<ServiceClient, Failure> {
+        Ok(self.client_of(&Place::Instance(address), 1)?.service(name))
+    }
+
+    fn client_of(&self, place: &Place, attempts: u32) -> Result<Client, Failure> {
+        let mut config = match place {
+            Place::Instance(address) => ClientConfig::at(vec![*address]),
+            Place::Discovery(discovery) => ClientConfig::discovered(discovery.clone()),
+        };
+        config.hedge = None;
+        config.retry.attempts_max = attempts;
+        config.name = "stadium-service".to_owned();
+        if let Some(authorities) = &self.ca {
+            let host = match (place, self.instance.as_deref().and_then(|named| named.rsplit_once(':'))) {
+                (Place::Discovery(_), _) => None,
+                (Place::Instance(_), Some((host, _))) => Some(host.trim_matches(['[', ']']).to_owned()),
+                (Place::Instance(address), None) => Some(address.ip().to_string()),
+            };
+            let server_name = self
+                .server_name
+                .clone()
+                .or(host)
+                .ok_or_else(|| Failure::Usage("--ca with --discovery needs --server-name".to_owned()))?;
+            let identity = self.certificate.as_deref().zip(self.key_file.as_deref());
+            let tls = CallTls { authorities, server_name: &server_name, identity }.open();
+            config.tls = Some(tls.map_err(|error| Failure::new(error.to_string()))?);
+        }
+        Client::start(config).context("the client cannot start")
+    }
 }
 
 /// Where services are looked for.

@@ -2,10 +2,12 @@
 //!
 //! Where other services are is in `[discovery]`; what a service does is its own business.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use crate::settings::define::group;
 use crate::settings::sections::listeners::{SocketOptions, Tls};
 use crate::settings::value::Addresses;
-use std::net::SocketAddr;
 
 group! {
     /// RSocket 1.0 with Protocol Buffers: the services of this process. With `certificate` and `key` it speaks TLS.
@@ -21,6 +23,11 @@ group! {
         udp_listen: Option<SocketAddr> = None;
         /// Let callers from other machines in without a certificate: behind a firewall that knows who may call.
         open: bool = false, cost "whoever reaches the port may call, quiesce and set the log level";
+        /// Authorities that sign the certificates of other services, PEM. With it, devices' requests reach services over TLS,
+        /// showing `certificate` where they ask for one. Read when the server starts.
+        calls_ca: Option<PathBuf> = None;
+        /// The name that the certificates of other services carry, the same for all, such as `services.internal`.
+        calls_server_name: Option<String> = None;
         /// Event loops of the services, one thread each.
         loops: u16 = 1, unit "threads", in 1..=64, cost "a thread and a 256 KB read buffer";
         /// Deadline of a request that names none.
