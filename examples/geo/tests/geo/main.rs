@@ -3,6 +3,7 @@
 //! Nothing here waits for a time to pass: a service says on standard output where it listens, and what is to
 //! happen is waited for with a deadline.
 
+mod datagrams;
 mod etcd;
 mod programs;
 mod scenery;
