@@ -65,6 +65,6 @@ pub(crate) fn level(wanted: Option<&str>) -> Result<String, String> {
         handle.reload(filter).map_err(|error| error.to_string())?;
         tracing::info!(level = wanted, "Log level set");
     }
-    let level = handle.with_current(|filter| Layer::<Registry>::max_level_hint(filter));
+    let level = handle.with_current(Layer::<Registry>::max_level_hint);
     Ok(level.map_err(|error| error.to_string())?.unwrap_or(LevelFilter::TRACE).to_string())
 }
