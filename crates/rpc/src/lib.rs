@@ -16,7 +16,9 @@ pub mod service;
 pub mod wire;
 
 pub use answer::{CallError, Refusal};
-pub use client::{CallOptions, Client, ClientConfig, LocalClient, Pending, ServiceClient, Source, Streaming};
+pub use client::{
+    CallOptions, Client, ClientConfig, LocalClient, Pending, ResumeSettings, ServiceClient, Source, Streaming,
+};
 pub use method::{Idempotency, Interaction, Method};
 pub use server::{Listen, Server, ServerConfig, Sessions, StartError};
 pub use service::{

@@ -16,7 +16,7 @@ use stadium_discovery::{Snapshot, State};
 use stadium_reactor::wheel::Wheel;
 use stadium_reactor::{CloseReason, ConnectOptions, ConnectionId, ConnectionLimits, Handler, Io};
 use stadium_rsocket::connection::{
-    Closed, Config as ProtocolConfig, Connection, Event, Lease, RequestError, Role, SetupOptions, Tag,
+    Closed, Config as ProtocolConfig, Connection, Event, Lease, RequestError, ResumeConfig, SetupOptions, Tag,
 };
 use stadium_rsocket::frame::{Completes, Next, Payload, StreamId};
 
@@ -41,17 +41,17 @@ const TICK_US: u64 = 1_000;
 
 /// The handler of a client's loop.
 pub(crate) struct ClientLoop {
-    config: Arc<ClientConfig>,
+    pub(super) config: Arc<ClientConfig>,
     protocol: Arc<ProtocolConfig>,
     setup_metadata: Vec<u8>,
-    services: Vec<Service>,
+    pub(super) services: Vec<Service>,
     routes: Vec<Route>,
     route_places: HashMap<Arc<str>, u32, RandomState>,
-    links: Links,
+    pub(super) links: Links,
     pub(crate) slots: Slots,
     wheel: Wheel,
     fired: Vec<u32>,
-    random: Random,
+    pub(super) random: Random,
     /// Where a request's metadata is put together.
     metadata: Vec<u8>,
     deadlines: Deadlines,
@@ -61,7 +61,9 @@ pub(crate) struct ClientLoop {
     /// Connections to try again: when, which.
     reconnects: BinaryHeap<Reverse<(u64, u16, InstanceId)>>,
     /// What happened while a connection was being read, and needs others: attempts that failed, copies to cancel.
-    failed: Vec<(u32, usize, Outcome, CallError)>,
+    pub(super) failed: Vec<(u32, usize, Outcome, CallError)>,
+    /// Connections that lost their sockets, to be tried again: when, which.
+    pub(super) resumptions: BinaryHeap<Reverse<(u64, ConnectionId)>>,
     cancels: Vec<(ConnectionId, StreamId)>,
     scratch_ids: Vec<InstanceId>,
     avoided: Vec<InstanceId>,
@@ -78,9 +80,9 @@ pub(crate) struct Done {
 }
 
 /// A service that is called.
-struct Service {
+pub(super) struct Service {
     name: Arc<str>,
-    balancer: Balancer,
+    pub(super) balancer: Balancer,
     budget: RetryBudget,
     pools: Vec<Pool>,
     waiting: VecDeque<(u32, u32)>,
@@ -112,7 +114,7 @@ impl Service {
 
     /// The pool of an instance that may have gone, whose place another one may have: what its last connections
     /// still do is not that one's business.
-    fn live_pool(&mut self, instance: InstanceId) -> Option<&mut Pool> {
+    pub(super) fn live_pool(&mut self, instance: InstanceId) -> Option<&mut Pool> {
         self.pools.get_mut(instance.slot()).filter(|pool| pool.instance == Some(instance))
     }
 }
@@ -127,6 +129,10 @@ impl ClientLoop {
             keepalive_interval_ms: milliseconds(config.keepalive_interval),
             lifetime_ms: milliseconds(config.keepalive_lifetime),
             lease: if config.leases { Lease::Honour } else { Lease::Off },
+            resume: config.resume.map(|resume| ResumeConfig {
+                store_bytes_max: resume.bytes_max,
+                session_ms: milliseconds(resume.within),
+            }),
             ..ProtocolConfig::default()
         };
         let mut setup_metadata = Vec::new();
@@ -151,6 +157,7 @@ impl ClientLoop {
             avoided: Vec::new(),
             reconnects: BinaryHeap::new(),
             failed: Vec::new(),
+            resumptions: BinaryHeap::new(),
             cancels: Vec::new(),
             scratch_ids: Vec::new(),
             now_us: 0,
@@ -232,6 +239,7 @@ impl ClientLoop {
                 if let Some(link) = self.links.at(id) {
                     link.closing = true;
                     if link.connection.as_ref().is_none_or(|connection| connection.streams_open() == 0) {
+                        link.take_leave(io);
                         io.close(id);
                     }
                 }
@@ -261,21 +269,10 @@ impl ClientLoop {
         };
         let pool = one.pool(instance);
         while pool.open.len() + pool.opening < wanted && pool.retry_us <= now_us {
-            let options = ConnectOptions {
-                socket: self.config.socket.clone(),
-                limits: ConnectionLimits {
-                    carry_bytes_max: self.config.frame_bytes_max as u32 + 64,
-                    write_queue_bytes_max: 64 * 1024 * 1024,
-                    write_stall_ms: 10_000,
-                },
-                tls: self.config.tls.clone(),
-                websocket: self.config.websocket.clone(),
-                ..ConnectOptions::default()
-            };
-            match io.connect(address, &options) {
+            match io.connect(address, &connect_options(&self.config)) {
                 Ok(id) => {
                     pool.opening += 1;
-                    self.links.insert(Link { id, connection: None, service, instance, closing: false });
+                    self.links.insert(Link::opening(id, service, instance));
                 }
                 Err(error) => {
                     tracing::debug!(%address, %error, "No connection could be begun");
@@ -441,7 +438,7 @@ impl ClientLoop {
     }
 
     /// A connection is there: calls that waited for one go out.
-    fn send_waiting(&mut self, io: &mut Io<Letter>, service: u16) {
+    pub(super) fn send_waiting(&mut self, io: &mut Io<Letter>, service: u16) {
         for _ in 0..self.services[usize::from(service)].waiting.len() {
             let Some((place, serial)) = self.services[usize::from(service)].waiting.pop_front() else {
                 return;
@@ -654,11 +651,7 @@ impl ClientLoop {
     fn send_channel(&mut self, io: &mut Io<Letter>, place: u32) {
         let slot = self.slots.at(place);
         let (Some(attempt), Some(channel)) = (slot.first, slot.channel.as_mut()) else { return };
-        let Some(connection) = self.links.at(attempt.connection).and_then(|link| link.connection.as_mut())
-        else {
-            return;
-        };
-        io.with_output(attempt.connection, |out| {
+        self.links.write(io, attempt.connection, |connection, out| {
             while let Some(message) = channel.messages.front() {
                 let encode = |out: &mut Vec<u8>| out.extend_from_slice(message);
                 if connection.payload(attempt.stream, Completes::No, None, encode, out).is_err() {
@@ -681,9 +674,7 @@ impl ClientLoop {
             self.attempt_failed(io, place, which, outcome, error);
         }
         while let Some((id, stream)) = self.cancels.pop() {
-            if let Some(connection) = self.links.at(id).and_then(|link| link.connection.as_mut()) {
-                io.with_output(id, |out| connection.cancel(stream, out));
-            }
+            self.links.write(io, id, |connection, out| connection.cancel(stream, out));
         }
     }
 
@@ -785,6 +776,7 @@ impl ClientLoop {
             }
             Event::Lease { .. } => return Flow::Lease,
             Event::Closing { .. } => return Flow::Closing,
+            Event::Resumed => return Flow::Resumed,
             Event::Closed(Closed::Peer { code, text }) => {
                 let text = String::from_utf8_lossy(text);
                 tracing::debug!(code = code.0, %text, "A service closed the connection");
@@ -819,9 +811,24 @@ enum Flow {
     Lease,
     Closing,
     Closed,
+    Resumed,
 }
 
-fn milliseconds(duration: Duration) -> u32 {
+pub(super) fn connect_options(config: &ClientConfig) -> ConnectOptions {
+    ConnectOptions {
+        socket: config.socket.clone(),
+        limits: ConnectionLimits {
+            carry_bytes_max: config.frame_bytes_max as u32 + 64,
+            write_queue_bytes_max: 64 * 1024 * 1024,
+            write_stall_ms: 10_000,
+        },
+        tls: config.tls.clone(),
+        websocket: config.websocket.clone(),
+        ..ConnectOptions::default()
+    }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
 
@@ -830,10 +837,14 @@ impl Handler for ClientLoop {
 
     fn connected(&mut self, io: &mut Io<Letter>, id: ConnectionId, _tag: u64) {
         let Some(link) = self.links.at(id) else { return io.close(id) };
+        if let Some(old) = link.resumes {
+            return self.resume_on(io, id, old);
+        }
+        let token = self.config.resume.and_then(|_| super::resuming::new_token());
         let setup = SetupOptions {
             metadata_mime: wire::METADATA_MIME,
             data_mime: wire::DATA_MIME,
-            resume_token: None,
+            resume_token: token.as_ref().map(<[u8; 32]>::as_slice),
             payload: Payload { metadata: Some(&self.setup_metadata), data: &[] },
         };
         let (protocol, now_ms) = (Arc::clone(&self.protocol), io.now());
@@ -861,7 +872,7 @@ impl Handler for ClientLoop {
         let (service, instance) = (link.service, link.instance);
         let Some(mut connection) = link.connection.take() else { return bytes.len() };
         let mut used = 0;
-        let (mut lease, mut closing, mut closed) = (false, false, false);
+        let (mut lease, mut closing, mut closed, mut resumed) = (false, false, false, false);
         let mut credits = Vec::new();
         let written = io.with_output(id, |out| {
             loop {
@@ -873,6 +884,7 @@ impl Handler for ClientLoop {
                         Flow::Credit(place) => credits.push(place),
                         Flow::Lease => lease = true,
                         Flow::Closing => closing = true,
+                        Flow::Resumed => resumed = true,
                         Flow::Closed => {
                             closed = true;
                             return;
@@ -906,6 +918,9 @@ impl Handler for ClientLoop {
                 io.close(id);
             }
         }
+        if resumed && !closed {
+            self.resumed(io, id);
+        }
         for place in credits {
             self.send_channel(io, place);
         }
@@ -930,11 +945,11 @@ impl Handler for ClientLoop {
     }
 
     fn closed(&mut self, io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
-        let Some(link) = self.links.remove(id) else { return };
+        let Some(mut link) = self.links.remove(id) else { return };
         let now_us = io.now_us();
         let one = &mut self.services[usize::from(link.service)];
         if let Some(pool) = one.live_pool(link.instance) {
-            if link.connection.is_none() {
+            if link.connection.is_none() || link.resumes.is_some() {
                 pool.opening = pool.opening.saturating_sub(1);
             }
             pool.remove(id);
@@ -946,14 +961,10 @@ impl Handler for ClientLoop {
             }
             self.reconnects.push(Reverse((retry_us, link.service, link.instance)));
         }
-        if let Some(connection) = link.connection {
-            for (_, tag, role) in connection.streams() {
-                if role == Role::Requester {
-                    let (place, which) = of_tag(tag);
-                    let error = CallError::Broken(reason.name().to_owned());
-                    self.failed.push((place, which, Outcome::Broken, error));
-                }
-            }
+        match (link.connection.take(), link.resumes) {
+            (Some(connection), _) => self.lost(io, &link, connection, reason),
+            (None, Some(old)) => self.resume_later(io, old, reason),
+            (None, None) => {}
         }
         self.follow_up(io);
         self.send_waiting(io, link.service);
@@ -980,10 +991,10 @@ impl Handler for ClientLoop {
             Letter::Credit { items, n } => {
                 if let Some(place) = self.items_place(&items)
                     && let Some(attempt) = self.slots.at(place).first
-                    && let Some(connection) =
-                        self.links.at(attempt.connection).and_then(|link| link.connection.as_mut())
                 {
-                    io.with_output(attempt.connection, |out| connection.request_n(attempt.stream, n, out));
+                    self.links.write(io, attempt.connection, |connection, out| {
+                        connection.request_n(attempt.stream, n, out)
+                    });
                 }
             }
             Letter::Send { items, message } => {
@@ -997,6 +1008,7 @@ impl Handler for ClientLoop {
                     self.send_channel(io, place);
                 }
             }
+            Letter::Farewell => self.take_leave(io),
             Letter::Explain { service, key, answer } => {
                 if let Some(explained) = self.explain(io, service, key) {
                     // Whoever asked may have gone.
@@ -1019,6 +1031,7 @@ impl Handler for ClientLoop {
         while let Some(place) = self.deadlines.pop(&mut self.slots, now_us) {
             self.expire(io, place);
         }
+        self.try_resumptions(io);
         while let Some(Reverse((at_us, service, instance))) = self.reconnects.peek().copied()
             && at_us <= now_us
         {
@@ -1035,7 +1048,8 @@ impl Handler for ClientLoop {
         let timers = self.wheel.next().map(|tick| u64::from(tick) * TICK_US / 1_000);
         let reconnect = self.reconnects.peek().map(|one| one.0.0.div_ceil(1_000));
         let deadline = self.deadlines.next_us().map(|at_us| at_us.div_ceil(1_000));
-        match [timers, reconnect, deadline].into_iter().flatten().min() {
+        let resumption = self.resumptions.peek().map(|one| one.0.0.div_ceil(1_000));
+        match [timers, reconnect, deadline, resumption].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),
             None => io.clear_alarm(),
         }

@@ -24,6 +24,22 @@ pub enum Source {
     },
 }
 
+/// How far a client's calls outlive a lost connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResumeSettings {
+    /// Bytes of what was sent that each connection keeps until the server has it; the oldest are dropped beyond
+    /// it, and the connection cannot be resumed where the server missed them. Each connection may cost as much.
+    pub bytes_max: usize,
+    /// How long the client tries. Calls that were under way fail after that, or at their deadlines.
+    pub within: Duration,
+}
+
+impl Default for ResumeSettings {
+    fn default() -> Self {
+        Self { bytes_max: 256 * 1024, within: Duration::from_secs(30) }
+    }
+}
+
 /// A client's settings.
 #[derive(Clone)]
 pub struct ClientConfig {
@@ -48,6 +64,9 @@ pub struct ClientConfig {
     pub keepalive_interval: Duration,
     /// How long a connection may show none before it is given up.
     pub keepalive_lifetime: Duration,
+    /// Whether calls outlive a lost connection: the client then takes it up again where it was, at the same
+    /// instance. The server must offer resumption, otherwise it refuses the connection; Stadium's do by default.
+    pub resume: Option<ResumeSettings>,
     /// Whether to send no request without a lease. The server must grant them.
     pub leases: bool,
     /// The largest frame, in bytes; at most 16,777,215.
@@ -101,6 +120,7 @@ impl ClientConfig {
             waiting_max: 10_000,
             keepalive_interval: Duration::from_secs(2),
             keepalive_lifetime: Duration::from_secs(8),
+            resume: None,
             leases: false,
             frame_bytes_max: 16_777_215,
             fragment_bytes: 64 * 1024,

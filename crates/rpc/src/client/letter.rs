@@ -23,6 +23,8 @@ pub(crate) enum Letter {
     Credit { items: Arc<Items>, n: u32 },
     /// A channel's caller sends, or completes.
     Send { items: Arc<Items>, message: Option<Vec<u8>> },
+    /// The client ends: servers need not wait for it.
+    Farewell,
     /// What would be chosen now, and why.
     Explain { service: u16, key: Option<KeyHash>, answer: std::sync::mpsc::SyncSender<Explained> },
 }

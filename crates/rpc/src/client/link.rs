@@ -1,10 +1,11 @@
 //! A client's connections to instances, and the pools that they form.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use stadium_reactor::ConnectionId;
+use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::Connection;
 
+use super::letter::Letter;
 use crate::balance::{Backoff, InstanceId};
 
 /// A connection to an instance.
@@ -16,12 +17,30 @@ pub(crate) struct Link {
     pub(crate) instance: InstanceId,
     /// The instance takes no more requests on it.
     pub(crate) closing: bool,
+    /// The lost connection that it takes up, until the instance has agreed.
+    pub(crate) resumes: Option<ConnectionId>,
 }
 
-/// A client's connections, by the reactor's places.
+/// A connection that lost its socket, and whose session may go on.
+pub(crate) struct Lost {
+    pub(crate) connection: Connection,
+    pub(crate) service: u16,
+    pub(crate) instance: InstanceId,
+    pub(crate) backoff: Backoff,
+}
+
+impl Link {
+    /// One that is not through yet.
+    pub(crate) fn opening(id: ConnectionId, service: u16, instance: InstanceId) -> Self {
+        Self { id, connection: None, service, instance, closing: false, resumes: None }
+    }
+}
+
+/// A client's connections, by the reactor's places, and those that lost their sockets by the names they had.
 #[derive(Default)]
 pub(crate) struct Links {
     places: Vec<Option<Link>>,
+    pub(crate) lost: HashMap<ConnectionId, Lost>,
 }
 
 impl Links {
@@ -35,6 +54,25 @@ impl Links {
 
     pub(crate) fn at(&mut self, id: ConnectionId) -> Option<&mut Link> {
         self.places.get_mut(id.index as usize)?.as_mut().filter(|link| link.id == id)
+    }
+
+    /// Has `write` send on a connection; `None`, and it is not called, where nothing can be sent. What is sent on
+    /// one that lost its socket is kept until it has another.
+    pub(crate) fn write<R>(
+        &mut self,
+        io: &mut Io<Letter>,
+        id: ConnectionId,
+        write: impl FnOnce(&mut Connection, &mut Vec<u8>) -> R,
+    ) -> Option<R> {
+        if let Some(lost) = self.lost.get_mut(&id) {
+            return Some(write(&mut lost.connection, &mut Vec::new()));
+        }
+        let connection = self.at(id)?.connection.as_mut()?;
+        io.with_output(id, |out| write(connection, out))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.places.iter_mut().flatten()
     }
 
     pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<Link> {

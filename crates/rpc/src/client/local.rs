@@ -234,6 +234,17 @@ impl LocalClient {
     }
 }
 
+impl Drop for LocalClient {
+    fn drop(&mut self) {
+        if self.config.resume.is_some() {
+            let (handler, io) = self.driven.parts();
+            handler.take_leave(io);
+            // Where it does not leave in this turn, servers wait for nothing.
+            let _ = self.driven.turn(Some(Duration::ZERO));
+        }
+    }
+}
+
 impl std::fmt::Debug for LocalClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LocalClient").field("calls", &self.calls()).finish_non_exhaustive()

@@ -10,6 +10,7 @@ mod letter;
 mod link;
 mod local;
 mod pending;
+mod resuming;
 mod slot;
 mod streaming;
 
@@ -23,7 +24,7 @@ use prost::Message;
 use stadium_discovery::Watch;
 use stadium_reactor::{Loop, LoopHandle, LoopSettings};
 
-pub use config::{CallOptions, ClientConfig, Source};
+pub use config::{CallOptions, ClientConfig, ResumeSettings, Source};
 pub use letter::Explained;
 pub use local::{Done, LocalClient, LocalService, Ticket};
 pub use pending::Pending;
@@ -58,6 +59,9 @@ struct Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.services.lock().clear();
+        if self.config.resume.is_some() {
+            self.tell(Letter::Farewell);
+        }
         self.handle.stop();
         if let Some(thread) = self.thread.lock().take()
             && thread.thread().id() != std::thread::current().id()
@@ -189,7 +193,8 @@ impl ServiceClient {
         A: Message + Default,
     {
         let answer = Arc::new(Answer::default());
-        let call = self.new_call(method, request, options, Completion::Future(AnswerEnd(Arc::clone(&answer))));
+        let call =
+            self.new_call(method, request, options, Completion::Future(AnswerEnd(Arc::clone(&answer))));
         self.shared.call(call);
         Pending::new(answer, self.shared.handle.clone())
     }
@@ -283,7 +288,8 @@ impl ServiceClient {
         A: Message + Default,
     {
         let items = Arc::new(Items::default());
-        let mut call = self.new_call(method, request, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
+        let mut call =
+            self.new_call(method, request, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
         call.initial = credit.max(1);
         self.shared.call(call);
         Streaming::new(items, self.shared.handle.clone(), credit.max(1))
@@ -328,7 +334,8 @@ impl ServiceClient {
         A: Message + Default,
     {
         let items = Arc::new(Items::default());
-        let mut call = self.new_call(method, first, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
+        let mut call =
+            self.new_call(method, first, options, Completion::Stream(ItemsEnd(Arc::clone(&items))));
         call.initial = credit.max(1);
         call.completes = false;
         self.shared.call(call);
