@@ -15,6 +15,7 @@ mod fragment;
 mod keepalive;
 mod lease;
 mod partial;
+mod reassemble;
 mod receive;
 mod resume;
 mod send;

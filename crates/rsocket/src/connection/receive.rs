@@ -3,36 +3,34 @@
 //! A frame that makes no sense where it comes is ignored (Handling the Unexpected), unless ignoring it would
 //! let a peer spend our memory or confuse two streams; then the connection ends.
 
-use std::borrow::Cow;
+use std::fmt;
 
 use crate::frame::{
     self, Completes, Error, ErrorCode, Frame, Ignorable, Interaction, More, Next, StreamId, decode, flag,
 };
 
-use super::partial::{Partial, TooMuch};
 use super::streams::{State, Stream};
-use super::{
-    Assembly, Closed, Connection, Event, Payload, Phase, Reassembly, Received, Role, Scope, Side, Tag,
-    Violation,
-};
+use super::{Closed, Connection, Event, Phase, Received, Role, Scope, Side, Tag, Violation};
 
 /// A request that has come, or its first fragment.
-struct Request<'a> {
-    stream: StreamId,
-    interaction: Interaction,
-    initial: u32,
-    completes: Completes,
-    more: More,
-    payload: frame::Payload<'a>,
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub stream: StreamId,
+    pub interaction: Interaction,
+    pub initial: u32,
+    pub completes: Completes,
+    pub more: More,
+    pub payload: frame::Payload<'a>,
 }
 
 /// A PAYLOAD that has come.
-struct Incoming<'a> {
-    stream: StreamId,
-    more: More,
-    completes: Completes,
-    next: Next,
-    payload: frame::Payload<'a>,
+#[derive(Clone, Copy)]
+pub(super) struct Incoming<'a> {
+    pub stream: StreamId,
+    pub more: More,
+    pub completes: Completes,
+    pub next: Next,
+    pub payload: frame::Payload<'a>,
 }
 
 impl Connection {
@@ -54,7 +52,7 @@ impl Connection {
         self.now_ms = now_ms;
         self.heard_ms = now_ms;
         match frame::split(bytes, limit) {
-            Ok(Some((frame, used))) => Received { used, event: self.take(frame, out) },
+            Ok(Some((frame, used))) => self.take(frame, used, out),
             Ok(None) => Received { used: 0, event: None },
             Err(error) => {
                 let violation = match self.phase {
@@ -91,7 +89,7 @@ impl Connection {
             };
             return (Taken::Yes, Some(self.violate(violation, out)));
         }
-        (Taken::Yes, self.take(frame, out))
+        (Taken::Yes, self.take(frame, frame.len(), out).event)
     }
 
     /// The request handed out last was not answered at once: its stream stays.
@@ -109,21 +107,24 @@ impl Connection {
         }
     }
 
+    /// Takes a frame that stands in `used` bytes.
+    ///
+    /// What happens most is told in the shortest way: an event is written once, where the caller wants it.
     #[inline]
-    fn take<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> Option<Event<'a>> {
+    fn take<'a>(&mut self, bytes: &'a [u8], used: usize, out: &mut Vec<u8>) -> Received<'a> {
         match self.phase {
-            Phase::New => return Some(self.on_first_frame(bytes, out)),
-            Phase::Resuming => return self.on_resuming(bytes, out),
+            Phase::New => return Received { used, event: Some(self.on_first_frame(bytes, out)) },
+            Phase::Resuming => return Received { used, event: self.on_resuming(bytes, out) },
             _ => {}
         }
         if let Some(session) = &mut self.session
-            && !bytes.starts_with(&[0; 4])
+            && !is_of_connection(bytes)
         {
             session.heard(bytes.len());
         }
         let frame = match decode(bytes) {
             Ok(frame) => frame,
-            Err(error) => return self.on_unreadable(error, bytes, out),
+            Err(error) => return Received { used, event: self.on_unreadable(error, bytes, out) },
         };
         if !self.established && !matches!(frame, Frame::Error { .. }) {
             self.established = true;
@@ -131,37 +132,47 @@ impl Connection {
         match frame {
             Frame::RequestResponse { stream, more, payload } => {
                 let (interaction, initial, completes) = (Interaction::RequestResponse, 1, Completes::Yes);
-                self.on_request(Request { stream, interaction, initial, completes, more, payload }, out)
+                let request = Request { stream, interaction, initial, completes, more, payload };
+                self.on_request(request, used, out)
             }
             Frame::Payload { stream, more, completes, next, payload } => {
-                self.on_payload(Incoming { stream, more, completes, next, payload }, out)
+                self.on_payload(Incoming { stream, more, completes, next, payload }, used, out)
             }
+            frame => Received { used, event: self.on_other(frame, bytes, out) },
+        }
+    }
+
+    /// Anything but a request-response and a payload.
+    fn on_other<'a>(&mut self, frame: Frame<'a>, bytes: &'a [u8], out: &mut Vec<u8>) -> Option<Event<'a>> {
+        match frame {
+            Frame::RequestResponse { .. } | Frame::Payload { .. } => None,
             Frame::RequestFireAndForget { stream, more, payload } => {
                 let (interaction, initial, completes) = (Interaction::FireAndForget, 0, Completes::Yes);
-                self.on_request(Request { stream, interaction, initial, completes, more, payload }, out)
+                let request = Request { stream, interaction, initial, completes, more, payload };
+                self.on_request(request, 0, out).event
             }
             Frame::RequestStream { stream, more, initial, payload } => {
                 let (interaction, completes) = (Interaction::RequestStream, Completes::Yes);
-                self.on_request(Request { stream, interaction, initial, completes, more, payload }, out)
+                let request = Request { stream, interaction, initial, completes, more, payload };
+                self.on_request(request, 0, out).event
             }
             Frame::RequestChannel { stream, more, completes, initial, payload } => {
                 let interaction = Interaction::RequestChannel;
-                self.on_request(Request { stream, interaction, initial, completes, more, payload }, out)
+                let request = Request { stream, interaction, initial, completes, more, payload };
+                self.on_request(request, 0, out).event
             }
             Frame::RequestN { stream, n } => self.on_request_n(stream, n),
             Frame::Cancel { stream } => self.on_cancel(stream),
             Frame::Error { stream: StreamId::CONNECTION, code, data } => self.on_connection_error(code, data),
             Frame::Error { stream, code, data } => self.on_stream_error(stream, code, data),
-            Frame::KeepAlive { respond, last_received_position, data } => {
-                if bytes.starts_with(&[0; 4]) {
-                    self.on_keepalive(respond, last_received_position, data, out);
-                }
+            Frame::KeepAlive { respond, last_received_position, data } if is_of_connection(bytes) => {
+                self.on_keepalive(respond, last_received_position, data, out);
                 None
             }
-            Frame::Lease { ttl_ms, requests, .. } if bytes.starts_with(&[0; 4]) => {
+            Frame::Lease { ttl_ms, requests, .. } if is_of_connection(bytes) => {
                 self.on_lease(ttl_ms, requests)
             }
-            Frame::MetadataPush { metadata } if bytes.starts_with(&[0; 4]) => {
+            Frame::MetadataPush { metadata } if is_of_connection(bytes) => {
                 Some(Event::MetadataPush(metadata))
             }
             Frame::Resume(_) if self.side == Side::Server => Some(self.violate(Violation::LateResume, out)),
@@ -169,7 +180,8 @@ impl Connection {
                 Some(self.violate(Violation::Extension(extended_type), out))
             }
             // A late or a misplaced one.
-            Frame::Lease { .. }
+            Frame::KeepAlive { .. }
+            | Frame::Lease { .. }
             | Frame::MetadataPush { .. }
             | Frame::Setup(_)
             | Frame::Resume(_)
@@ -214,7 +226,11 @@ impl Connection {
             self.refuse_request(stream, ErrorCode::INVALID, text, out);
             return None;
         }
-        if found.role() == Role::Requester && found.interaction != Interaction::RequestChannel {
+        let sends_values = match found.role() {
+            Role::Requester => found.interaction == Interaction::RequestChannel,
+            Role::Responder => found.interaction != Interaction::RequestResponse,
+        };
+        if !sends_values {
             return None;
         }
         self.end(stream);
@@ -225,7 +241,13 @@ impl Connection {
 
     /// Answers a request that never became a stream, or no longer is one.
     #[cold]
-    fn refuse_request(&mut self, stream: StreamId, code: ErrorCode, text: &str, out: &mut Vec<u8>) {
+    pub(super) fn refuse_request(
+        &mut self,
+        stream: StreamId,
+        code: ErrorCode,
+        text: &str,
+        out: &mut Vec<u8>,
+    ) {
         let start = out.len();
         self.write_error(stream, code, text, out);
         self.sent(start, out);
@@ -341,230 +363,122 @@ impl Connection {
     }
 
     #[inline]
-    fn on_request<'a>(&mut self, request: Request<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
+    fn on_request<'a>(&mut self, request: Request<'a>, used: usize, out: &mut Vec<u8>) -> Received<'a> {
         let Request { stream, interaction, initial, completes, more, payload } = request;
         if let Err(violation) = self.use_id(stream) {
-            return Some(self.violate(violation, out));
+            return Received { used, event: Some(self.violate(violation, out)) };
         }
-        if let Err(text) = self.admit() {
+        if let Err(busy) = self.admit() {
             // Nobody waits for the answer of a fire-and-forget.
             if interaction != Interaction::FireAndForget {
-                self.refuse_request(stream, ErrorCode::REJECTED, &text, out);
+                self.refuse_request(stream, ErrorCode::REJECTED, &busy.to_string(), out);
             }
-            return None;
+            return Received { used, event: None };
         }
-        let state = if completes.is_yes() { State::HEARD_ALL } else { State::NEW };
-        let mut opened = Stream { id: stream, tag: Tag(0), credit: initial, demand: 0, interaction, state };
         if more == More::Follows {
-            opened.state.set(State::UNDELIVERED.with(State::GATHERING));
-            // Whether it is all the requester sends is known with the last fragment.
-            if interaction == Interaction::RequestChannel {
-                opened.state.clear(State::HEARD_ALL);
-            }
-            if self.streams.insert(opened).is_err() {
-                self.refuse_request(stream, ErrorCode::REJECTED, COLLIDES, out);
-                return None;
-            }
-            self.peers_streams += 1;
-            self.partials.get_or_insert_default().begin(stream);
-            return self.gather(Incoming { stream, more, completes, next: Next::Value, payload }, out);
+            return Received { used, event: self.on_first_fragment(request, out) };
         }
         if interaction != Interaction::FireAndForget {
-            self.fresh = opened;
+            let state = if completes.is_yes() { State::HEARD_ALL } else { State::NEW };
+            self.fresh = Stream { id: stream, tag: Tag(0), credit: initial, demand: 0, interaction, state };
         }
-        Some(Event::Request { stream, interaction, initial, completes, payload: payload.into(), more })
+        let payload = payload.into();
+        Received {
+            used,
+            event: Some(Event::Request {
+                stream,
+                interaction,
+                initial,
+                completes,
+                payload,
+                more: More::Whole,
+            }),
+        }
     }
 
-    /// Whether one more request of the peer is served; the reason if not, in the words of a Busy.
+    /// Whether one more request of the peer is served.
     #[inline]
-    fn admit(&mut self) -> Result<(), String> {
+    fn admit(&mut self) -> Result<(), Busy> {
         if self.phase == Phase::Closing {
-            return Err("BUSY retry_after_ms=0: connection is closing".into());
+            return Err(Busy::Closing);
         }
         if self.peers_streams >= self.config.streams_max {
-            return Err(format!("BUSY retry_after_ms=0: {} streams are open", self.peers_streams));
+            return Err(Busy::Streams(self.peers_streams));
         }
         if let Some(leases) = &mut self.leases {
-            leases
-                .peers
-                .take(self.now_ms)
-                .map_err(|ms| format!("BUSY retry_after_ms={ms}: lease is used up or over"))?;
+            leases.peers.take(self.now_ms).map_err(Busy::Lease)?;
         }
         Ok(())
     }
 
     #[inline]
-    fn on_payload<'a>(&mut self, incoming: Incoming<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
-        let Incoming { stream, more, next, payload, .. } = incoming;
-        let mut completes = incoming.completes;
-        let found = self.stream_mut(stream)?;
-        if found.state.has(State::GATHERING) {
-            return self.gather(incoming, out);
+    fn on_payload<'a>(&mut self, incoming: Incoming<'a>, used: usize, out: &mut Vec<u8>) -> Received<'a> {
+        let Incoming { stream, more, next, payload, completes } = incoming;
+        let Some(found) = self.stream_mut(stream) else { return Received { used, event: None } };
+        if more == More::Follows || found.state.has_any(State::GATHERING.with(State::PIECING)) {
+            return Received { used, event: self.on_fragment(incoming, out) };
         }
-        if found.state.has(State::PIECING) {
-            return self.hand_out_piece(incoming);
+        // "If a PAYLOAD for a REQUEST_RESPONSE is received that does not have a COMPLETE flag set, the
+        // implementation MUST assume it is set." Elsewhere neither value nor completion means nothing.
+        let is_answer = found.interaction == Interaction::RequestResponse;
+        let completes = if is_answer { Completes::Yes } else { completes };
+        let is_nothing = next == Next::Nothing && !completes.is_yes();
+        if found.state.has(State::HEARD_ALL) || is_nothing {
+            return Received { used, event: None };
         }
-        if found.state.has(State::HEARD_ALL) {
-            return None;
-        }
-        if next == Next::Nothing && more == More::Whole && !completes.is_yes() {
-            // Neither a value nor a completion. Only for a request-response it has a meaning: the end.
-            if found.interaction != Interaction::RequestResponse {
-                return None;
-            }
-        }
-        if next == Next::Value || more == More::Follows {
+        if next == Next::Value {
             if found.demand == 0 {
-                return Some(self.violate(Violation::Overrun(stream), out));
+                return Received { used, event: Some(self.violate(Violation::Overrun(stream), out)) };
             }
             found.demand = Stream::take(found.demand);
         }
-        if found.interaction == Interaction::RequestResponse && more == More::Whole {
-            completes = Completes::Yes;
-        }
         let tag = found.tag;
-        if more == More::Follows {
-            if found.state.has(State::PIECES) {
-                found.state.set(State::PIECING);
-                let payload = payload.into();
-                let next = Next::Value;
-                return Some(Event::Payload { stream, tag, next, completes: Completes::No, payload, more });
-            }
-            found.state.set(State::GATHERING);
-            self.partials.get_or_insert_default().begin(stream);
-            return self.gather(incoming, out);
-        }
         if completes.is_yes() {
             self.heard_all(stream);
         }
-        Some(Event::Payload { stream, tag, next, completes, payload: payload.into(), more })
+        let payload = payload.into();
+        let event = Event::Payload { stream, tag, next, completes, payload, more: More::Whole };
+        Received { used, event: Some(event) }
     }
 
     /// The peer's side is complete; the stream ends if ours is.
     #[inline]
-    fn heard_all(&mut self, id: StreamId) {
+    pub(super) fn heard_all(&mut self, id: StreamId) {
         let Some(stream) = self.stream_mut(id) else { return };
         stream.state.set(State::HEARD_ALL);
         if stream.is_over() {
             self.end(id);
         }
     }
+}
 
-    /// A fragment of a payload that is handed out piece by piece.
-    fn hand_out_piece<'a>(&mut self, incoming: Incoming<'a>) -> Option<Event<'a>> {
-        let Incoming { stream, more, payload, .. } = incoming;
-        let mut completes = incoming.completes;
-        let found = self.stream_mut(stream)?;
-        let tag = found.tag;
-        if more == More::Whole {
-            found.state.clear(State::PIECING);
-            let is_first = found.role() == Role::Responder && found.state.has(State::HEARD_ALL);
-            let is_answer =
-                found.role() == Role::Requester && found.interaction == Interaction::RequestResponse;
-            if is_first || is_answer {
-                completes = Completes::Yes;
-            }
-            if found.interaction == Interaction::FireAndForget {
-                self.end(stream);
-            } else if completes.is_yes() {
-                self.heard_all(stream);
-            }
-        }
-        let (metadata, data) = (payload.metadata, payload.data);
-        Some(Event::Piece { stream, tag, metadata, data, more, completes })
-    }
+/// Whether a frame is of the connection, not of a stream.
+#[inline]
+fn is_of_connection(frame: &[u8]) -> bool {
+    frame.starts_with(&StreamId::CONNECTION.0.to_be_bytes())
+}
 
-    /// A fragment of a payload that is handed out whole, or whose metadata is not complete yet.
-    fn gather<'a>(&mut self, incoming: Incoming<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
-        let Incoming { stream, more, completes, payload, .. } = incoming;
-        let found = self.stream(stream).copied()?;
-        let partials = self.partials.as_mut()?;
-        let gathered = partials.add(stream, &payload, completes, self.config.payload_bytes_max);
-        let partial = match gathered {
-            Ok(partial) => partial?,
-            Err(TooMuch) => return self.too_much(&found, out),
-        };
-        if more == More::Follows {
-            let is_metadata_complete = payload.metadata.is_none() || !payload.data.is_empty();
-            if !found.state.has(State::UNDELIVERED) || partial.is_whole || !is_metadata_complete {
-                return None;
-            }
-            let Reassembly::Pieces(decide) = &self.config.reassembly else { return None };
-            if decide(found.interaction, partial.metadata.as_deref()) == Assembly::Whole {
-                partial.is_whole = true;
-                return None;
-            }
-            let partial = partials.finish(stream)?;
-            let opened = self.stream_mut(stream)?;
-            opened.state.clear(State::UNDELIVERED.with(State::GATHERING));
-            opened.state.set(State::PIECES.with(State::PIECING));
-            if partial.completes.is_yes() {
-                opened.state.set(State::HEARD_ALL);
-            }
-            return Some(request_event(&found, partial, Completes::No, more));
-        }
-        let partial = partials.finish(stream)?;
-        let opened = self.stream_mut(stream)?;
-        opened.state.clear(State::GATHERING);
-        if found.state.has(State::UNDELIVERED) {
-            opened.state.clear(State::UNDELIVERED);
-            let completes = match found.interaction {
-                Interaction::RequestChannel => partial.completes,
-                _ => Completes::Yes,
-            };
-            if found.interaction == Interaction::FireAndForget {
-                self.end(stream);
-            } else if completes.is_yes() {
-                self.heard_all(stream);
-            }
-            return Some(request_event(&found, partial, completes, more));
-        }
-        let completes = match found.interaction {
-            Interaction::RequestResponse => Completes::Yes,
-            _ => partial.completes,
-        };
-        if completes.is_yes() {
-            self.heard_all(stream);
-        }
-        let (tag, next, payload) = (found.tag, Next::Value, owned(partial));
-        Some(Event::Payload { stream, tag, next, completes, payload, more })
-    }
+/// Why a request is not served now. It is told in the words of a Busy.
+enum Busy {
+    Closing,
+    /// So many are open.
+    Streams(u32),
+    /// Milliseconds after which the lease is over, 0 without one.
+    Lease(u32),
+}
 
-    /// The peer sends more than we gather: that stream ends.
-    #[cold]
-    fn too_much(&mut self, found: &Stream, out: &mut Vec<u8>) -> Option<Event<'static>> {
-        let (stream, tag, code) = (found.id, found.tag, ErrorCode::INVALID);
-        let text = "payload is larger than this side gathers";
-        self.end(stream);
-        if found.role() == Role::Requester && found.interaction != Interaction::RequestChannel {
-            let start = out.len();
-            frame::encode(&Frame::Cancel { stream }, out);
-            self.sent(start, out);
-        } else if found.interaction != Interaction::FireAndForget {
-            self.refuse_request(stream, code, text, out);
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closing => f.write_str("BUSY retry_after_ms=0: connection is closing"),
+            Self::Streams(open) => write!(f, "BUSY retry_after_ms=0: {open} streams are open"),
+            Self::Lease(ms) => write!(f, "BUSY retry_after_ms={ms}: lease is used up or over"),
         }
-        let is_known = !found.state.has(State::UNDELIVERED);
-        is_known.then_some(Event::Failed { stream, tag, code, text: text.as_bytes() })
     }
 }
 
 /// Why a request is refused whose id the table has no place for.
-const COLLIDES: &str = "BUSY retry_after_ms=0: stream ids collide";
-
-fn owned<'a>(partial: Partial) -> Payload<'a> {
-    Payload { metadata: partial.metadata.map(Cow::Owned), data: Cow::Owned(partial.data) }
-}
-
-fn request_event<'a>(found: &Stream, partial: Partial, completes: Completes, more: More) -> Event<'a> {
-    Event::Request {
-        stream: found.id,
-        interaction: found.interaction,
-        initial: found.credit,
-        completes,
-        payload: owned(partial),
-        more,
-    }
-}
+pub(super) const COLLIDES: &str = "BUSY retry_after_ms=0: stream ids collide";
 
 /// Whether a frame was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

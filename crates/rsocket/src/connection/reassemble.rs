@@ -1,0 +1,178 @@
+//! Fragments of the peer, put together or handed out as they come (Fragmentation and Reassembly).
+//!
+//! What is put together stands in [`Partials`](super::partial::Partials), within its bound. A stream whose
+//! payload is unfinished says so in its state, and the next PAYLOAD on it belongs to that payload.
+
+use std::borrow::Cow;
+
+use crate::frame::{self, Completes, ErrorCode, Frame, Interaction, More, Next};
+
+use super::partial::{Partial, TooMuch};
+use super::receive::{COLLIDES, Incoming, Request};
+use super::streams::{State, Stream};
+use super::{Assembly, Connection, Event, Payload, Reassembly, Role, Tag, Violation};
+
+impl Connection {
+    /// A request that comes in fragments begins.
+    #[cold]
+    pub(super) fn on_first_fragment<'a>(
+        &mut self,
+        request: Request<'a>,
+        out: &mut Vec<u8>,
+    ) -> Option<Event<'a>> {
+        let Request { stream, interaction, initial, completes, more, payload } = request;
+        let mut state = State::UNDELIVERED.with(State::GATHERING);
+        // Whether a channel's requester sends more is known with the last fragment.
+        if interaction != Interaction::RequestChannel {
+            state.set(State::HEARD_ALL);
+        }
+        let opened = Stream { id: stream, tag: Tag(0), credit: initial, demand: 0, interaction, state };
+        if self.streams.insert(opened).is_err() {
+            self.refuse_request(stream, ErrorCode::REJECTED, COLLIDES, out);
+            return None;
+        }
+        self.peers_streams += 1;
+        self.partials.get_or_insert_default().begin(stream);
+        self.gather(Incoming { stream, more, completes, next: Next::Value, payload }, out)
+    }
+
+    /// A PAYLOAD that is not alone: the first fragment of a value, or a later one of anything.
+    #[cold]
+    pub(super) fn on_fragment<'a>(&mut self, incoming: Incoming<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
+        let Incoming { stream, more, payload, .. } = incoming;
+        let found = self.stream_mut(stream)?;
+        if found.state.has(State::GATHERING) {
+            return self.gather(incoming, out);
+        }
+        if found.state.has(State::PIECING) {
+            return self.hand_out_piece(incoming);
+        }
+        if found.state.has(State::HEARD_ALL) {
+            return None;
+        }
+        if found.demand == 0 {
+            return Some(self.violate(Violation::Overrun(stream), out));
+        }
+        found.demand = Stream::take(found.demand);
+        if found.state.has(State::PIECES) {
+            found.state.set(State::PIECING);
+            let (tag, next, completes, payload) = (found.tag, Next::Value, Completes::No, payload.into());
+            return Some(Event::Payload { stream, tag, next, completes, payload, more });
+        }
+        found.state.set(State::GATHERING);
+        self.partials.get_or_insert_default().begin(stream);
+        self.gather(incoming, out)
+    }
+
+    /// A fragment of a payload that is handed out piece by piece.
+    fn hand_out_piece<'a>(&mut self, incoming: Incoming<'a>) -> Option<Event<'a>> {
+        let Incoming { stream, more, payload, .. } = incoming;
+        let mut completes = incoming.completes;
+        let found = self.stream_mut(stream)?;
+        let tag = found.tag;
+        if more == More::Whole {
+            found.state.clear(State::PIECING);
+            let is_first = found.role() == Role::Responder && found.state.has(State::HEARD_ALL);
+            let is_answer =
+                found.role() == Role::Requester && found.interaction == Interaction::RequestResponse;
+            if is_first || is_answer {
+                completes = Completes::Yes;
+            }
+            if found.interaction == Interaction::FireAndForget {
+                self.end(stream);
+            } else if completes.is_yes() {
+                self.heard_all(stream);
+            }
+        }
+        let (metadata, data) = (payload.metadata, payload.data);
+        Some(Event::Piece { stream, tag, metadata, data, more, completes })
+    }
+
+    /// A fragment of a payload that is handed out whole, or whose metadata is not complete yet.
+    fn gather<'a>(&mut self, incoming: Incoming<'a>, out: &mut Vec<u8>) -> Option<Event<'a>> {
+        let Incoming { stream, more, completes, payload, .. } = incoming;
+        let found = self.stream(stream).copied()?;
+        let partials = self.partials.as_mut()?;
+        let gathered = partials.add(stream, &payload, completes, self.config.payload_bytes_max);
+        let partial = match gathered {
+            Ok(partial) => partial?,
+            Err(TooMuch) => return self.too_much(&found, out),
+        };
+        if more == More::Follows {
+            let is_metadata_complete = payload.metadata.is_none() || !payload.data.is_empty();
+            if !found.state.has(State::UNDELIVERED) || partial.is_whole || !is_metadata_complete {
+                return None;
+            }
+            let Reassembly::Pieces(decide) = &self.config.reassembly else { return None };
+            if decide(found.interaction, partial.metadata.as_deref()) == Assembly::Whole {
+                partial.is_whole = true;
+                return None;
+            }
+            let partial = partials.finish(stream)?;
+            let opened = self.stream_mut(stream)?;
+            opened.state.clear(State::UNDELIVERED.with(State::GATHERING));
+            opened.state.set(State::PIECES.with(State::PIECING));
+            if partial.completes.is_yes() {
+                opened.state.set(State::HEARD_ALL);
+            }
+            return Some(request_event(&found, partial, Completes::No, more));
+        }
+        let partial = partials.finish(stream)?;
+        let opened = self.stream_mut(stream)?;
+        opened.state.clear(State::GATHERING);
+        if found.state.has(State::UNDELIVERED) {
+            opened.state.clear(State::UNDELIVERED);
+            let completes = match found.interaction {
+                Interaction::RequestChannel => partial.completes,
+                _ => Completes::Yes,
+            };
+            if found.interaction == Interaction::FireAndForget {
+                self.end(stream);
+            } else if completes.is_yes() {
+                self.heard_all(stream);
+            }
+            return Some(request_event(&found, partial, completes, more));
+        }
+        let completes = match found.interaction {
+            Interaction::RequestResponse => Completes::Yes,
+            _ => partial.completes,
+        };
+        if completes.is_yes() {
+            self.heard_all(stream);
+        }
+        let (tag, next, payload) = (found.tag, Next::Value, owned(partial));
+        Some(Event::Payload { stream, tag, next, completes, payload, more })
+    }
+
+    /// The peer sends more than we gather: that stream ends.
+    #[cold]
+    fn too_much(&mut self, found: &Stream, out: &mut Vec<u8>) -> Option<Event<'static>> {
+        let (stream, tag, code) = (found.id, found.tag, ErrorCode::INVALID);
+        let text = "payload is larger than this side gathers";
+        self.end(stream);
+        if found.role() == Role::Requester && found.interaction != Interaction::RequestChannel {
+            let start = out.len();
+            frame::encode(&Frame::Cancel { stream }, out);
+            self.sent(start, out);
+        } else if found.interaction != Interaction::FireAndForget {
+            self.refuse_request(stream, code, text, out);
+        }
+        let is_known = !found.state.has(State::UNDELIVERED);
+        is_known.then_some(Event::Failed { stream, tag, code, text: text.as_bytes() })
+    }
+}
+
+fn owned<'a>(partial: Partial) -> Payload<'a> {
+    Payload { metadata: partial.metadata.map(Cow::Owned), data: Cow::Owned(partial.data) }
+}
+
+fn request_event<'a>(found: &Stream, partial: Partial, completes: Completes, more: More) -> Event<'a> {
+    Event::Request {
+        stream: found.id,
+        interaction: found.interaction,
+        initial: found.credit,
+        completes,
+        payload: owned(partial),
+        more,
+    }
+}
