@@ -133,6 +133,7 @@ impl Requests for Bridge {
             deadline: Some(request.deadline),
             key: Some(request.client_id.as_bytes()),
             metadata: &metadata,
+            ..CallOptions::default()
         };
         let payload = request.payload.to_vec();
         if reply.is_wanted() {

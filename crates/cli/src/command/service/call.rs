@@ -94,6 +94,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         deadline: Some(left(until)),
         key: arguments.key.as_deref().map(str::as_bytes),
         metadata: &metadata,
+        ..CallOptions::default()
     };
     let call = Call { service: &service, contract: &contract, described, options, terminal };
     match described.interaction() {
