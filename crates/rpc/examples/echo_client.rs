@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use hdrhistogram::Histogram;
 use sample::{ECHO, Element, Sample};
-use stadium_rpc::client::{Done, Ticket};
+use stadium_rpc::client::Done;
 use stadium_rpc::{CallError, CallOptions, ClientConfig, LocalClient};
 
 /// One cell.
@@ -49,29 +49,30 @@ struct Load {
     service: stadium_rpc::client::LocalService,
     sample: Sample,
     answer: Sample,
-    /// When the call in a place began, and its sample's id.
-    since: Vec<(Instant, u64)>,
+    /// When a sample left, by its id modulo [`UNDER_WAY_MAX`].
+    since: Vec<Instant>,
     span: (Instant, Instant),
     latencies: Histogram<u64>,
     busy: u64,
     failed: u64,
 }
 
+/// More calls than are ever under way.
+const UNDER_WAY_MAX: usize = 1 << 20;
+
 impl Load {
     fn call(&mut self, since: Instant) {
         self.sample.id += 1;
-        let ticket: Ticket<Sample> = self.client.call(self.service, &ECHO, &self.sample, &CallOptions::default());
-        let place = ticket.place() as usize;
-        if self.since.len() <= place {
-            self.since.resize(place + 1, (since, 0));
-        }
-        self.since[place] = (since, self.sample.id);
+        let options = CallOptions { tag: self.sample.id, ..CallOptions::default() };
+        self.client.call(self.service, &ECHO, &self.sample, &options);
+        self.since[self.sample.id as usize % UNDER_WAY_MAX] = since;
     }
 
     /// Takes an answer; whether it was an answer in the span does not matter to the window.
     /// Returns the time at which the answer was read.
     fn take(&mut self, done: Done) -> Instant {
-        let (since, id) = self.since[done.place() as usize];
+        let id = done.tag();
+        let since = self.since[id as usize % UNDER_WAY_MAX];
         let taken = self.client.read(done, &mut self.answer);
         let now = Instant::now();
         let counts = now > self.span.0 && now <= self.span.1;
@@ -109,7 +110,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         service,
         sample,
         answer: Sample::default(),
-        since: Vec::new(),
+        since: vec![start; UNDER_WAY_MAX],
         span: (start, start + Duration::from_secs_f64(arguments.seconds)),
         latencies: Histogram::new_with_bounds(1, 60_000_000_000, 3)?,
         busy: 0,

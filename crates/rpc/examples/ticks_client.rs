@@ -186,7 +186,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         late: Some(Histogram::new_with_bounds(1, 3_600_000, 3)?),
         ..Watcher::default()
     };
-    let mut driven = Loop::new(LoopSettings { name: "ticks".into(), ..LoopSettings::default() })?.drive(watcher);
+    let mut driven =
+        Loop::new(LoopSettings { name: "ticks".into(), ..LoopSettings::default() })?.drive(watcher);
     connect(&mut driven, &arguments)?;
     open(&mut driven, &arguments)?;
     println!("{{\"opened\":{total}}}");

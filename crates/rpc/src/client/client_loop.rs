@@ -73,6 +73,7 @@ pub(crate) struct ClientLoop {
 
 /// A local call that has ended; its answer lies in [`ClientLoop::answers`].
 pub(crate) struct Done {
+    pub(crate) tag: u64,
     pub(crate) place: u32,
     pub(crate) serial: u32,
     pub(crate) how: Result<(), CallError>,
@@ -599,13 +600,13 @@ impl ClientLoop {
                 tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Cancelled, self.now_us);
             }
         }
-        let serial = slot.serial;
+        let (serial, tag) = (slot.serial, slot.tag);
         match std::mem::replace(&mut slot.completion, Completion::Discard) {
             Completion::Discard => {}
             Completion::Local => {
                 let start = self.answers.len();
                 self.answers.extend_from_slice(data);
-                self.done.push_back(Done { place, serial, how, answer: start..self.answers.len() });
+                self.done.push_back(Done { tag, place, serial, how, answer: start..self.answers.len() });
             }
             Completion::Future(answer) => answer.0.complete(how.map(|()| data.to_vec())),
             Completion::Stream(items) => items.0.end(how),

@@ -156,4 +156,6 @@ pub struct CallOptions<'a> {
     pub key: Option<&'a [u8]>,
     /// Composite metadata added to the request.
     pub metadata: &'a [u8],
+    /// The caller's own name for the call, which a [`super::LocalClient`] tells again when it is done.
+    pub tag: u64,
 }

@@ -43,10 +43,10 @@ pub struct Done {
 }
 
 impl Done {
-    /// The ended call's [`Ticket::place`]. From now on another call may have it.
+    /// The [`CallOptions::tag`] that the call was made with.
     #[must_use]
-    pub fn place(&self) -> u32 {
-        self.done.place
+    pub fn tag(&self) -> u64 {
+        self.done.tag
     }
 
     /// Whether the call was answered.
@@ -58,24 +58,16 @@ impl Done {
 
 impl std::fmt::Debug for Done {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Done").field("place", &self.done.place).field("how", &self.done.how).finish()
+        f.debug_struct("Done").field("tag", &self.done.tag).field("how", &self.done.how).finish()
     }
 }
 
-/// A call of a [`LocalClient`]: wait for it, or find it again when it is done.
+/// A call of a [`LocalClient`], to wait for.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Ticket<A> {
     place: u32,
     serial: u32,
     message: PhantomData<fn() -> A>,
-}
-
-impl<A> Ticket<A> {
-    /// A small number that no other call under way has; [`Done::place`] tells it again.
-    #[must_use]
-    pub fn place(&self) -> u32 {
-        self.place
-    }
 }
 
 impl LocalClient {
@@ -128,6 +120,7 @@ impl LocalClient {
         let (place, slot) = handler.local(service.0, method.route());
         slot.interaction = method.interaction();
         slot.idempotency = method.idempotency();
+        slot.tag = options.tag;
         slot.set_key(options.key.map(KeyHash::of));
         let metadata = |out: &mut Vec<u8>| {
             if let Some(key) = options.key {

@@ -44,6 +44,8 @@ pub(crate) struct Slot {
     pub(crate) completion: Completion,
     /// In microseconds of loop time; `u64::MAX` for a stream without one.
     pub(crate) deadline_us: u64,
+    /// A local caller's own name for the call.
+    pub(crate) tag: u64,
     /// Composite metadata beside route and deadline (key, authentication, whatever the caller added), then the
     /// request.
     bytes: Vec<u8>,
@@ -100,6 +102,7 @@ impl Slot {
             first: None,
             completion: Completion::Discard,
             deadline_us: NEVER,
+            tag: 0,
             bytes: Vec::new(),
             second: None,
             key: KeyHash(0),

@@ -25,14 +25,17 @@ fn calls_are_taken_in_the_order_of_their_ends() {
     let server = serve(echo());
     let mut client = LocalClient::new(client_config(&[&server])).expect("a loop can be had");
     let words = client.service("words").expect("a static list takes any name");
-    let mut tickets: Vec<_> =
-        (0..500).map(|round| Some((round, client.call(words, &ECHO, &number(round), &none())))).collect();
+    let mut tickets: Vec<_> = (0..500)
+        .map(|round| {
+            let options = CallOptions { tag: round, ..none() };
+            Some(client.call(words, &ECHO, &number(round), &options))
+        })
+        .collect();
     let mut answer = Word::default();
     for _ in 0..500 {
         let done = client.next(SOON).expect("the loop turns").expect("one is done");
-        let place = done.place();
-        let found = tickets.iter_mut().find(|one| one.as_ref().is_some_and(|one| one.1.place() == place));
-        let (round, ticket) = found.and_then(Option::take).expect("each is told once");
+        let round = done.tag();
+        let ticket = tickets[round as usize].take().expect("each is told once");
         assert!(done.is_answered());
         assert_eq!(client.read(done, &mut answer), Ok(()));
         assert_eq!(answer, number(round));
