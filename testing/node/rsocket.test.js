@@ -324,7 +324,7 @@ describe('rsocket-js as a client, connections', () => {
     const socket = await connect(peer, {
       keepAlive: 100,
       resume: {
-        tokenGenerator: () => Buffer.from(`js-${process.pid}`),
+        tokenGenerator: () => Buffer.from(`a session of rsocket-js ${process.pid}`),
         reconnectFunction: () => new Promise((resolve, reject) => setTimeout(over ? reject : resolve, 20))
       }
     })

@@ -130,7 +130,10 @@ fn leases_are_granted_and_honoured() -> Result<()> {
     // Who did not ask for leases is served without.
     cases(java()?, &server, &["echo", "range", "credit-one"], &[])?;
     let server = Peer::start(java()?, &["lease=300,3"])?;
-    cases(ours()?, &server, &["lease"], &[])
+    cases(ours()?, &server, &["lease"], &[])?;
+    // A service grants what its own load allows.
+    let server = Peer::start(service()?, &[])?;
+    cases(ours()?, &server, &["leased"], &[])
 }
 
 #[test]
@@ -141,5 +144,6 @@ fn a_session_outlives_its_connection() -> Result<()> {
         let server = Peer::start(java()?, &["resume=20000", fragment])?;
         cases(ours()?, &server, &["resume"], &[fragment])?;
     }
-    Ok(())
+    let server = Peer::start(service()?, &[])?;
+    cases(ours()?, &server, &["resume"], &[])
 }

@@ -279,6 +279,7 @@ impl Cases<'_> {
             "quiet" => self.quiet(),
             "frozen" => self.frozen(),
             "lease" => self.lease(),
+            "leased" => self.leased(),
             "resume" => self.resume(),
             _ => Err("no such case".into()),
         }
@@ -289,17 +290,18 @@ impl Cases<'_> {
     }
 
     fn connect_with(&self, plan: &Plan) -> Result<Client> {
-        let mut config = Config::default();
-        config.fragment_bytes = usize::try_from(number(self.options, "fragment", 0)?)?;
+        let resume = ResumeConfig { store_bytes_max: 1 << 20, session_ms: 20_000 };
+        let mut config = Config {
+            fragment_bytes: usize::try_from(number(self.options, "fragment", 0)?)?,
+            lease: if plan.lease { Lease::Honour } else { Lease::Off },
+            resume: plan.resume.then_some(resume),
+            ..Config::default()
+        };
         if let Some((interval, lifetime)) = plan.keepalive {
             config.keepalive_interval_ms = interval;
             config.lifetime_ms = lifetime;
         }
-        config.lease = if plan.lease { Lease::Honour } else { Lease::Off };
-        if plan.resume {
-            config.resume = Some(ResumeConfig { store_bytes_max: 1 << 20, session_ms: 20_000 });
-        }
-        let token = unique("session");
+        let token = unique("a session that is resumed");
         let setup = SetupOptions {
             resume_token: plan.resume.then_some(token.as_bytes()),
             payload: Payload { metadata: None, data: plan.data.as_bytes() },
@@ -529,6 +531,25 @@ impl Cases<'_> {
             }
         }
         check(refused > 0, || "no request was refused although leases are of three".to_owned())
+    }
+
+    /// A server that decides by itself how much it grants: we ask for leases, and are served within them.
+    fn leased(&self) -> Result<()> {
+        let mut client = self.connect_with(&Plan { lease: true, ..Plan::default() })?;
+        let deadline = now_ms() + PATIENCE_MS;
+        let mut answered = 0;
+        while answered < 100 {
+            check(now_ms() < deadline, || format!("only {answered} requests were answered under leases"))?;
+            match client.request(Interaction::RequestResponse, "echo", b"leased", 0, Completes::Yes) {
+                Ok(stream) => {
+                    equal(&text(&client.next(stream)?.0.unwrap_or_default()), "leased")?;
+                    answered += 1;
+                }
+                Err(RequestError::NoLease { .. }) => client.turn(now_ms() + 20)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// We lose the socket twice in the middle of a stream; the session goes on over the next one.

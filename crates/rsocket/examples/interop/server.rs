@@ -60,15 +60,14 @@ impl Server {
             Some((ttl, requests)) => Some((ttl.parse()?, requests.parse()?)),
             None => None,
         };
-        let mut config = Config::default();
-        config.fragment_bytes = usize::try_from(number(options, "fragment", 0)?)?;
-        config.lease = if lease.is_some() { Lease::Grant } else { Lease::Off };
-        let resume_ms = number(options, "resume", 0)?;
-        config.setup_ms = u32::try_from(number(options, "setup", 10_000)?)?;
-        if resume_ms > 0 {
-            config.resume =
-                Some(ResumeConfig { store_bytes_max: 1 << 20, session_ms: u32::try_from(resume_ms)? });
-        }
+        let session_ms = u32::try_from(number(options, "resume", 0)?)?;
+        let config = Config {
+            fragment_bytes: usize::try_from(number(options, "fragment", 0)?)?,
+            setup_ms: u32::try_from(number(options, "setup", 10_000)?)?,
+            lease: if lease.is_some() { Lease::Grant } else { Lease::Off },
+            resume: (session_ms > 0).then_some(ResumeConfig { store_bytes_max: 1 << 20, session_ms }),
+            ..Config::default()
+        };
         Ok(Self {
             config: Arc::new(config),
             lease,
