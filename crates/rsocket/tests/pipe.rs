@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stadium_rsocket::connection::{Assembly, Payload, Reassembly, ResumeConfig, Scope, SendError, Suspended};
+use stadium_rsocket::connection::{
+    Assembly, Payload, Piece, Reassembly, ResumeConfig, Scope, SendError, Suspended,
+};
 use stadium_rsocket::frame::{Completes, ErrorCode, Interaction, More, Next, StreamId};
 use stadium_rsocket::{Config, Connection, Event, SetupOptions, Tag};
 
@@ -24,6 +26,13 @@ enum Step {
         completes: bool,
     },
     Send {
+        side: usize,
+        nth: usize,
+        value: Value,
+        completes: bool,
+    },
+    /// The same in pieces, which the other side puts together.
+    Pieces {
         side: usize,
         nth: usize,
         value: Value,
@@ -86,6 +95,8 @@ fn step() -> impl Strategy<Value = Step> {
         ),
         5 => (side.clone(), nth.clone(), value(), proptest::bool::weighted(0.2))
             .prop_map(|(side, nth, value, completes)| Step::Send { side, nth, value, completes }),
+        2 => (side.clone(), nth.clone(), value(), proptest::bool::weighted(0.2))
+            .prop_map(|(side, nth, value, completes)| Step::Pieces { side, nth, value, completes }),
         1 => (side.clone(), nth.clone()).prop_map(|(side, nth)| Step::Complete { side, nth }),
         2 => (side.clone(), nth.clone(), 0..3u32).prop_map(|(side, nth, n)| Step::Credit { side, nth, n }),
         1 => (side.clone(), nth.clone()).prop_map(|(side, nth)| Step::Cancel { side, nth }),
@@ -203,6 +214,35 @@ impl Pipe {
                         assert_eq!(self.way[1 - side].len(), before, "an error writes nothing");
                     }
                 }
+            }
+            Step::Pieces { side, nth, value, completes } => {
+                let Some(id) = self.nth(side, nth) else { return };
+                let made = self.make(value);
+                let completes = if completes { Completes::Yes } else { Completes::No };
+                let (a, b) = made.1.split_at(made.1.len() / 3);
+                let pieces = [
+                    Piece { metadata: made.0.as_deref(), data: a, more: More::Follows, completes },
+                    Piece { metadata: None, data: b, more: More::Whole, completes },
+                ];
+                let can = self.sides[side].credit(id) > 0;
+                for piece in pieces {
+                    let sent = match self.sides[side].piece(id, piece, &mut self.way[1 - side]) {
+                        // Larger than a frame of this configuration: only the first piece is refused, here.
+                        Err(SendError::TooLarge) if piece.more == More::Follows => return,
+                        Err(SendError::TooLarge) => {
+                            let (code, out) = (ErrorCode::APPLICATION_ERROR, &mut self.way[1 - side]);
+                            self.sides[side].error(id, code, "GEO-001: no", out).expect("a stream under way");
+                            return self.check_over(side, id);
+                        }
+                        sent => sent,
+                    };
+                    assert!(sent.is_ok() || !can || sent == Err(SendError::UnknownStream));
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+                self.view(side, id).sent.push(made);
+                self.check_over(side, id);
             }
             Step::Complete { side, nth } => {
                 let Some(id) = self.nth(side, nth) else { return };

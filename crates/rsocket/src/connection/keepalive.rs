@@ -15,6 +15,9 @@ impl Connection {
         self.keep_fresh(out);
         self.now_ms = self.now_ms.max(now_ms);
         self.streams.shrink();
+        if let Some(session) = &mut self.session {
+            session.shrink();
+        }
         if let Some(leases) = &mut self.leases {
             leases.advance(self.now_ms);
         }
@@ -52,8 +55,11 @@ impl Connection {
         }
     }
 
-    /// When [`advance`](Self::advance) must be called next, in milliseconds of the driver's clock. It only
-    /// moves away by bytes that come: a driver may look again when the moment is there.
+    /// When [`advance`](Self::advance) must be called next, in milliseconds of the driver's clock.
+    ///
+    /// Bytes that come only move it away, so a driver may look again when the moment is there. It comes nearer
+    /// with [`accept`](Self::accept), [`suspend`](Self::suspend), a resumption and a lease, given or taken: a
+    /// lease that is over is noticed then, because [`request`](Self::request) has no clock.
     pub fn deadline_ms(&self) -> Option<u64> {
         let mut deadline_ms = self.ends_ms()?;
         if matches!(self.phase, Phase::Open | Phase::Closing) {

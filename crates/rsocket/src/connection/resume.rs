@@ -94,6 +94,13 @@ impl Session {
         }
     }
 
+    /// Gives the memory back if nothing is kept.
+    pub fn shrink(&mut self) {
+        if self.store.is_empty() {
+            self.store = Vec::new();
+        }
+    }
+
     /// The frames from `position` on; `None` if that is not the position of one that is kept.
     fn from(&self, position: u64) -> Option<&[u8]> {
         let (mut at, mut first) = (self.head, self.first);
