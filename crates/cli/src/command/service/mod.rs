@@ -17,7 +17,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use place::PlaceFlags;
+use place::{PlaceFlags, TlsFlags};
 
 /// What to do with services.
 #[derive(Debug, Args)]
@@ -78,7 +78,7 @@ enum Action {
         #[arg(long, value_name = "TIME", value_parser = duration)]
         within: Option<Duration>,
         #[command(flatten)]
-        place: PlaceFlags,
+        tls: TlsFlags,
         #[command(flatten)]
         patience: Patience,
     },
@@ -116,8 +116,8 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Statistics { name, place, patience } => {
             care::statistics(&name, &place, patience.deadline, terminal)
         }
-        Action::Quiesce { name, instance, within, place, patience } => {
-            care::quiesce(&name, &instance, within, &place, patience.deadline, terminal)
+        Action::Quiesce { name, instance, within, tls, patience } => {
+            care::quiesce(&name, &instance, within, &tls, patience.deadline, terminal)
         }
         Action::LogLevel { name, level, place, patience } => {
             care::log_level(&name, level.as_deref(), &place, patience.deadline, terminal)

@@ -16,16 +16,10 @@ use crate::failure::{Context, Failure};
 /// Where services of this machine listen unless told otherwise.
 const HERE: &str = "127.0.0.1:7800";
 
-/// Where to look.
+/// How services are known to be who they say they are.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Where")]
-pub(crate) struct PlaceFlags {
-    /// Call this instance and ask no discovery [default without --discovery: 127.0.0.1:7800]
-    #[arg(long, value_name = "HOST:PORT", conflicts_with = "discovery")]
-    instance: Option<String>,
-    /// Find instances in etcd://HOST:PORT,..., in zk://HOST:PORT,..., or in a file with a line NAME/VERSION=HOST:PORT for each
-    #[arg(long, value_name = "URL", env = "STADIUM_SERVICE_DISCOVERY")]
-    discovery: Option<String>,
+#[command(next_help_heading = "TLS")]
+pub(crate) struct TlsFlags {
     /// Call over TLS; authorities that sign services' certificates, PEM
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
@@ -38,24 +32,40 @@ pub(crate) struct PlaceFlags {
     /// Its private key, PEM
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key_file: Option<PathBuf>,
+}
+
+/// Where to look.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Where")]
+pub(crate) struct PlaceFlags {
+    /// Call this instance and ask no discovery [default without --discovery: 127.0.0.1:7800]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "discovery")]
+    instance: Option<String>,
+    /// Find instances in etcd://HOST:PORT,..., in zk://HOST:PORT,..., or in a file with a line NAME/VERSION=HOST:PORT for each
+    #[arg(long, value_name = "URL", env = "STADIUM_SERVICE_DISCOVERY")]
+    discovery: Option<String>,
     /// Root of the tree in etcd and ZooKeeper
     #[arg(long, value_name = "PATH", default_value = "/services")]
     prefix: String,
+    #[command(flatten)]
+    pub(super) tls: TlsFlags,
 }
 
 impl PlaceFlags {
     /// A client for what the flags say, with this many attempts of a call.
     pub(super) fn client(&self, attempts: u32) -> Result<Client, Failure> {
-        let place = self.open()?;
-        self.client_of(&place, attempts)
+        self.tls.client(&self.open()?, self.instance.as_deref(), attempts)
     }
+}
 
+impl TlsFlags {
     /// One instance of a service, called directly.
     pub(super) fn at(&self, address: SocketAddr, name: &str) -> Result<ServiceClient, Failure> {
-        Ok(self.client_of(&Place::Instance(address), 1)?.service(name))
+        Ok(self.client(&Place::Instance(address), None, 1)?.service(name))
     }
 
-    fn client_of(&self, place: &Place, attempts: u32) -> Result<Client, Failure> {
+    /// `named` is how the instance was named, where it was.
+    fn client(&self, place: &Place, named: Option<&str>, attempts: u32) -> Result<Client, Failure> {
         let mut config = match place {
             Place::Instance(address) => ClientConfig::at(vec![*address]),
             Place::Discovery(discovery) => ClientConfig::discovered(discovery.clone()),
@@ -64,7 +74,7 @@ impl PlaceFlags {
         config.retry.attempts_max = attempts;
         config.name = "stadium-service".to_owned();
         if let Some(authorities) = &self.ca {
-            let host = match (place, self.instance.as_deref().and_then(|named| named.rsplit_once(':'))) {
+            let host = match (place, named.and_then(|named| named.rsplit_once(':'))) {
                 (Place::Discovery(_), _) => None,
                 (Place::Instance(_), Some((host, _))) => Some(host.trim_matches(['[', ']']).to_owned()),
                 (Place::Instance(address), None) => Some(address.ip().to_string()),
