@@ -9,6 +9,7 @@
 //! `FAILED CASE: why` for each case. testing/README.md lists routes and cases; the suites of rsocket-java, rsocket-py
 //! and rsocket-js in testing/ start this program. It also shows what a driver of the crate looks like.
 
+mod cases;
 mod client;
 mod link;
 mod metadata;
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
             options_of(options).and_then(|options| server::run(&options)).map(|()| true)
         }
         ["client", address, cases, options @ ..] => {
-            options_of(options).map(|options| client::run(address, cases, &options))
+            options_of(options).map(|options| cases::run(address, cases, &options))
         }
         _ => Err("usage: interop server|client, see the source".into()),
     };
