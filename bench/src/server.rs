@@ -233,7 +233,7 @@ impl Start<'_> {
 
     fn stadium(&self) -> Result<Command> {
         let mut stadium = self.run(&self.places.stadium());
-        stadium.args(["serve", "--trial", "--loops", &self.setup.loops.to_string()]);
+        stadium.args(["serve", "--trial", "--rpc", "off", "--loops", &self.setup.loops.to_string()]);
         stadium.args(["--http", &self.http.to_string(), "--data"]).arg(self.folder.join("data"));
         match self.setup.tls {
             None => _ = stadium.args(["--mqtt", &self.address.to_string()]),
