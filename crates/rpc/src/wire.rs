@@ -20,6 +20,8 @@ pub const DEADLINE_MIME: &[u8] = b"message/x.stadium.deadline.v1";
 pub const KEY_MIME: &[u8] = b"message/x.stadium.key.v1";
 /// In SETUP's metadata: the client understands [`LOAD_MIME`].
 pub const PEER_MIME: &[u8] = b"message/x.stadium.peer.v1";
+/// The largest frame in a datagram: what fits one on an Ethernet without being cut, in bytes.
+pub const DATAGRAM_BYTES_MAX: usize = 1_400;
 /// Pushed by servers: the load factor as a big-endian f32, and a byte that is 1 while the instance quiesces.
 pub const LOAD_MIME: &[u8] = b"message/x.stadium.load.v1";
 

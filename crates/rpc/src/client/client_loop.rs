@@ -4,6 +4,8 @@
 //! ([`super::LocalClient`]). The balancer says where a call goes, the retry rule whether it goes again; here
 //! is what carries that out.
 
+mod datagrams;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
@@ -14,7 +16,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use stadium_discovery::{Snapshot, State};
 use stadium_reactor::wheel::Wheel;
-use stadium_reactor::{CloseReason, ConnectOptions, ConnectionId, ConnectionLimits, Handler, Io};
+use stadium_reactor::{CloseReason, ConnectOptions, ConnectionId, ConnectionLimits, Handler, Io, UdpId};
 use stadium_rsocket::connection::{
     Closed, Config as ProtocolConfig, Connection, Event, Lease, RequestError, ResumeConfig, SetupOptions, Tag,
 };
@@ -33,6 +35,7 @@ use crate::balance::{
 use crate::method::{Idempotency, Interaction};
 use crate::server::pattern_of;
 use crate::wire;
+use datagrams::Datagrams;
 
 /// How long a call waits where its connection has as many streams as it may, in microseconds.
 const CROWDED_WAIT_US: u64 = 5_000;
@@ -65,6 +68,7 @@ pub(crate) struct ClientLoop {
     /// Connections that lost their sockets, to be tried again: when, which.
     pub(super) resumptions: BinaryHeap<Reverse<(u64, ConnectionId)>>,
     cancels: Vec<(ConnectionId, StreamId)>,
+    datagrams: Datagrams,
     scratch_ids: Vec<InstanceId>,
     avoided: Vec<InstanceId>,
     /// Microseconds of loop time, as of the turn.
@@ -160,6 +164,7 @@ impl ClientLoop {
             failed: Vec::new(),
             resumptions: BinaryHeap::new(),
             cancels: Vec::new(),
+            datagrams: Datagrams::default(),
             scratch_ids: Vec::new(),
             now_us: 0,
         }
@@ -749,14 +754,7 @@ impl ClientLoop {
             Event::Failed { tag, code, text, .. } => {
                 let (place, which) = of_tag(tag);
                 let error = wire::call_error(code, text);
-                let outcome = match &error {
-                    CallError::Busy { retry_after, .. } => {
-                        Outcome::Busy { retry_after_ms: milliseconds(*retry_after) }
-                    }
-                    CallError::Deadline => Outcome::Deadline,
-                    _ => Outcome::Rejected,
-                };
-                self.failed.push((place, which, outcome, error));
+                self.failed.push((place, which, outcome_of(&error), error));
             }
             Event::Credit { tag, .. } => return Flow::Credit(of_tag(tag).0),
             Event::Cancelled { tag, .. } => {
@@ -802,6 +800,15 @@ fn tell_end(
         balancer.stream_ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
     } else {
         balancer.ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
+    }
+}
+
+/// What an instance's refusal says of it.
+fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Busy { retry_after, .. } => Outcome::Busy { retry_after_ms: milliseconds(*retry_after) },
+        CallError::Deadline => Outcome::Deadline,
+        _ => Outcome::Rejected,
     }
 }
 
@@ -983,6 +990,7 @@ impl Handler for ClientLoop {
             }
             Letter::Instances { service, snapshot } => self.instances(io, service, &snapshot),
             Letter::Call(call) => self.call(io, *call),
+            Letter::Datagram(call) => self.call_by_datagram(io, *call),
             Letter::Cancel { place, serial } => {
                 if self.slots.find(place, serial).is_some() {
                     self.end(place, Err(CallError::Cancelled), &[]);
@@ -1019,6 +1027,10 @@ impl Handler for ClientLoop {
         }
     }
 
+    fn datagram(&mut self, io: &mut Io<Letter>, _socket: UdpId, peer: SocketAddr, bytes: &[u8]) {
+        self.datagram_came(io, peer, bytes);
+    }
+
     fn turn_ended(&mut self, io: &mut Io<Letter>) {
         let now_us = io.now_us();
         self.now_us = now_us;
@@ -1029,6 +1041,7 @@ impl Handler for ClientLoop {
             self.fire(io, place);
         }
         self.fired = fired;
+        self.expire_datagrams(now_us);
         while let Some(place) = self.deadlines.pop(&mut self.slots, now_us) {
             self.expire(io, place);
         }
@@ -1048,7 +1061,8 @@ impl Handler for ClientLoop {
     fn turn_flushed(&mut self, io: &mut Io<Letter>) {
         let timers = self.wheel.next().map(|tick| u64::from(tick) * TICK_US / 1_000);
         let reconnect = self.reconnects.peek().map(|one| one.0.0.div_ceil(1_000));
-        let deadline = self.deadlines.next_us().map(|at_us| at_us.div_ceil(1_000));
+        let deadline = [self.deadlines.next_us(), self.datagrams.next_us()].into_iter().flatten().min();
+        let deadline = deadline.map(|at_us| at_us.div_ceil(1_000));
         let resumption = self.resumptions.peek().map(|one| one.0.0.div_ceil(1_000));
         match [timers, reconnect, deadline, resumption].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),

@@ -17,6 +17,8 @@ pub(crate) enum Letter {
     Instances { service: u16, snapshot: Snapshot },
     /// A call.
     Call(Box<NewCall>),
+    /// A call whose request goes in a datagram.
+    Datagram(Box<NewCall>),
     /// Nobody waits for it any more.
     Cancel { place: u32, serial: u32 },
     /// A stream's receiver takes more.

@@ -152,7 +152,11 @@ impl Shared {
     }
 
     fn call(&self, call: NewCall) {
-        let mut letter = Letter::Call(Box::new(call));
+        self.tell_call(Letter::Call(Box::new(call)));
+    }
+
+    /// Sends a call, or tells its caller Busy.
+    fn tell_call(&self, mut letter: Letter) {
         for _ in 0..MAILBOX_TRIES {
             match self.handle.try_send(letter) {
                 Ok(()) => return,
@@ -160,7 +164,7 @@ impl Shared {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        if let Letter::Call(call) = letter {
+        if let Letter::Call(call) | Letter::Datagram(call) = letter {
             call.fail(CallError::Busy {
                 retry_after: Duration::from_millis(10),
                 reason: "this client has more calls than its loop takes".to_owned(),
@@ -196,6 +200,23 @@ impl ServiceClient {
         let call =
             self.new_call(method, request, options, Completion::Future(AnswerEnd(Arc::clone(&answer))));
         self.shared.call(call);
+        Pending::new(answer, self.shared.handle.clone())
+    }
+
+    /// Calls by a datagram to the instance's UDP port, which has its TCP port's number: for small data that may
+    /// be lost, either way. Nothing is sent again, and without a deadline in the options an answer is waited for
+    /// one second. The service must serve UDP, and the method's function be inline. A one-way call ends at once.
+    ///
+    /// A request of more than 1,400 bytes with its metadata is rejected as RPC-011.
+    pub fn datagram<Q, A>(&self, method: &Method<Q, A>, request: &Q, options: &CallOptions<'_>) -> Pending<A>
+    where
+        Q: Message,
+        A: Message + Default,
+    {
+        let answer = Arc::new(Answer::default());
+        let completion = Completion::Future(AnswerEnd(Arc::clone(&answer)));
+        let call = self.new_call(method, request, options, completion);
+        self.shared.tell_call(Letter::Datagram(Box::new(call)));
         Pending::new(answer, self.shared.handle.clone())
     }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::config::AdmissionSettings;
 use super::pace::{Look, Pace};
 use crate::admission::{
-    Capacity, Entry, Limiter, LimiterSettings, LoadSignal, Popped, Pushed, Queue, QueueSettings, Reading, Waiting,
-    Work,
+    Capacity, Entry, Limiter, LimiterSettings, LoadSignal, Popped, Pushed, Queue, QueueSettings, Reading,
+    Waiting, Work,
 };
 use crate::answer::Refusal;
 
@@ -33,7 +33,9 @@ pub(crate) struct Gate {
 impl Gate {
     pub(crate) fn new(settings: &AdmissionSettings) -> Self {
         let limits = LimiterSettings {
-            initial: LimiterSettings::default().initial.clamp(settings.concurrency_min, settings.concurrency_max),
+            initial: LimiterSettings::default()
+                .initial
+                .clamp(settings.concurrency_min, settings.concurrency_max),
             min: settings.concurrency_min,
             max: settings.concurrency_max,
             ..LimiterSettings::default()

@@ -722,7 +722,7 @@ impl Core {
         self.tell(work.method, outcome, took);
     }
 
-    fn count(&mut self, method: u16, outcome: Outcome) {
+    pub(crate) fn count(&mut self, method: u16, outcome: Outcome) {
         self.counts.methods[usize::from(method)].count(outcome);
         self.tell_interceptors(method, outcome);
     }
@@ -752,10 +752,7 @@ impl Core {
         failure: &Failure,
         out: &mut Vec<u8>,
     ) {
-        let outcome = match failure {
-            Failure::Malformed(_) => Outcome::Rejected,
-            Failure::Refused(refusal) => outcome_of(refusal),
-        };
+        let outcome = outcome_of_failure(failure);
         self.count(method, outcome);
         let (code, text) = failure_text(failure);
         refuse(connection, request, code, &text, out);
@@ -788,7 +785,7 @@ fn answer_too_large() -> Refusal {
     Refusal::rejected("RPC-006", "the answer is larger than this connection carries")
 }
 
-fn panicked() -> Failure {
+pub(crate) fn panicked() -> Failure {
     Failure::Refused(Refusal::rejected("RPC-007", "the service failed on this request"))
 }
 
@@ -798,6 +795,13 @@ pub(crate) fn failure_text(failure: &Failure) -> (ErrorCode, String) {
             (ErrorCode::INVALID, format!("RPC-004: the request does not decode: {error}"))
         }
         Failure::Refused(refusal) => wire::refusal(refusal),
+    }
+}
+
+pub(crate) fn outcome_of_failure(failure: &Failure) -> Outcome {
+    match failure {
+        Failure::Malformed(_) => Outcome::Rejected,
+        Failure::Refused(refusal) => outcome_of(refusal),
     }
 }
 

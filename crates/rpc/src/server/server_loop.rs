@@ -311,9 +311,17 @@ impl ServerLoop {
             if grant.requests > 0
                 && let Some(peer) = self.peers.at(grant.key)
             {
-                io.with_output(grant.key, |out| {
+                let now_ms = io.now();
+                let ended = io.with_output(grant.key, |out| {
+                    // A lease counts from the time that the connection knows, and a client that waits for one
+                    // says nothing that would tell it the time.
+                    let event = peer.connection.advance(now_ms, out);
                     peer.connection.grant_lease(grant.ttl_ms, grant.requests, out);
+                    matches!(event, Some(Event::Closed(_)))
                 });
+                if ended == Some(true) {
+                    io.close(grant.key);
+                }
             }
         }
     }

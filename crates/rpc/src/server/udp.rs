@@ -11,14 +11,14 @@ use stadium_rsocket::frame::{
     self, Completes, ErrorCode, Frame, More, Next, PREFIX_BYTES, Payload, StreamId,
 };
 
-use super::dispatch::{Core, failure_text};
+use super::dispatch::{Core, failure_text, outcome_of_failure, panicked};
 use super::letter::Letter;
 use crate::method::Interaction;
-use crate::service::{Call, Function, Outcome};
-use crate::wire;
+use crate::service::{Call, Failure, Function, Outcome};
+use crate::wire::{self, DATAGRAM_BYTES_MAX};
 
-/// The largest answer: what fits a datagram on an Ethernet without being cut, in bytes.
-pub(crate) const DATAGRAM_BYTES_MAX: usize = 1_400;
+/// What a PAYLOAD frame has before its data: stream id and type with flags.
+const FRAME_HEAD_BYTES: usize = 6;
 
 /// Buffers for answers, used again.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Answers {
             return;
         }
         match ran {
-            Ok(()) if self.answer.len() <= DATAGRAM_BYTES_MAX => {
+            Ok(()) if self.answer.len() + FRAME_HEAD_BYTES <= DATAGRAM_BYTES_MAX => {
                 let payload = Payload { metadata: None, data: &self.answer };
                 let answer = Frame::Payload {
                     stream,
@@ -98,30 +98,33 @@ impl Answers {
         }
         let left_ms = head.left_ms.map_or(shared.deadline_ms, |left| left.min(shared.deadline_max_ms));
         let call = Call { route, metadata, left_ms, peer: Some(peer) };
-        for interceptor in &shared.services[usize::from(method.service)].interceptors {
-            interceptor.before(&call).map_err(|refusal| wire::refusal(&refusal))?;
+        let ran = self.run_inline(core, place, &call, payload.data);
+        core.count(place, ran.as_ref().map_or_else(outcome_of_failure, |()| Outcome::Ok));
+        ran.map_err(|failure| failure_text(&failure))
+    }
+
+    fn run_inline(
+        &mut self,
+        core: &mut Core,
+        place: u16,
+        call: &Call<'_>,
+        data: &[u8],
+    ) -> Result<(), Failure> {
+        let service = core.shared.methods.at(place).service;
+        for interceptor in &core.shared.services[usize::from(service)].interceptors {
+            interceptor.before(call).map_err(Failure::Refused)?;
         }
-        core.gate.admit_inline(&core.pace).map_err(|refusal| {
-            core.counts.methods[usize::from(place)].count(Outcome::Busy);
-            wire::refusal(&refusal)
-        })?;
+        core.gate.admit_inline(&core.pace).map_err(Failure::Refused)?;
         let function = core.inline[usize::from(place)].as_mut().expect("each loop has its inline functions");
-        let run = std::panic::AssertUnwindSafe(|| function.run(&call, payload.data));
-        match std::panic::catch_unwind(run) {
-            Ok(Ok(())) => {
-                function.encode(&mut self.answer);
-                core.counts.methods[usize::from(place)].count(Outcome::Ok);
-                core.pace.called();
-                Ok(())
-            }
-            Ok(Err(failure)) => {
-                core.counts.methods[usize::from(place)].count(Outcome::Rejected);
-                Err(failure_text(&failure))
-            }
-            Err(_) => {
-                Err((ErrorCode::APPLICATION_ERROR, "RPC-007: the service failed on this request".to_owned()))
-            }
-        }
+        let run = std::panic::AssertUnwindSafe(|| function.run(call, data));
+        let ran = std::panic::catch_unwind(run).unwrap_or_else(|_| {
+            tracing::error!(route = call.route, "An inline function panicked");
+            Err(panicked())
+        });
+        ran?;
+        function.encode(&mut self.answer);
+        core.pace.called();
+        Ok(())
     }
 }
 

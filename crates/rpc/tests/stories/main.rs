@@ -4,6 +4,7 @@
 //! for with a deadline.
 
 mod affinity;
+mod datagrams;
 mod deadlines;
 mod faults;
 mod functions;
@@ -14,6 +15,7 @@ mod payloads;
 mod plain;
 mod pushback;
 mod quiescing;
+mod resume;
 mod scenery;
 mod streams;
 mod together;

@@ -60,7 +60,7 @@ impl Datagrams {
         self.waiting.len() >= WAITING_MAX || self.deadlines.len() >= DEADLINES_MAX
     }
 
-    /// An id that no datagram under way has: client's ids are odd by convention, and never 0.
+    /// An id that no datagram under way has, and never 0.
     fn next_id(&mut self) -> u32 {
         loop {
             self.last_id = (self.last_id + 1) & 0x7FFF_FFFF;
