@@ -1,7 +1,7 @@
 //! Bytes into frames.
 //!
 //! A decoded frame has all its fields and borrows what is long. Whether it makes sense where it comes is not
-//! looked at here. The way back is [`super::encode`].
+//! looked at here. The way back is [`super::encode()`].
 
 use super::error::Ignorable;
 use super::{

@@ -1,6 +1,6 @@
 //! Frames into bytes, with the length that stands before them on TCP.
 //!
-//! [`encode`] writes any frame. The hot path of [`crate::connection`] writes a `Head`, lets its caller append,
+//! [`encode()`] writes any frame. The hot path of [`crate::connection`] writes a `Head`, lets its caller append,
 //! and then fills in the length with `seal`.
 
 use super::{

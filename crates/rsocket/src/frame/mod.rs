@@ -1,7 +1,7 @@
 //! The frames of RSocket 1.0 as types that borrow from the bytes they were read from; nothing is allocated.
 //!
-//! [`split`] finds a frame in a TCP stream (a WebSocket message is a frame already), [`decode`] reads it,
-//! [`encode`] writes it. What comes out obeys the layout of its frame; rules that need the connection (a
+//! [`split`] finds a frame in a TCP stream (a WebSocket message is a frame already), [`decode()`] reads it,
+//! [`encode()`] writes it. What comes out obeys the layout of its frame; rules that need the connection (a
 //! stream in use, credit, a lease) belong to [`crate::connection`].
 //!
 //! ```text
