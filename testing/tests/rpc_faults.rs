@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use stadium_testing::faults::{Fault, Row, play};
 
-/// How long each fault lasts: 1,500 calls of each client.
-const LASTING: Duration = Duration::from_secs(6);
+/// How long each fault lasts: 2,000 calls of each client.
+const LASTING: Duration = Duration::from_secs(8);
 
 /// The share of a default client's calls that must be answered within their deadline.
 const SUCCESS_MIN: f64 = 0.999;

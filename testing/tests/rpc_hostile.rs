@@ -458,3 +458,32 @@ fn answers_to_requests_that_are_not_read_are_bounded() -> Result<()> {
     stage.must_not_grow_beyond(96 * MIB)?;
     stage.must_still_serve()
 }
+
+#[test]
+fn a_client_without_a_sign_of_life_is_given_up() -> Result<()> {
+    on_both(|stage| {
+        let mut silent = Raw::connect(stage.address)?;
+        let since = Instant::now();
+        silent.send(&setup(100, 800))?;
+        silent.must_fail_with(code::CONNECTION_ERROR)?;
+        let took = since.elapsed();
+        ensure!((700..10_000).contains(&took.as_millis()), "given up after {took:?}, the lifetime is 800 ms");
+        stage.must_still_serve()
+    })
+}
+
+#[test]
+fn keep_alives_whose_answers_are_not_read_are_bounded() -> Result<()> {
+    let stage = Stage::with(service()?, &[])?;
+    let mut deaf = stage.client()?;
+    deaf.shorten_writes(Duration::from_secs(3))?;
+    let ping = frame(0, kind::KEEPALIVE, flag::FOLLOWS, &[&[0; 8][..], &[7; 4096]].concat()).repeat(256);
+    // 256 MB of them; the server stops reading, or closes, long before.
+    for _ in 0..256 {
+        if !deaf.try_send(&ping) {
+            break;
+        }
+    }
+    stage.must_not_grow_beyond(96 * MIB)?;
+    stage.must_still_serve()
+}
