@@ -88,9 +88,16 @@ pub fn decode(frame: &[u8]) -> Result<Frame<'_>, Error> {
             first_available_client_position: body.position()?,
         }),
         kind::RESUME_OK => Frame::ResumeOk { last_received_client_position: body.position()? },
-        kind::EXT => {
-            Frame::Extension { stream, flags: flags & 0x3FF, extended_type: body.u31()?, body: body.0 }
-        }
+        kind::EXT => match body.u31() {
+            Ok(extended_type) => {
+                Frame::Extension { stream, flags: flags & 0x3FF, extended_type, body: body.0 }
+            }
+            // What may be ignored is ignored however it looks.
+            Err(_) if flags & flag::IGNORE != 0 => {
+                return Err(Error::UnknownType { kind: kind::EXT, ignorable: Ignorable::Yes });
+            }
+            Err(error) => return Err(error),
+        },
         kind => {
             let ignorable = if flags & flag::IGNORE != 0 { Ignorable::Yes } else { Ignorable::No };
             return Err(Error::UnknownType { kind, ignorable });
