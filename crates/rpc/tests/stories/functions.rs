@@ -141,6 +141,34 @@ fn one_way_request_may_go_to_asynchronous_and_blocking_functions() {
 }
 
 #[test]
+fn one_way_request_is_finished_although_its_caller_has_gone() {
+    let (bell, begun, done) = (Bell::default(), Tally::default(), Tally::default());
+    let server = serve(words().asynchronous(&TELL, {
+        let (bell, begun, done) = (bell.clone(), begun.clone(), done.clone());
+        move |_: CallContext, _: Word| {
+            let (bell, begun, done) = (bell.clone(), begun.clone(), done.clone());
+            async move {
+                begun.add();
+                bell.rung().await;
+                done.add();
+                Ok(Word::default())
+            }
+        }
+    }));
+    let client = client_of(&[&server]);
+    client.service("words").one_way(&TELL, &word(""), &CallOptions::default());
+    until("it has begun", || begun.count() == 1);
+    drop(client);
+    until("its caller has gone", || connections(&server) == 0);
+    assert_eq!(server.quiesce(Duration::from_millis(50)), 0, "no connection is left");
+    assert_eq!(done.count(), 0);
+    bell.ring();
+    until("it is finished", || done.count() == 1);
+    until("it is counted", || counted(&server, "words/Tell").ok == 1);
+    assert_eq!(server.quiesce(SOON), 0);
+}
+
+#[test]
 fn refusals_reach_the_caller_with_their_words() {
     let service = words().inline(&ECHO, |_: &Call<'_>, request: &Word, _: &mut Word| match &*request.text {
         "full" => Err(Refusal::busy(Duration::from_millis(120), "the shelf is full")),

@@ -157,6 +157,41 @@ fn slow_reader_holds_up_its_own_stream_only() {
 }
 
 #[test]
+fn streams_of_one_connection_share_it_however_much_they_have_to_say() {
+    let server = counting(&Tally::default(), &Tally::default());
+    let words = client_of(&[&server]).service("words");
+    let request = Word { bytes: vec![7; 5_000], ..number(1_500) };
+    let mut streams: Vec<_> = (0..8).map(|_| words.stream(&COUNT, &request, 100_000, &none())).collect();
+    assert_eq!(words.call(&ECHO, &word("between")).wait(), Ok(word("between")));
+    for stream in &mut streams {
+        for expected in 1..=1_500 {
+            let message = stream.next_within(SOON).expect("it goes on").expect("it has not ended");
+            assert_eq!(message.number, expected);
+        }
+        assert_eq!(stream.next_within(SOON), Ok(None));
+    }
+}
+
+#[test]
+fn message_that_is_too_large_ends_its_stream() {
+    let mut config = server_config();
+    config.payload_bytes_max = 100_000;
+    let server = serve_with(
+        config,
+        words().streaming(&COUNT, |_: CallContext, _: Word, out: StreamSender<Word>| async move {
+            out.send(number(1)).await?;
+            out.send(Word { bytes: vec![1; 200_000], ..number(2) }).await?;
+            out.send(number(3)).await?;
+            Ok(())
+        }),
+    );
+    let words = client_of(&[&server]).service("words");
+    let mut stream = words.stream(&COUNT, &word(""), 10, &none());
+    assert_eq!(stream.next_within(SOON), Ok(Some(number(1))));
+    assert_eq!(rejection(stream.next_within(SOON)).0, "RPC-006");
+}
+
+#[test]
 fn channel_carries_messages_both_ways() {
     let server = serve(words().channel(
         &TALK,

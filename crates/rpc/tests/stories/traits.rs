@@ -38,12 +38,13 @@ fn service_describes_itself() {
 
 #[test]
 fn statistics_count_every_end() {
-    let server = serve(words().inline(
-        &ECHO,
-        |_: &Call<'_>, request: &Word, _: &mut Word| {
-            if request.number % 2 == 0 { Ok(()) } else { Err(no()) }
-        },
-    ));
+    let server =
+        serve(words().inline(
+            &ECHO,
+            |_: &Call<'_>, request: &Word, _: &mut Word| {
+                if request.number.is_multiple_of(2) { Ok(()) } else { Err(no()) }
+            },
+        ));
     let words = client_of(&[&server]).service("words");
     for round in 0..11 {
         let _ = words.call(&ECHO, &number(round)).wait();
