@@ -243,3 +243,6 @@ impl std::fmt::Debug for LocalClient {
         f.debug_struct("LocalClient").field("calls", &self.calls()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,10 +49,13 @@ pub struct Client {
     shared: Arc<Shared>,
 }
 
+/// The services that were asked for: their places, and what tells their instances.
+type Known = HashMap<Arc<str>, (u16, Option<Watch>)>;
+
 struct Shared {
     config: Arc<ClientConfig>,
     handle: LoopHandle<Letter>,
-    services: Mutex<HashMap<Arc<str>, (u16, Option<Watch>)>>,
+    services: Mutex<Known>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 

@@ -251,7 +251,8 @@ impl Server {
     }
 
     /// Stops granting, tells peers and discovery, lets what is under way finish, and returns when the last
-    /// connection is gone or the time is over. Returns the connections that were left.
+    /// connection is gone or the time is over. Returns the connections that were left; at least 1 while one-way
+    /// calls are worked on whose callers have gone.
     pub fn quiesce(&self, within: Duration) -> u64 {
         let until = Instant::now() + within;
         // The steward ends only after `stop`.
@@ -261,7 +262,7 @@ impl Server {
             // One-way calls outlive the connections that they came by.
             let works: u64 = self.shared.counts.iter().map(|counts| counts.inflight.value()).sum();
             if (left + works == 0 && self.is_quiescing()) || Instant::now() >= until {
-                return left;
+                return left.max(works.min(1));
             }
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -1,0 +1,146 @@
+//! Stories of instances that come and go while calls are under way, told by lists as discovery gives them.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use stadium_discovery::{Freshness, Instance, Snapshot, State};
+
+use super::*;
+use crate::server::{Listen, Server, ServerConfig};
+use crate::service::{CallContext, Service};
+
+const SOON: Duration = Duration::from_secs(20);
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Word {
+    #[prost(string, tag = "1")]
+    text: String,
+}
+
+const NAME: Method<Word, Word> = Method::unary("words/Name");
+const HOLD: Method<Word, Word> = Method::unary("words/Hold");
+
+/// A server that says its name, and that holds a call until it is told to let go.
+fn serve(name: &'static str) -> (Server, Receiver<()>, Sender<()>) {
+    let (tell, begun) = channel();
+    let (let_go, released) = channel();
+    let (tell, released) = (Mutex::new(tell), Arc::new(Mutex::new(released)));
+    let answer = move || Word { text: name.to_owned() };
+    let service = Service::new("words", "1")
+        .inline(&NAME, move |_: &crate::Call<'_>, _: &Word, word: &mut Word| {
+            word.text.push_str(name);
+            Ok(())
+        })
+        .blocking(&HOLD, move |_: CallContext, _: Word| {
+            tell.lock().expect("no test panics with it").send(()).expect("the test waits for it");
+            let released = released.lock().expect("no test panics with it");
+            released.recv_timeout(SOON).expect("the test lets go");
+            Ok(answer())
+        });
+    let mut config =
+        ServerConfig { listen: vec![Listen::tcp(([127, 0, 0, 1], 0).into())], ..ServerConfig::default() };
+    config.admission.inline_wait_max = SOON;
+    (Server::start(config, vec![service]).expect("there are free ports"), begun, let_go)
+}
+
+fn connections(server: &Server) -> u32 {
+    server.statistics("words").expect("it serves words").connections
+}
+
+/// Whose lists are told by the test.
+fn client() -> (LocalClient, LocalService) {
+    let mut client = LocalClient::new(ClientConfig::at(Vec::new())).expect("a loop can be had");
+    let words = client.service("words").expect("any name will do");
+    (client, words)
+}
+
+fn tell(client: &mut LocalClient, service: LocalService, revision: u64, servers: &[&Server]) {
+    let instance = |address: SocketAddr| Instance {
+        address,
+        version: "1".to_owned(),
+        load: 0.0,
+        zone: None,
+        weight: 100,
+        state: State::Serving,
+    };
+    let instances = servers.iter().map(|server| instance(server.bound()[0])).collect();
+    let snapshot = Snapshot { instances, freshness: Freshness::Live, revision };
+    let (handler, io) = client.driven.parts();
+    handler.instances(io, service.0, &snapshot);
+}
+
+fn turn_until(client: &mut LocalClient, what: &str, mut so: impl FnMut(&mut LocalClient) -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !so(client) {
+        assert!(Instant::now() < deadline, "not within {SOON:?}: {what}");
+        client.turn(Duration::from_millis(5)).expect("the loop turns");
+    }
+}
+
+fn name(client: &mut LocalClient, service: LocalService) -> String {
+    let mut answer = Word::default();
+    let options = CallOptions { deadline: Some(SOON), ..CallOptions::default() };
+    let ticket = client.call(service, &NAME, &Word::default(), &options);
+    client.wait(&ticket, &mut answer).expect("it is answered");
+    answer.text
+}
+
+#[test]
+fn instance_that_goes_finishes_its_calls_and_leaves_its_successor_alone() {
+    let ((old, begun, let_go), (stays, ..), (new, ..)) = (serve("old"), serve("stays"), serve("new"));
+    let (mut client, words) = client();
+    tell(&mut client, words, 1, &[&old]);
+    turn_until(&mut client, "it is connected", |_| connections(&old) == 1);
+    let options = CallOptions { deadline: Some(SOON), ..CallOptions::default() };
+    let held = client.call(words, &HOLD, &Word::default(), &options);
+    turn_until(&mut client, "the call has begun", |_| begun.try_recv().is_ok());
+
+    // The old one's place in the tables goes to the new one.
+    tell(&mut client, words, 2, &[&stays]);
+    tell(&mut client, words, 3, &[&stays, &new]);
+    turn_until(&mut client, "both are connected", |_| connections(&stays) == 1 && connections(&new) == 1);
+    assert_eq!(connections(&old), 1, "it has a call under way");
+    for _ in 0..50 {
+        assert_ne!(name(&mut client, words), "old");
+    }
+
+    let_go.send(()).expect("the function waits");
+    let mut answer = Word::default();
+    client.wait(&held, &mut answer).expect("what was under way is finished");
+    assert_eq!(answer.text, "old");
+    turn_until(&mut client, "the old one is left", |_| connections(&old) == 0);
+
+    let mut heard = std::collections::HashSet::new();
+    turn_until(&mut client, "both are called", |client| {
+        heard.insert(name(client, words));
+        heard.len() == 2
+    });
+    assert_eq!((connections(&stays), connections(&new)), (1, 1), "and their connections are what they were");
+}
+
+#[test]
+fn instance_that_goes_while_it_is_connected_to_is_let_go() {
+    let ((old, ..), (stays, ..)) = (serve("old"), serve("stays"));
+    let (mut client, words) = client();
+    tell(&mut client, words, 1, &[&old, &stays]);
+    tell(&mut client, words, 2, &[&stays]);
+    turn_until(&mut client, "the other one is called", |client| name(client, words) == "stays");
+    turn_until(&mut client, "nothing is left at the old one", |_| {
+        connections(&old) == 0 && connections(&stays) == 1
+    });
+}
+
+#[test]
+fn last_known_instances_stay_while_discovery_is_away() {
+    let (server, ..) = serve("known");
+    let (mut client, words) = client();
+    tell(&mut client, words, 1, &[&server]);
+    assert_eq!(name(&mut client, words), "known");
+    let (handler, io) = client.driven.parts();
+    let why = "the test says so".to_owned();
+    let freshness = Freshness::Stale { since: std::time::Instant::now(), why };
+    let unheard = Snapshot { instances: Arc::new([]), freshness, revision: 0 };
+    handler.instances(io, words.0, &unheard);
+    assert_eq!(name(&mut client, words), "known", "a list that was never heard says nothing");
+}
