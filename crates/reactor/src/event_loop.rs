@@ -89,6 +89,7 @@ impl<M: Send + 'static> Loop<M> {
             layers_bytes: 0,
             serial: 0,
             started: Instant::now(),
+            alone: false,
             now_us: 0,
             now_ms: 0,
             alarm_ms: None,
@@ -177,6 +178,7 @@ impl<M: Send + 'static> Loop<M> {
     pub(crate) fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.io.counts.turns += 1;
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
+        self.io.alone = events.iter().nth(1).is_none();
         for event in &events {
             self.io.counts.events += 1;
             self.handle_event(handler, event);

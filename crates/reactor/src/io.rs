@@ -75,6 +75,8 @@ pub struct Io<M> {
     /// TLS connections so far; each has its number in the key cache.
     pub(crate) serial: u64,
     pub(crate) started: Instant,
+    /// No more than one socket was ready in this turn.
+    pub(crate) alone: bool,
     /// Microseconds since the start, as of this turn.
     pub(crate) now_us: u64,
     /// The same in milliseconds.
@@ -180,6 +182,17 @@ impl<M: Send + 'static> Io<M> {
             dirty.push(id.index);
         }
         Some(entry)
+    }
+
+    /// Writes now what this turn has gathered, instead of at its end: for a handler that has much more to do, so
+    /// that peers begin with theirs meanwhile. Segments staged before it are void.
+    pub fn write_now(&mut self) {
+        self.flush();
+    }
+
+    /// Whether no more than one socket was ready in this turn, so that nobody else waits for the one at hand.
+    pub fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// Call before staging a message for many: writes what has gathered where that is much, so that

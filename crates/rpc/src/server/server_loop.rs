@@ -535,17 +535,39 @@ impl Handler for ServerLoop {
         let was_ready = peer.ready;
         let mut used = 0;
         let mut flow = Flow::Open;
-        let written = io.with_output(id, |out| {
-            while flow == Flow::Open {
-                let received = peer.connection.receive(now_ms, &bytes[used..], out);
-                used += received.used;
-                match received.event {
-                    Some(event) => flow = handle_event(core, peer, event, now_ms, station, out),
-                    None if received.used == 0 => return,
-                    None => {}
+        // A long batch leaves in parts, so that the peer works on the first while we make the next. Where others
+        // are ready too there is work for all sides anyway, and each connection is written once.
+        let batch = core.gate.answers_worth_a_write();
+        let part = if io.is_alone() { batch } else { u32::MAX };
+        let mut events = 0;
+        let mut more = true;
+        let mut written = Some(());
+        while more && written.is_some() {
+            more = false;
+            let part_ends = events + part.min(u32::MAX - events);
+            written = io.with_output(id, |out| {
+                while flow == Flow::Open {
+                    if events == part_ends {
+                        more = true;
+                        return;
+                    }
+                    let received = peer.connection.receive(now_ms, &bytes[used..], out);
+                    used += received.used;
+                    match received.event {
+                        Some(event) => flow = handle_event(core, peer, event, now_ms, station, out),
+                        None if received.used == 0 => return,
+                        None => {}
+                    }
+                    events += 1;
                 }
+            });
+            if more {
+                io.write_now();
             }
-        });
+        }
+        if !io.is_alone() && events >= batch {
+            io.write_now();
+        }
         if let (Some(()), Flow::Resume(resumption)) = (written, &mut flow) {
             let resumption = std::mem::replace(resumption, Box::new(Resumption::default()));
             self.resumes(io, id, resumption);
