@@ -68,7 +68,13 @@ impl Links {
             return Some(write(&mut lost.connection, &mut Vec::new()));
         }
         let connection = self.at(id)?.connection.as_mut()?;
-        io.with_output(id, |out| write(connection, out))
+        let mut write = Some(write);
+        let written = io.with_output(id, |out| write.take().map(|write| write(connection, out)));
+        // A socket that ends in this turn takes nothing any more, and its session may go on.
+        if written.is_none() && connection.resume_token().is_some() {
+            return write.take().map(|write| write(connection, &mut Vec::new()));
+        }
+        written.flatten()
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {

@@ -57,11 +57,17 @@ impl Peer {
         io: &mut Io<Letter>,
         write: impl FnOnce(&mut Connection, &mut Vec<u8>) -> R,
     ) -> Option<R> {
-        if self.parked {
-            return Some(write(&mut self.connection, &mut Vec::new()));
-        }
         let connection = &mut self.connection;
-        io.with_output(self.id, |out| write(connection, out))
+        let mut write = Some(write);
+        let written = match self.parked {
+            true => None,
+            false => io.with_output(self.id, |out| write.take().map(|write| write(connection, out))),
+        };
+        // A socket that ends in this turn takes nothing any more, and its session may go on.
+        if written.is_none() && (self.parked || self.connection.resume_token().is_some()) {
+            return write.take().map(|write| write(&mut self.connection, &mut Vec::new()));
+        }
+        written.flatten()
     }
 }
 
