@@ -4,7 +4,7 @@
 //! began. The clock is read once in a stride of calls, chosen so that cheap functions hardly pay for it
 //! and expensive ones are measured each.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Between two looks at the clock, in nanoseconds.
 const LOOK_EVERY_NS: u64 = 20_000;
@@ -17,6 +17,8 @@ pub(crate) struct Pace {
     began: Option<Instant>,
     /// Since the turn began, as of the last look.
     elapsed_ns: u64,
+    /// Time in writes since the last look.
+    written_ns: u64,
     calls: u32,
     stride: u32,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Look {
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        Self { began: None, elapsed_ns: 0, calls: 0, stride: 1 }
+        Self { began: None, elapsed_ns: 0, written_ns: 0, calls: 0, stride: 1 }
     }
 
     /// A turn has something to do. Repeated calls within a turn change nothing.
@@ -42,6 +44,7 @@ impl Pace {
         if self.began.is_none() {
             self.began = Some(Instant::now());
             self.elapsed_ns = 0;
+            self.written_ns = 0;
         }
     }
 
@@ -57,6 +60,11 @@ impl Pace {
         self.elapsed_ns / 1_000
     }
 
+    /// That much of the turn went into writes, which are no function's time.
+    pub(crate) fn wrote(&mut self, took: Duration) {
+        self.written_ns += took.as_nanos() as u64;
+    }
+
     /// When the turn began.
     pub(crate) fn began(&self) -> Option<Instant> {
         self.began
@@ -70,7 +78,9 @@ impl Pace {
 
     fn look(&mut self) -> Look {
         let elapsed = self.began.map_or(0, |began| began.elapsed().as_nanos() as u64);
-        let each_ns = elapsed.saturating_sub(self.elapsed_ns) / u64::from(self.calls.max(1));
+        let span_ns = elapsed.saturating_sub(self.elapsed_ns).saturating_sub(self.written_ns);
+        let each_ns = span_ns / u64::from(self.calls.max(1));
+        self.written_ns = 0;
         let look = Look { calls: self.calls, each_ns, waited_us: elapsed / 1_000 };
         self.stride = match LOOK_EVERY_NS.checked_div(each_ns) {
             None => STRIDE_MAX,
