@@ -132,11 +132,86 @@ fn blocking_call_that_waited_too_long_is_not_begun() {
     until("the only thread is taken", || held.count() == 1);
     let late = words.call_with(&ECHO, &word(""), &within(Duration::from_millis(50)));
     assert_eq!(late.wait(), Err(CallError::Deadline));
+    until("the server knows it too", || {
+        let counts = counted(&server, "words/Echo");
+        counts.expired + counts.cancelled == 1
+    });
     bell.ring();
     assert!(holding.wait().is_ok());
     let next = words.call(&ECHO, &word(""));
     assert!(next.wait().is_ok());
     assert_eq!(begun.count(), 1, "only the call that somebody waits for was begun");
+}
+
+/// A server that works on one call at a time, and lets a few wait.
+fn narrow(service: stadium_rpc::Service) -> stadium_rpc::Server {
+    let mut config = server_config();
+    config.admission.concurrency_min = 1;
+    config.admission.concurrency_max = 1;
+    config.admission.queue_max = 4;
+    serve_with(config, service)
+}
+
+#[test]
+fn call_that_waits_for_its_turn_is_begun_when_there_is_room() {
+    let (bell, begun) = (Bell::default(), Tally::default());
+    let server = narrow(named_waiting("one", &bell, &begun));
+    let mut config = client_config(&[&server]);
+    config.retry.attempts_max = 1;
+    let words = connected_client(&[&server], config).service("words");
+    let first = words.call(&ECHO, &word(""));
+    until("it has begun", || begun.count() == 1);
+    let second = words.call(&ECHO, &word(""));
+    until("it waits", || server.statistics("words").is_some_and(|now| now.queued == 1));
+    assert_eq!(begun.count(), 1);
+    bell.ring();
+    assert_eq!(answer(first), Ok(word("one")));
+    // It may have waited for longer than is good for a queue, and is told so then.
+    let second = answer(second);
+    assert!(matches!(second, Ok(_) | Err(CallError::Busy { .. })), "{second:?}");
+    until("nothing waits", || server.statistics("words").is_some_and(|now| now.queued + now.inflight == 0));
+}
+
+#[test]
+fn call_that_is_given_up_while_it_waits_is_never_begun() {
+    let (bell, begun) = (Bell::default(), Tally::default());
+    let server = narrow(named_waiting("one", &bell, &begun));
+    let mut config = client_config(&[&server]);
+    config.retry.attempts_max = 1;
+    let words = connected_client(&[&server], config).service("words");
+    let first = words.call(&ECHO, &word(""));
+    until("it has begun", || begun.count() == 1);
+    let dropped = words.call(&ECHO, &word(""));
+    until("it waits", || server.statistics("words").is_some_and(|now| now.queued == 1));
+    drop(dropped);
+    let late = words.call_with(&ECHO, &word(""), &within(Duration::from_millis(50))).wait();
+    assert!(matches!(late, Err(CallError::Deadline | CallError::Busy { .. })), "{late:?}");
+    until("the server knows", || {
+        let counts = counted(&server, "words/Echo");
+        counts.cancelled + counts.expired + counts.busy == 2
+    });
+    bell.ring();
+    assert_eq!(answer(first), Ok(word("one")));
+    until("all is over", || server.statistics("words").is_some_and(|now| now.inflight == 0));
+    assert_eq!(begun.count(), 1, "only the call that somebody waits for was begun");
+    assert_eq!(words.call(&ECHO, &word("")).wait(), Ok(word("one")), "there is room again");
+}
+
+#[test]
+fn queue_is_bounded() {
+    let (bell, begun) = (Bell::default(), Tally::default());
+    let server = narrow(named_waiting("one", &bell, &begun));
+    let mut config = client_config(&[&server]);
+    config.retry.attempts_max = 1;
+    let words = connected_client(&[&server], config).service("words");
+    let calls: Vec<_> = (0..20).map(|_| words.call(&ECHO, &word(""))).collect();
+    until("those that have no room are told", || counted(&server, "words/Echo").busy >= 15);
+    bell.ring();
+    let answers: Vec<_> = calls.into_iter().map(answer).collect();
+    let busy = answers.iter().filter(|answer| matches!(answer, Err(CallError::Busy { .. }))).count();
+    let answered = answers.iter().filter(|answer| answer.is_ok()).count();
+    assert_eq!(answered + busy, 20, "{answers:?}");
+    assert!((1..=5).contains(&answered), "{answered} of 20 calls had room");
 }
 
 #[test]

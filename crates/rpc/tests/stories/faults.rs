@@ -75,7 +75,11 @@ fn idempotent_call_waits_for_the_only_server_to_come_back() {
 #[test]
 fn calls_go_on_while_one_of_two_servers_dies() {
     let (one, two) = (serve(named("one")), serve(named("two")));
-    let words = connected_client(&[&one, &two], client_config(&[&one, &two])).service("words");
+    let mut config = client_config(&[&one, &two]);
+    // All that was under way at the one that dies is made again, at once.
+    config.budget.saved_max = 1_000;
+    config.budget.share = 1.0;
+    let words = connected_client(&[&one, &two], config).service("words");
     let calls: Vec<_> = (0..500).map(|_| words.call(&ECHO_TWICE, &word(""))).collect();
     one.stop();
     let more: Vec<_> = (0..500).map(|_| words.call(&ECHO_TWICE, &word(""))).collect();
