@@ -124,6 +124,12 @@ def ask(device, route, payload=b"", to=None, qos=1, **props):
     return device.publish(f"rpc/{route}", payload, qos=qos, ResponseTopic=to or f"inbox/{device.id}", **props)
 
 
+def ask_for_nobody(device, route):
+    """Asks a service that there is not. The first one to ask may have to wait for discovery, and is told by an answer."""
+    if ask(device, route) != TOPIC_NAME_INVALID:
+        assert told(device.take())["code"] == "RPC-NO-SERVICE"
+
+
 def metric(server, name):
     _, text = server.call("GET", "/metrics")
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith(f"stadium_{name} "))
@@ -170,13 +176,21 @@ def test_a_rejected_request_says_why(asking, device):
 def test_an_unknown_service_is_refused(asking, device):
     phone = device(on=asking.server)
     phone.subscribe(f"inbox/{phone.id}")
-    # The first one may have to wait until discovery was asked, and is then told by an answer.
-    until("the service to be known as unknown", lambda: ask(phone, "nowhere/Go") == TOPIC_NAME_INVALID)
-    while not phone.messages.empty():
-        phone.take()
+    ask_for_nobody(phone, "nowhere/Go")
+    assert ask(phone, "nowhere/Go") == TOPIC_NAME_INVALID
     assert ask(phone, "nowhere/Go", qos=0) == 0
     answer = told(phone.take())
     assert (answer["status"], answer["code"]) == ("rejected", "RPC-NO-SERVICE")
+
+
+def test_made_up_names_do_not_keep_others_from_services(asking, device):
+    nosy, phone = device(on=asking.server), device(on=asking.server)
+    for each in (nosy, phone):
+        each.subscribe(f"inbox/{each.id}")
+    for number in range(1_100):
+        ask_for_nobody(nosy, f"made-up-{number}/Go")
+    assert ask(phone, "geo/Store", event(phone.id)) == 0
+    assert told(phone.take())["status"] == "ok"
 
 
 @pytest.mark.parametrize("topic", ["geo", "geo/", "geo/Store/now"])

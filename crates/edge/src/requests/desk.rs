@@ -110,7 +110,7 @@ impl Desk {
             return;
         }
         let envelope = Envelope::new(session, &to, request.qos);
-        if self.outbox.put(Outgoing { envelope, answer: refused.into_answer(), place: None }) {
+        if self.outbox.put(Outgoing { envelope, answer: refused.into(), place: None }) {
             let _ = handle.try_send(Message(crate::message::Kind::Answers));
         }
     }

@@ -89,19 +89,21 @@ impl Refused {
             Self::NoSuchService | Self::NotForDevices => None,
         }
     }
+}
 
-    /// The same as an answer, for a request at QoS 0 that no PUBACK answers.
-    fn into_answer(self) -> Answer {
-        let rejected = |code: &'static str, reason: &'static str| Answer::Rejected {
+impl From<Refused> for Answer {
+    /// For a request that no PUBACK answers: one at QoS 0, or one that was taken before it was known.
+    fn from(refused: Refused) -> Self {
+        let rejected = |code: &'static str, reason: &'static str| Self::Rejected {
             code: code.into(),
             reason: reason.into(),
         };
-        match self {
-            Self::Busy { retry_after } => {
-                Answer::Busy { retry_after, reason: "too many requests are under way".into() }
+        match refused {
+            Refused::Busy { retry_after } => {
+                Self::Busy { retry_after, reason: "too many requests are under way".into() }
             }
-            Self::NoSuchService => rejected("RPC-NO-SERVICE", "no such service or method"),
-            Self::NotForDevices => rejected("RPC-NOT-AUTHORISED", "this method is not for devices"),
+            Refused::NoSuchService => rejected("RPC-NO-SERVICE", "no such service or method"),
+            Refused::NotForDevices => rejected("RPC-NOT-AUTHORISED", "this method is not for devices"),
         }
     }
 }

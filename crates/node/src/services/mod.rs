@@ -6,6 +6,7 @@
 
 mod bridge;
 mod figures;
+mod known;
 mod push;
 
 use std::net::SocketAddr;
