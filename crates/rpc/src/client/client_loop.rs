@@ -392,6 +392,7 @@ impl ClientLoop {
     /// Sends a call's attempt to the instance that is best now, or has it wait for a connection.
     fn dispatch(&mut self, io: &mut Io<Letter>, place: u32, which: usize) {
         let now_us = io.now_us();
+        self.now_us = now_us;
         let slot = self.slots.at(place);
         let service = slot.service;
         let one = &mut self.services[usize::from(service)];
@@ -441,6 +442,11 @@ impl ClientLoop {
         }
         slot.waiting = true;
         one.waiting.push_back((place, slot.serial));
+        if slot.deadline_us == NEVER && slot.again_us == NEVER {
+            // A stream may last for ever; that nobody serves it should be known in time.
+            let until_us = self.now_us + self.config.deadline.as_micros() as u64;
+            self.wait_until(place, until_us);
+        }
     }
 
     /// A connection is there: calls that waited for one go out.
@@ -451,7 +457,8 @@ impl ClientLoop {
             };
             let Some(slot) = self.slots.find(place, serial) else { continue };
             slot.waiting = false;
-            if slot.again_us == NEVER && !slot.in_flight() {
+            let waits_anyway = slot.again_us != NEVER && slot.deadline_us != NEVER;
+            if !waits_anyway && !slot.in_flight() {
                 self.dispatch(io, place, 0);
             }
         }
@@ -495,6 +502,10 @@ impl ClientLoop {
                     return self.end(place, Ok(()), &[]);
                 }
                 *slot.attempt(which) = Some(Attempt { connection: id, stream, instance, sent_us: now_us });
+                if slot.deadline_us == NEVER {
+                    // It has been sent: no longer does it wait for a connection.
+                    slot.again_us = NEVER;
+                }
                 self.services[usize::from(slot.service)].balancer.began(instance, now_us);
             }
             Some(Err(RequestError::TooLarge)) => {
@@ -704,6 +715,9 @@ impl ClientLoop {
         let slot = self.slots.at(place);
         let serial = slot.serial;
         if slot.again_us <= now_us {
+            if slot.waiting && slot.deadline_us == NEVER {
+                return self.expire(io, place);
+            }
             slot.again_us = NEVER;
             self.dispatch(io, place, 0);
         }

@@ -53,7 +53,8 @@ pub struct ClientConfig {
     pub budget: BudgetSettings,
     /// When a copy of a slow call to an idempotent method is sent; `None` never.
     pub hedge: Option<HedgeSettings>,
-    /// The deadline of a unary call that names none. Every call has one.
+    /// The deadline of a unary call that names none, and how long a stream that names none may wait for a
+    /// connection. Every call has one.
     pub deadline: Duration,
     /// Connections to each instance. One carries any number of calls; more help where one core of the server
     /// is not enough.

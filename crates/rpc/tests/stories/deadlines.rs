@@ -251,6 +251,46 @@ fn call_that_reaches_nobody_ends_by_its_deadline() {
 }
 
 #[test]
+fn stream_that_reaches_nobody_ends_by_the_clients_deadline() {
+    let deadline = Duration::from_millis(100);
+    let config = ClientConfig { deadline, ..ClientConfig::at(vec![nobody()]) };
+    let words = Client::start(config).expect("a thread can be had").service("words");
+    let mut stream = words.stream(&COUNT, &word(""), 1, &CallOptions::default());
+    let ended = stream.next_within(SOON);
+    assert!(matches!(ended, Err(CallError::Unavailable(_))), "{ended:?}");
+}
+
+#[test]
+fn stream_that_waited_for_its_server_lasts() {
+    let address = nobody();
+    let deadline = Duration::from_millis(2_500);
+    let config = ClientConfig { deadline, ..ClientConfig::at(vec![address]) };
+    let words = Client::start(config).expect("a thread can be had").service("words");
+    let mut stream = words.stream(&COUNT, &word(""), 1, &CallOptions::default());
+    let bell = Bell::default();
+    let counting = crate::scenery::words().streaming(&COUNT, {
+        let bell = bell.clone();
+        move |_: CallContext, _: Word, out: StreamSender<Word>| {
+            let bell = bell.clone();
+            async move {
+                out.send(number(1)).await?;
+                bell.rung().await;
+                out.send(number(2)).await?;
+                Ok(())
+            }
+        }
+    });
+    let began = Instant::now();
+    let listen = vec![stadium_rpc::Listen::tcp(address)];
+    let _server = serve_with(ServerConfig { listen, ..server_config() }, counting);
+    assert_eq!(stream.next_within(SOON), Ok(Some(number(1))));
+    until("the client's deadline is past", || began.elapsed() > deadline + Duration::from_millis(100));
+    bell.ring();
+    assert_eq!(stream.next_within(SOON), Ok(Some(number(2))));
+    assert_eq!(stream.next_within(SOON), Ok(None));
+}
+
+#[test]
 fn client_without_any_instance_says_so_at_once() {
     let client = Client::start(ClientConfig::at(Vec::new())).expect("a thread can be had");
     let answer = client.service("words").call(&ECHO, &word("")).wait();
