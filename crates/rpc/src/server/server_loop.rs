@@ -184,11 +184,12 @@ impl ServerLoop {
                 if std::mem::replace(&mut peer.produced_in, self.turn) != self.turn {
                     peer.produced = 0;
                 }
-                if peer.parked && !matches!(work.interaction, Interaction::Unary | Interaction::OneWay) {
+                if peer.parked
+                    && let Kind::Future(running) = &work.kind
+                    && running.is_outpouring()
+                {
                     // Its caller is away: it goes on when the session does.
-                    if let Kind::Future(running) = &work.kind {
-                        running.put_off();
-                    }
+                    running.put_off();
                     continue;
                 }
                 let unsent = io.unsent(id);
@@ -344,6 +345,26 @@ impl ServerLoop {
         }
     }
 
+    /// Has a connection that is not read looked at long before either side holds the other for dead.
+    fn look_soon(io: &mut Io<Letter>, peer: &Peer) {
+        if let Some(at_ms) = peer.connection.deadline_ms() {
+            io.set_timer(peer.id, at_ms.saturating_sub(io.now()) / 2);
+        }
+    }
+
+    /// Connections are read again whose uploads have caught up.
+    fn read_on(&mut self, io: &mut Io<Letter>) {
+        while let Some(id) = self.core.caught_up.pop() {
+            if let Some(peer) = self.peers.at(id) {
+                peer.behind = peer.behind.saturating_sub(1);
+                if peer.behind == 0 && !peer.paused {
+                    io.resume(id);
+                    Self::set_timer(io, peer);
+                }
+            }
+        }
+    }
+
     fn end(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
         self.counts().violations.add(1);
         io.close(id);
@@ -442,6 +463,9 @@ fn write_now(core: &mut Core, io: &mut Io<Letter>) {
     core.pace.wrote(began.elapsed());
 }
 
+/// Parts in which the answers to one read leave at most.
+const PARTS_MAX: usize = 4;
+
 /// How often a turn looks for tasks that its own polls have woken.
 const ROUNDS_MAX: usize = 8;
 
@@ -455,7 +479,7 @@ fn handle_event(
     out: &mut Vec<u8>,
 ) -> Flow {
     match event {
-        Event::Request { stream, interaction, initial, completes, payload, .. } => {
+        Event::Request { stream, interaction, initial, completes, payload, more } => {
             let request = Request {
                 connection: peer.id,
                 peer: peer.address,
@@ -463,6 +487,7 @@ fn handle_event(
                 pattern: interaction,
                 initial,
                 completes,
+                more,
                 now_ms,
                 metadata: payload.metadata(),
                 composite: peer.composite,
@@ -473,6 +498,11 @@ fn handle_event(
         }
         Event::Payload { tag, next, payload, completes, .. } => {
             core.inbound(tag, (next == Next::Value).then_some(&payload), completes);
+        }
+        Event::Piece { tag, data, more, .. } => {
+            if core.piece(tag, data, more) {
+                peer.behind += 1;
+            }
         }
         Event::Credit { tag, n, .. } => core.credit(tag, n),
         Event::Cancelled { tag, scope: Scope::Sending, .. } => core.unwanted(tag),
@@ -545,17 +575,19 @@ impl Handler for ServerLoop {
         let mut flow = Flow::Open;
         // A long batch leaves in parts, so that the peer works on the first while we make the next. Where others
         // are ready too there is work for all sides anyway, and each connection is written once.
-        let batch = core.gate.answers_worth_a_write();
-        let part = if io.is_alone() { batch } else { u32::MAX };
+        let worth = core.gate.answers_worth_a_write();
+        let alone = io.is_alone();
+        let part_bytes = bytes.len() / PARTS_MAX;
         let mut events = 0;
         let mut more = true;
         let mut written = Some(());
         while more && written.is_some() {
             more = false;
-            let part_ends = events + part.min(u32::MAX - events);
+            events = 0;
+            let part_begins = used;
             written = io.with_output(id, |out| {
                 while flow == Flow::Open {
-                    if events == part_ends {
+                    if alone && events >= worth && used - part_begins >= part_bytes {
                         more = true;
                         return;
                     }
@@ -573,7 +605,7 @@ impl Handler for ServerLoop {
                 write_now(core, io);
             }
         }
-        if !io.is_alone() && events >= batch {
+        if !alone && events >= worth {
             write_now(core, io);
         }
         if let (Some(()), Flow::Resume(resumption)) = (written, &mut flow) {
@@ -599,6 +631,12 @@ impl Handler for ServerLoop {
                 peer.paused = true;
             }
         }
+        if let Some(peer) = self.peers.at(id)
+            && peer.behind > 0
+        {
+            io.pause(id);
+            Self::look_soon(io, peer);
+        }
         used
     }
 
@@ -606,6 +644,12 @@ impl Handler for ServerLoop {
         self.turn_begins(io.now_us());
         let now_ms = io.now();
         let Some(peer) = self.peers.at(id) else { return };
+        if peer.behind > 0 {
+            // Its signs of life stand behind what is not read: a little is, and it gets one of ours.
+            io.with_output(id, |out| peer.connection.probe(out));
+            io.resume(id);
+            return Self::look_soon(io, peer);
+        }
         let event = io.with_output(id, |out| peer.connection.advance(now_ms, out));
         if let Some(Some(Event::Closed(_))) = event {
             return self.end(io, id);
@@ -696,6 +740,7 @@ impl Handler for ServerLoop {
         self.send_due(io);
         self.start_held(io);
         self.poll_ready(io);
+        self.read_on(io);
         self.keep_house(io);
         if let Some(look) = self.core.pace.turn_ends() {
             self.core.gate.looked(look);
