@@ -19,8 +19,9 @@ pub use answer::{CallError, Refusal};
 pub use client::{
     CallOptions, Client, ClientConfig, LocalClient, Pending, ResumeSettings, ServiceClient, Source, Streaming,
 };
-pub use method::{Idempotency, Interaction, Method};
+pub use method::{Idempotency, Interaction, Method, Raw};
 pub use server::{Listen, Server, ServerConfig, Sessions, StartError};
 pub use service::{
-    Call, CallContext, Finished, Interceptor, Next, Outcome, Service, StreamReceiver, StreamSender, Ticks,
+    Call, CallContext, Finished, Interceptor, Next, Outcome, PieceReceiver, PieceSender, Service,
+    StreamReceiver, StreamSender, Ticks,
 };

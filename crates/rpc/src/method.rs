@@ -27,6 +27,10 @@ pub enum Idempotency {
     Idempotent,
 }
 
+/// Data that are bytes and no message: what an upload's request has, and a download's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raw {}
+
 /// A method of a service: requests are `Q`, answers are `A`.
 pub struct Method<Q, A> {
     route: &'static str,

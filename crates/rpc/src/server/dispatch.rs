@@ -12,8 +12,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use stadium_reactor::{ConnectionId, LoopHandle};
-use stadium_rsocket::connection::{Connection, Payload, SendError, Tag};
-use stadium_rsocket::frame::{Completes, ErrorCode, Interaction as Pattern, StreamId};
+use stadium_rsocket::connection::{Connection, Payload, Piece, SendError, Tag};
+use stadium_rsocket::frame::{Completes, ErrorCode, Interaction as Pattern, More, StreamId};
 
 use super::admission::{Gate, Held};
 use super::counts::LoopCounts;
@@ -24,7 +24,7 @@ use super::pool::{PoolHandle, Work as PoolWork};
 use super::recent::RecentRoute;
 use super::shared::Shared;
 use super::tickers::Tickers;
-use super::work::{HeldRequest, Kind, Running, Work, Works};
+use super::work::{HeldRequest, Kind, Pieces, Running, Work, Works};
 use crate::admission::{self, Entry, Pushed};
 use crate::answer::Refusal;
 use crate::method::Interaction;
@@ -52,6 +52,8 @@ pub(crate) struct Core {
     pub(crate) handle: LoopHandle<Letter>,
     /// Deadlines of calls under way: loop time, place, serial. Ends of calls leave theirs behind until then.
     pub(crate) deadlines: BinaryHeap<Reverse<(u64, u32, u64)>>,
+    /// Connections that were not read because of an upload, which goes on or has ended.
+    pub(crate) caught_up: Vec<ConnectionId>,
     /// Calls that lost their place in the queue, to be told.
     pub(crate) displaced: Vec<(Held, Displaced)>,
     /// The route of the request before.
@@ -72,6 +74,7 @@ struct Begun<'a> {
 enum Started {
     Job(crate::service::Job),
     Task(Task, Option<Outbound>, Option<Inbound>),
+    Pieces(Task, Pieces),
 }
 
 /// How a call lost its place in the queue.
@@ -91,6 +94,8 @@ pub(crate) struct Request<'a> {
     pub(crate) pattern: Pattern,
     pub(crate) initial: u32,
     pub(crate) completes: Completes,
+    /// Whether the rest of the data comes in pieces.
+    pub(crate) more: More,
     pub(crate) now_ms: u64,
     pub(crate) metadata: &'a [u8],
     /// Whether metadata is composite, or a route alone.
@@ -169,7 +174,9 @@ impl Core {
                 Some(entry) => self.start(connection, request, place, &call, Some(entry), out),
                 None => self.hold_back(connection, request, place, &call, out),
             },
-            FunctionKind::Stream => self.start(connection, request, place, &call, None, out),
+            FunctionKind::Stream | FunctionKind::Pieces => {
+                self.start(connection, request, place, &call, None, out);
+            }
         }
     }
 
@@ -207,6 +214,19 @@ impl Core {
                 let task = function.start(context(), inbound.clone(), outbound.clone());
                 Ok(Started::Task(task, Some(outbound), Some(inbound)))
             }
+            Function::Upload(function) => {
+                let upload = crate::service::Upload::default();
+                upload.push(request.data);
+                if request.more == More::Whole {
+                    upload.end();
+                }
+                Ok(Started::Pieces(function.start(context(), upload.clone()), Pieces::In(upload)))
+            }
+            Function::Download(function) => {
+                let download = crate::service::Download::default();
+                let task = function.start(context(), request.data, download.clone());
+                task.map(|task| Started::Pieces(task, Pieces::Out(download)))
+            }
             Function::Inline(_) | Function::Ticking(_) => unreachable!("they answer within the turn"),
         };
         let begun = Begun { method: place, call, cancelled, entry };
@@ -214,6 +234,13 @@ impl Core {
             Ok(Started::Job(job)) => self.start_blocking(connection, request, begun, job, out),
             Ok(Started::Task(task, outbound, inbound)) => {
                 self.start_future(connection, request, begun, (task, outbound, inbound), out);
+            }
+            Ok(Started::Pieces(task, pieces)) => {
+                let (place, serial) = (self.works.next_place(), self.works.next_serial());
+                let mut running = Running::new(task, &self.ready, place, None, None);
+                running.pieces = Some(pieces);
+                self.keep(connection, request, begun, serial, Kind::Future(running));
+                self.poll(connection, place, out);
             }
             Err(error) => {
                 self.abandon(begun.entry);
@@ -278,6 +305,7 @@ impl Core {
             pattern: held.pattern,
             initial: 0,
             completes: Completes::Yes,
+            more: More::Whole,
             now_ms,
             metadata: &held.metadata,
             composite: held.composite,
@@ -459,6 +487,11 @@ impl Core {
                 }
             }
             self.counts.messages.add(sent);
+            match &running.pieces {
+                Some(Pieces::Out(download)) => sent += send_pieces(connection, stream, download, out),
+                Some(Pieces::In(upload)) if upload.catches_up() => self.caught_up.push(work.connection),
+                Some(Pieces::In(_)) | None => {}
+            }
             if let Some(inbound) = &running.inbound {
                 let taken = inbound.credit_to_give();
                 if taken > 0 {
@@ -498,6 +531,11 @@ impl Core {
         let Some(work) = self.works.remove(place) else { return };
         let outcome = match (answer, work.interaction) {
             (Ok(_), Interaction::OneWay) => Outcome::Ok,
+            (Ok(_), _) if work.sends_pieces() => {
+                let last = Piece { metadata: None, data: &[], more: More::Whole, completes: Completes::Yes };
+                let _ = connection.piece(work.stream, last, out);
+                Outcome::Ok
+            }
             (Ok(bytes), Interaction::Unary) => {
                 let encode = |out: &mut Vec<u8>| out.extend_from_slice(&bytes);
                 match connection.payload(work.stream, Completes::Yes, None, encode, out) {
@@ -610,6 +648,21 @@ impl Core {
         }
     }
 
+    /// A piece of an upload. Whether its function has fallen so far behind that its caller should wait.
+    pub(crate) fn piece(&mut self, tag: Tag, data: &[u8], more: More) -> bool {
+        if tag.0 & TICKER == 0
+            && let Some(Work { kind: Kind::Future(running), .. }) = self.works.at(tag.0)
+            && let Some(Pieces::In(upload)) = &running.pieces
+        {
+            let falls_behind = upload.push(data);
+            if more == More::Whole {
+                upload.end();
+            }
+            return falls_behind;
+        }
+        false
+    }
+
     /// The connection can be written again.
     pub(crate) fn writable(&mut self, tag: Tag) {
         if tag.0 & TICKER != 0 {
@@ -706,6 +759,12 @@ impl Core {
     }
 
     fn ended(&mut self, mut work: Work, outcome: Outcome) {
+        if let Kind::Future(running) = &work.kind
+            && let Some(Pieces::In(upload)) = &running.pieces
+            && upload.abandon()
+        {
+            self.caught_up.push(work.connection);
+        }
         let took = work.began.elapsed();
         let counts = &self.counts.methods[usize::from(work.method)];
         counts.count(outcome);
@@ -757,6 +816,26 @@ impl Core {
         let (code, text) = failure_text(failure);
         refuse(connection, request, code, &text, out);
     }
+}
+
+/// Sends what a download's function has given. Returns how many pieces that were.
+fn send_pieces(
+    connection: &mut Connection,
+    stream: StreamId,
+    download: &crate::service::Download,
+    out: &mut Vec<u8>,
+) -> u64 {
+    let mut sent = 0;
+    while let Some(piece) = download.take() {
+        for data in piece.chunks(connection.piece_bytes_max()) {
+            let piece = Piece { metadata: None, data, more: More::Follows, completes: Completes::No };
+            if connection.piece(stream, piece, out).is_err() {
+                download.disconnect();
+            }
+        }
+        sent += 1;
+    }
+    sent
 }
 
 /// A ticking stream that is further behind than this skips what it missed, in milliseconds.

@@ -105,6 +105,7 @@ fn fits(kind: FunctionKind, interaction: Interaction) -> bool {
         FunctionKind::Inline | FunctionKind::Unary => {
             matches!(interaction, Interaction::Unary | Interaction::OneWay)
         }
+        FunctionKind::Pieces => interaction == Interaction::Unary,
         FunctionKind::Ticking => interaction == Interaction::Stream,
         FunctionKind::Stream => matches!(interaction, Interaction::Stream | Interaction::Channel),
     }

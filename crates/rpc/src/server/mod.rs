@@ -33,12 +33,13 @@ use stadium_discovery::{Registered, Registration, State, Value};
 use stadium_reactor::{
     ListenerSettings, ListenerTag, Loop, LoopHandle, LoopSettings, UdpSettings, UdpSharing,
 };
-use stadium_rsocket::connection::{Config as ProtocolConfig, Lease, ResumeConfig};
+use stadium_rsocket::connection::{Assembly, Config as ProtocolConfig, Lease, Reassembly, ResumeConfig};
 
 pub use config::{AdmissionSettings, Listen, LogLevelControl, ServerConfig};
 
 use crate::proto;
 use crate::service::{Function, Service};
+use crate::wire;
 use admission::Gate;
 use counts::LoopCounts;
 use dispatch::Core;
@@ -155,7 +156,9 @@ impl Server {
         later.set(Arc::downgrade(&shared)).expect("it is set once");
         let pool = Pool::start(config.blocking_threads, config.admission.queue_max * config.loops)
             .map_err(StartError::System)?;
-        let protocol = Arc::new(protocol_of(&config));
+        let mut protocol = protocol_of(&config);
+        protocol.reassembly = reassembly_of(&shared);
+        let protocol = Arc::new(protocol);
         let mut made = Vec::with_capacity(config.loops);
         let mut bound: Vec<SocketAddr> = Vec::new();
         let mut udp = None;
@@ -323,6 +326,22 @@ fn protocol_of(config: &ServerConfig) -> ProtocolConfig {
     }
 }
 
+/// The requests of uploads are handed out in pieces.
+fn reassembly_of(shared: &Arc<Shared>) -> Reassembly {
+    if !shared.methods.iter().any(|method| matches!(method.function, Function::Upload(_))) {
+        return Reassembly::Whole;
+    }
+    let shared = Arc::clone(shared);
+    Reassembly::Pieces(Arc::new(move |_, metadata| {
+        let metadata = metadata.unwrap_or_default();
+        let route = wire::read_head(metadata).route.or_else(|| wire::read_bare_route(metadata).route);
+        match route.and_then(|route| shared.methods.find(route)).map(|place| shared.methods.at(place)) {
+            Some(method) if matches!(method.function, Function::Upload(_)) => Assembly::Pieces,
+            _ => Assembly::Whole,
+        }
+    }))
+}
+
 fn parked_limits(config: &ServerConfig) -> ParkedLimits {
     ParkedLimits {
         sessions_max: config.resume_sessions_max,
@@ -398,6 +417,7 @@ fn core_of(
             pool,
             handle,
             deadlines: BinaryHeap::new(),
+            caught_up: Vec::new(),
             displaced: Vec::new(),
             recent: recent::RecentRoute::default(),
             now_us: 0,

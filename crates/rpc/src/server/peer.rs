@@ -30,6 +30,8 @@ pub(crate) struct Peer {
     pub(crate) produced_in: u64,
     /// Its socket is lost, and its session waits for another.
     pub(crate) parked: bool,
+    /// Uploads whose functions are far behind: it is not read until they have caught up.
+    pub(crate) behind: u32,
 }
 
 impl Peer {
@@ -47,6 +49,7 @@ impl Peer {
             produced: 0,
             produced_in: 0,
             parked: false,
+            behind: 0,
         }
     }
 

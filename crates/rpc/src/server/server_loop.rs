@@ -21,7 +21,6 @@ use super::udp;
 use super::work::{Kind, Work};
 use crate::admission::{Asker, Capacity, LeaseSettings, Leases, Popped};
 use crate::answer::Refusal;
-use crate::method::Interaction;
 use crate::wire;
 
 /// Between two looks at load, leases and quiescing, in milliseconds.
@@ -348,7 +347,7 @@ impl ServerLoop {
     /// Has a connection that is not read looked at long before either side holds the other for dead.
     fn look_soon(io: &mut Io<Letter>, peer: &Peer) {
         if let Some(at_ms) = peer.connection.deadline_ms() {
-            io.set_timer(peer.id, at_ms.saturating_sub(io.now()) / 2);
+            io.set_timer(peer.id, (at_ms.saturating_sub(io.now()) / 2).max(LOOK_MS_MIN));
         }
     }
 
@@ -465,6 +464,9 @@ fn write_now(core: &mut Core, io: &mut Io<Letter>) {
 
 /// Parts in which the answers to one read leave at most.
 const PARTS_MAX: usize = 4;
+
+/// The least time between two looks at a connection that is not read, in milliseconds.
+const LOOK_MS_MIN: u64 = 250;
 
 /// How often a turn looks for tasks that its own polls have woken.
 const ROUNDS_MAX: usize = 8;

@@ -18,7 +18,7 @@ use super::executor::{Ready, TaskWaker};
 use crate::admission::Entry;
 use crate::answer::Refusal;
 use crate::method::Interaction;
-use crate::service::{Inbound, Outbound, Task};
+use crate::service::{Download, Inbound, Outbound, Task, Upload};
 
 /// A call under way.
 pub(crate) struct Work {
@@ -33,6 +33,13 @@ pub(crate) struct Work {
     pub(crate) kind: Kind,
     /// Its place among the calls that are worked on at once.
     pub(crate) entry: Option<Entry>,
+}
+
+impl Work {
+    /// Whether its answer leaves in pieces.
+    pub(crate) fn sends_pieces(&self) -> bool {
+        matches!(&self.kind, Kind::Future(running) if matches!(running.pieces, Some(Pieces::Out(_))))
+    }
 }
 
 /// What is being waited for.
@@ -63,6 +70,15 @@ pub(crate) struct Running {
     task: Arc<TaskWaker>,
     pub(crate) outbound: Option<Outbound>,
     pub(crate) inbound: Option<Inbound>,
+    pub(crate) pieces: Option<Pieces>,
+}
+
+/// What comes or goes in pieces.
+pub(crate) enum Pieces {
+    /// The request.
+    In(Upload),
+    /// The answer.
+    Out(Download),
 }
 
 impl Running {
@@ -74,7 +90,7 @@ impl Running {
         inbound: Option<Inbound>,
     ) -> Box<Self> {
         let (waker, task) = ready.waker(place);
-        Box::new(Self { future, waker, task, outbound, inbound })
+        Box::new(Self { future, waker, task, outbound, inbound, pieces: None })
     }
 
     /// Polls the future. A panic in it is the service's failure, and ends the call alone.
@@ -92,6 +108,11 @@ impl Running {
     /// It is not polled although it was woken: the next wake counts again.
     pub(crate) fn put_off(&self) {
         self.task.polled();
+    }
+
+    /// Whether it may send without an end: it waits while its caller is away.
+    pub(crate) fn is_outpouring(&self) -> bool {
+        self.outbound.is_some() || matches!(self.pieces, Some(Pieces::Out(_)))
     }
 
     /// Has it polled again soon.

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use prost::{DecodeError, Message};
 
+use super::pieces::{PieceReceiver, PieceSender};
 use super::sender::{StreamReceiver, StreamSender};
-use super::{Call, CallContext, Inbound, Outbound};
+use super::{Call, CallContext, Download, Inbound, Outbound, Upload};
 use crate::answer::Refusal;
 
 /// Why a function gave no answer.
@@ -52,6 +53,16 @@ pub(crate) trait StreamingRun: Send + Sync {
 /// A function between two streams.
 pub(crate) trait ChannelRun: Send + Sync {
     fn start(&self, context: CallContext, requests: Inbound, out: Outbound) -> Task;
+}
+
+/// A function that takes a request in pieces.
+pub(crate) trait UploadRun: Send + Sync {
+    fn start(&self, context: CallContext, pieces: Upload) -> Task;
+}
+
+/// A function that answers in pieces.
+pub(crate) trait DownloadRun: Send + Sync {
+    fn start(&self, context: CallContext, data: &[u8], out: Download) -> Result<Task, DecodeError>;
 }
 
 struct Inline<Q, A, F> {
@@ -159,9 +170,9 @@ where
 {
     fn start(&self, context: CallContext, data: &[u8], out: Outbound) -> Result<Task, DecodeError> {
         let (function, request) = (Arc::clone(&self.0), Q::decode(data)?);
-        Ok(Box::pin(async move {
-            function(context, request, StreamSender::new(out)).await.map(|()| Vec::new())
-        }))
+        Ok(Box::pin(
+            async move { function(context, request, StreamSender::new(out)).await.map(|()| Vec::new()) },
+        ))
     }
 }
 
@@ -187,7 +198,59 @@ where
     fn start(&self, context: CallContext, requests: Inbound, out: Outbound) -> Task {
         let function = Arc::clone(&self.0);
         Box::pin(async move {
-            function(context, StreamReceiver::new(requests), StreamSender::new(out)).await.map(|()| Vec::new())
+            function(context, StreamReceiver::new(requests), StreamSender::new(out))
+                .await
+                .map(|()| Vec::new())
         })
+    }
+}
+
+struct Uploading<A, F>(Arc<F>, std::marker::PhantomData<fn() -> A>);
+
+pub(super) fn upload<A, F, T>(function: F) -> Arc<dyn UploadRun>
+where
+    A: Message + 'static,
+    F: Fn(CallContext, PieceReceiver) -> T + Send + Sync + 'static,
+    T: Future<Output = Result<A, Refusal>> + 'static,
+{
+    Arc::new(Uploading(Arc::new(function), std::marker::PhantomData))
+}
+
+impl<A, F, T> UploadRun for Uploading<A, F>
+where
+    A: Message,
+    F: Fn(CallContext, PieceReceiver) -> T + Send + Sync + 'static,
+    T: Future<Output = Result<A, Refusal>> + 'static,
+{
+    fn start(&self, context: CallContext, pieces: Upload) -> Task {
+        let function = Arc::clone(&self.0);
+        Box::pin(async move {
+            function(context, PieceReceiver::new(pieces)).await.map(|answer| answer.encode_to_vec())
+        })
+    }
+}
+
+struct Downloading<Q, F>(Arc<F>, std::marker::PhantomData<fn(Q)>);
+
+pub(super) fn download<Q, F, T>(function: F) -> Arc<dyn DownloadRun>
+where
+    Q: Message + Default + 'static,
+    F: Fn(CallContext, Q, PieceSender) -> T + Send + Sync + 'static,
+    T: Future<Output = Result<(), Refusal>> + 'static,
+{
+    Arc::new(Downloading(Arc::new(function), std::marker::PhantomData))
+}
+
+impl<Q, F, T> DownloadRun for Downloading<Q, F>
+where
+    Q: Message + Default + 'static,
+    F: Fn(CallContext, Q, PieceSender) -> T + Send + Sync + 'static,
+    T: Future<Output = Result<(), Refusal>> + 'static,
+{
+    fn start(&self, context: CallContext, data: &[u8], out: Download) -> Result<Task, DecodeError> {
+        let (function, request) = (Arc::clone(&self.0), Q::decode(data)?);
+        Ok(Box::pin(
+            async move { function(context, request, PieceSender::new(out)).await.map(|()| Vec::new()) },
+        ))
     }
 }

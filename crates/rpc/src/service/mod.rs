@@ -7,6 +7,7 @@
 mod call;
 mod function;
 mod interceptor;
+mod pieces;
 mod sender;
 mod ticks;
 
@@ -16,17 +17,20 @@ use prost::Message;
 
 pub use call::{Call, CallContext};
 pub use interceptor::{Finished, Interceptor, Outcome};
+pub use pieces::{PieceReceiver, PieceSender};
 pub use sender::{Disconnected, StreamReceiver, StreamSender};
 pub use ticks::{Next, Ticks};
 
 pub(crate) use function::{
-    AsyncRun, BlockingRun, ChannelRun, Failure, InlineRun, Job, StreamingRun, Task, inline,
+    AsyncRun, BlockingRun, ChannelRun, DownloadRun, Failure, InlineRun, Job, StreamingRun, Task, UploadRun,
+    inline,
 };
+pub(crate) use pieces::{Download, Upload};
 pub(crate) use sender::{INBOUND_CREDIT, Inbound, Outbound};
 pub(crate) use ticks::TickingRun;
 
 use crate::answer::Refusal;
-use crate::method::{Interaction, Method};
+use crate::method::{Interaction, Method, Raw};
 
 /// Makes a loop's own copy of an inline function, with the messages that it uses again and again.
 pub(crate) type MakeInline = dyn Fn() -> Box<dyn InlineRun> + Send + Sync;
@@ -42,6 +46,8 @@ pub(crate) enum Function {
     Streaming(Arc<dyn StreamingRun>),
     Channel(Arc<dyn ChannelRun>),
     Ticking(Arc<MakeTicking>),
+    Upload(Arc<dyn UploadRun>),
+    Download(Arc<dyn DownloadRun>),
 }
 
 /// What the loop has to know of a function before it calls it.
@@ -55,6 +61,8 @@ pub(crate) enum FunctionKind {
     Unary,
     /// Answers with a stream.
     Stream,
+    /// Answers once, and its request or its answer comes in pieces.
+    Pieces,
 }
 
 impl Function {
@@ -64,6 +72,7 @@ impl Function {
             Self::Ticking(_) => FunctionKind::Ticking,
             Self::Asynchronous(_) | Self::Blocking(_) => FunctionKind::Unary,
             Self::Streaming(_) | Self::Channel(_) => FunctionKind::Stream,
+            Self::Upload(_) | Self::Download(_) => FunctionKind::Pieces,
         }
     }
 }
@@ -185,6 +194,30 @@ impl Service {
     {
         let open = Arc::new(open);
         self.serve(method, Function::Ticking(Arc::new(move || ticks::table(Arc::clone(&open)))))
+    }
+
+    /// Answers a request whose data are bytes, and come piece by piece: however many they are, few are in memory. A
+    /// future on the loop takes them; the call has a deadline as any other.
+    #[must_use]
+    pub fn upload<A, F, T>(self, method: &Method<Raw, A>, function: F) -> Self
+    where
+        A: Message + 'static,
+        F: Fn(CallContext, PieceReceiver) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<A, Refusal>> + 'static,
+    {
+        self.serve(method, Function::Upload(function::upload(function)))
+    }
+
+    /// Answers with bytes that leave piece by piece, as fast as the caller reads. A future on the loop sends them;
+    /// the call has a deadline as any other.
+    #[must_use]
+    pub fn download<Q, F, T>(self, method: &Method<Q, Raw>, function: F) -> Self
+    where
+        Q: Message + Default + 'static,
+        F: Fn(CallContext, Q, PieceSender) -> T + Send + Sync + 'static,
+        T: Future<Output = Result<(), Refusal>> + 'static,
+    {
+        self.serve(method, Function::Download(function::download(function)))
     }
 
     fn serve<Q, A>(mut self, method: &Method<Q, A>, function: Function) -> Self {

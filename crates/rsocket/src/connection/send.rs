@@ -51,21 +51,7 @@ impl Connection {
         encode: impl FnOnce(&mut Vec<u8>),
         out: &mut Vec<u8>,
     ) -> Result<StreamId, RequestError> {
-        if !matches!(self.phase, Phase::Open | Phase::Suspended | Phase::Resuming) {
-            return Err(RequestError::Closed);
-        }
-        if self.next_id > StreamId::MAX.0 {
-            return Err(RequestError::IdsExhausted);
-        }
-        if self.streams.len() - self.peers_streams >= self.config.streams_max {
-            return Err(RequestError::StreamsMax);
-        }
-        if let Some(leases) = &self.leases {
-            leases
-                .ours
-                .peek(self.now_ms)
-                .map_err(|retry_after_ms| RequestError::NoLease { retry_after_ms })?;
-        }
+        self.may_request()?;
         let id = StreamId(self.next_id);
         let initial = initial.clamp(1, REQUEST_N_MAX);
         let (kind, demand, state) = match interaction {
@@ -110,6 +96,70 @@ impl Connection {
         }
         self.sent(written.start, out);
         Ok(id)
+    }
+
+    /// Begins a request-response whose data should not be in memory whole: it follows as [`piece`](Self::piece)s.
+    ///
+    /// `metadata` has to fit one frame. An answer may come before the last piece: [`cancel`](Self::cancel) the rest
+    /// of the request then.
+    pub fn request_pieces(
+        &mut self,
+        tag: Tag,
+        metadata: Option<&[u8]>,
+        out: &mut Vec<u8>,
+    ) -> Result<StreamId, RequestError> {
+        let bytes = HEADER_BYTES + metadata.map_or(0, |metadata| metadata.len() + 3);
+        if bytes > frame_bytes_limit(&self.config) {
+            return Err(RequestError::TooLarge);
+        }
+        let start = out.len();
+        let id = self.open_request(tag)?;
+        let flags = flag::FOLLOWS | if metadata.is_some() { flag::METADATA } else { 0 };
+        Head::new(id, kind::REQUEST_RESPONSE, flags).write(out);
+        write_metadata(metadata, out);
+        seal(start, out);
+        self.sent(start, out);
+        Ok(id)
+    }
+
+    /// Whether a request may be sent now.
+    #[inline]
+    fn may_request(&self) -> Result<(), RequestError> {
+        if !matches!(self.phase, Phase::Open | Phase::Suspended | Phase::Resuming) {
+            return Err(RequestError::Closed);
+        }
+        if self.next_id > StreamId::MAX.0 {
+            return Err(RequestError::IdsExhausted);
+        }
+        if self.streams.len() - self.peers_streams >= self.config.streams_max {
+            return Err(RequestError::StreamsMax);
+        }
+        if let Some(leases) = &self.leases {
+            leases
+                .ours
+                .peek(self.now_ms)
+                .map_err(|retry_after_ms| RequestError::NoLease { retry_after_ms })?;
+        }
+        Ok(())
+    }
+
+    /// A request-response that has begun, and whose data is being sent.
+    fn open_request(&mut self, tag: Tag) -> Result<StreamId, RequestError> {
+        self.may_request()?;
+        let (id, interaction) = (StreamId(self.next_id), Interaction::RequestResponse);
+        let state = State::REQUESTER.with(State::SENDING);
+        let stream = Stream { id, tag, credit: 0, demand: 1, interaction, state };
+        self.streams.insert(stream).map_err(|_| RequestError::StreamsMax)?;
+        self.next_id += 2;
+        if let Some(leases) = &mut self.leases {
+            let _ = leases.ours.take(self.now_ms);
+        }
+        Ok(id)
+    }
+
+    /// The most data that a [`Piece`] without metadata may have, in bytes.
+    pub fn piece_bytes_max(&self) -> usize {
+        frame_bytes_limit(&self.config) - HEADER_BYTES
     }
 
     /// Sends a value: the answer of a request-response (which it always completes, and which needs no
@@ -161,7 +211,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a fragment of a value as it is, for a value that should not be in memory whole. The first one
+    /// Sends a fragment of a value as it is, for a value that should not be in memory whole, or of a request that
+    /// [`request_pieces`](Self::request_pieces) began. The first one
     /// takes one of the credit; until the last one nothing else can be sent on the stream but
     /// [`error`](Self::error), [`cancel`](Self::cancel) and [`request_n`](Self::request_n).
     pub fn piece(&mut self, stream: StreamId, piece: Piece<'_>, out: &mut Vec<u8>) -> Result<(), SendError> {
@@ -170,7 +221,8 @@ impl Connection {
             return Err(SendError::UnknownStream);
         }
         let is_first = !found.state.has(State::SENDING);
-        let is_answer = found.interaction == Interaction::RequestResponse;
+        let is_single = found.interaction == Interaction::RequestResponse;
+        let is_answer = is_single && found.role() == Role::Responder;
         if is_first && !is_answer && found.credit == 0 {
             return Err(SendError::NoCredit);
         }
@@ -182,10 +234,11 @@ impl Connection {
         if piece.metadata.is_some() {
             flags |= flag::METADATA;
         }
-        let completes = if is_answer { Completes::Yes } else { piece.completes };
+        let completes = if is_single { Completes::Yes } else { piece.completes };
         match piece.more {
             More::Follows => flags |= flag::FOLLOWS,
-            More::Whole if completes.is_yes() => flags |= flag::COMPLETE,
+            // A request says with its kind that it is the only one.
+            More::Whole if completes.is_yes() && (is_answer || !is_single) => flags |= flag::COMPLETE,
             More::Whole => {}
         }
         let start = out.len();
