@@ -4,10 +4,7 @@
 //! gradient, pulls the limit down when calls queue somewhere; an allowance of the limit's square root pushes it
 //! up while they don't. The idea is the gradient limit of Netflix's concurrency-limits.
 //!
-//! ```text
-//! limit' = limit * clamp(tolerance * baseline / latency, 0.5, 1) + sqrt(limit),   then smoothed
-//! ```
-//!
+//! In short: limit' = limit * clamp(tolerance * baseline / latency, 0.5, 1) + sqrt(limit), smoothed.
 //! A baseline that followed the latency of a full server would follow its queue up. So it rises only on evidence
 //! from calls that did not queue: while the callers leave half of the limit unused, or in a probe, a few
 //! latencies at half the limit, taken when the baseline has not been confirmed for a while.

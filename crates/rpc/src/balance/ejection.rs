@@ -6,9 +6,7 @@
 //!    |                                                       '--a probe fails--'   |
 //!    '------------------------------three probes in a row succeed------------------'
 //! ```
-//!
-//! This file judges one instance alone. That only a share of all may be out of use, and how an instance
-//! compares with the others, is [`super::feedback`]'s business.
+//! This judges one instance alone; shares and comparisons are [`super::feedback`]'s business.
 
 use super::settings::EjectionSettings;
 

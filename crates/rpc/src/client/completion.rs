@@ -1,4 +1,6 @@
 //! Who is told how a call ended: a future on any thread, the loop's own caller, a callback, or nobody.
+//!
+//! Everything here may be shared between the loop and one caller, and is locked for moments only.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

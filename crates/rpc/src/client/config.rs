@@ -1,4 +1,6 @@
-//! How a client is set up. The guards are on by default.
+//! How a client is set up, and what one call may ask for.
+//!
+//! The guards (deadlines, ejection, budgets, hedging) are on by default.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

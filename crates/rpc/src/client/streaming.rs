@@ -1,4 +1,6 @@
 //! The caller's ends of a stream and of a channel.
+//!
+//! What comes is bounded by the credit given; what goes leaves as the service gives credit.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! What a loop counts for each method: written by the loop alone, read by anybody.
+//!
+//! Latencies are kept in buckets a quarter wide, so that loops can be added up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

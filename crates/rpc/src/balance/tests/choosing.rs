@@ -1,4 +1,6 @@
 //! Stories of where calls go while nobody fails.
+//!
+//! Draws are seeded, so that each story goes the same way every time.
 
 use super::scenery::*;
 use crate::balance::*;

@@ -1,4 +1,6 @@
 //! Stories of instances that fail, sit out, and prove themselves.
+//!
+//! Time is a number that the stories move on.
 
 use super::scenery::*;
 use crate::balance::*;

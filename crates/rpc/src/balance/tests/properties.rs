@@ -1,4 +1,6 @@
 //! What holds for any story: rules checked on random fleets and random happenings.
+//!
+//! A failure prints the happenings that led to it, made as few as possible.
 
 use proptest::prelude::*;
 
