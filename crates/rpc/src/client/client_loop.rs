@@ -27,6 +27,7 @@ use super::config::ClientConfig;
 use super::letter::{Explained, Letter, NewCall, tell_place};
 use super::link::{Link, Links, Pool};
 use super::slot::{Attempt, ChannelOut, Deadlines, NEVER, Slot, Slots, of_tag, tag_of};
+use super::transfer::Transfer;
 use crate::answer::CallError;
 use crate::balance::{
     self, Balancer, Choice, Decision, Elsewhere, Hedge, Idempotence, InstanceId, Known, Outcome, Random,
@@ -65,6 +66,10 @@ pub(crate) struct ClientLoop {
     reconnects: BinaryHeap<Reverse<(u64, u16, InstanceId)>>,
     /// What happened while a connection was being read, and needs others: attempts that failed, copies to cancel.
     pub(super) failed: Vec<(u32, usize, Outcome, CallError)>,
+    /// Uploads that have begun and are not over: place, serial.
+    pub(super) uploads: Vec<(u32, u32)>,
+    /// Connections that downloads have ended on which kept them from being read.
+    caught_up: Vec<ConnectionId>,
     /// Connections that lost their sockets, to be tried again: when, which.
     pub(super) resumptions: BinaryHeap<Reverse<(u64, ConnectionId)>>,
     cancels: Vec<(ConnectionId, StreamId)>,
@@ -162,6 +167,8 @@ impl ClientLoop {
             avoided: Vec::new(),
             reconnects: BinaryHeap::new(),
             failed: Vec::new(),
+            uploads: Vec::new(),
+            caught_up: Vec::new(),
             resumptions: BinaryHeap::new(),
             cancels: Vec::new(),
             datagrams: Datagrams::default(),
@@ -322,6 +329,7 @@ impl ClientLoop {
         if new.interaction == Interaction::Channel {
             slot.channel = Some(Box::new(ChannelOut { completes: new.completes, ..ChannelOut::default() }));
         }
+        slot.transfer = new.transfer;
         if !tell_place(&new.completion, place, slot.serial) {
             // Its caller has given up already.
             return self.slots.give_back(place);
@@ -492,9 +500,21 @@ impl ClientLoop {
         let pattern = pattern_of(slot.interaction);
         let initial = slot.initial;
         let encode = |out: &mut Vec<u8>| out.extend_from_slice(request);
+        let transfer = slot.transfer.as_deref();
         let sent = io.with_output(id, |out| {
-            connection.request(pattern, initial, completes, tag_of(place, which), Some(metadata), encode, out)
+            let tag = tag_of(place, which);
+            if let Some(Transfer::Upload(_)) = transfer {
+                return connection.request_pieces(tag, Some(metadata), out);
+            }
+            let stream = connection.request(pattern, initial, completes, tag, Some(metadata), encode, out)?;
+            if transfer.is_some() {
+                connection.pieces(stream);
+            }
+            Ok(stream)
         });
+        if let (Some(Ok(_)), Some(Transfer::Upload(_))) = (&sent, transfer) {
+            self.uploads.push((place, slot.serial));
+        }
         match sent {
             Some(Ok(stream)) => {
                 slot.made = slot.made.saturating_add(1);
@@ -566,6 +586,9 @@ impl ClientLoop {
             // The other attempt may still be answered.
             return;
         }
+        if matches!(slot.transfer.as_deref(), Some(Transfer::Upload(_))) {
+            return self.end(place, Err(error), &[]);
+        }
         // What the receiver has cannot be unsaid, and what a channel's caller sent is gone.
         let begun = matches!(&slot.completion, Completion::Stream(items) if items.0.has_begun());
         if begun || slot.interaction == Interaction::Channel {
@@ -600,7 +623,7 @@ impl ClientLoop {
     }
 
     /// A call has ended; whoever waits is told.
-    fn end(&mut self, place: u32, how: Result<(), CallError>, data: &[u8]) {
+    pub(super) fn end(&mut self, place: u32, how: Result<(), CallError>, data: &[u8]) {
         let slot = self.slots.at(place);
         if slot.timed {
             slot.timed = false;
@@ -615,6 +638,9 @@ impl ClientLoop {
                 let one = &mut self.services[usize::from(slot.service)];
                 tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Cancelled, self.now_us);
             }
+        }
+        if let Some(Transfer::Download { behind: Some(id) }) = slot.transfer.as_deref() {
+            self.caught_up.push(*id);
         }
         let (serial, tag) = (slot.serial, slot.tag);
         match std::mem::replace(&mut slot.completion, Completion::Discard) {
@@ -636,11 +662,22 @@ impl ClientLoop {
         let (place, which) = of_tag(tag);
         let slot = self.slots.at(place);
         let Some(attempt) = *slot.attempt(which) else { return };
+        if let Some(Transfer::Upload(upload)) = slot.transfer.as_deref()
+            && !upload.is_over
+        {
+            // The service has answered without the rest.
+            self.cancels.push((attempt.connection, attempt.stream));
+        }
         if slot.interaction == Interaction::Unary {
             *slot.attempt(which) = None;
             let latency_us = now_us.saturating_sub(attempt.sent_us);
             let one = &mut self.services[usize::from(slot.service)];
-            one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
+            if slot.transfer.is_some() {
+                // How long it took says how large it was, not how its instance is.
+                one.balancer.stream_ended(attempt.instance, Outcome::Ok, latency_us, now_us);
+            } else {
+                one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
+            }
             if let Some(pool) = one.live_pool(attempt.instance) {
                 pool.answered(attempt.connection);
             }
@@ -689,6 +726,9 @@ impl ClientLoop {
     fn follow_up(&mut self, io: &mut Io<Letter>) {
         while let Some((place, which, outcome, error)) = self.failed.pop() {
             self.attempt_failed(io, place, which, outcome, error);
+        }
+        while let Some(id) = self.caught_up.pop() {
+            self.read_on(io, id);
         }
         while let Some((id, stream)) = self.cancels.pop() {
             self.links.write(io, id, |connection, out| connection.cancel(stream, out));
@@ -762,6 +802,15 @@ impl ClientLoop {
     /// Handles what a connection says. Returns whether it is at its end.
     fn event(&mut self, now_us: u64, service: u16, instance: InstanceId, event: Event<'_>) -> Flow {
         match event {
+            Event::Payload { tag, payload, more, .. }
+                if matches!(
+                    self.slots.at(of_tag(tag).0).transfer.as_deref(),
+                    Some(Transfer::Download { .. })
+                ) =>
+            {
+                self.piece(now_us, tag, &payload.data, more);
+            }
+            Event::Piece { tag, data, more, .. } => self.piece(now_us, tag, data, more),
             Event::Payload { tag, next, completes, payload, .. } => {
                 self.answered(now_us, tag, next, completes, &payload.data);
             }
@@ -946,6 +995,9 @@ impl Handler for ClientLoop {
         for place in credits {
             self.send_channel(io, place);
         }
+        if self.links.at(id).is_some_and(|link| link.behind > 0) {
+            io.pause(id);
+        }
         if lease {
             self.send_waiting(io, service);
         }
@@ -963,6 +1015,10 @@ impl Handler for ClientLoop {
         }
         if let Some(at_ms) = connection.deadline_ms() {
             io.set_timer(id, at_ms.saturating_sub(now_ms));
+        }
+        if self.links.at(id).is_some_and(|link| link.behind > 0) {
+            // The service's signs of life stand behind what is not read: a little is.
+            io.resume(id);
         }
     }
 
@@ -1013,6 +1069,7 @@ impl Handler for ClientLoop {
             }
             Letter::Credit { items, n } => {
                 if let Some(place) = self.items_place(&items)
+                    && !self.piece_taken(io, place)
                     && let Some(attempt) = self.slots.at(place).first
                 {
                     self.links.write(io, attempt.connection, |connection, out| {
@@ -1060,6 +1117,7 @@ impl Handler for ClientLoop {
             self.expire(io, place);
         }
         self.try_resumptions(io);
+        self.send_uploads(io);
         while let Some(Reverse((at_us, service, instance))) = self.reconnects.peek().copied()
             && at_us <= now_us
         {
@@ -1078,7 +1136,8 @@ impl Handler for ClientLoop {
         let deadline = [self.deadlines.next_us(), self.datagrams.next_us()].into_iter().flatten().min();
         let deadline = deadline.map(|at_us| at_us.div_ceil(1_000));
         let resumption = self.resumptions.peek().map(|one| one.0.0.div_ceil(1_000));
-        match [timers, reconnect, deadline, resumption].into_iter().flatten().min() {
+        let upload = self.has_uploads_to_send(io).then(|| io.now());
+        match [timers, reconnect, deadline, resumption, upload].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),
             None => io.clear_alarm(),
         }

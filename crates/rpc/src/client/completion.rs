@@ -1,6 +1,4 @@
 //! Who is told how a call ended: a future on any thread, the loop's own caller, a callback, or nobody.
-//!
-//! Everything here may be shared between the loop and one caller, and is locked for moments only.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -178,6 +176,8 @@ pub(crate) struct Items {
 #[derive(Debug, Default)]
 struct ItemsState {
     items: VecDeque<Vec<u8>>,
+    /// Bytes in them.
+    bytes: usize,
     /// There was a message.
     begun: bool,
     ended: Option<Result<(), CallError>>,
@@ -197,6 +197,7 @@ impl Items {
     pub(crate) fn push(&self, item: &[u8]) {
         let mut state = self.state.lock();
         state.begun = true;
+        state.bytes += item.len();
         state.items.push_back(item.to_vec());
         let waker = state.waker.take();
         drop(state);
@@ -204,6 +205,11 @@ impl Items {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// Bytes that the receiver has not taken.
+    pub(crate) fn bytes(&self) -> usize {
+        self.state.lock().bytes
     }
 
     /// Whether there was a message: it could not be unsaid by beginning anew.
@@ -280,6 +286,7 @@ pub(crate) type Item = Result<Option<Vec<u8>>, CallError>;
 impl ItemsState {
     fn next(&mut self, worth: u32) -> Option<(Item, u32)> {
         if let Some(item) = self.items.pop_front() {
+            self.bytes -= item.len();
             self.taken += 1;
             let credit = if self.taken >= worth { std::mem::take(&mut self.taken) } else { 0 };
             return Some((Ok(Some(item)), credit));

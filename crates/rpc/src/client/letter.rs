@@ -6,6 +6,7 @@ use std::time::Duration;
 use stadium_discovery::Snapshot;
 
 use super::completion::{Completion, Items};
+use super::transfer::Transfer;
 use crate::balance::{Explanation, KeyHash};
 use crate::method::{Idempotency, Interaction};
 
@@ -53,6 +54,7 @@ pub(crate) struct NewCall {
     /// Only a channel's caller goes on sending.
     pub(crate) completes: bool,
     pub(crate) deadline: Option<Duration>,
+    pub(crate) transfer: Option<Box<Transfer>>,
     pub(crate) completion: Completion,
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Link {
     pub(crate) closing: bool,
     /// The lost connection that it takes up, until the instance has agreed.
     pub(crate) resumes: Option<ConnectionId>,
+    /// Downloads whose receivers are far behind: it is not read until they have caught up.
+    pub(crate) behind: u32,
 }
 
 /// A connection that lost its socket, and whose session may go on.
@@ -32,7 +34,7 @@ pub(crate) struct Lost {
 impl Link {
     /// One that is not through yet.
     pub(crate) fn opening(id: ConnectionId, service: u16, instance: InstanceId) -> Self {
-        Self { id, connection: None, service, instance, closing: false, resumes: None }
+        Self { id, connection: None, service, instance, closing: false, resumes: None, behind: 0 }
     }
 }
 
@@ -75,6 +77,12 @@ impl Links {
             return write.take().map(|write| write(connection, &mut Vec::new()));
         }
         written.flatten()
+    }
+
+    /// Whether a connection has sent all that it was given, and can be given more.
+    pub(crate) fn takes_more(&mut self, io: &Io<Letter>, id: ConnectionId) -> bool {
+        let is_open = self.at(id).is_some_and(|link| link.connection.is_some() && link.resumes.is_none());
+        is_open && io.unsent(id) == 0
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Link> {

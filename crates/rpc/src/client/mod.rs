@@ -13,6 +13,7 @@ mod pending;
 mod resuming;
 mod slot;
 mod streaming;
+mod transfer;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,11 +33,12 @@ pub use streaming::{ChannelSender, Streaming};
 
 use crate::answer::CallError;
 use crate::balance::KeyHash;
-use crate::method::{Idempotency, Interaction, Method};
+use crate::method::{Idempotency, Interaction, Method, Raw};
 use crate::wire;
 use client_loop::ClientLoop;
 use completion::{Answer, AnswerEnd, CallbackEnd, Completion, Items, ItemsEnd};
 use letter::{Letter, NewCall};
+use transfer::{Transfer, Upload};
 
 /// Services that one client may call; each place is kept.
 const SERVICES_MAX: usize = 10_000;
@@ -243,6 +245,8 @@ impl ServiceClient {
             initial: 0,
             completes: true,
             deadline: options.deadline,
+
+            transfer: None,
             completion: Completion::Future(AnswerEnd(Arc::clone(&answer))),
         });
         Pending::raw(answer, self.shared.handle.clone())
@@ -268,6 +272,8 @@ impl ServiceClient {
             initial: 0,
             completes: true,
             deadline: options.deadline,
+
+            transfer: None,
             completion: Completion::Callback(CallbackEnd::new(Box::new(then))),
         });
     }
@@ -295,6 +301,8 @@ impl ServiceClient {
             initial: 0,
             completes: true,
             deadline: options.deadline,
+
+            transfer: None,
             completion: Completion::Discard,
         });
     }
@@ -339,6 +347,8 @@ impl ServiceClient {
             initial: credit.max(1),
             completes: true,
             deadline: options.deadline,
+
+            transfer: None,
             completion: Completion::Stream(ItemsEnd(Arc::clone(&items))),
         });
         Streaming::raw(items, self.shared.handle.clone(), credit.max(1))
@@ -367,6 +377,47 @@ impl ServiceClient {
         (sender, Streaming::new(items, self.shared.handle.clone(), credit.max(1)))
     }
 
+    /// Calls with a request of bytes that are taken piece by piece, as the connection takes them. `pieces` runs on the
+    /// client's thread and must not block. The call is not made again where it fails; a client with a `Busy` answer
+    /// begins anew.
+    pub fn upload<A>(
+        &self,
+        method: &Method<Raw, A>,
+        pieces: impl Iterator<Item = Vec<u8>> + Send + 'static,
+        options: &CallOptions<'_>,
+    ) -> Pending<A>
+    where
+        A: Message + Default,
+    {
+        let answer = Arc::new(Answer::default());
+        let completion = Completion::Future(AnswerEnd(Arc::clone(&answer)));
+        let mut call = self.new_call(method, &(), options, completion);
+        call.idempotency = Idempotency::Unknown;
+        call.transfer = Some(Box::new(Transfer::Upload(Upload::new(Box::new(pieces)))));
+        self.shared.call(call);
+        Pending::new(answer, self.shared.handle.clone())
+    }
+
+    /// Calls for an answer of bytes, which comes piece by piece: where one ends means nothing. A receiver that takes
+    /// none for long keeps the whole connection from being read. The call is not made again once a piece has come.
+    pub fn download<Q>(
+        &self,
+        method: &Method<Q, Raw>,
+        request: &Q,
+        options: &CallOptions<'_>,
+    ) -> Streaming<Vec<u8>>
+    where
+        Q: Message,
+    {
+        let items = Arc::new(Items::default());
+        let completion = Completion::Stream(ItemsEnd(Arc::clone(&items)));
+        let mut call = self.new_call(method, request, options, completion);
+        call.idempotency = Idempotency::Unknown;
+        call.transfer = Some(Box::new(Transfer::Download { behind: None }));
+        self.shared.call(call);
+        Streaming::raw(items, self.shared.handle.clone(), 1)
+    }
+
     /// The instances that are known, and which would be chosen now and why; `None` where the client does not
     /// answer in time.
     #[must_use]
@@ -376,15 +427,15 @@ impl ServiceClient {
         answered.recv_timeout(within).ok()
     }
 
-    fn new_call<Q, A>(
+    fn new_call<Q, A, M>(
         &self,
         method: &Method<Q, A>,
-        request: &Q,
+        request: &M,
         options: &CallOptions<'_>,
         completion: Completion,
     ) -> NewCall
     where
-        Q: Message,
+        M: Message,
     {
         NewCall {
             service: self.place,
@@ -397,6 +448,8 @@ impl ServiceClient {
             initial: 0,
             completes: true,
             deadline: options.deadline,
+
+            transfer: None,
             completion,
         }
     }

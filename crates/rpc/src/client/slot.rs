@@ -13,6 +13,7 @@ use stadium_rsocket::connection::Tag;
 use stadium_rsocket::frame::StreamId;
 
 use super::completion::Completion;
+use super::transfer::Transfer;
 use crate::balance::{InstanceId, KeyHash};
 use crate::method::{Idempotency, Interaction};
 
@@ -61,6 +62,8 @@ pub(crate) struct Slot {
     pub(crate) hedge_us: u64,
     /// What a channel's caller sends.
     pub(crate) channel: Option<Box<ChannelOut>>,
+    /// What goes in pieces.
+    pub(crate) transfer: Option<Box<Transfer>>,
     timer: TimerLink,
 }
 
@@ -111,6 +114,7 @@ impl Slot {
             again_us: NEVER,
             hedge_us: NEVER,
             channel: None,
+            transfer: None,
             timer: TimerLink::IDLE,
         }
     }
@@ -208,6 +212,7 @@ impl Slots {
         slot.busy = false;
         slot.waiting = false;
         slot.completion = Completion::Discard;
+        slot.transfer = None;
         if slot.interaction == Interaction::Channel {
             slot.channel = None;
         }
