@@ -3,7 +3,7 @@
 //! Each connection has its RSocket state machine here; requests go to [`Core`]. What a turn produces for a
 //! connection leaves in one write at the turn's end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,6 +60,8 @@ pub(crate) struct ServerLoop {
     datagrams: udp::Answers,
     /// Counts turns.
     turn: u64,
+    /// Answers of blocking functions that wait for their connections; at most one for each call under way.
+    done: VecDeque<(u32, u64, Result<Vec<u8>, Refusal>)>,
     /// Streams that have produced enough for their connections in this turn.
     crowded: Vec<(ConnectionId, u32)>,
 }
@@ -90,6 +92,7 @@ impl ServerLoop {
             }),
             datagrams: udp::Answers::default(),
             turn: 1,
+            done: VecDeque::new(),
             crowded: Vec::new(),
         }
     }
@@ -164,6 +167,30 @@ impl ServerLoop {
         }
         if core.is_current(place, serial).is_some() {
             core.discard(place);
+        }
+    }
+
+    /// Sends the answers of blocking functions, as far as their connections take them: several large ones at once
+    /// would be more than a connection may have unsent.
+    fn send_done(&mut self, io: &mut Io<Letter>) {
+        for _ in 0..self.done.len() {
+            let Some((place, serial, answer)) = self.done.pop_front() else { return };
+            let Some(id) = self.core.is_current(place, serial) else { continue };
+            let core = &mut self.core;
+            if let Some(peer) = self.peers.at(id) {
+                if std::mem::replace(&mut peer.produced_in, self.turn) != self.turn {
+                    peer.produced = 0;
+                }
+                if io.unsent(id) + peer.produced > UNSENT_HIGH {
+                    self.done.push_back((place, serial, answer));
+                    continue;
+                }
+                peer.produced += answer.as_ref().map_or(0, Vec::len);
+                peer.write(io, |connection, out| core.finish(connection, place, answer, out));
+            }
+            if core.is_current(place, serial).is_some() {
+                core.discard(place);
+            }
         }
     }
 
@@ -588,7 +615,13 @@ impl Handler for ServerLoop {
             events = 0;
             let part_begins = used;
             written = io.with_output(id, |out| {
+                let start = out.len();
                 while flow == Flow::Open {
+                    if out.len() - start > UNSENT_HIGH {
+                        // Small requests may have large answers: the rest is read when these have left.
+                        more = true;
+                        return;
+                    }
                     if alone && events >= worth && used - part_begins >= part_bytes {
                         more = true;
                         return;
@@ -605,6 +638,9 @@ impl Handler for ServerLoop {
             });
             if more {
                 write_now(core, io);
+                if io.unsent(id) > UNSENT_HIGH {
+                    break;
+                }
             }
         }
         if !alone && events >= worth {
@@ -702,16 +738,7 @@ impl Handler for ServerLoop {
         match message {
             // A resumption comes with its socket, see `adopted`.
             Letter::Woken | Letter::Resumes(_) => {}
-            Letter::Done { place, serial, answer } => {
-                let Some(id) = self.core.is_current(place, serial) else { return };
-                let core = &mut self.core;
-                if let Some(peer) = self.peers.at(id) {
-                    peer.write(io, |connection, out| core.finish(connection, place, answer, out));
-                }
-                if core.is_current(place, serial).is_some() {
-                    core.discard(place);
-                }
-            }
+            Letter::Done { place, serial, answer } => self.done.push_back((place, serial, answer)),
             Letter::Quiesce => {
                 if self.quiescing_since_ms.is_none() {
                     self.quiescing_since_ms = Some(io.now());
@@ -737,6 +764,7 @@ impl Handler for ServerLoop {
     }
 
     fn turn_ended(&mut self, io: &mut Io<Letter>) {
+        self.send_done(io);
         self.end_sessions(io.now());
         self.expire(io);
         self.send_due(io);
@@ -758,6 +786,12 @@ impl Handler for ServerLoop {
             {
                 running.wake();
             }
+        }
+        let core = &mut self.core;
+        let free = |id| io.unsent(id) == 0;
+        if self.done.iter().any(|(place, serial, _)| core.is_current(*place, *serial).is_none_or(free)) {
+            // Its connection has taken what was before it; for others `drained` comes.
+            let _ = self.core.handle.try_send(Letter::Woken);
         }
         self.set_alarm(io);
         let counts = &self.core.counts;

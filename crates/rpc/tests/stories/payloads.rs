@@ -30,6 +30,49 @@ fn large_payloads_do_not_mix_when_many_are_under_way() {
 }
 
 #[test]
+fn many_large_answers_to_small_requests_arrive() {
+    let (bell, second) = (Bell::default(), Bell::default());
+    const LATER: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::unary("words/Later");
+    const BLOCKING: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::unary("words/Blocking");
+    let service = words()
+        .inline(&ECHO, |_: &stadium_rpc::Call<'_>, request: &Word, answer: &mut Word| {
+            answer.number = request.number;
+            answer.bytes.resize(1_000_000, 1);
+            Ok(())
+        })
+        .asynchronous(&LATER, {
+            let second = second.clone();
+            move |_: CallContext, request: Word| {
+                let bell = second.clone();
+                async move {
+                    bell.rung().await;
+                    Ok(Word { bytes: vec![1; 1_000_000], ..request })
+                }
+            }
+        })
+        .blocking(&BLOCKING, {
+            let bell = bell.clone();
+            move |_: CallContext, request: Word| {
+                bell.wait();
+                Ok(Word { bytes: vec![1; 1_000_000], ..request })
+            }
+        });
+    let server = serve_with(ServerConfig { blocking_threads: 60, ..server_config() }, service);
+    let words = connected_client(&[&server], client_config(&[&server])).service("words");
+    for method in [&ECHO, &BLOCKING, &LATER] {
+        let calls: Vec<_> = (0..60).map(|place| words.call(method, &number(place))).collect();
+        if method.route() != ECHO.route() {
+            until("all have begun", || server.statistics("words").is_some_and(|now| now.inflight == 60));
+            if method.route() == LATER.route() { second.ring() } else { bell.ring() }
+        }
+        for (place, call) in (0..).zip(calls) {
+            let answer = call.wait().map(|answer| (answer.number, answer.bytes.len()));
+            assert_eq!(answer, Ok((place, 1_000_000)), "{}", method.route());
+        }
+    }
+}
+
+#[test]
 fn stream_of_large_messages_arrives_whole() {
     let server =
         serve(words().streaming(&COUNT, |_: CallContext, _: Word, out: StreamSender<Word>| async move {
