@@ -12,6 +12,7 @@ mod hostile;
 mod leases;
 mod local;
 mod payloads;
+mod pieces;
 mod plain;
 mod pushback;
 mod quiescing;
