@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use stadium_mqtt::broker::{Broker, Flow, SessionKey};
+use stadium_mqtt::broker::{Broker, Flow, GroupMessage, Interest, SessionKey};
 use stadium_mqtt::decode;
 use stadium_mqtt::packet::PacketType;
 use stadium_reactor::{Accepted, Admission, CloseReason, ConnectionId, Handler, Io, ListenerTag};
@@ -22,7 +22,7 @@ use crate::message::{Arrived, Forward, Kind, Message};
 use crate::push::PushRecord;
 use crate::rates::Rates;
 use crate::requests::Desk;
-use crate::turn::{Surroundings, Turn, Who};
+use crate::turn::{Surroundings, Turn, Who, filter_of_group};
 
 /// How often a full mailbox of another loop is tried again while nothing else happens.
 const FORWARD_RETRY_MS: u64 = 1;
@@ -122,6 +122,12 @@ impl DeviceLoop {
             let mut turn = Turn { io: &mut *io, around: &mut self.around };
             match forward {
                 Forward::Publish(publication) => self.broker.forwarded(&mut turn, &publication),
+                Forward::Group(GroupMessage::Join(join)) => {
+                    let shared = Arc::clone(&turn.around.shared);
+                    let (index, filter) = (turn.around.index, join.filter.clone());
+                    self.broker.group_message(&mut turn, GroupMessage::Join(join));
+                    shared.interests.change(index, filter_of_group(&filter), Interest::Lost);
+                }
                 Forward::Group(message) => self.broker.group_message(&mut turn, message),
                 Forward::Push(part) => self.push(io, part),
             }

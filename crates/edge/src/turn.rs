@@ -144,6 +144,11 @@ impl Surroundings {
     }
 }
 
+/// The topic filter in `$share/GROUP/FILTER`.
+pub(crate) fn filter_of_group(group_filter: &str) -> &str {
+    group_filter.splitn(3, '/').nth(2).unwrap_or(group_filter)
+}
+
 /// One callback's view of a loop.
 pub(crate) struct Turn<'a> {
     pub(crate) io: &'a mut Io<Message>,
@@ -245,6 +250,12 @@ impl Host for Turn<'_> {
     }
 
     fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
+        if let GroupMessage::Join(join) = &message {
+            // Counted for the group's home before the SUBACK leaves; the home takes it back when it has counted
+            // the filter itself.
+            let filter = filter_of_group(&join.filter);
+            self.around.shared.interests.change(usize::from(to.0), filter, Interest::Gained);
+        }
         self.around.tell(usize::from(to.0), Forward::Group(message));
     }
 

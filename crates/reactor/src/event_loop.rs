@@ -177,6 +177,8 @@ impl<M: Send + 'static> Loop<M> {
     /// Handles all that the wait found, and what is due.
     pub(crate) fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.io.counts.turns += 1;
+        // First what other threads have said, which may be older than what peers sent because of it.
+        self.read_letters(handler);
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         self.io.alone = events.iter().nth(1).is_none();
         for event in &events {
@@ -188,7 +190,6 @@ impl<M: Send + 'static> Loop<M> {
         if self.io.next_accept().is_some_and(|at| at <= self.io.now_ms) {
             self.accept_all(handler);
         }
-        self.read_letters(handler);
         self.fire_timers(handler);
         if self.io.alarm_ms.is_some_and(|at| at <= self.io.now_ms) {
             self.io.alarm_ms = None;
