@@ -1,4 +1,6 @@
 //! Who is told how a call ended: a future on any thread, the loop's own caller, a callback, or nobody.
+//!
+//! Whatever becomes of a call, its end is told once: an end that is dropped untold says that it was cancelled.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! A client's connections to instances, and the pools that they form.
+//!
+//! They are found by the reactor's places, pools by the places of their instances.
 
 use std::collections::{HashMap, VecDeque};
 

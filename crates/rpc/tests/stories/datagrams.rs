@@ -1,4 +1,7 @@
 //! Calls by UDP: answered where nothing is lost, ended in time where something is.
+//!
+//! A server that serves both has one number for both ports, as clients expect. Losses are made by an instance of
+//! the test's own, which answers what it likes.
 
 use std::net::{TcpListener, UdpSocket};
 use std::time::{Duration, Instant};

@@ -1,4 +1,6 @@
 //! Deadlines travel with requests; what has expired is dropped, told and counted.
+//!
+//! Where time has to pass, what is waited for is the end that it brings, on the client and in the server's counts.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,6 @@
 //! The kinds of functions: inline, asynchronous, blocking; their answers, refusals and panics.
+//!
+//! What surrounds them too: interceptors, cancellation from near and far, and services that contradict themselves.
 
 use std::sync::Arc;
 use std::time::Duration;

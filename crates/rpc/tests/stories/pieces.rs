@@ -1,4 +1,6 @@
 //! Requests and answers of bytes that are never in memory whole.
+//!
+//! Both ends see a payload as it comes; none holds it whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,6 @@
 //! A plain RSocket client, which knows nothing of Stadium's metadata: `stadium-rsocket` on a blocking socket.
+//!
+//! [`Plain`] serves other modules too, where a test needs a client that reads slowly or falls silent.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,6 @@
 //! Busy and what clients make of it: other instances, later, the budget; and copies of slow calls.
+//!
+//! Instances that are full or slow stand beside others that are not, held by bells that the test rings.
 
 use std::time::Duration;
 

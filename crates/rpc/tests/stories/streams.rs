@@ -1,4 +1,6 @@
 //! Streams and channels: credit both ways, cancellation, completion, slow readers, messages that are due.
+//!
+//! A receiver's credit and its socket are two bounds; both are put to the test by services without an end.
 
 use std::time::Duration;
 

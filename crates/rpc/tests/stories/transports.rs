@@ -1,4 +1,6 @@
 //! Several loops, TLS, WebSocket, and both together.
+//!
+//! The same small story runs over each: calls of two sizes, many at once, and a stream, on one connection.
 
 use std::sync::Arc;
 
