@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stadium_rpc::{
-    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Next, ResumeSettings, Server,
-    ServerConfig, StreamSender, Ticks,
+    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Method, Next, PieceReceiver,
+    PieceSender, Raw, ResumeSettings, Server, ServerConfig, StreamSender, Ticks,
 };
 use stadium_rsocket::connection::{Config, ResumeConfig, SetupOptions};
 use stadium_rsocket::frame::{self, ErrorCode, Frame, Resume, Version};
@@ -389,4 +389,80 @@ fn token_of_another_session_begins_no_session() {
     assert_eq!(dial_with_token(&server, b"sixteen bytes ok").next(), Got::Closed);
     first.ask("words/Echo", 0, &word("still"));
     assert!(matches!(first.next(), Got::Message { .. }));
+}
+
+const PUT: Method<Raw, Word> = Method::unary("words/Put");
+const FETCH: Method<Word, Raw> = Method::unary("words/Fetch");
+
+/// More than a network holds; what is on its way is stored for so long.
+const STORED: usize = 64 * 1024 * 1024;
+const LARGE: u64 = 16 * 1024 * 1024;
+const PATIENT: CallOptions<'static> = CallOptions { deadline: Some(SOON), key: None, metadata: &[], tag: 0 };
+
+fn storing(network: &Network) -> Client {
+    let mut config = network.config();
+    config.resume = Some(ResumeSettings { bytes_max: STORED, within: SOON });
+    Client::start(config).expect("a thread can be had")
+}
+
+#[test]
+fn upload_goes_on_over_cuts() {
+    let (seen, cut) = (Tally::default(), Bell::default());
+    let (sees, is_cut) = (seen.clone(), cut.clone());
+    let service = words().upload(&PUT, move |_: CallContext, pieces: PieceReceiver| {
+        let (sees, is_cut) = (sees.clone(), is_cut.clone());
+        async move {
+            let mut count = 0;
+            while let Some(piece) = pieces.next().await {
+                if piece.iter().zip(count..).any(|(byte, place)| u64::from(*byte) != place % 251) {
+                    return Err(no());
+                }
+                count += piece.len() as u64;
+                sees.add();
+                if count > LARGE / 2 {
+                    is_cut.rung().await;
+                }
+            }
+            Ok(number(count))
+        }
+    });
+    let server = serve(service);
+    let network = Network::to(&server);
+    let client = storing(&network);
+    let pieces = (0..LARGE / 65_536)
+        .map(|nth| (nth * 65_536..(nth + 1) * 65_536).map(|place| (place % 251) as u8).collect());
+    let call = client.service("words").upload(&PUT, pieces, &PATIENT);
+    until("a good part has come", || seen.count() > 50);
+    network.cut();
+    until("it is resumed", || server.sessions().resumed == 1);
+    cut.ring();
+    assert_eq!(answer(call), Ok(number(LARGE)));
+}
+
+#[test]
+fn download_goes_on_over_cuts() {
+    let service = words().download(&FETCH, |_: CallContext, _: Word, out: PieceSender| async move {
+        for nth in 0..LARGE / 65_536 {
+            let piece: Vec<u8> =
+                (nth * 65_536..(nth + 1) * 65_536).map(|place| (place % 251) as u8).collect();
+            out.send(&piece).await?;
+        }
+        Ok(())
+    });
+    let server = serve_with(ServerConfig { resume_bytes_max: STORED, loops: 2, ..server_config() }, service);
+    let network = Network::to(&server);
+    let client = storing(&network);
+    let mut stream = client.service("words").download(&FETCH, &word(""), &PATIENT);
+    let (mut at, mut cuts) = (0, 0);
+    while let Some(piece) = stream.next_within(SOON).expect("it goes on") {
+        let is_next = piece.iter().zip(at..).all(|(byte, place)| u64::from(*byte) == place % 251);
+        assert!(is_next, "the piece at {at} is another");
+        at += piece.len() as u64;
+        if at / (LARGE / 4) > cuts && cuts < 3 {
+            cuts += 1;
+            network.cut();
+        }
+    }
+    assert_eq!(at, LARGE);
+    assert!(server.sessions().resumed >= 1);
 }
