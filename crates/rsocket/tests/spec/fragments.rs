@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use stadium_rsocket::connection::{Assembly, Piece, Reassembly, SendError};
+use stadium_rsocket::connection::{Assembly, Piece, Reassembly, RequestError, SendError};
 use stadium_rsocket::frame::{Completes, ErrorCode, Frame, Interaction, More, Next, Payload, StreamId};
 use stadium_rsocket::{Config, Event, Tag};
 
@@ -362,4 +362,50 @@ fn between_pieces_nothing_else_is_sent_on_the_stream() {
     assert_eq!(server.connection.complete(ID, out), Err(SendError::UnknownStream));
     server.is_silent();
     assert_eq!(server.connection.error(ID, ErrorCode::CANCELED, "gone", &mut server.out), Ok(()));
+}
+
+/// [FRAGMENT-11]
+#[test]
+fn a_request_may_be_sent_in_pieces() {
+    let mut client = Side::client();
+    assert_eq!(client.connection.request_pieces(Tag(7), Some(b"m"), &mut client.out), Ok(ID));
+    let mut say = |data, more| {
+        let piece = Piece { metadata: None, data, more, completes: Completes::No };
+        client.connection.piece(ID, piece, &mut client.out)
+    };
+    assert_eq!(say(b"1", More::Follows), Ok(()));
+    assert_eq!(say(b"2", More::Follows), Ok(()));
+    assert_eq!(say(b"", More::Whole), Ok(()));
+    assert_eq!(say(b"3", More::Whole), Err(SendError::UnknownStream));
+    let mut server = Side::server();
+    let events: Vec<_> = client.said().into_iter().filter_map(|said| server.hear(said)).collect();
+    let [Event::Request { stream: ID, payload, more: More::Whole, .. }] = &*events else {
+        panic!("{events:?}")
+    };
+    assert_eq!((payload.metadata(), &*payload.data), (b"m".as_slice(), b"12".as_slice()));
+    let event = client.hear(fragment(More::Whole, Completes::Yes, None, b"done"));
+    assert!(matches!(event, Some(Event::Payload { tag: Tag(7), .. })));
+    assert_eq!(client.connection.streams_open(), 0);
+}
+
+/// [FRAGMENT-11]
+#[test]
+fn the_rest_of_a_request_that_was_answered_early_is_cancelled() {
+    let mut client = Side::client();
+    client.connection.request_pieces(Tag(7), None, &mut client.out).expect("open");
+    client.said();
+    let event = client.hear(fragment(More::Whole, Completes::Yes, None, b"enough"));
+    assert!(matches!(event, Some(Event::Payload { tag: Tag(7), .. })));
+    assert_eq!(client.connection.cancel(ID, &mut client.out), Ok(()));
+    assert_eq!(client.said_one(), Frame::Cancel { stream: ID });
+    assert_eq!(client.connection.streams_open(), 0);
+}
+
+/// [FRAGMENT-11]
+#[test]
+fn metadata_of_a_request_in_pieces_fits_one_frame() {
+    let mut client = Side::client_with(small());
+    let asked = client.connection.request_pieces(Tag(7), Some(&[7; 64]), &mut client.out);
+    assert_eq!(asked, Err(RequestError::TooLarge));
+    client.is_silent();
 }
