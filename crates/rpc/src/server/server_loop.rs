@@ -529,9 +529,7 @@ fn handle_event(
             core.inbound(tag, (next == Next::Value).then_some(&payload), completes);
         }
         Event::Piece { tag, data, more, .. } => {
-            if core.piece(tag, data, more) {
-                peer.behind += 1;
-            }
+            peer.behind += u32::from(core.piece(tag, data, more));
         }
         Event::Credit { tag, n, .. } => core.credit(tag, n),
         Event::Cancelled { tag, scope: Scope::Sending, .. } => core.unwanted(tag),
