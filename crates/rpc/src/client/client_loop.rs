@@ -329,7 +329,7 @@ impl ClientLoop {
         if new.interaction == Interaction::Channel {
             slot.channel = Some(Box::new(ChannelOut { completes: new.completes, ..ChannelOut::default() }));
         }
-        slot.transfer = new.transfer;
+        slot.set_transfer(new.transfer);
         if !tell_place(&new.completion, place, slot.serial) {
             // Its caller has given up already.
             return self.slots.give_back(place);
@@ -500,7 +500,7 @@ impl ClientLoop {
         let pattern = pattern_of(slot.interaction);
         let initial = slot.initial;
         let encode = |out: &mut Vec<u8>| out.extend_from_slice(request);
-        let transfer = slot.transfer.as_deref();
+        let transfer = slot.transfer();
         let sent = io.with_output(id, |out| {
             let tag = tag_of(place, which);
             if let Some(Transfer::Upload(_)) = transfer {
@@ -586,7 +586,7 @@ impl ClientLoop {
             // The other attempt may still be answered.
             return;
         }
-        if matches!(slot.transfer.as_deref(), Some(Transfer::Upload(_))) {
+        if matches!(slot.transfer(), Some(Transfer::Upload(_))) {
             return self.end(place, Err(error), &[]);
         }
         // What the receiver has cannot be unsaid, and what a channel's caller sent is gone.
@@ -639,7 +639,7 @@ impl ClientLoop {
                 tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Cancelled, self.now_us);
             }
         }
-        if let Some(Transfer::Download { behind: Some(id) }) = slot.transfer.as_deref() {
+        if let Some(Transfer::Download { behind: Some(id) }) = slot.transfer() {
             self.caught_up.push(*id);
         }
         let (serial, tag) = (slot.serial, slot.tag);
@@ -662,7 +662,7 @@ impl ClientLoop {
         let (place, which) = of_tag(tag);
         let slot = self.slots.at(place);
         let Some(attempt) = *slot.attempt(which) else { return };
-        if let Some(Transfer::Upload(upload)) = slot.transfer.as_deref()
+        if let Some(Transfer::Upload(upload)) = slot.transfer()
             && !upload.is_over
         {
             // The service has answered without the rest.
@@ -672,7 +672,7 @@ impl ClientLoop {
             *slot.attempt(which) = None;
             let latency_us = now_us.saturating_sub(attempt.sent_us);
             let one = &mut self.services[usize::from(slot.service)];
-            if slot.transfer.is_some() {
+            if slot.transfers {
                 // How long it took says how large it was, not how its instance is.
                 one.balancer.stream_ended(attempt.instance, Outcome::Ok, latency_us, now_us);
             } else {
@@ -803,10 +803,7 @@ impl ClientLoop {
     fn event(&mut self, now_us: u64, service: u16, instance: InstanceId, event: Event<'_>) -> Flow {
         match event {
             Event::Payload { tag, payload, more, .. }
-                if matches!(
-                    self.slots.at(of_tag(tag).0).transfer.as_deref(),
-                    Some(Transfer::Download { .. })
-                ) =>
+                if matches!(self.slots.at(of_tag(tag).0).transfer(), Some(Transfer::Download { .. })) =>
             {
                 self.piece(now_us, tag, &payload.data, more);
             }

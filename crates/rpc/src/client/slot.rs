@@ -41,6 +41,8 @@ pub(crate) struct Slot {
     /// Its deadline is the wheel's business, because it came out of order.
     pub(crate) deadline_in_wheel: bool,
     has_key: bool,
+    /// There is a [`Slot::transfer`].
+    pub(crate) transfers: bool,
     pub(crate) first: Option<Attempt>,
     pub(crate) completion: Completion,
     /// In microseconds of loop time; `u64::MAX` for a stream without one.
@@ -62,7 +64,7 @@ pub(crate) struct Slot {
     pub(crate) hedge_us: u64,
     /// What a channel's caller sends.
     pub(crate) channel: Option<Box<ChannelOut>>,
-    /// What goes in pieces.
+    /// What goes in pieces; where [`Slot::transfers`] says so.
     pub(crate) transfer: Option<Box<Transfer>>,
     timer: TimerLink,
 }
@@ -102,6 +104,7 @@ impl Slot {
             timed: false,
             deadline_in_wheel: false,
             has_key: false,
+            transfers: false,
             first: None,
             completion: Completion::Discard,
             deadline_us: NEVER,
@@ -164,6 +167,21 @@ impl Slot {
         self.tried_count == 0 && self.first.is_none()
     }
 
+    /// What goes in pieces; most calls have nothing, and their place for it is not looked at.
+    pub(crate) fn transfer(&self) -> Option<&Transfer> {
+        if self.transfers { self.transfer.as_deref() } else { None }
+    }
+
+    pub(crate) fn transfer_mut(&mut self) -> Option<&mut Transfer> {
+        if self.transfers { self.transfer.as_deref_mut() } else { None }
+    }
+
+    pub(crate) fn set_transfer(&mut self, transfer: Option<Box<Transfer>>) {
+        if transfer.is_some() {
+            (self.transfers, self.transfer) = (true, transfer);
+        }
+    }
+
     pub(crate) fn attempt(&mut self, which: usize) -> &mut Option<Attempt> {
         if which == 0 { &mut self.first } else { &mut self.second }
     }
@@ -212,7 +230,9 @@ impl Slots {
         slot.busy = false;
         slot.waiting = false;
         slot.completion = Completion::Discard;
-        slot.transfer = None;
+        if std::mem::take(&mut slot.transfers) {
+            slot.transfer = None;
+        }
         if slot.interaction == Interaction::Channel {
             slot.channel = None;
         }

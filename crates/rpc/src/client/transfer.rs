@@ -82,8 +82,7 @@ impl ClientLoop {
         let mut uploads = std::mem::take(&mut self.uploads);
         uploads.retain(|(place, serial)| {
             let Some(slot) = self.slots.find(*place, *serial) else { return false };
-            let (Some(attempt), Some(Transfer::Upload(upload))) = (slot.first, slot.transfer.as_deref_mut())
-            else {
+            let (Some(attempt), Some(Transfer::Upload(upload))) = (slot.first, slot.transfer_mut()) else {
                 return false;
             };
             if self.links.takes_more(io, attempt.connection) {
@@ -135,6 +134,9 @@ impl ClientLoop {
     /// A download's receiver has taken a piece. Whether it is a download.
     pub(super) fn piece_taken(&mut self, io: &mut Io<Letter>, place: u32) -> bool {
         let slot = self.slots.at(place);
+        if !slot.transfers {
+            return false;
+        }
         let Some(Transfer::Download { behind }) = slot.transfer.as_deref_mut() else { return false };
         if let Completion::Stream(items) = &slot.completion
             && items.0.bytes() < BEHIND_BYTES_MAX / 2
