@@ -19,6 +19,9 @@ pub(crate) const INBOUND_CREDIT: u32 = 64;
 /// Messages that a function may send before the loop has taken them; the function waits then. They leave at
 /// the end of its poll, so that more would only make bursts longer.
 const OUTBOUND_MAX: usize = 256;
+/// Bytes of them beyond which the function waits, whatever their number: far less than a connection's write
+/// queue takes.
+const OUTBOUND_BYTES_MAX: usize = 256 * 1024;
 
 /// What the loop and a sending function share.
 #[derive(Debug, Default)]
@@ -27,6 +30,8 @@ pub(crate) struct OutboundState {
     pub(crate) credit: u32,
     /// Encoded messages that the loop has not sent.
     pub(crate) messages: VecDeque<Vec<u8>>,
+    /// Bytes of these messages.
+    bytes: usize,
     /// The sender that waits for credit.
     waker: Option<Waker>,
     pub(crate) gone: bool,
@@ -66,13 +71,12 @@ impl Outbound {
     /// The next message to send.
     pub(crate) fn take(&self) -> Option<Vec<u8>> {
         let mut state = self.0.borrow_mut();
-        let message = state.messages.pop_front();
-        if message.is_some()
-            && let Some(waker) = state.waker.take()
-        {
+        let message = state.messages.pop_front()?;
+        state.bytes -= message.len();
+        if let Some(waker) = state.waker.take() {
             waker.wake();
         }
-        message
+        Some(message)
     }
 
     /// The caller has gone.
@@ -80,6 +84,7 @@ impl Outbound {
         let mut state = self.0.borrow_mut();
         state.gone = true;
         state.messages.clear();
+        state.bytes = 0;
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }
@@ -155,12 +160,15 @@ impl<A: Message> StreamSender<A> {
             if state.gone {
                 return Poll::Ready(Err(Disconnected));
             }
-            if state.credit == 0 || state.messages.len() >= OUTBOUND_MAX {
+            let full = state.messages.len() >= OUTBOUND_MAX || state.bytes >= OUTBOUND_BYTES_MAX;
+            if state.credit == 0 || full {
                 state.waker = Some(context.waker().clone());
                 return Poll::Pending;
             }
             state.credit -= 1;
-            state.messages.push_back(message.encode_to_vec());
+            let message = message.encode_to_vec();
+            state.bytes += message.len();
+            state.messages.push_back(message);
             Poll::Ready(Ok(()))
         })
         .await
