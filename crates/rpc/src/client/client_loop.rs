@@ -40,6 +40,8 @@ use datagrams::Datagrams;
 
 /// How long a call waits where its connection has as many streams as it may, in microseconds.
 const CROWDED_WAIT_US: u64 = 5_000;
+/// How long a call whose copy the budget denied waits to ask again, in microseconds.
+const HEDGE_AGAIN_US: u64 = 20_000;
 /// Length of a tick of the calls' timers, in microseconds.
 const TICK_US: u64 = 1_000;
 
@@ -746,10 +748,14 @@ impl ClientLoop {
         }
         if slot.hedge_us <= now_us {
             slot.hedge_us = NEVER;
-            let route = slot.route as usize;
             let once = slot.first.is_some() && slot.second.is_none();
-            if once && self.routes[route].hedge.as_mut().is_some_and(|hedge| hedge.take(now_us)) {
-                self.dispatch(io, place, 1);
+            if once && let Some(hedge) = &mut self.routes[slot.route as usize].hedge {
+                if hedge.take(now_us) {
+                    self.dispatch(io, place, 1);
+                } else {
+                    // The budget is spent now; it may not be when the call has taken still longer.
+                    slot.hedge_us = now_us + HEDGE_AGAIN_US;
+                }
             }
         }
         let slot = self.slots.at(place);

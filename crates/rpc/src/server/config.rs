@@ -1,4 +1,6 @@
-//! How a server is set up. Every bound names its unit and what happens beyond it.
+//! How a server is set up.
+//!
+//! Every bound names its unit and what happens beyond it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
