@@ -41,12 +41,13 @@ impl<H: Handler> Driven<H> {
             self.flush();
         }
         let waits = Instant::now();
-        self.inner.io.counts.busy_ns += nanoseconds(waits - self.woke);
+        let worked = waits - self.woke;
+        self.inner.io.counts.busy_ns += nanoseconds(worked);
         let timeout = match (self.inner.timeout(waits), at_most) {
             (Some(due), Some(most)) => Some(due.min(most)),
             (due, most) => due.or(most),
         };
-        self.inner.wait(timeout)?;
+        self.inner.wait(timeout, worked)?;
         self.woke = Instant::now();
         self.inner.io.counts.idle_ns += nanoseconds(self.woke - waits);
         self.inner.io.set_clock(self.woke);

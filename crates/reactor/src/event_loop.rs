@@ -38,6 +38,36 @@ pub(crate) const HEADROOM: usize = 4096;
 /// Bytes behind it for a part of a TLS record, an upgrade or a PROXY header that was read before.
 pub(crate) const RAW_BYTES_MAX: usize = 20 * 1024;
 
+/// Whether looking on before sleeping has paid lately.
+///
+/// Each time in a row that it did not doubles how often the loop sleeps at once before it tries again: where events come
+/// further apart than it looks, looking costs next to nothing.
+#[derive(Default)]
+struct Looking {
+    in_vain: u32,
+    skip: u32,
+}
+
+/// Doublings of the waits that sleep at once.
+const IN_VAIN_MAX: u32 = 10;
+
+impl Looking {
+    fn is_worth_it(&mut self) -> bool {
+        let worth_it = self.skip == 0;
+        self.skip = self.skip.saturating_sub(1);
+        worth_it
+    }
+
+    fn found(&mut self) {
+        self.in_vain = 0;
+    }
+
+    fn found_nothing(&mut self) {
+        self.in_vain = (self.in_vain + 1).min(IN_VAIN_MAX);
+        self.skip = 1 << self.in_vain;
+    }
+}
+
 /// An event loop. It is made anywhere and runs on one thread.
 pub struct Loop<M> {
     pub(crate) io: Io<M>,
@@ -50,6 +80,7 @@ pub struct Loop<M> {
     ready: Vec<u32>,
     ended: Vec<(ConnectionId, CloseReason)>,
     leaving: Vec<(ConnectionId, LoopHandle<M>, M)>,
+    looking: Looking,
 }
 
 impl<M: Send + 'static> Loop<M> {
@@ -106,6 +137,7 @@ impl<M: Send + 'static> Loop<M> {
             ready: Vec::new(),
             ended: Vec::new(),
             leaving: Vec::new(),
+            looking: Looking::default(),
         })
     }
 
@@ -132,21 +164,25 @@ impl<M: Send + 'static> Loop<M> {
         Ok(driven.finish())
     }
 
-    /// Waits for events, at most for so long.
-    pub(crate) fn wait(&mut self, mut timeout: Option<Duration>) -> io::Result<()> {
+    /// Waits for events, at most for so long, after a turn that worked for so long.
+    pub(crate) fn wait(&mut self, mut timeout: Option<Duration>, worked: Duration) -> io::Result<()> {
         let busy_poll = Duration::from_micros(self.io.settings.busy_poll_us);
-        // The events are those of the last wait: a loop that found nothing then goes to sleep now.
-        if !busy_poll.is_zero() && !self.events.is_empty() {
+        // The events are those of the last wait: a loop that found nothing then goes to sleep now. After a long turn
+        // it does too: there is much to do, and what gathers meanwhile is handled together.
+        let short = worked < busy_poll / 2;
+        if short && !self.events.is_empty() && self.looking.is_worth_it() {
             let longest = timeout.map_or(busy_poll, |timeout| timeout.min(busy_poll));
             let begun = Instant::now();
             let mut spent = Duration::ZERO;
             while spent < longest {
                 self.look(Some(Duration::ZERO))?;
                 if !self.events.is_empty() {
+                    self.looking.found();
                     return Ok(());
                 }
                 spent = begun.elapsed();
             }
+            self.looking.found_nothing();
             timeout = timeout.map(|timeout| timeout.saturating_sub(spent));
         }
         self.look(timeout)

@@ -26,9 +26,10 @@ pub struct LoopSettings {
     pub accept_batch: usize,
     /// How long a closed connection may take to receive what was sent before, in milliseconds.
     pub linger_ms: u64,
-    /// How long the loop goes on looking after a wait that found something, before it sleeps, in
-    /// microseconds; zero sleeps at once. It saves the time of being woken (some 5 to 50 µs for each
-    /// round trip) and costs a whole core while there is traffic: only for a loop with a core of its own.
+    /// How long the loop goes on looking after a short turn (of less than half this time), before it sleeps, in
+    /// microseconds; zero sleeps at once. It saves the time of being woken (some 5 to 50 µs for each round trip)
+    /// and costs up to a whole core while events follow each other more closely than this. Where they don't, the
+    /// loop finds nothing, and looks ever more seldom.
     pub busy_poll_us: u64,
 }
 

@@ -90,6 +90,9 @@ pub struct ClientConfig {
     pub setup_metadata: Vec<u8>,
     /// Composite metadata added to every request, such as authentication.
     pub metadata: Vec<u8>,
+    /// How long the loop looks on after something happened before it sleeps; zero for not at all. See
+    /// [`crate::ServerConfig::busy_poll`].
+    pub busy_poll: Duration,
     /// The thread's name.
     pub name: String,
 }
@@ -138,6 +141,7 @@ impl ClientConfig {
             websocket: None,
             setup_metadata: Vec::new(),
             metadata: Vec::new(),
+            busy_poll: Duration::from_micros(50),
             name: "rpc-client".to_owned(),
         }
     }

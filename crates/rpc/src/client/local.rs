@@ -76,7 +76,11 @@ impl LocalClient {
     /// # Errors
     /// The system gives no descriptor.
     pub fn new(config: ClientConfig) -> std::io::Result<Self> {
-        let one = Loop::new(LoopSettings { name: config.name.clone(), ..LoopSettings::default() })?;
+        let one = Loop::new(LoopSettings {
+            name: config.name.clone(),
+            busy_poll_us: config.busy_poll.as_micros() as u64,
+            ..LoopSettings::default()
+        })?;
         let config = Arc::new(config);
         let driven = one.drive(ClientLoop::new(Arc::clone(&config)));
         Ok(Self { driven, config, watches: Vec::new(), services: 0, turns: 0 })

@@ -83,7 +83,11 @@ impl Client {
     /// # Errors
     /// The system gives no descriptor or no thread.
     pub fn start(config: ClientConfig) -> std::io::Result<Self> {
-        let settings = LoopSettings { name: config.name.clone(), ..LoopSettings::default() };
+        let settings = LoopSettings {
+            name: config.name.clone(),
+            busy_poll_us: config.busy_poll.as_micros() as u64,
+            ..LoopSettings::default()
+        };
         let one = Loop::new(settings)?;
         let handle = one.handle();
         let config = Arc::new(config);

@@ -69,6 +69,10 @@ pub struct ServerConfig {
     pub loops: usize,
     /// The processor that the first loop is pinned to, the next one the next; `None` leaves it to the system.
     pub first_cpu: Option<usize>,
+    /// How long a loop looks on after something happened before it sleeps; zero for not at all. It saves waking up
+    /// where calls follow each other closely, and costs processor time there. Where it does not find anything it
+    /// soon gives up looking, and tries again now and then.
+    pub busy_poll: Duration,
     /// The deadline of a request that names none.
     pub deadline: Duration,
     /// The longest deadline that a request may name; a longer one is cut to it.
@@ -126,6 +130,7 @@ impl Default for ServerConfig {
             udp: None,
             loops: 1,
             first_cpu: None,
+            busy_poll: Duration::from_micros(50),
             deadline: Duration::from_secs(5),
             deadline_max: Duration::from_secs(600),
             admission: AdmissionSettings::default(),

@@ -360,6 +360,7 @@ fn listen_on(
     let settings = LoopSettings {
         name: format!("rpc-{index}"),
         cpu: config.first_cpu.map(|cpu| cpu + index),
+        busy_poll_us: config.busy_poll.as_micros() as u64,
         ..LoopSettings::default()
     };
     let mut one = Loop::new(settings).map_err(StartError::System)?;
