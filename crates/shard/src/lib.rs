@@ -1,0 +1,8 @@
+//! Runs the state machines on journals: validate, append, apply, commit, answer; checkpoints and recovery.
+//!
+//! One thread owns a shard. Anybody submits commands from any thread and gets a [`Ticket`], a future
+//! that can also be waited for. No answer leaves before everything that it may have seen is durable.
+
+mod client;
+
+pub use client::{Shards, Ticket};
