@@ -1,0 +1,64 @@
+//! What a table holds, and how it becomes bytes and comes back.
+
+use std::fmt;
+
+/// What a table holds.
+///
+/// Entries of a fixed size encode fastest when they build one array and append it at once:
+///
+/// ```
+/// use stadium_table::{Damaged, Entry, take};
+///
+/// struct Score(u64);
+///
+/// impl Entry for Score {
+///     fn vacant() -> Self {
+///         Score(0)
+///     }
+///
+///     fn encode(&self, out: &mut Vec<u8>) {
+///         out.extend_from_slice(&self.0.to_le_bytes());
+///     }
+///
+///     fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+///         Ok(Score(u64::from_le_bytes(take(input)?)))
+///     }
+/// }
+/// ```
+pub trait Entry: Sized {
+    /// What a place holds that is free. It should own no memory: a page is filled with them.
+    fn vacant() -> Self;
+
+    /// Appends the entry. It must be possible to find its end again: what is written behind it is another entry.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// Takes one entry off the front of the input.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that `encode` cannot have written.
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged>;
+}
+
+/// Bytes of a checkpoint that no table wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damaged(pub &'static str);
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "damaged checkpoint: {}", self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+/// Takes so many bytes off the front of the input.
+///
+/// # Errors
+///
+/// An input that is shorter.
+pub fn take<const BYTES: usize>(input: &mut &[u8]) -> Result<[u8; BYTES], Damaged> {
+    let (taken, rest) = input.split_first_chunk::<BYTES>().ok_or(Damaged("it ends within an entry"))?;
+    *input = rest;
+    Ok(*taken)
+}

@@ -1,0 +1,449 @@
+//! A slab of pages that can be saved while it changes.
+//!
+//! ```text
+//! page 0             page 1             page 2
+//! [e e . e e . . e]  [e . e e e e e e]  [e e e . . . . .]     e entry, . vacant
+//!                     ^ cursor of a running checkpoint: what is left of it is saved
+//! ```
+//!
+//! An entry right of the cursor that changes is saved by itself first, and marked in its page. A page
+//! that the cursor reaches is saved without its marked entries. Outside a checkpoint the cursor stands
+//! right of everything, so that a change pays for one comparison.
+
+use crate::entry::{Damaged, Entry, take};
+
+/// Entries of a page: the cursor's step, and the most that one slice can overshoot its limit by.
+pub const PAGE_ENTRIES: usize = 256;
+
+const WORDS: usize = PAGE_ENTRIES / 64;
+
+/// One bit for each place of a page.
+type Mask = [u64; WORDS];
+
+/// The page number behind every page: the end of the list, and where the cursor of no checkpoint stands.
+const NOWHERE: u32 = u32::MAX;
+
+/// What a piece of a checkpoint begins with: a page number, a mask, and the page's entries in its order.
+const PIECE_PAGE: u8 = 1;
+/// A place's number, and the one entry that it held.
+const PIECE_ENTRY: u8 = 2;
+/// The number of all entries (u64): nothing follows.
+const PIECE_END: u8 = 3;
+
+/// Bytes that the outbox keeps allocated once a checkpoint is over.
+const OUTBOX_BYTES_KEPT: usize = 64 << 10;
+
+/// Entries in pages, by number. Numbers of removed entries are given out again.
+///
+/// A page that became empty keeps its memory for the entries to come: a table is as large as it ever was.
+pub struct Table<T> {
+    pages: Vec<Box<[T; PAGE_ENTRIES]>>,
+    places: Vec<Places>,
+    /// The first page with a vacant place; [`NOWHERE`] where all are full.
+    vacant: u32,
+    entries: u32,
+    /// Pages left of it are in the running checkpoint. [`NOWHERE`] while none runs.
+    cursor: u32,
+    /// Pages that there were when it began; those behind are not part of it.
+    pages_saved: u32,
+    /// Entries that the running checkpoint holds so far.
+    entries_saved: u64,
+    /// Entries that changed before the cursor reached them, as they were. Emptied by each slice, so it
+    /// holds at most one for each change since; all in all no more than the table's own entries.
+    outbox: Vec<u8>,
+}
+
+/// What is known about the places of a page.
+#[derive(Clone)]
+struct Places {
+    occupied: Mask,
+    /// Those that the running checkpoint has already, or need not have. All zero left of the cursor.
+    saved: Mask,
+    /// The next page with a vacant place, where this one has one.
+    next: u32,
+}
+
+impl<T: Entry> Default for Table<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Entry> Table<T> {
+    /// An empty table, which holds no memory yet.
+    pub fn new() -> Self {
+        Self {
+            pages: Vec::new(),
+            places: Vec::new(),
+            vacant: NOWHERE,
+            entries: 0,
+            cursor: NOWHERE,
+            pages_saved: 0,
+            entries_saved: 0,
+            outbox: Vec::new(),
+        }
+    }
+
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.entries as usize
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Bytes of memory that the table holds, not counting what its entries own elsewhere.
+    pub fn bytes(&self) -> usize {
+        self.pages.len() * PAGE_ENTRIES * size_of::<T>()
+            + self.pages.capacity() * size_of::<Box<[T; PAGE_ENTRIES]>>()
+            + self.places.capacity() * size_of::<Places>()
+            + self.outbox.capacity()
+    }
+
+    /// Puts an entry into a vacant place, and says into which.
+    ///
+    /// # Panics
+    ///
+    /// With more than 2^32 - 512 entries, which no bound of ours allows.
+    pub fn insert(&mut self, entry: T) -> u32 {
+        if self.vacant == NOWHERE {
+            self.grow();
+        }
+        let page = self.vacant as usize;
+        let place = first_clear(&self.places[page].occupied).expect("a page on the list has a vacant place");
+        let index = (page * PAGE_ENTRIES + place) as u32;
+        self.before_change(index);
+        let places = &mut self.places[page];
+        set(&mut places.occupied, place);
+        if first_clear(&places.occupied).is_none() {
+            self.vacant = places.next;
+        }
+        self.pages[page][place] = entry;
+        self.entries += 1;
+        index
+    }
+
+    /// Takes an entry out; none where the place is vacant.
+    pub fn remove(&mut self, index: u32) -> Option<T> {
+        if !self.contains(index) {
+            return None;
+        }
+        self.before_change(index);
+        let (page, place) = split(index);
+        let places = &mut self.places[page];
+        if first_clear(&places.occupied).is_none() {
+            places.next = self.vacant;
+            self.vacant = page as u32;
+        }
+        clear(&mut places.occupied, place);
+        self.entries -= 1;
+        Some(std::mem::replace(&mut self.pages[page][place], T::vacant()))
+    }
+
+    /// Whether the place holds an entry.
+    #[inline]
+    pub fn contains(&self, index: u32) -> bool {
+        let (page, place) = split(index);
+        self.places.get(page).is_some_and(|places| is_set(&places.occupied, place))
+    }
+
+    /// The entry there, if any.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.contains(index).then(|| self.at(index))
+    }
+
+    /// The entry there, if any, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        if !self.contains(index) {
+            return None;
+        }
+        Some(self.at_mut(index))
+    }
+
+    /// The entry there, known to be one: one look less than [`Self::get`].
+    ///
+    /// # Panics
+    ///
+    /// With a number that was never given out.
+    #[inline]
+    pub fn at(&self, index: u32) -> &T {
+        debug_assert!(self.contains(index), "the caller knows that the place is occupied");
+        let (page, place) = split(index);
+        &self.pages[page][place]
+    }
+
+    /// The entry there, known to be one, to be changed.
+    ///
+    /// # Panics
+    ///
+    /// With a number that was never given out.
+    #[inline]
+    pub fn at_mut(&mut self, index: u32) -> &mut T {
+        debug_assert!(self.contains(index), "the caller knows that the place is occupied");
+        self.before_change(index);
+        let (page, place) = split(index);
+        &mut self.pages[page][place]
+    }
+
+    /// All entries with their numbers, in the order of these.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.pages.iter().zip(&self.places).enumerate().flat_map(|(page, (entries, places))| {
+            let occupied = places.occupied;
+            entries
+                .iter()
+                .enumerate()
+                .filter(move |&(place, _)| is_set(&occupied, place))
+                .map(move |(place, entry)| ((page * PAGE_ENTRIES + place) as u32, entry))
+        })
+    }
+
+    /// Removes all entries and gives the memory back. A running checkpoint is given up.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    fn grow(&mut self) {
+        let page = u32::try_from(self.pages.len()).expect("page numbers have 24 bits");
+        assert!(page < NOWHERE >> 8, "a table holds fewer than 2^32 - 512 entries");
+        let entries: Box<[T]> = (0..PAGE_ENTRIES).map(|_| T::vacant()).collect();
+        self.pages.push(entries.try_into().ok().expect("it was made with as many entries"));
+        self.places.push(Places { occupied: [0; WORDS], saved: [0; WORDS], next: self.vacant });
+        self.vacant = page;
+    }
+}
+
+/// Saving while it changes.
+impl<T: Entry> Table<T> {
+    /// Begins a checkpoint of the table as it stands now. One that still ran is given up.
+    pub fn checkpoint_begin(&mut self) {
+        self.checkpoint_abort();
+        self.cursor = 0;
+        self.pages_saved = self.pages.len() as u32;
+        self.entries_saved = 0;
+    }
+
+    /// Whether a checkpoint was begun and not encoded to its end.
+    pub fn checkpoint_runs(&self) -> bool {
+        self.cursor != NOWHERE
+    }
+
+    /// Appends the next slice of the running checkpoint: whole pieces, until `bytes_max` are passed or
+    /// it is complete. Says whether there is more. A slice is a unit of [`Self::restore`].
+    ///
+    /// First comes what changed meanwhile, however much it is; then pages, of which the last may go beyond `bytes_max`.
+    pub fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
+        if self.cursor == NOWHERE {
+            return false;
+        }
+        let start = out.len();
+        out.extend_from_slice(&self.outbox);
+        self.outbox.clear();
+        while self.cursor < self.pages_saved {
+            if out.len() - start >= bytes_max {
+                return true;
+            }
+            self.save_page(out);
+        }
+        out.push(PIECE_END);
+        out.extend_from_slice(&self.entries_saved.to_le_bytes());
+        self.cursor = NOWHERE;
+        self.outbox.shrink_to(OUTBOX_BYTES_KEPT);
+        false
+    }
+
+    /// Gives up the running checkpoint, if any.
+    pub fn checkpoint_abort(&mut self) {
+        if self.cursor == NOWHERE {
+            return;
+        }
+        for places in &mut self.places[self.cursor as usize..self.pages_saved as usize] {
+            places.saved = [0; WORDS];
+        }
+        self.cursor = NOWHERE;
+        self.outbox.clear();
+        self.outbox.shrink_to(OUTBOX_BYTES_KEPT);
+    }
+
+    fn save_page(&mut self, out: &mut Vec<u8>) {
+        let page = self.cursor as usize;
+        let places = &mut self.places[page];
+        let mut mask = places.occupied;
+        for (word, saved) in mask.iter_mut().zip(&mut places.saved) {
+            *word &= !*saved;
+            *saved = 0;
+        }
+        self.cursor += 1;
+        if mask == [0; WORDS] {
+            return;
+        }
+        out.push(PIECE_PAGE);
+        out.extend_from_slice(&(page as u32).to_le_bytes());
+        for word in mask {
+            out.extend_from_slice(&word.to_le_bytes());
+            self.entries_saved += u64::from(word.count_ones());
+        }
+        let entries = &self.pages[page];
+        for (number, mut word) in mask.into_iter().enumerate() {
+            while word != 0 {
+                entries[number * 64 + word.trailing_zeros() as usize].encode(out);
+                word &= word - 1;
+            }
+        }
+    }
+
+    /// Everything that changes an entry passes here first.
+    #[inline]
+    fn before_change(&mut self, index: u32) {
+        if index >> 8 >= self.cursor {
+            self.save_before_change(index);
+        }
+    }
+
+    #[cold]
+    fn save_before_change(&mut self, index: u32) {
+        let (page, place) = split(index);
+        if page as u32 >= self.pages_saved {
+            return;
+        }
+        let places = &mut self.places[page];
+        if is_set(&places.saved, place) {
+            return;
+        }
+        set(&mut places.saved, place);
+        if is_set(&places.occupied, place) {
+            self.outbox.push(PIECE_ENTRY);
+            self.outbox.extend_from_slice(&index.to_le_bytes());
+            self.pages[page][place].encode(&mut self.outbox);
+            self.entries_saved += 1;
+        }
+    }
+}
+
+/// Coming back.
+impl<T: Entry> Table<T> {
+    /// Takes in one slice of a checkpoint, in the order in which they were written, into a table that
+    /// was empty before the first. Says whether it was the last one.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that no checkpoint holds; the table is of no use afterwards.
+    pub fn restore(&mut self, mut slice: &[u8]) -> Result<Restored, Damaged> {
+        let input = &mut slice;
+        while let Some((&kind, rest)) = input.split_first() {
+            *input = rest;
+            match kind {
+                PIECE_PAGE => self.restore_page(input)?,
+                PIECE_ENTRY => {
+                    let index = u32::from_le_bytes(take(input)?);
+                    let entry = T::decode(input)?;
+                    self.restore_entry(index, entry)?;
+                }
+                PIECE_END => {
+                    if u64::from_le_bytes(take(input)?) != u64::from(self.entries) {
+                        return Err(Damaged("entries are missing"));
+                    }
+                    if !input.is_empty() {
+                        return Err(Damaged("something follows the end"));
+                    }
+                    self.link_vacant();
+                    return Ok(Restored::Complete);
+                }
+                _ => return Err(Damaged("a piece of an unknown kind")),
+            }
+        }
+        Ok(Restored::MoreToCome)
+    }
+
+    fn restore_page(&mut self, input: &mut &[u8]) -> Result<(), Damaged> {
+        let page = u32::from_le_bytes(take(input)?);
+        let mut mask: Mask = [0; WORDS];
+        for word in &mut mask {
+            *word = u64::from_le_bytes(take(input)?);
+        }
+        self.make_page(page)?;
+        let places = &mut self.places[page as usize];
+        let entries = &mut self.pages[page as usize];
+        for (number, &word) in mask.iter().enumerate() {
+            if places.occupied[number] & word != 0 {
+                return Err(Damaged("an entry occurs twice"));
+            }
+            let mut left = word;
+            while left != 0 {
+                entries[number * 64 + left.trailing_zeros() as usize] = T::decode(input)?;
+                left &= left - 1;
+            }
+            places.occupied[number] |= word;
+            self.entries += word.count_ones();
+        }
+        Ok(())
+    }
+
+    fn restore_entry(&mut self, index: u32, entry: T) -> Result<(), Damaged> {
+        let (page, place) = split(index);
+        self.make_page(page as u32)?;
+        let places = &mut self.places[page];
+        if is_set(&places.occupied, place) {
+            return Err(Damaged("an entry occurs twice"));
+        }
+        set(&mut places.occupied, place);
+        self.pages[page][place] = entry;
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Pages come nearly in their order, except that changed entries may come far ahead of theirs.
+    fn make_page(&mut self, page: u32) -> Result<(), Damaged> {
+        if page >= NOWHERE >> 8 {
+            return Err(Damaged("a page number out of range"));
+        }
+        while self.pages.len() <= page as usize {
+            self.grow();
+        }
+        Ok(())
+    }
+
+    /// Links the pages that have room, the first one first.
+    fn link_vacant(&mut self) {
+        self.vacant = NOWHERE;
+        for (page, places) in self.places.iter_mut().enumerate().rev() {
+            if first_clear(&places.occupied).is_some() {
+                places.next = self.vacant;
+                self.vacant = page as u32;
+            }
+        }
+    }
+}
+
+/// Whether a slice was a checkpoint's last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restored {
+    /// The table is whole.
+    Complete,
+    /// Slices are missing yet.
+    MoreToCome,
+}
+
+fn split(index: u32) -> (usize, usize) {
+    ((index >> 8) as usize, (index & 0xff) as usize)
+}
+
+fn first_clear(mask: &Mask) -> Option<usize> {
+    let word = mask.iter().position(|&word| word != u64::MAX)?;
+    Some(word * 64 + mask[word].trailing_ones() as usize)
+}
+
+fn is_set(mask: &Mask, place: usize) -> bool {
+    mask[place / 64] >> (place % 64) & 1 == 1
+}
+
+fn set(mask: &mut Mask, place: usize) {
+    mask[place / 64] |= 1 << (place % 64);
+}
+
+fn clear(mask: &mut Mask, place: usize) {
+    mask[place / 64] &= !(1 << (place % 64));
+}

@@ -1,0 +1,227 @@
+//! A checkpoint holds the table as it stood when it began, whatever happens meanwhile.
+//!
+//! Random changes between random slices, compared with a plain map; and damaged bytes, which are refused.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use stadium_table::{Damaged, Entry, Restored, Table, take};
+
+#[derive(Debug, Clone, PartialEq)]
+struct Name(String);
+
+impl Entry for Name {
+    fn vacant() -> Self {
+        Name(String::new())
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.0.len() as u8);
+        out.extend_from_slice(self.0.as_bytes());
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        let [length] = take::<1>(input)?;
+        if input.len() < usize::from(length) {
+            return Err(Damaged("a name is cut short"));
+        }
+        let (text, rest) = input.split_at(usize::from(length));
+        *input = rest;
+        String::from_utf8(text.to_vec()).map(Name).map_err(|_| Damaged("a name is no text"))
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Insert(u16),
+    Remove(u16),
+    Change(u16, u16),
+    Begin,
+    Abort,
+    Slice(u16),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => any::<u16>().prop_map(Step::Insert),
+        5 => any::<u16>().prop_map(Step::Remove),
+        8 => any::<(u16, u16)>().prop_map(|(at, to)| Step::Change(at, to)),
+        1 => Just(Step::Begin),
+        1 => (0_u16..20).prop_filter_map("rarely", |n| (n == 0).then_some(Step::Abort)),
+        3 => (0_u16..2_000).prop_map(Step::Slice),
+    ]
+}
+
+fn nth(model: &BTreeMap<u32, Name>, n: u16) -> Option<u32> {
+    model.keys().nth(usize::from(n) % model.len().max(1)).copied()
+}
+
+/// The table and the map beside it, and the checkpoint that runs.
+#[derive(Default)]
+struct Pair {
+    table: Table<Name>,
+    model: BTreeMap<u32, Name>,
+    begun: Option<(BTreeMap<u32, Name>, Vec<Vec<u8>>)>,
+    restored: usize,
+}
+
+impl Pair {
+    fn filled(entries: u16) -> Self {
+        let mut pair = Pair::default();
+        (0..entries).for_each(|n| pair.insert(n));
+        pair
+    }
+
+    fn insert(&mut self, n: u16) {
+        let name = Name(format!("n{n}"));
+        let index = self.table.insert(name.clone());
+        assert_eq!(self.model.insert(index, name), None, "the place was vacant");
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Insert(n) => self.insert(n),
+            Step::Remove(n) => {
+                if let Some(index) = nth(&self.model, n) {
+                    assert_eq!(self.table.remove(index), self.model.remove(&index));
+                }
+            }
+            Step::Change(n, to) => {
+                if let Some(index) = nth(&self.model, n) {
+                    let name = Name(format!("changed to {to}"));
+                    *self.table.get_mut(index).expect("the model holds it") = name.clone();
+                    self.model.insert(index, name);
+                }
+            }
+            Step::Begin => {
+                self.table.checkpoint_begin();
+                self.begun = Some((self.model.clone(), Vec::new()));
+            }
+            Step::Abort => {
+                self.table.checkpoint_abort();
+                self.begun = None;
+            }
+            Step::Slice(bytes_max) => {
+                self.slice(usize::from(bytes_max));
+            }
+        }
+    }
+
+    fn slice(&mut self, bytes_max: usize) -> bool {
+        let mut out = Vec::new();
+        let more = self.table.checkpoint_next(&mut out, bytes_max);
+        let Some((model, mut slices)) = self.begun.take() else {
+            assert!(!more && out.is_empty(), "no checkpoint runs");
+            return false;
+        };
+        slices.push(out);
+        if more {
+            self.begun = Some((model, slices));
+        } else {
+            self.restored += 1;
+            let back = restore(&slices).expect("it was just written");
+            assert_eq!(contents(&back), model);
+            reuse_every_place(back);
+        }
+        more
+    }
+}
+
+fn contents(table: &Table<Name>) -> BTreeMap<u32, Name> {
+    table.iter().map(|(index, name)| (index, name.clone())).collect()
+}
+
+fn restore(slices: &[Vec<u8>]) -> Result<Table<Name>, Damaged> {
+    let mut table = Table::new();
+    let mut state = Restored::MoreToCome;
+    for slice in slices {
+        assert_eq!(state, Restored::MoreToCome, "only the last slice ends it");
+        state = table.restore(slice)?;
+    }
+    if state == Restored::MoreToCome { Err(Damaged("no end")) } else { Ok(table) }
+}
+
+/// A restored table gives out each vacant place once, and none that is occupied.
+fn reuse_every_place(mut table: Table<Name>) {
+    let held = contents(&table);
+    let mut seen = held.keys().copied().collect::<std::collections::BTreeSet<_>>();
+    for _ in 0..600 {
+        assert!(seen.insert(table.insert(Name("new".into()))), "no place is given out twice");
+    }
+    assert!(held.iter().all(|(&index, name)| table.get(index) == Some(name)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_checkpoint_is_the_state_at_its_beginning(
+        entries in 0_u16..1_200,
+        steps in prop::collection::vec(step(), 1..400),
+    ) {
+        let mut pair = Pair::filled(entries);
+        pair.take(&Step::Begin);
+        for step in &steps {
+            pair.take(step);
+            prop_assert_eq!(pair.table.len(), pair.model.len());
+        }
+        if pair.begun.is_none() {
+            pair.take(&Step::Begin);
+        }
+        while pair.slice(500) {}
+        prop_assert!(pair.restored >= 1);
+        prop_assert_eq!(contents(&pair.table), pair.model);
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), page in 0_u32..40) {
+        let mut slice = vec![1];
+        slice.extend_from_slice(&page.to_le_bytes());
+        slice.extend_from_slice(&bytes);
+        let _ = Table::<Name>::new().restore(&slice);
+    }
+}
+
+#[test]
+fn a_checkpoint_that_lost_a_slice_is_refused() {
+    let mut pair = Pair::filled(1_000);
+    pair.table.checkpoint_begin();
+    let mut slices = Vec::new();
+    loop {
+        let mut out = Vec::new();
+        let more = pair.table.checkpoint_next(&mut out, 100);
+        slices.push(out);
+        if !more {
+            break;
+        }
+    }
+    assert!(restore(&slices).is_ok());
+    for lost in 0..slices.len() {
+        let kept: Vec<_> =
+            slices.iter().enumerate().filter(|&(n, _)| n != lost).map(|(_, slice)| slice.clone()).collect();
+        assert!(restore(&kept).is_err(), "slice {lost} of {} is missing", slices.len());
+    }
+}
+
+#[test]
+fn places_are_reused_before_the_table_grows() {
+    let mut pair = Pair::filled(512);
+    let bytes = pair.table.bytes();
+    for round in 0..1_000 {
+        pair.take(&Step::Remove(round * 7));
+        pair.take(&Step::Insert(round));
+    }
+    assert_eq!(pair.table.bytes(), bytes);
+    assert_eq!(contents(&pair.table), pair.model);
+}
+
+#[test]
+fn a_vacant_place_holds_nothing() {
+    let mut pair = Pair::filled(3);
+    assert_eq!(pair.table.remove(1), Some(Name("n1".into())));
+    assert_eq!(pair.table.remove(1), None);
+    assert_eq!(pair.table.get(1), None);
+    assert!(pair.table.get_mut(1).is_none());
+    assert_eq!(pair.table.get(70_000), None);
+    assert_eq!(pair.table.insert(Name("again".into())), 1);
+}
