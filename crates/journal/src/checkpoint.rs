@@ -1,0 +1,66 @@
+//! What checkpoints promise, whatever they are kept on.
+//!
+//! A checkpoint is the state after all records before a position. It exists when its writer has
+//! finished, and not before; a damaged one is passed over for the one before it.
+
+use crate::{Error, Position};
+
+/// The longest chunk, bytes: what a reader may have to hold at once.
+pub const CHUNK_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Where a shard's checkpoints are. The newest two are kept.
+pub trait Checkpoints: Send {
+    /// Begins a checkpoint of the state at `position`. The writer may go to another thread.
+    ///
+    /// # Errors
+    /// `Full`, `Io`.
+    fn begin(&self, position: Position) -> Result<Box<dyn CheckpointWriter>, Error>;
+
+    /// The newest checkpoint that is whole: all its checksums were verified. Damaged ones are named in a warning.
+    ///
+    /// # Errors
+    /// `Io`; `Corrupt` where checkpoints exist and none is whole.
+    fn newest(&self) -> Result<Option<Box<dyn CheckpointReader>>, Error>;
+
+    /// What is kept, newest first. Records from the last one's position on must stay in the journal.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn list(&self) -> Result<Vec<CheckpointInfo>, Error>;
+}
+
+/// One checkpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CheckpointInfo {
+    /// The state in it is that before this position.
+    pub position: Position,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+/// Writes one checkpoint. Dropping it unfinished leaves no trace.
+pub trait CheckpointWriter: Send {
+    /// Adds a chunk of 1 to [`CHUNK_BYTES_MAX`] bytes.
+    ///
+    /// # Errors
+    /// `Full`, `TooLarge`, `Io`; give it up then.
+    fn chunk(&mut self, body: &[u8]) -> Result<(), Error>;
+
+    /// Makes it durable and gives it its name; removes the third newest. The journal must be durable up to its position before.
+    ///
+    /// # Errors
+    /// `Full`, `Io`: the checkpoint does not exist.
+    fn finish(self: Box<Self>) -> Result<CheckpointInfo, Error>;
+}
+
+/// Reads one checkpoint, chunk by chunk as they were written.
+pub trait CheckpointReader: Send {
+    /// Which one this is.
+    fn info(&self) -> CheckpointInfo;
+
+    /// The next chunk; `None` after the last.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    fn next(&mut self) -> Result<Option<&[u8]>, Error>;
+}

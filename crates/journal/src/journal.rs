@@ -1,0 +1,165 @@
+//! What a journal promises, whatever it is made of.
+//!
+//! One owner appends; other threads read through [`Reader`]s. The promises are tested by
+//! [`crate::conformance`], which each implementation calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Epoch, Error, JournalId, Metrics, Position, SegmentNumber};
+
+/// Called by the journal's thread after each commit, also a failed one. It must only wake somebody.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// The log of a shard, held by its one writer.
+///
+/// Append, commit, go on working; what is before [`Journal::durable`] may be acknowledged. Nothing is durable
+/// by being appended, and nothing becomes so without [`Journal::commit`]. Dropping a journal loses what was not committed.
+pub trait Journal: Send {
+    /// Puts a record into the open batch and gives it its position. Never waits for the disk.
+    ///
+    /// # Errors
+    /// `Busy`, `Full`, `TooLarge`: nothing happened. `Failed`, `Fenced`: this handle is at its end.
+    fn append(&mut self, record: &[u8]) -> Result<Position, Error>;
+
+    /// Like [`Journal::append`], and may use the room set aside, so that what frees room works on a full disk.
+    ///
+    /// # Errors
+    /// As for `append`; `Full` only when the room set aside is used up as well.
+    fn append_reserved(&mut self, record: &[u8]) -> Result<Position, Error>;
+
+    /// Tells which position the next record gets if it has at most `bytes` bytes and is appended with the same `room`.
+    ///
+    /// Begins a new segment where the current one can't take that many. What is refused here is refused before anything
+    /// was decided; after it, that append can fail only because the handle did.
+    ///
+    /// # Errors
+    /// As for [`Journal::append`].
+    fn make_room(&mut self, bytes: usize, room: Room) -> Result<Position, Error>;
+
+    /// Starts to make durable all that was appended; returns at once.
+    ///
+    /// While one commit runs others wait and become one. Calling it with nothing new is cheap.
+    ///
+    /// # Errors
+    /// `Failed`, `Fenced`.
+    fn commit(&mut self) -> Result<(), Error>;
+
+    /// All before the position is on disk.
+    ///
+    /// # Errors
+    /// `Failed`, `Fenced`: a commit failed, now and for ever on this handle.
+    fn durable(&mut self) -> Result<Position, Error>;
+
+    /// Waits until all that was committed is durable, or `timeout` is over; then tells what is durable.
+    ///
+    /// # Errors
+    /// As for [`Journal::durable`].
+    fn wait(&mut self, timeout: Duration) -> Result<Position, Error>;
+
+    /// Has `wake` called after each commit. Replaces the one before.
+    fn on_durable(&mut self, wake: Wake);
+
+    /// The position after the last record appended; the next record's is this or greater.
+    fn end(&self) -> Position;
+
+    /// Reads a part of a record's body, from memory or the disk; it need not be durable. The record's checksum is not looked
+    /// at: what matters carries its own. `offset` counts from the body's first byte.
+    ///
+    /// # Errors
+    /// `Gone`, `NoRecord` past the end, `Io`.
+    fn read_at(&self, record: Position, offset: u32, into: &mut [u8]) -> Result<(), Error>;
+
+    /// A reader for any thread: recovery, history, dump. It sees what is durable.
+    fn reader(&self) -> Box<dyn Reader>;
+
+    /// The segments there are, oldest first; the last one is being written.
+    fn segments(&self) -> Vec<Segment>;
+
+    /// The segment that holds a position, if it is still there.
+    fn segment_of(&self, position: Position) -> Option<SegmentNumber>;
+
+    /// Removes a sealed segment, wherever it stands. Its space is used again or given back.
+    ///
+    /// The caller has made sure that nothing in it is needed: no payload, and no record from the older kept checkpoint's
+    /// position on.
+    ///
+    /// # Errors
+    /// `NoRecord` if there is no such segment or it is being written.
+    fn remove(&mut self, segment: SegmentNumber) -> Result<(), Error>;
+
+    /// Lets the next record begin a new segment, so that the current one can be removed one day. Does nothing if it is empty.
+    ///
+    /// # Errors
+    /// As for [`Journal::append`].
+    fn seal(&mut self) -> Result<(), Error>;
+
+    /// What an append may use now.
+    fn room(&self) -> Option<Room>;
+
+    /// Which journal this is.
+    fn id(&self) -> JournalId;
+
+    /// Which writer this is.
+    fn epoch(&self) -> Epoch;
+
+    /// Counts since this handle was opened.
+    fn metrics(&self) -> Metrics;
+}
+
+/// Which room a record may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// What everybody may use.
+    Ordinary,
+    /// Also what is set aside for records that free room.
+    Reserved,
+}
+
+/// One segment, as its owner sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Its number.
+    pub number: SegmentNumber,
+    /// The position of its first byte.
+    pub start: Position,
+    /// The position after its last frame.
+    pub end: Position,
+    /// Bytes of disk that it takes.
+    pub bytes: u64,
+    /// Whether nothing is appended to it any more.
+    pub is_sealed: bool,
+}
+
+/// Reads records in their order, from any thread.
+pub trait Reader: Send {
+    /// Goes to the first record at or after `to`, which is a record's position, a former [`Journal::end`], or [`Position::START`].
+    /// Where segments were removed it goes to what follows them.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    fn seek(&mut self, to: Position) -> Result<(), Error>;
+
+    /// The next durable record; `None` at the durable end, later perhaps more. Segments that were removed are passed over.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`; the reader stays where it is.
+    fn next(&mut self) -> Result<Option<Record<'_>>, Error>;
+
+    /// The durable record at exactly this position; the next [`Reader::next`] gives the one after it.
+    ///
+    /// # Errors
+    /// `Gone`, `NoRecord`, `Corrupt`, `Io`.
+    fn record(&mut self, at: Position) -> Result<Record<'_>, Error>;
+}
+
+/// A record, its checksum verified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record<'a> {
+    /// Where it stands.
+    pub position: Position,
+    /// The position after it.
+    pub end: Position,
+    /// What was appended.
+    pub body: &'a [u8],
+}

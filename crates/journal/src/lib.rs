@@ -1,0 +1,23 @@
+//! Stadium's journal: the log of a shard, which is the truth.
+//!
+//! A [`Journal`] gives each record a [`Position`] when it is appended, makes batches durable while
+//! the caller goes on, and says which position is durable. [`Checkpoints`] keep the shard's state at
+//! a position, so that recovery reads only what follows. The bytes are described in
+//! docs/formats/journal.md and docs/formats/checkpoint.md; what a record says is the shard's business.
+//!
+//! [`FileJournal`] is the journal on local files; the same code runs on a disk in memory with
+//! injected faults ([`memory`]). [`conformance`] is what every implementation has to pass.
+
+mod checkpoint;
+mod error;
+mod journal;
+mod metrics;
+mod options;
+mod position;
+
+pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints};
+pub use error::{Damage, Error};
+pub use journal::{Journal, Reader, Record, Room, Segment, Wake};
+pub use metrics::{Histogram, Metrics};
+pub use options::{Holder, Opening, Options};
+pub use position::{Epoch, JournalId, Position, SegmentNumber};

@@ -1,0 +1,58 @@
+//! How a journal is opened: sizes, bounds, and what the caller knows about the tail.
+
+use crate::Position;
+
+/// Sizes and bounds of a journal. Each may differ from one opening to the next.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The shard whose journal this is; another shard's journal is refused.
+    pub shard: u32,
+    /// Bytes of a segment, 64 KiB to 4 GiB, default 64 MiB. A longer one is removed later and needs more room while two exist;
+    /// a shorter one is synced and renamed more often.
+    pub segment_bytes: u64,
+    /// Bytes set aside for a full disk, 64 KiB to 4 GiB, default 16 MiB.
+    pub reserve_bytes: u64,
+    /// Bytes appended and not yet durable before `append` says `Busy`, default 32 MiB. One record always fits.
+    pub waiting_bytes_max: usize,
+    /// Bytes of the newest records kept in memory for `read_at`, default 16 MiB.
+    pub tail_bytes: usize,
+    /// Former segments kept to be used again, default 2; more are deleted.
+    pub spares_max: usize,
+    /// What the caller knows.
+    pub opening: Opening,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            shard: 0,
+            segment_bytes: 64 << 20,
+            reserve_bytes: 16 << 20,
+            waiting_bytes_max: 32 << 20,
+            tail_bytes: 16 << 20,
+            spares_max: 2,
+            opening: Opening::default(),
+        }
+    }
+}
+
+/// What the caller knows about the journal that it opens.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Opening {
+    /// The position of the checkpoint that recovery begins with: all before it was durable, and no segment from it on may be missing.
+    pub checkpoint: Position,
+    /// After a handle failed in this process: its durable position. What came after is cut, whatever can be read of it.
+    pub after_failure: Option<Position>,
+    /// Whether another holder of the lock is respected.
+    pub holder: Holder,
+}
+
+/// What to do about another process, or another handle, that has the journal open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Holder {
+    /// It is respected: opening fails with `InUse`.
+    #[default]
+    Respect,
+    /// It is fenced: whoever had the journal acknowledges nothing more. For an owner who knows that the other's right has ended.
+    Fence,
+}
