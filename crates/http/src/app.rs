@@ -1,9 +1,10 @@
 //! What every request shares.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::Mutex;
+use stadium_shard::Shards;
 
 use crate::config::Config;
 use crate::fleet::Fleet;
@@ -16,6 +17,8 @@ use crate::metrics::Requests;
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) fleet: Arc<dyn Fleet>,
+    /// Empty until the node hands the shards over; queues answer that they are starting until then.
+    pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
     pub(crate) answers: Mutex<Answers>,
     pub(crate) views: Views,

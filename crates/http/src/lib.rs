@@ -28,5 +28,5 @@ pub use config::{Config, TlsFiles};
 pub use fleet::Fleet;
 pub use openapi::description;
 pub use problem::{CODES, Code};
-pub use server::{Reloader, Server, StartError};
+pub use server::{Queues, Reloader, Server, StartError};
 pub use socket_taker::{SocketTaker, TakenPath, TakenSocket};

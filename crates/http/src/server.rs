@@ -7,7 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -18,6 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use parking_lot::Mutex;
+use stadium_shard::Shards;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -100,6 +101,20 @@ impl Reloader {
     }
 }
 
+/// Hands the shards to a server, before it runs or while it does.
+#[derive(Clone)]
+pub struct Queues {
+    app: Arc<App>,
+}
+
+impl Queues {
+    /// From now on `/api/queues` and its kin are answered by these shards; until then each gets 503. The first
+    /// shards stay: a second call changes nothing.
+    pub fn serve(&self, shards: Shards) {
+        let _ = self.app.shards.set(shards);
+    }
+}
+
 impl Server {
     /// Opens the keys, reads the certificate and listens. `taker` gets the sockets that ask for MQTT over
     /// WebSocket; without it they are told that it is not served here.
@@ -126,6 +141,7 @@ impl Server {
             views: Views::new(config.live_views_max),
             config,
             fleet,
+            shards: OnceLock::new(),
             keys,
             answers: Mutex::new(Answers::default()),
             requests: Requests::default(),
@@ -138,6 +154,11 @@ impl Server {
     /// Where it listens, with the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What serves queues once there are shards; keep it before [`Server::run`].
+    pub fn queues(&self) -> Queues {
+        Queues { app: Arc::clone(&self.app) }
     }
 
     /// The API keys in use.
