@@ -5,17 +5,25 @@
 //! where in the journal its payload stands. The shard (`stadium-shard`) drives it.
 
 mod answer;
+mod bounds;
 mod command;
+mod delivery;
 mod name;
-mod refusal;
+mod queues;
+mod record;
+pub mod refusal;
 
 pub use answer::{
     Answer, Attempt, Given, HistoryEntry, JobState, JobView, Outcome, PayloadAt, Placed, QueueStats,
     Reserved, ScheduleView,
 };
+pub use bounds::{Bounds, Place};
 pub use command::{
     Backoff, Command, Cron, DeadLetter, Dedup, Edit, JobSet, Limit, Missed, NewJob, QueueSettings, Retry,
     Spread, When,
 };
+pub use delivery::Delivery;
 pub use name::{InvalidName, JobId, Key, Lease, Milliseconds, QueueName, Time, WorkerName};
-pub use refusal::Refusal;
+pub use queues::{Corrupt, MoveCursor, Outgoing, PayloadChange, Queues, Ticked};
+pub use record::Record;
+pub use refusal::{CODES, Refusal};

@@ -1,0 +1,98 @@
+//! Which shard this is, and how much its queues may hold.
+//!
+//! Every table of the machine has its bound here; what does not depend on settings is a constant.
+
+use crate::{Milliseconds, QueueName};
+
+/// Which shard of how many this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its number, below `shards`.
+    pub shard: u16,
+    /// How many there are, 1 to 1,024.
+    pub shards: u16,
+    /// Keeps who chooses names from choosing them so that they collide. Anything; may differ at each start.
+    pub hash_seed: u64,
+}
+
+impl Place {
+    /// The shard where a queue lives that is not spread. The same for ever: it is FNV-1a of the name, mixed.
+    pub fn home(queue: &QueueName, shards: u16) -> u16 {
+        home(queue.as_str().as_bytes(), shards)
+    }
+
+    /// The shard that runs a key of a spread queue. The same for ever.
+    pub fn home_of_key(key: &crate::Key, shards: u16) -> u16 {
+        home(key.as_str().as_bytes(), shards)
+    }
+}
+
+fn home(bytes: &[u8], shards: u16) -> u16 {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    // FNV's low bits mix poorly; the high half after one multiplication does not.
+    let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    (mixed % u64::from(shards.max(1))) as u16
+}
+
+/// How much the queues of one shard may hold. Beyond a bound a command is told Busy and nothing happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// Jobs in whatever state. About 90 bytes of memory each.
+    pub jobs_max: u32,
+    /// Queues. About 400 bytes of memory each.
+    pub queues_max: u32,
+    /// Dedup ids that are remembered at once. About 120 bytes of memory each.
+    pub dedups_max: u32,
+    /// Schedules. About 500 bytes of memory each.
+    pub schedules_max: u32,
+    /// Bytes of one payload.
+    pub payload_bytes_max: u32,
+    /// Jobs that are done of which is remembered that they are, so that a second settle is told so and their
+    /// history is found; the oldest is forgotten. 32 bytes of memory each.
+    pub finished_max: u32,
+    /// Jobs on their way to another shard that it has not confirmed.
+    pub outgoing_max: u32,
+}
+
+impl Bounds {
+    /// Jobs that one command may name.
+    pub const JOBS_MAX: usize = 1_000;
+    /// Bytes of all payloads of one command: it becomes one record.
+    pub const COMMAND_BYTES_MAX: usize = 16 << 20;
+    /// The longest delay, time to live and dedup window: a year and a day.
+    pub const SPAN_MAX: Milliseconds = 366 * 24 * 3_600_000;
+    /// The shortest lease.
+    pub const LEASE_MIN: Milliseconds = 1_000;
+    /// The longest lease: 12 h.
+    pub const LEASE_MAX: Milliseconds = 12 * 3_600_000;
+    /// The longest wait for a first job: an hour.
+    pub const WAIT_MAX: Milliseconds = 3_600_000;
+    /// The most attempts.
+    pub const ATTEMPTS_MAX: u16 = 1_000;
+    /// The highest priority.
+    pub const PRIORITY_MAX: u8 = 9;
+    /// The priority of who names none.
+    pub const PRIORITY_DEFAULT: u8 = 4;
+    /// Bytes of a reason or an error.
+    pub const REASON_BYTES_MAX: usize = 1_024;
+    /// Bytes of a cron expression.
+    pub const CRON_BYTES_MAX: usize = 256;
+    /// Moments of a schedule that are made up for after the server was down.
+    pub const MISSED_MAX: u32 = 100;
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            jobs_max: 20_000_000,
+            queues_max: 100_000,
+            dedups_max: 4_000_000,
+            schedules_max: 100_000,
+            payload_bytes_max: 1 << 20,
+            finished_max: 100_000,
+            outgoing_max: 10_000,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The queues' part of one journal record while it is written.
+//!
+//! The buffer is reused: once warm, nothing is allocated. Bytes in front of the events belong to whoever
+//! frames the record; payload offsets count from the buffer's first byte, the frame included, so that
+//! `journal.read_at(record, offset, ..)` finds them.
+
+/// Events of one record, encoded as docs/formats/queue-events.md says.
+#[derive(Debug, Default)]
+pub struct Record {
+    pub(crate) bytes: Vec<u8>,
+    header_bytes: usize,
+    events: u32,
+}
+
+impl Record {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empties it, and sets so many zero bytes aside in front.
+    pub fn begin(&mut self, header_bytes: usize) {
+        self.bytes.clear();
+        self.bytes.resize(header_bytes, 0);
+        self.header_bytes = header_bytes;
+        self.events = 0;
+    }
+
+    /// Whether it holds no event: then there is nothing to append.
+    pub fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// Events so far.
+    pub fn events(&self) -> u32 {
+        self.events
+    }
+
+    /// What was set aside in front, and then the events.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What was set aside in front.
+    pub fn header_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.header_bytes]
+    }
+
+    pub(crate) fn count_event(&mut self) {
+        self.events += 1;
+    }
+}
