@@ -15,8 +15,9 @@ pub struct Config {
     /// The longest frame that is sent, in bytes without its length: a payload that needs more is sent in
     /// fragments. At least 64; 0 sends no fragments, and a payload that needs a longer frame is refused.
     pub fragment_bytes: usize,
-    /// Bytes of metadata and data that one payload may have, sent or received, and that all unfinished
-    /// payloads of a connection may hold together. A peer that sends more has that stream ended with INVALID.
+    /// Bytes of metadata and data that one payload may have, sent or received, in one frame or in fragments, and
+    /// that all unfinished payloads of a connection may hold together. A peer that sends more has that stream ended
+    /// with INVALID. What is sent or handed out in pieces is not bounded: it is never put together.
     pub payload_bytes_max: usize,
     /// The longest frame that is read before a SETUP was accepted, in bytes: what a stranger may cost.
     pub setup_bytes_max: usize,

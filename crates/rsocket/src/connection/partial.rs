@@ -53,7 +53,7 @@ impl Partials {
         bytes_max: usize,
     ) -> Result<Option<&mut Partial>, TooMuch> {
         let Some(partial) = self.list.get_mut(&id) else { return Ok(None) };
-        let bytes = self.bytes + fragment.metadata.map_or(0, <[u8]>::len) + fragment.data.len();
+        let bytes = self.bytes + fragment.bytes();
         if bytes > bytes_max.saturating_add(PARTIAL_BYTES) {
             return Err(TooMuch);
         }

@@ -1,7 +1,8 @@
 //! Fragments of the peer, put together or handed out as they come (Fragmentation and Reassembly).
 //!
 //! What is put together stands in [`Partials`](super::partial::Partials), within its bound. A stream whose
-//! payload is unfinished says so in its state, and the next PAYLOAD on it belongs to that payload.
+//! payload is unfinished says so in its state, and the next PAYLOAD on it belongs to that payload. A payload
+//! that is larger than configured fails in the same way whether it comes in fragments or in one frame.
 
 use std::borrow::Cow;
 
@@ -144,11 +145,34 @@ impl Connection {
         Some(Event::Payload { stream, tag, next, completes, payload, more })
     }
 
-    /// The peer sends more than we gather: that stream ends.
+    /// Whether a request that is too large to be put together would be handed out in pieces, if it came in
+    /// fragments. One that fits a frame needs no more memory than its frame did.
     #[cold]
-    fn too_much(&mut self, found: &Stream, out: &mut Vec<u8>) -> Option<Event<'static>> {
-        let (stream, tag, code) = (found.id, found.tag, ErrorCode::INVALID);
-        let text = "payload is larger than this side gathers";
+    pub(super) fn takes_pieces(&self, interaction: Interaction, payload: &frame::Payload<'_>) -> bool {
+        match &self.config.reassembly {
+            Reassembly::Pieces(decide) => decide(interaction, payload.metadata) == Assembly::Pieces,
+            Reassembly::Whole => false,
+        }
+    }
+
+    /// A request in one frame is larger than we take. The driver never hears of it.
+    #[cold]
+    pub(super) fn refuse_large_request<'a>(
+        &mut self,
+        request: &Request<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<Event<'a>> {
+        // Nobody waits for the answer of a fire-and-forget.
+        if request.interaction != Interaction::FireAndForget {
+            self.refuse_request(request.stream, ErrorCode::INVALID, TOO_LARGE, out);
+        }
+        None
+    }
+
+    /// The peer sends more than we take: that stream ends.
+    #[cold]
+    pub(super) fn too_much<'a>(&mut self, found: &Stream, out: &mut Vec<u8>) -> Option<Event<'a>> {
+        let (stream, tag, code, text) = (found.id, found.tag, ErrorCode::INVALID, TOO_LARGE);
         self.end(stream);
         if found.role() == Role::Requester && found.interaction != Interaction::RequestChannel {
             let start = out.len();
@@ -161,6 +185,9 @@ impl Connection {
         is_known.then_some(Event::Failed { stream, tag, code, text: text.as_bytes() })
     }
 }
+
+/// What a peer is told whose payload has more bytes than [`Config::payload_bytes_max`](super::Config).
+const TOO_LARGE: &str = "payload is larger than this side takes";
 
 fn owned<'a>(partial: Partial) -> Payload<'a> {
     Payload { metadata: partial.metadata.map(Cow::Owned), data: Cow::Owned(partial.data) }

@@ -10,7 +10,7 @@ use crate::frame::{
 };
 
 use super::streams::{State, Stream};
-use super::{Closed, Connection, Event, Phase, Received, Role, Scope, Side, Tag, Violation};
+use super::{Closed, Connection, Event, Phase, Received, Role, Scope, Side, Tag, Violation, find_mut};
 
 /// A request that has come, or its first fragment.
 #[derive(Clone, Copy)]
@@ -378,6 +378,9 @@ impl Connection {
         if more == More::Follows {
             return Received { used, event: self.on_first_fragment(request, out) };
         }
+        if payload.bytes() > self.config.payload_bytes_max && !self.takes_pieces(interaction, &payload) {
+            return Received { used, event: self.refuse_large_request(&request, out) };
+        }
         if interaction != Interaction::FireAndForget {
             let state = if completes.is_yes() { State::HEARD_ALL } else { State::NEW };
             self.fresh = Stream { id: stream, tag: Tag(0), credit: initial, demand: 0, interaction, state };
@@ -414,7 +417,9 @@ impl Connection {
     #[inline]
     fn on_payload<'a>(&mut self, incoming: Incoming<'a>, used: usize, out: &mut Vec<u8>) -> Received<'a> {
         let Incoming { stream, more, next, payload, completes } = incoming;
-        let Some(found) = self.stream_mut(stream) else { return Received { used, event: None } };
+        let Some(found) = find_mut(&mut self.fresh, &mut self.streams, stream) else {
+            return Received { used, event: None };
+        };
         if more == More::Follows || found.state.has_any(State::GATHERING.with(State::PIECING)) {
             return Received { used, event: self.on_fragment(incoming, out) };
         }
@@ -431,6 +436,10 @@ impl Connection {
                 return Received { used, event: Some(self.violate(Violation::Overrun(stream), out)) };
             }
             found.demand = Stream::take(found.demand);
+            if payload.bytes() > self.config.payload_bytes_max && !found.state.has(State::PIECES) {
+                let found = *found;
+                return Received { used, event: self.too_much(&found, out) };
+            }
         }
         let tag = found.tag;
         if completes.is_yes() {

@@ -410,15 +410,16 @@ fn finish(
     write_metadata(metadata, out);
     encode(out);
     let length = out.len() - written.start - PREFIX_BYTES;
-    let limit = frame_bytes_limit(config);
-    if length <= limit {
-        seal(written.start, out);
-        return Ok(());
-    }
     let payload = length - HEADER_BYTES - written.extra - metadata.map_or(0, |_| 3);
-    if config.fragment_bytes == 0 || payload > config.payload_bytes_max {
+    let limit = frame_bytes_limit(config);
+    let is_one_frame = length <= limit;
+    if payload > config.payload_bytes_max || (!is_one_frame && config.fragment_bytes == 0) {
         out.truncate(written.start);
         return Err(TooLarge);
+    }
+    if is_one_frame {
+        seal(written.start, out);
+        return Ok(());
     }
     fragment::split(written, limit, out);
     Ok(())

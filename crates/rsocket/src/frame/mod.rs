@@ -103,6 +103,14 @@ pub struct Payload<'a> {
     pub data: &'a [u8],
 }
 
+impl Payload<'_> {
+    /// Bytes of metadata and data together.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.metadata.map_or(0, <[u8]>::len) + self.data.len()
+    }
+}
+
 /// How a requester and a responder talk on one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Interaction {

@@ -33,6 +33,20 @@ fn first(interaction: Interaction, metadata: Option<&'static [u8]>, data: &'stat
     }
 }
 
+/// A request in one frame.
+fn whole<'a>(stream: u32, interaction: Interaction, metadata: &'a [u8], data: &'a [u8]) -> Frame<'a> {
+    let (stream, more, initial) = (StreamId(stream), More::Whole, 4);
+    let payload = Payload { metadata: Some(metadata), data };
+    match interaction {
+        Interaction::RequestResponse => Frame::RequestResponse { stream, more, payload },
+        Interaction::FireAndForget => Frame::RequestFireAndForget { stream, more, payload },
+        Interaction::RequestStream => Frame::RequestStream { stream, more, initial, payload },
+        Interaction::RequestChannel => {
+            Frame::RequestChannel { stream, more, completes: Completes::No, initial, payload }
+        }
+    }
+}
+
 const ALL: [Interaction; 4] = [
     Interaction::RequestResponse,
     Interaction::FireAndForget,
@@ -219,6 +233,74 @@ fn an_answer_that_is_larger_than_allowed_fails() {
     assert_eq!(client.said_one(), Frame::Cancel { stream: ID });
 }
 
+/// [FRAGMENT-7]
+#[test]
+fn a_request_in_one_frame_that_is_larger_than_allowed_fails() {
+    const DATA: &[u8] = &[1; 95];
+    for interaction in ALL {
+        let mut server = Side::server_with(Config { payload_bytes_max: 100, ..Config::default() }, SETUP);
+        // Metadata counts too: the first is one byte too many, and the second as large as may be.
+        assert_eq!(server.hear(whole(1, interaction, b"metada", DATA)), None);
+        match interaction {
+            Interaction::FireAndForget => server.is_silent(),
+            _ => assert!(matches!(
+                server.said_one(),
+                Frame::Error {
+                    stream: ID,
+                    code: ErrorCode::INVALID,
+                    data: b"payload is larger than this side takes"
+                }
+            )),
+        }
+        assert_eq!(server.connection.streams_open(), 0);
+        let event = server.hear(whole(3, interaction, b"metad", DATA));
+        assert!(matches!(event, Some(Event::Request { stream: StreamId(3), .. })), "{event:?}");
+    }
+}
+
+/// [FRAGMENT-7]
+#[test]
+fn an_answer_in_one_frame_that_is_larger_than_allowed_fails() {
+    for interaction in [Interaction::RequestResponse, Interaction::RequestStream, Interaction::RequestChannel]
+    {
+        let mut client = Side::client_with(Config { payload_bytes_max: 100, ..Config::default() });
+        client.ask(interaction, 2, b"");
+        client.said();
+        let event = client.hear(fragment(More::Whole, Completes::No, Some(b"metada"), &[1; 95]));
+        assert!(
+            matches!(event, Some(Event::Failed { stream: ID, tag: Tag(77), code: ErrorCode::INVALID, .. })),
+            "{event:?}"
+        );
+        match client.said_one() {
+            Frame::Error { stream: ID, code: ErrorCode::INVALID, .. } => {
+                assert_eq!(interaction, Interaction::RequestChannel);
+            }
+            said => assert_eq!(said, Frame::Cancel { stream: ID }),
+        }
+        assert_eq!(client.connection.streams_open(), 0);
+        // What the peer had sent before it knew is ignored.
+        assert_eq!(client.hear(fragment(More::Whole, Completes::No, None, b"b")), None);
+    }
+}
+
+/// [FRAGMENT-7]
+#[test]
+fn a_value_on_a_channel_that_is_larger_than_allowed_fails() {
+    let mut server = Side::server_with(Config { payload_bytes_max: 100, ..Config::default() }, SETUP);
+    server.hear(whole(1, Interaction::RequestChannel, b"", b"a"));
+    server.connection.set_tag(ID, Tag(7));
+    server.connection.request_n(ID, 2, &mut server.out).expect("open");
+    server.said();
+    assert!(matches!(
+        server.hear(fragment(More::Whole, Completes::No, None, &[1; 100])),
+        Some(Event::Payload { .. })
+    ));
+    let event = server.hear(fragment(More::Whole, Completes::No, None, &[1; 101]));
+    assert!(matches!(event, Some(Event::Failed { stream: ID, tag: Tag(7), code: ErrorCode::INVALID, .. })));
+    assert!(matches!(server.said_one(), Frame::Error { stream: ID, code: ErrorCode::INVALID, .. }));
+    assert_eq!(server.connection.streams_open(), 0);
+}
+
 /// [FRAGMENT-8]
 #[test]
 fn all_unfinished_payloads_together_are_bounded() {
@@ -249,6 +331,34 @@ fn without_fragments_a_large_payload_is_refused() {
     let large = |out: &mut Vec<u8>| out.resize(out.len() + 1_001, 0);
     assert_eq!(server.connection.payload(ID, Completes::No, None, large, out), Err(SendError::TooLarge));
     server.is_silent();
+}
+
+/// [FRAGMENT-7]
+#[test]
+fn a_payload_that_is_larger_than_allowed_is_not_sent() {
+    // It would fit one frame.
+    let config = || Config { payload_bytes_max: 100, ..Config::default() };
+    let mut client = Side::client_with(config());
+    for interaction in ALL {
+        let mut ask = |bytes: usize| {
+            let write = |out: &mut Vec<u8>| out.resize(out.len() + bytes, 0);
+            let (metadata, out) = (Some(b"metad".as_slice()), &mut client.out);
+            client.connection.request(interaction, 1, Completes::No, Tag(1), metadata, write, out)
+        };
+        assert_eq!(ask(96), Err(RequestError::TooLarge));
+        assert!(ask(95).is_ok());
+        assert_eq!(client.said().len(), 1, "only the second left");
+    }
+    let mut server = Side::server_with(config(), SETUP);
+    server.hear(request_stream(1, 1));
+    let mut say = |bytes: usize| {
+        let write = |out: &mut Vec<u8>| out.resize(out.len() + bytes, 0);
+        server.connection.payload(ID, Completes::No, None, write, &mut server.out)
+    };
+    assert_eq!(say(101), Err(SendError::TooLarge));
+    // Its credit is still there.
+    assert_eq!(say(100), Ok(()));
+    assert_eq!(server.said().len(), 1);
 }
 
 fn in_pieces() -> Config {
@@ -295,6 +405,21 @@ fn each_request_is_handed_out_as_its_metadata_says() {
     assert!(
         matches!(event, Some(Event::Request { payload, more: More::Whole, .. }) if &*payload.data == b"123")
     );
+}
+
+/// [FRAGMENT-10]
+#[test]
+fn what_is_taken_in_pieces_may_be_larger_in_one_frame_too() {
+    let mut server = Side::server_with(in_pieces(), SETUP);
+    let event = server.hear(whole(1, Interaction::RequestResponse, b"", &[1; 5_000]));
+    assert!(matches!(event, Some(Event::Request { more: More::Whole, .. })), "{event:?}");
+    assert_eq!(server.hear(whole(3, Interaction::RequestResponse, b"whole", &[1; 5_000])), None);
+    assert!(matches!(server.said_one(), Frame::Error { stream: StreamId(3), code: ErrorCode::INVALID, .. }));
+    let mut client = Side::client_with(in_pieces());
+    client.ask(Interaction::RequestResponse, 1, b"");
+    client.connection.pieces(ID);
+    let event = client.hear(fragment(More::Whole, Completes::Yes, None, &[1; 5_000]));
+    assert!(matches!(event, Some(Event::Payload { more: More::Whole, .. })), "{event:?}");
 }
 
 /// [FRAGMENT-10]
