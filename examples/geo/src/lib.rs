@@ -3,10 +3,16 @@
 //! [`proto`] is generated from proto/geo.proto by build.rs. [`service`] maps its methods to functions over
 //! [`places`]; [`position`] is the one door by which coordinates come in.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
 pub mod discovery_flags;
 pub mod places;
 pub mod position;
 pub mod service;
+
+/// Where the service listens, and its client calls, unless told otherwise. `stadium serve` has the port before it, so
+/// that both run on one machine.
+pub const ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7801));
 
 /// Messages and methods of `geo.v1`.
 #[allow(missing_docs, reason = "generated code")]

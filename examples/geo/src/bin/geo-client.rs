@@ -14,6 +14,7 @@ use clap::Parser;
 use futures::executor::block_on;
 use futures::future::join_all;
 use hdrhistogram::Histogram;
+use stadium_example_geo::ADDRESS;
 use stadium_example_geo::discovery_flags::DiscoveryFlags;
 use stadium_example_geo::proto::geo_event::Significance;
 use stadium_example_geo::proto::{Circle, Device, GeoEvent, StorageResponse, geo};
@@ -24,7 +25,7 @@ use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, ServiceClient};
 #[command(version)]
 struct Flags {
     /// An instance of the service; name several by commas
-    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', default_value = "127.0.0.1:7800")]
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', default_values_t = [ADDRESS])]
     address: Vec<SocketAddr>,
     /// Instances are found there instead
     #[command(flatten)]

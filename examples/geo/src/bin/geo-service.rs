@@ -15,6 +15,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use stadium_example_geo::ADDRESS;
 use stadium_example_geo::discovery_flags::DiscoveryFlags;
 use stadium_example_geo::places::Places;
 use stadium_example_geo::service::service;
@@ -30,7 +31,7 @@ use tracing_subscriber::{fmt, registry, reload};
 #[command(version)]
 struct Flags {
     /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7800")]
+    #[arg(long, value_name = "HOST:PORT", default_value_t = ADDRESS)]
     listen: SocketAddr,
     /// Where to take requests as datagrams, which may be lost
     #[arg(long, value_name = "HOST:PORT")]
