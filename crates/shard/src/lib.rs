@@ -4,5 +4,12 @@
 //! that can also be waited for. No answer leaves before everything that it may have seen is durable.
 
 mod client;
+pub mod core;
+mod error;
+mod metrics;
+mod settings;
 
 pub use client::{Shards, Ticket};
+pub use error::{CODES, Error};
+pub use metrics::ShardMetrics;
+pub use settings::Settings;

@@ -1,0 +1,152 @@
+//! What goes into a shard's core and what comes out, and what it stands on.
+//!
+//! A driver owns threads, mailboxes and clocks; the core sees requests, the time, and a journal. A
+//! thread drives it in production, a simulator in tests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use stadium_journal::{Checkpoints, Journal, Opening};
+use stadium_queue::{Answer, Command, Delivery, Refusal, Time};
+
+/// Where a shard's journal and its checkpoints are.
+pub trait Store: Send {
+    /// The journal that it opens.
+    type Journal: Journal;
+
+    /// Opens the journal. Called again after a failure, when the handle before was dropped.
+    ///
+    /// # Errors
+    ///
+    /// As the journal's own opening: in use, corrupt, foreign, or the disk's.
+    fn open(&mut self, opening: Opening) -> Result<Self::Journal, stadium_journal::Error>;
+
+    /// The checkpoints beside it. Called before [`Self::open`] too, which wants to know the newest one's position.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be used.
+    fn checkpoints(&mut self) -> Result<Box<dyn Checkpoints>, stadium_journal::Error>;
+}
+
+/// Who asked: what the driver wants back with the answer.
+pub trait Caller: Send {
+    /// Tells this request apart from all others that are not answered yet.
+    fn id(&self) -> u64;
+
+    /// Nobody waits for the answer any more.
+    fn is_gone(&self) -> bool;
+}
+
+impl Caller for u64 {
+    fn id(&self) -> u64 {
+        *self
+    }
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+/// A command, and who is to get the answer.
+#[derive(Debug)]
+pub struct Request<C> {
+    /// Who asked.
+    pub caller: C,
+    /// What for.
+    pub command: Command,
+    /// For a reserve of a spread queue: where else jobs may be.
+    pub search: Search,
+}
+
+/// Where a reserve looks for jobs.
+#[derive(Debug, Clone)]
+pub enum Search {
+    /// In this shard only; every command but a reserve of a spread queue.
+    Here,
+    /// Here, and where nothing is due, in so many other shards: see [`Output::passed`].
+    Then {
+        /// Shards that were not asked.
+        shards: u16,
+    },
+    /// In all shards at once: whoever has a job takes the claim.
+    Everywhere(Claim),
+}
+
+/// The right to answer a request that several shards hold.
+#[derive(Debug, Clone, Default)]
+pub struct Claim(Arc<AtomicBool>);
+
+impl Claim {
+    /// One that nobody has taken.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes it; false where somebody else has it.
+    pub fn take(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
+
+    /// Gives it back, by who had taken it.
+    pub fn give_back(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    /// Whether somebody has it now; he may give it back.
+    pub fn is_taken(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// An answer whose turn to leave has come: everything that it may have seen is durable.
+#[derive(Debug)]
+pub struct Reply<C> {
+    /// Who asked.
+    pub caller: C,
+    /// What came of it.
+    pub answer: Result<Answer<Bytes>, Refusal>,
+}
+
+/// What turns produced for others. The driver empties it.
+#[derive(Debug)]
+pub struct Output<C> {
+    /// Answers.
+    pub replies: Vec<Reply<C>>,
+    /// Reserves that found nothing here: for the next shard where some are left to ask, and else, where they
+    /// want to wait, for all shards, this one included, with one claim.
+    pub passed: Vec<Request<C>>,
+    /// Jobs for other shards. Each is answered by [`Confirmation`], and sent again until it is.
+    pub deliveries: Vec<(u16, Delivery)>,
+    /// Answers to deliveries of other shards, by the shard that they came from.
+    pub confirmations: Vec<(u16, Confirmation)>,
+}
+
+impl<C> Default for Output<C> {
+    fn default() -> Self {
+        Self { replies: Vec::new(), passed: Vec::new(), deliveries: Vec::new(), confirmations: Vec::new() }
+    }
+}
+
+/// What became of a job that went to another shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The sender's number for it.
+    pub number: u64,
+    /// Taken over, durably; or not now, and it is sent again.
+    pub taken: Result<stadium_queue::JobId, Refusal>,
+}
+
+/// When a core wants its next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Next {
+    /// At once: there was more to do than fits into one turn.
+    pub at_once: bool,
+    /// Else at this time, or when there is input, or when the journal wakes it.
+    pub deadline: Option<Time>,
+    /// A commit runs whose answers wait.
+    pub commit_runs: bool,
+    /// After [`Core::stop`](super::Core::stop): the last checkpoint is written, nothing is left to do.
+    pub stopped: bool,
+}

@@ -1,0 +1,73 @@
+//! Sizes and bounds of one shard.
+
+use stadium_queue::{Bounds, Milliseconds, Place};
+
+/// Sizes and bounds of one shard. `for_shard` gives the usual ones.
+#[derive(Debug, Clone)]
+pub struct CoreSettings {
+    /// Which shard of how many.
+    pub place: Place,
+    /// What its queues may hold.
+    pub bounds: Bounds,
+    /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
+    pub seed: u64,
+    /// Consumers that wait for a job at once; another one is told Busy. About 200 bytes each. 100,000.
+    pub waiting_max: usize,
+    /// Commands that one turn takes on, so that answers of the last batch do not wait for it too long. 1,024.
+    pub turn_commands_max: usize,
+    /// Events of time (leases that end, ...) that one turn takes on. 1,024.
+    pub turn_events_max: u32,
+    /// Bytes of journal after which a checkpoint is written, or so many as the last checkpoint had, if that is more. 64 MiB.
+    ///
+    /// More means less written in all, and a longer recovery.
+    pub checkpoint_bytes: u64,
+    /// Bytes of a checkpoint that one turn encodes: about a third of a millisecond. 256 KiB.
+    pub checkpoint_slice_bytes: usize,
+    /// Where checkpoints are written.
+    pub checkpoint_writer: CheckpointWriting,
+    /// A segment with a smaller part of it alive, in percent, is rewritten. 25.
+    pub rewrite_below_percent: u8,
+    /// Bytes of payloads that one turn rewrites. 256 KiB.
+    pub rewrite_slice_bytes: usize,
+    /// Bytes of records that a history reads at most; what is older is left out. 16 MiB.
+    pub history_bytes_max: usize,
+    /// How long after a failure of the journal it is opened again; doubled up to 16 times so long. 100 ms.
+    pub reopen_after: Milliseconds,
+    /// A stopwatch: microseconds since some moment. Only metrics and lengths of slices depend on it.
+    pub stopwatch: fn() -> u64,
+}
+
+/// Where checkpoints are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointWriting {
+    /// By a thread of their own, so that no turn waits for the disk.
+    OwnThread,
+    /// Within the turn: for a simulator, which has no threads.
+    InTurn,
+}
+
+impl CoreSettings {
+    /// The usual ones.
+    pub fn for_shard(place: Place) -> Self {
+        Self {
+            place,
+            bounds: Bounds::default(),
+            seed: place.hash_seed,
+            waiting_max: 100_000,
+            turn_commands_max: 1_024,
+            turn_events_max: 1_024,
+            checkpoint_bytes: 64 << 20,
+            checkpoint_slice_bytes: 256 << 10,
+            checkpoint_writer: CheckpointWriting::OwnThread,
+            rewrite_below_percent: 25,
+            rewrite_slice_bytes: 256 << 10,
+            history_bytes_max: 16 << 20,
+            reopen_after: 100,
+            stopwatch: stopped,
+        }
+    }
+}
+
+fn stopped() -> u64 {
+    0
+}

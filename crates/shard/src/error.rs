@@ -1,0 +1,105 @@
+//! Why a shard cannot start or go on, and the refusals that are its own.
+//!
+//! Refusals of the machines have their own codes (QUE-NNN); here are those that say something about
+//! the shard: SHARD-NNN, docs/reference/errors/shard.md.
+
+use std::fmt;
+
+use stadium_queue::{Milliseconds, Refusal};
+
+/// Why a shard cannot start.
+#[derive(Debug, Clone)]
+pub enum Error {
+    /// The journal or a checkpoint: its message says what to do.
+    Journal(stadium_journal::Error),
+    /// A record or a checkpoint that this version cannot have written, or not in this order. SHARD-010.
+    Corrupt {
+        /// The record's position, or the checkpoint's.
+        position: stadium_journal::Position,
+        /// What is wrong with what.
+        what: String,
+    },
+    /// The data directory was made for another number of shards. SHARD-011.
+    OtherShards {
+        /// What the directory was made for.
+        made_for: u16,
+        /// What was asked for.
+        asked: u16,
+        /// Which directory.
+        place: String,
+    },
+    /// A file or folder of the data directory cannot be read or made. SHARD-012.
+    Directory(String),
+    /// A thread could not be started. SHARD-013.
+    Thread(String),
+}
+
+impl Error {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Journal(error) => error.code(),
+            Error::Corrupt { .. } => "SHARD-010",
+            Error::OtherShards { .. } => "SHARD-011",
+            Error::Directory(_) => "SHARD-012",
+            Error::Thread(_) => "SHARD-013",
+        }
+    }
+}
+
+impl From<stadium_journal::Error> for Error {
+    fn from(error: stadium_journal::Error) -> Self {
+        Error::Journal(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // It names its code itself.
+            Error::Journal(error) => return error.fmt(f),
+            Error::Corrupt { position, what } => write!(
+                f,
+                "the journal cannot be applied from position {position} on: {what}; \
+                 it may have been written by a newer version, or be damaged: see `stadium journal verify`"
+            ),
+            Error::OtherShards { made_for, asked, place } => write!(
+                f,
+                "{place} was made for {made_for} shards, and the configuration asks for {asked}; \
+                 the number is fixed when the directory is made: set shards.count to {made_for}"
+            ),
+            Error::Directory(what) => f.write_str(what),
+            Error::Thread(what) => write!(f, "no thread for a shard: {what}"),
+        }?;
+        write!(f, " ({})", self.code())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// All codes of this crate, with what each says.
+pub const CODES: &[(&str, &str)] = &[
+    ("SHARD-001", "the shard's mailbox is full"),
+    ("SHARD-002", "the disk is full"),
+    ("SHARD-003", "the journal failed and is being opened again"),
+    ("SHARD-004", "the server is stopping"),
+    ("SHARD-005", "too many consumers wait already"),
+    ("SHARD-006", "the record would be longer than the journal takes"),
+    ("SHARD-007", "a queue's spread can only be changed while it holds no jobs"),
+    ("SHARD-008", "a payload is damaged on disk"),
+    ("SHARD-009", "there is no such shard"),
+    ("SHARD-010", "a record or a checkpoint cannot be applied"),
+    ("SHARD-011", "the data directory was made for another number of shards"),
+    ("SHARD-012", "the data directory cannot be used"),
+    ("SHARD-013", "a thread could not be started"),
+];
+
+/// A refusal of the shard: come again.
+pub(crate) fn busy(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {
+    Refusal::Busy { code, retry_after, reason: reason.into() }
+}
+
+/// A refusal of the shard: it will never work.
+pub(crate) fn rejected(code: &'static str, reason: impl Into<String>) -> Refusal {
+    Refusal::Rejected { code, reason: reason.into() }
+}

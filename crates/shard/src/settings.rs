@@ -1,0 +1,42 @@
+//! Sizes and bounds of all shards of a process.
+
+use std::path::PathBuf;
+
+use stadium_queue::Bounds;
+
+/// Sizes and bounds of all shards of a process. `in_directory` gives the usual ones.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where their data is: one folder for each shard below it. Made where it is missing.
+    pub directory: PathBuf,
+    /// How many, 1 to 1,024; fixed when the directory is made. As many as there are cores, at most 4.
+    pub count: u16,
+    /// The journals' sizes and bounds; the shard's number and how it is opened are filled in.
+    pub journal: stadium_journal::Options,
+    /// What the queues of one shard may hold.
+    pub bounds: Bounds,
+    /// Commands that wait in a shard's mailbox at most; another one is told Busy. 65,536.
+    pub mailbox_commands_max: usize,
+    /// Bytes of payloads that wait there at most; one command always fits. 64 MiB.
+    pub mailbox_bytes_max: usize,
+    /// Consumers of one shard that wait for a job at once. 100,000.
+    pub waiting_max: usize,
+    /// Bytes of journal after which a checkpoint is written, or so many as the last one had. 64 MiB.
+    pub checkpoint_bytes: u64,
+}
+
+impl Settings {
+    /// The usual ones, with so many shards.
+    pub fn in_directory(directory: impl Into<PathBuf>, count: u16) -> Self {
+        Self {
+            directory: directory.into(),
+            count,
+            journal: stadium_journal::Options::default(),
+            bounds: Bounds::default(),
+            mailbox_commands_max: 65_536,
+            mailbox_bytes_max: 64 << 20,
+            waiting_max: 100_000,
+            checkpoint_bytes: 64 << 20,
+        }
+    }
+}
