@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use stadium_shard::Shards;
+use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::fleet::Fleet;
@@ -23,5 +24,7 @@ pub(crate) struct App {
     pub(crate) answers: Mutex<Answers>,
     pub(crate) views: Views,
     pub(crate) requests: Requests,
+    /// Becomes true once the server stops: whoever waits for work then is answered.
+    pub(crate) draining: watch::Sender<bool>,
     pub(crate) started: Instant,
 }

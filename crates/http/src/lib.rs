@@ -18,6 +18,7 @@ mod openapi;
 mod page;
 mod peek;
 mod problem;
+mod queues;
 mod rfc3339;
 mod routes;
 mod server;

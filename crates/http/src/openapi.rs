@@ -3,7 +3,7 @@
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::routes::{api_keys, devices, health, live, push};
+use crate::routes::{api_keys, devices, health, jobs, leases, live, push, queues, schedules};
 
 /// The problem document, under the name that responses refer to it by.
 pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
@@ -12,7 +12,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
 #[openapi(
     info(
         title = "Stadium",
-        description = "Hand pushes over, see how far they have come, and look after devices and API keys.\n\nEvery request gets one \
+        description = "Hand pushes over, see how far they have come, put and work on jobs, and look after devices and API keys.\n\nEvery request gets one \
                        of three answers. *Accepted* (2xx): the server owns it now. *Busy* (503 with `Retry-After`): you still own \
                        it, nothing happened. *Rejected* (4xx): it will never work, nothing happened. Errors are RFC 9457 problems \
                        with a stable `code`.",
@@ -21,12 +21,19 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
     paths(
         push::create, push::list, push::show,
         devices::list, devices::show, devices::kick,
+        jobs::put, jobs::show, jobs::history, jobs::edit, jobs::delete, jobs::delete_several,
+        leases::reserve, leases::settle, leases::settle_several, leases::release, leases::release_several,
+        leases::extend, leases::extend_several, leases::bury, leases::bury_several, leases::forward,
+        queues::list, queues::show, queues::declare, queues::remove, queues::peek, queues::pause, queues::resume,
+        queues::purge, queues::kick, queues::redrive,
+        schedules::list, schedules::set, schedules::end,
         api_keys::list, api_keys::create, api_keys::revoke,
         live::events, health::metrics, health::healthz, health::readyz,
     ),
     tags(
         (name = "Pushes", description = "One call lights a device, a channel or everybody up."),
         (name = "Devices", description = "Who is connected, and who has a session."),
+        (name = "Queues", description = "Jobs that are never lost and run when they are due."),
         (name = "API keys", description = "Who may ask for what."),
         (name = "Operating", description = "Health, metrics and the live view."),
     ),
@@ -43,8 +50,8 @@ impl Modify for Bearer {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("sk_...")
             .description(Some(
-                "An API key. Roles contain one another: `read` sees, `send` also pushes, `admin` also disconnects \
-                 devices and manages keys.",
+                "An API key. Roles contain one another: `read` sees, `send` also pushes, puts and works on jobs, `admin` \
+                 also disconnects devices, declares, drops and purges queues and manages keys.",
             ))
             .build();
         let components = api.components.get_or_insert_default();

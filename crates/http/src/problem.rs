@@ -58,6 +58,9 @@ codes! {
     KEYS_NOT_WRITTEN = "HTTP-023" 500 "The API keys could not be saved";
     WEBSOCKET_ELSEWHERE = "HTTP-024" 501 "MQTT over WebSocket is not served on this port";
     CONNECTIONS_FULL = "HTTP-025" 503 "Too many connections are open";
+    QUEUES_STARTING = "HTTP-026" 503 "The queues are not running yet";
+    ANSWER_STRANGE = "HTTP-027" 500 "The answer did not fit the request";
+    NAME_WRONG = "HTTP-028" 422 "A name in the path is not valid";
 }
 
 /// An error on its way to the caller.
@@ -78,17 +81,17 @@ pub(crate) struct ProblemDocument<'a> {
     /// Where the code is explained.
     r#type: String,
     /// The kind of error in words, the same each time.
-    title: &'a str,
+    title: Cow<'a, str>,
     /// The HTTP status.
     status: u16,
     /// The stable code, for programs to compare.
     #[schema(example = "HTTP-005")]
-    code: &'a str,
+    code: Cow<'a, str>,
     /// What happened this time, and what to do.
-    detail: &'a str,
+    detail: Cow<'a, str>,
     /// The field of the body or the query parameter that is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<&'a str>,
+    path: Option<Cow<'a, str>>,
     /// Seconds to wait before another try, as in the header `Retry-After`.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_s: Option<u64>,
@@ -106,6 +109,16 @@ impl Problem {
         }
     }
 
+    /// A refusal of another crate, under its own code and title.
+    pub(crate) fn foreign(code: &'static str, status: u16, title: String, detail: String) -> Self {
+        let (code, title) = (code.into(), title.into());
+        Self { code, status, title, detail, path: None, retry_after: None }
+    }
+
+    pub(crate) fn has_code(&self, code: &str) -> bool {
+        self.code == code
+    }
+
     /// Names the field or parameter that is wrong.
     pub(crate) fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
@@ -120,11 +133,24 @@ impl Problem {
     fn document(&self) -> ProblemDocument<'_> {
         ProblemDocument {
             r#type: format!("/docs/errors/{}", self.code),
-            title: &self.title,
+            title: Cow::Borrowed(&self.title),
             status: self.status,
-            code: &self.code,
-            detail: &self.detail,
-            path: self.path.as_deref(),
+            code: Cow::Borrowed(&self.code),
+            detail: Cow::Borrowed(&self.detail),
+            path: self.path.as_deref().map(Cow::Borrowed),
+            retry_after_s: self.retry_after.map(whole_seconds),
+        }
+    }
+
+    /// The document itself, for an answer about several things of which this one failed.
+    pub(crate) fn into_document(self) -> ProblemDocument<'static> {
+        ProblemDocument {
+            r#type: format!("/docs/errors/{}", self.code),
+            title: self.title,
+            status: self.status,
+            code: self.code,
+            detail: self.detail.into(),
+            path: self.path.map(Cow::Owned),
             retry_after_s: self.retry_after.map(whole_seconds),
         }
     }

@@ -4,27 +4,36 @@
 //! The API's description names the same paths; a test compares the two.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 
 use crate::app::App;
 use crate::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, TIMED_OUT, WEBSOCKET_ELSEWHERE};
 
 pub(crate) mod api_keys;
+mod body;
 pub(crate) mod devices;
 mod docs;
 pub(crate) mod health;
+pub(crate) mod jobs;
+pub(crate) mod leases;
 pub(crate) mod live;
+mod problems;
 pub(crate) mod push;
 mod query;
+pub(crate) mod queues;
+pub(crate) mod schedules;
 
 pub(crate) use query::Name;
+
+/// The path whose requests may wait for work.
+const RESERVE: &str = "/api/queues/{queue}/reserve";
 
 /// The router over the shared parts.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -36,6 +45,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/api/devices", get(devices::list))
         .route("/api/devices/{id}", get(devices::show))
         .route("/api/devices/{id}/connection", delete(devices::kick))
+        .merge(about_queues())
         .route("/api/keys", get(api_keys::list).post(api_keys::create))
         .route("/api/keys/{id}", delete(api_keys::revoke))
         .route("/api/live", get(live::events))
@@ -55,17 +65,47 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .with_state(Arc::clone(app))
 }
 
+fn about_queues() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/queues", get(queues::list))
+        .route("/api/queues/{queue}", get(queues::show).put(queues::declare).delete(queues::remove))
+        .route("/api/queues/{queue}/jobs", get(queues::peek).post(jobs::put))
+        .route(RESERVE, post(leases::reserve))
+        .route("/api/queues/{queue}/pause", post(queues::pause))
+        .route("/api/queues/{queue}/resume", post(queues::resume))
+        .route("/api/queues/{queue}/purge", post(queues::purge))
+        .route("/api/queues/{queue}/kick", post(queues::kick))
+        .route("/api/queues/{queue}/redrive", post(queues::redrive))
+        .route("/api/queues/{queue}/schedules", get(schedules::list))
+        .route("/api/queues/{queue}/schedules/{name}", put(schedules::set).delete(schedules::end))
+        .route("/api/jobs/delete", post(jobs::delete_several))
+        .route("/api/jobs/{job}", get(jobs::show).patch(jobs::edit).delete(jobs::delete))
+        .route("/api/jobs/{job}/history", get(jobs::history))
+        .route("/api/leases/settle", post(leases::settle_several))
+        .route("/api/leases/release", post(leases::release_several))
+        .route("/api/leases/extend", post(leases::extend_several))
+        .route("/api/leases/bury", post(leases::bury_several))
+        .route("/api/leases/{lease}/settle", post(leases::settle))
+        .route("/api/leases/{lease}/release", post(leases::release))
+        .route("/api/leases/{lease}/extend", post(leases::extend))
+        .route("/api/leases/{lease}/bury", post(leases::bury))
+        .route("/api/leases/{lease}/forward", post(leases::forward))
+}
+
 /// What happens around every request: time limit, count, careful headers.
 async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let is_api = request.uri().path().starts_with("/api/");
-    let answered = tokio::time::timeout(app.config.request_timeout, next.run(request)).await;
+    let waits = if path.as_deref() == Some(RESERVE) { leases::WAIT_MAX } else { Duration::ZERO };
+    let limit = app.config.request_timeout + waits;
+    let answered = tokio::time::timeout(limit, next.run(request)).await;
     let mut response = answered.unwrap_or_else(|_| {
-        let limit = app.config.request_timeout.as_secs_f64();
-        let detail = format!("it was not answered within {limit} s; repeat a push with its Idempotency-Key");
-        Problem::new(TIMED_OUT, detail).retry_after(std::time::Duration::from_secs(1)).into_response()
+        let limit = limit.as_secs_f64();
+        let detail =
+            format!("it was not answered within {limit} s; repeat a push or a put with its Idempotency-Key");
+        Problem::new(TIMED_OUT, detail).retry_after(Duration::from_secs(1)).into_response()
     });
     let headers = response.headers_mut();
     let careful = [
@@ -80,7 +120,8 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     if is_api {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    let known_method = [Method::GET, Method::POST, Method::DELETE, Method::HEAD].contains(&method);
+    let known_method = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
+    let known_method = known_method.contains(&method);
     let route = match (&path, known_method) {
         (Some(path), true) => format!("{method} {path}"),
         _ => "other".to_owned(),

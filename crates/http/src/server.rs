@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use stadium_shard::Shards;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 
 use crate::app::App;
@@ -145,6 +145,7 @@ impl Server {
             keys,
             answers: Mutex::new(Answers::default()),
             requests: Requests::default(),
+            draining: watch::Sender::new(false),
             started: Instant::now(),
         });
         let router = routes::router(&app);
@@ -197,6 +198,7 @@ impl Server {
         drop(self.listener);
         sampler.abort();
         self.app.views.close();
+        self.app.draining.send_replace(true);
         if tokio::time::timeout(drain_timeout, graceful.shutdown()).await.is_err() {
             tracing::warn!("HTTP requests were still running at the end of the drain time");
         }

@@ -9,7 +9,7 @@ use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::push::read_json;
+use super::body::read_json;
 use super::query::Name;
 use crate::access::Admin;
 use crate::app::App;

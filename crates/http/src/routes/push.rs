@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::extract::{FromRequest, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::body::{idempotency_key, read_json};
 use super::health::not_ready;
 use super::query::{Name, Query};
 use crate::access::{Reader, Sender};
@@ -24,10 +25,8 @@ use crate::app::App;
 use crate::fleet::{
     Audience, ChannelName, DeviceId, LatencySummary, NewPush, Progress, PushId, PushReport, Qos, UserProperty,
 };
-use crate::idempotency::{KEY_CHARS_MAX, Known, RequestName};
-use crate::problem::{
-    BODY_NOT_JSON, CONTENT_TYPE_WRONG, FIELD_WRONG, ID_REUSED, ID_WRONG, PUSH_UNKNOWN, Problem, TOO_LARGE,
-};
+use crate::idempotency::{Known, RequestName};
+use crate::problem::{FIELD_WRONG, ID_REUSED, PUSH_UNKNOWN, Problem, TOO_LARGE};
 use crate::rfc3339;
 
 /// Bytes of a content type: longer than any registered one.
@@ -250,42 +249,6 @@ fn text(path: &str, text: String, bytes_max: usize) -> Result<String, Problem> {
     Ok(text)
 }
 
-/// Reads a JSON body strictly, and returns its bytes too.
-pub(super) async fn read_json<T: DeserializeOwned>(
-    app: &App,
-    request: Request,
-) -> Result<(T, Bytes), Problem> {
-    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        let given = content_type.unwrap_or("nothing");
-        return Err(Problem::new(CONTENT_TYPE_WRONG, format!("the content type is {given}")));
-    }
-    let body = Bytes::from_request(request, &()).await.map_err(|error| {
-        if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let bound = app.config.body_bytes_max;
-            Problem::new(TOO_LARGE, format!("the body has more bytes than body_bytes_max allows, {bound}"))
-        } else {
-            Problem::new(BODY_NOT_JSON, format!("the body ended early: {error}"))
-        }
-    })?;
-    // Serde would also take a list of the fields' values in their order, which nobody should rely on.
-    if body.trim_ascii_start().first() == Some(&b'[') {
-        return Err(Problem::new(FIELD_WRONG, "the body is a JSON object with named fields, not a list"));
-    }
-    let mut json = serde_json::Deserializer::from_slice(&body);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path().to_string();
-        let inner = error.into_inner();
-        match inner.classify() {
-            serde_json::error::Category::Data => Problem::new(FIELD_WRONG, inner.to_string()).at(path),
-            _ => Problem::new(BODY_NOT_JSON, inner.to_string()),
-        }
-    })?;
-    json.end().map_err(|error| Problem::new(BODY_NOT_JSON, error.to_string()))?;
-    Ok((value, body))
-}
-
 /// A push that was taken over.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AcceptedPush {
@@ -352,20 +315,6 @@ fn push(app: &App, new: NewPush) -> Result<PushId, Problem> {
         Some(problem) => Err(problem),
         None => Ok(app.fleet.push(new)?),
     }
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let mut given = headers.get_all("idempotency-key").iter();
-    let Some(value) = given.next() else { return Ok(None) };
-    let visible = |byte: &u8| byte.is_ascii_graphic();
-    let bytes = value.as_bytes();
-    if given.next().is_some() || bytes.is_empty() || bytes.len() > KEY_CHARS_MAX || !bytes.iter().all(visible)
-    {
-        let detail =
-            format!("`Idempotency-Key` is sent once and has 1 to {KEY_CHARS_MAX} visible ASCII characters");
-        return Err(Problem::new(ID_WRONG, detail));
-    }
-    Ok(Some(String::from_utf8_lossy(bytes).into_owned()))
 }
 
 enum Answer {

@@ -18,6 +18,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
+/// The two variable parts of a path, percent-decoded.
+pub(crate) struct Names(pub(crate) String, pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Names {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let names = Path::from_request_parts(parts, state).await;
+        names
+            .map(|Path((first, second))| Self(first, second))
+            .map_err(|error| Problem::new(PATH_UNKNOWN, error.to_string()))
+    }
+}
+
 /// The parameters of a request, each at most once, all of them known.
 pub(super) struct Query(Vec<(String, String)>);
 
