@@ -32,7 +32,8 @@ pub mod tls;
 mod turn;
 mod udp;
 mod websocket;
-pub mod wheel;
+
+pub use stadium_wheel as wheel;
 
 pub use close::CloseReason;
 pub use drive::Driven;

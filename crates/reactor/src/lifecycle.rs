@@ -105,7 +105,7 @@ impl<M: Send + 'static> Io<M> {
         let Some(at) = self.deadline(index) else { return };
         let link = self.slab.peek(index).link;
         if link.armed() {
-            if link.at <= at {
+            if link.at() <= at {
                 return;
             }
             self.wheel.disarm(&mut self.slab, index);

@@ -4,7 +4,7 @@
 //! 32-bit tick. Arming and disarming are a few stores; a timer less than 256 ticks away is never
 //! moved, one far away is moved down at most three times before it fires. The wheel only ever names
 //! indexes: the links live in whatever implements [`Links`], beside the state that they are for. How
-//! long a tick is, is its owner's to say; a loop's own wheel has one timer a connection.
+//! long a tick is, is its owner's to say. No clock is read here.
 
 /// No timer, or the end of a list.
 const NONE: u32 = u32::MAX;
@@ -16,7 +16,7 @@ const SLOTS: usize = 256;
 /// A timer's part of the wheel, 12 bytes. One that is armed must stay at its index.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    pub(crate) at: u32,
+    at: u32,
     next: u32,
     /// `NONE` means that it is not armed.
     previous: u32,
@@ -53,7 +53,7 @@ pub trait Links {
 /// the same links.
 ///
 /// ```
-/// use stadium_reactor::wheel::{Link, Links, Wheel};
+/// use stadium_wheel::{Link, Links, Wheel};
 ///
 /// struct Streams(Vec<Link>);
 /// impl Links for Streams {
@@ -72,6 +72,8 @@ pub trait Links {
 pub struct Wheel {
     /// Everything before this tick has fired.
     now: u32,
+    /// Whether tick zero follows the last one.
+    around: bool,
     armed: usize,
     heads: Box<[u32; LEVELS * SLOTS]>,
 }
@@ -86,7 +88,25 @@ impl Wheel {
     /// An empty wheel at tick zero. One that starts later is advanced first, which costs nothing
     /// while no timer is armed.
     pub fn new() -> Wheel {
-        Wheel { now: 0, armed: 0, heads: Box::new([NONE; LEVELS * SLOTS]) }
+        Wheel { now: 0, around: false, armed: 0, heads: Box::new([NONE; LEVELS * SLOTS]) }
+    }
+
+    /// An empty wheel whose ticks go around: after the last 32-bit tick comes zero, so it never ends.
+    /// A tick within the next 2^31 is ahead, any other has passed: who needs longer arms again.
+    pub fn around(start: u32) -> Wheel {
+        Wheel { now: start, around: true, ..Wheel::new() }
+    }
+
+    /// Everything before this tick has fired.
+    pub fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// Ticks until then; none where it has passed.
+    fn ahead(&self, at: u32) -> u32 {
+        let ticks = at.wrapping_sub(self.now);
+        let passed = if self.around { ticks >= 1 << 31 } else { at < self.now };
+        if passed { 0 } else { ticks }
     }
 
     /// Timers that are armed.
@@ -122,9 +142,10 @@ impl Wheel {
     }
 
     fn insert(&mut self, links: &mut impl Links, index: u32) {
-        let at = links.link(index).at.max(self.now);
+        let ahead = self.ahead(links.link(index).at);
+        let at = self.now.wrapping_add(ahead);
         // A slot of a level is emptied when its time begins, so it may hold its next time from then on.
-        let level = match at - self.now {
+        let level = match ahead {
             0..0x100 => 0,
             0x100..0x1_0000 => 1,
             0x1_0000..0x100_0000 => 2,
@@ -144,19 +165,35 @@ impl Wheel {
     /// Moves to tick `to`, appending every timer due at or before it to `fired`, disarmed: earlier
     /// ticks first, those of one tick in any order. Where it moved there before, nothing happens.
     pub fn advance(&mut self, links: &mut impl Links, to: u32, fired: &mut Vec<u32>) {
-        while self.now <= to {
+        self.advance_some(links, to, fired, usize::MAX);
+    }
+
+    /// Like [`Wheel::advance`], but stops behind the first tick with which `fired` holds `enough`. Returns
+    /// whether it came to tick `to`.
+    pub fn advance_some(
+        &mut self,
+        links: &mut impl Links,
+        to: u32,
+        fired: &mut Vec<u32>,
+        enough: usize,
+    ) -> bool {
+        while self.ahead(to) > 0 || self.now == to {
             if self.armed == 0 {
-                self.now = to + 1;
-                return;
+                self.now = to.wrapping_add(1);
+                return true;
+            }
+            if fired.len() >= enough {
+                return false;
             }
             self.take(links, (self.now & 0xff) as usize, fired);
-            self.now += 1;
+            self.now = self.now.wrapping_add(1);
             let mut level = 1;
             while level < LEVELS && (self.now >> (8 * (level - 1))) & 0xff == 0 {
                 self.cascade(links, level);
                 level += 1;
             }
         }
+        true
     }
 
     fn take(&mut self, links: &mut impl Links, slot: usize, fired: &mut Vec<u32>) {
@@ -192,7 +229,7 @@ impl Wheel {
         // Slots from now to the end of the round, then those of the next round that are near already.
         let this_round = self.heads[start..SLOTS].iter().position(|head| *head != NONE);
         if let Some(ticks) = this_round {
-            return Some(self.now + ticks as u32);
+            return Some(self.now.wrapping_add(ticks as u32));
         }
         let last = self.now | 0xff;
         let round = last.wrapping_add(1);
@@ -200,7 +237,7 @@ impl Wheel {
             return Some(last);
         }
         let next_round = self.heads[..start].iter().position(|head| *head != NONE);
-        Some(next_round.map_or(last, |ticks| round + ticks as u32))
+        Some(next_round.map_or(last, |ticks| round.wrapping_add(ticks as u32)))
     }
 
     /// Whether timers move down when the round begins that starts with this tick.
@@ -332,6 +369,35 @@ mod tests {
         assert_eq!(wheel.next(), Some(1_001));
         wheel.advance(&mut links, 1_001, &mut fired);
         assert_eq!(fired, [1]);
+    }
+
+    #[test]
+    fn ticks_that_go_around_never_end() {
+        let mut links = vec![Link::IDLE; 3];
+        let mut wheel = Wheel::around(u32::MAX - 1_000);
+        wheel.arm(&mut links, 0, u32::MAX);
+        wheel.arm(&mut links, 1, 70_000);
+        wheel.arm(&mut links, 2, u32::MAX - 5_000);
+        let (mut fired, mut order) = (Vec::new(), Vec::new());
+        while let Some(next) = wheel.next() {
+            wheel.advance(&mut links, next, &mut fired);
+            order.extend(fired.drain(..).map(|index| (index, next)));
+        }
+        assert_eq!(order, [(2, u32::MAX - 1_000), (0, u32::MAX), (1, 70_000)]);
+    }
+
+    #[test]
+    fn a_bounded_advance_stops_between_ticks_and_goes_on() {
+        let mut links = vec![Link::IDLE; 10];
+        let mut wheel = Wheel::new();
+        for index in 0..10 {
+            wheel.arm(&mut links, index, 10 + index / 2);
+        }
+        let mut fired = Vec::new();
+        assert!(!wheel.advance_some(&mut links, 100, &mut fired, 3));
+        assert_eq!((fired.len(), wheel.now()), (4, 12), "whole ticks, and no more of them");
+        assert!(wheel.advance_some(&mut links, 100, &mut fired, usize::MAX));
+        assert_eq!((fired.len(), wheel.now()), (10, 101));
     }
 
     #[test]
