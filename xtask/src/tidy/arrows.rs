@@ -55,6 +55,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-example-geo", &["stadium-rpc", "stadium-rpc-build", "stadium-discovery"]),
     ("stadium-bench", &[]),
     ("stadium-testing", &[]),
+    ("stadium-simulator", &["stadium-shard", "stadium-queue", "stadium-journal"]),
     ("xtask", &[]),
 ];
 

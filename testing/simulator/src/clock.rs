@@ -1,0 +1,87 @@
+//! The simulation's clock, and spans of moments.
+//!
+//! The shard is told the time; it may jump both ways, as the clock of a machine does. What the
+//! checker holds against the shard is therefore a span: at the earliest, at the latest.
+
+use stadium_queue::Time;
+
+/// The clock that the shards are told.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    now: u64,
+    high: u64,
+    low: u64,
+    jumps_back: u32,
+}
+
+/// 2026-01-01T00:00:00Z: schedules need a calendar.
+const START: u64 = 1_767_225_600_000;
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock { now: START, high: START, low: START, jumps_back: 0 }
+    }
+}
+
+impl Clock {
+    /// What it shows.
+    pub fn now(&self) -> Time {
+        Time(self.now)
+    }
+
+    /// The latest that it ever showed.
+    pub fn high(&self) -> Time {
+        Time(self.high)
+    }
+
+    /// How often it was set back.
+    pub fn jumps_back(&self) -> u32 {
+        self.jumps_back
+    }
+
+    /// Time passes, in milliseconds.
+    pub fn advance(&mut self, by: u64) {
+        self.now += by;
+        self.high = self.high.max(self.now);
+    }
+
+    /// Somebody sets it back by so many milliseconds, at most to where it began.
+    pub fn set_back(&mut self, by: u64) {
+        self.now = self.now.saturating_sub(by).max(START);
+        self.low = self.low.min(self.now);
+        self.jumps_back += 1;
+    }
+}
+
+/// A moment that is known up to a span, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// At the earliest.
+    pub min: Time,
+    /// At the latest.
+    pub max: Time,
+}
+
+impl Span {
+    /// Exactly then.
+    pub fn at(time: Time) -> Span {
+        Span { min: time, max: time }
+    }
+
+    /// That much later.
+    #[must_use]
+    pub fn after(self, by: u64) -> Span {
+        Span { min: self.min.after(by), max: self.max.after(by) }
+    }
+
+    /// Whether it may be this moment.
+    pub fn holds(self, time: Time) -> bool {
+        self.min <= time && time <= self.max
+    }
+
+    /// The smallest span around both.
+    #[must_use]
+    pub fn around(self, other: Span) -> Span {
+        Span { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+}

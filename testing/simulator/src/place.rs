@@ -1,0 +1,248 @@
+//! Where a message may be: what the checker knows of it, and what time and commands make of that.
+//!
+//! The checker is written from the documentation alone and shares nothing with the queues. Often it
+//! can't know: an answer was lost in a crash, or a lease may have ended by now. So it keeps all places
+//! where a message may be, and each answer and each look into the queues leaves those that agree
+//! with it. When none is left, the shard broke its word.
+
+use stadium_queue::{JobId, JobState, Lease, Retry, Time};
+
+use crate::clock::Span;
+
+/// A queue, by its number in the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueNumber(pub usize);
+
+/// One place where a message may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// It was never put.
+    Absent,
+    /// In a queue.
+    Live(Live),
+    /// Forwarded to a queue of another shard, and not there yet.
+    Transit(Live),
+    /// It left.
+    Gone(Gone),
+}
+
+/// How a message left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gone {
+    /// Settled, with this lease where that is known.
+    Settled(Option<Lease>),
+    /// Deleted or purged.
+    Taken,
+    /// Its time was over, or its queue throws dead jobs away.
+    Expired,
+}
+
+/// A message in a queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Live {
+    /// Which.
+    pub queue: QueueNumber,
+    /// Its id, once it was seen.
+    pub job: Option<JobId>,
+    /// What it is there.
+    pub phase: Phase,
+    /// Attempts so far, where known.
+    pub attempts: Option<u16>,
+    /// Attempts before it is dead.
+    pub attempts_max: u16,
+    /// Its priority.
+    pub priority: u8,
+    /// The version of its payload.
+    pub version: u8,
+    /// When it is due.
+    pub due: Span,
+    /// When it goes by itself.
+    pub expires: Option<Span>,
+    /// The last lease's number that was seen: the next one is greater.
+    pub reservation: u32,
+}
+
+/// What a message is in its queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Delayed or due: its due moment and the clock say which.
+    Waiting,
+    /// Somebody has it.
+    Reserved {
+        /// The lease's number; none where the answer to the reserve was lost.
+        number: Option<u32>,
+        /// When the lease ends.
+        until: Span,
+    },
+    /// Set aside.
+    Buried,
+    /// It had its last attempt.
+    Dead,
+}
+
+/// What a queue does with dead jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dead {
+    /// They stay.
+    Kept,
+    /// They go on in another queue.
+    Moved(QueueNumber),
+    /// They are gone.
+    Discarded,
+}
+
+/// What a queue's settings mean for a message.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// For dead jobs.
+    pub dead: Dead,
+    /// Attempts in it, for jobs that come from elsewhere.
+    pub attempts_max: u16,
+    /// The longest delay between two attempts.
+    pub backoff_max: u64,
+    /// How long dead jobs stay.
+    pub dead_time_to_live: u64,
+}
+
+impl Live {
+    /// Whether this lease is the one that holds the job. A lease whose number was lost may be any.
+    pub fn held_by(&self, lease: Lease) -> bool {
+        let Phase::Reserved { number, .. } = self.phase else { return false };
+        self.is(lease.job) && number.is_none_or(|number| number == lease.reservation)
+    }
+
+    /// Whether it may be that job.
+    pub fn is(&self, job: JobId) -> bool {
+        self.job.is_none_or(|known| known == job)
+    }
+
+    fn with(&self, phase: Phase) -> Live {
+        Live { phase, ..self.clone() }
+    }
+
+    /// After its last attempt.
+    pub fn dies(&self, rules: &[Rules], now: Span) -> Place {
+        match rules[self.queue.0].dead {
+            Dead::Kept => Place::Live(self.with(Phase::Dead)),
+            Dead::Moved(queue) => Place::Live(Live {
+                queue,
+                job: None,
+                phase: Phase::Waiting,
+                attempts: None,
+                attempts_max: rules[queue.0].attempts_max,
+                due: now,
+                reservation: 0,
+                ..self.clone()
+            }),
+            Dead::Discarded => Place::Gone(Gone::Expired),
+        }
+    }
+
+    fn spent(&self) -> Option<bool> {
+        self.attempts.map(|attempts| attempts >= self.attempts_max)
+    }
+
+    /// What becomes of it when an attempt failed or its lease ended: one place, or two where the number of attempts is not known.
+    pub fn failed(&self, due: Span, rules: &[Rules], now: Span) -> Vec<Place> {
+        let again = Place::Live(Live { due, ..self.with(Phase::Waiting) });
+        match self.spent() {
+            Some(true) => vec![self.dies(rules, now)],
+            Some(false) => vec![again],
+            None => vec![again, self.dies(rules, now)],
+        }
+    }
+
+    /// What a release makes of it.
+    pub fn released(&self, retry: Retry, rules: &[Rules], now: Span) -> Vec<Place> {
+        match retry {
+            Retry::Backoff => {
+                let due = now.around(now.after(rules[self.queue.0].backoff_max));
+                self.failed(due, rules, now)
+            }
+            Retry::After(delay) => self.failed(now.after(delay), rules, now),
+            Retry::NotTried(delay) => {
+                let attempts = self.attempts.map(|attempts| attempts.saturating_sub(1));
+                vec![Place::Live(Live { due: now.after(delay), attempts, ..self.with(Phase::Waiting) })]
+            }
+        }
+    }
+
+    /// Handed out to somebody.
+    pub fn reserved(&self, number: Option<u32>, until: Span) -> Place {
+        Place::Live(Live {
+            attempts: self.attempts.map(|attempts| attempts + 1),
+            reservation: number.unwrap_or(self.reservation),
+            ..self.with(Phase::Reserved { number, until })
+        })
+    }
+
+    /// Due again with attempts anew, in this queue or another.
+    pub fn revived(&self, queue: QueueNumber, now: Span) -> Place {
+        Place::Live(Live {
+            queue,
+            attempts: Some(0),
+            due: now,
+            job: if queue == self.queue { self.job } else { None },
+            ..self.with(Phase::Waiting)
+        })
+    }
+
+    /// What `JobState` names, as far as the checker tells states apart.
+    pub fn in_state(&self, state: JobState) -> bool {
+        matches!(
+            (self.phase, state),
+            (Phase::Waiting, JobState::Delayed | JobState::Due)
+                | (Phase::Reserved { .. }, JobState::Reserved)
+                | (Phase::Buried, JobState::Buried)
+                | (Phase::Dead, JobState::Dead)
+        )
+    }
+}
+
+impl Place {
+    /// The message in its queue.
+    pub fn live(&self) -> Option<&Live> {
+        match self {
+            Place::Live(live) => Some(live),
+            Place::Absent | Place::Transit(_) | Place::Gone(_) => None,
+        }
+    }
+
+    /// Where it may be by itself, once the clock has shown `high`: everything that time may do, one step.
+    fn passes(&self, high: Time, rules: &[Rules]) -> Vec<Place> {
+        let live = match self {
+            Place::Live(live) => live,
+            Place::Transit(live) => return vec![Place::Live(live.clone())],
+            Place::Absent | Place::Gone(_) => return Vec::new(),
+        };
+        let mut places = Vec::new();
+        if let Phase::Reserved { until, .. } = live.phase
+            && until.min <= high
+        {
+            let due = Span { min: until.min, max: high.after(rules[live.queue.0].backoff_max) };
+            places.extend(live.failed(due, rules, Span { min: until.min, max: high }));
+        }
+        if live.expires.is_some_and(|expires| expires.min <= high) {
+            places.push(Place::Gone(Gone::Expired));
+        }
+        places
+    }
+}
+
+/// Adds the places that time may have led to.
+pub fn pass_time(places: &mut Vec<Place>, high: Time, rules: &[Rules]) {
+    let mut at = 0;
+    while at < places.len() {
+        for next in places[at].passes(high, rules) {
+            add(places, next);
+        }
+        at += 1;
+    }
+}
+
+/// Adds a place, where it is not among them.
+pub fn add(places: &mut Vec<Place>, place: Place) {
+    if !places.contains(&place) {
+        places.push(place);
+    }
+}
