@@ -5,62 +5,30 @@
 mod scenery;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use scenery::etcd::Cluster;
 use scenery::proxy::Proxy;
-use scenery::{PATIENCE, Seen, TTL, config, register, until_true};
+use scenery::registry::Registry as _;
+use scenery::{GEO, PATIENCE, Seen, Stage, TTL, config, discover, register, stories, until_true};
 use stadium_discovery::{
-    Backend, Config, Connection, Credentials, Discovery, Registration, State, Tls, Value, Versions,
+    Backend, Config, Connection, Credentials, Discovery, Registration, Tls, Value, Versions,
 };
 
 #[test]
 fn an_instance_appears_changes_and_leaves_at_once() {
-    let etcd = Cluster::start(1);
-    let services = Discovery::start(config(etcd.backend())).expect("discovery");
-    let clients = Discovery::start(config(etcd.backend())).expect("discovery");
-    let seen = Seen::watch(&clients, "geo");
-    assert_eq!(seen.until("the first snapshot", |_| true).revision, 0);
-    seen.until_live(&[]);
-
-    let value = Value { load: 0.4, zone: Some("a".to_owned()), ..Value::default() };
-    let address = (Ipv4Addr::LOCALHOST, 7800).into();
-    let (name, version) = ("geo".to_owned(), "1".to_owned());
-    let registered = services.register(Registration { name, version, address, value }).expect("registered");
-    assert!(registered.wait(PATIENCE));
-    seen.until_live(&[7800]);
-    let key = etcd.key("/services/geo/1/127.0.0.1:7800").expect("the entry");
-    assert_eq!(key.value, r#"{"load":0.4,"zone":"a","weight":100,"state":"serving"}"#);
-    assert_ne!(key.lease, "0");
-
-    registered.update(0.9, State::Serving);
-    seen.until("the load", |snapshot| snapshot.instances[0].load == 0.9);
-    registered.update(0.9, State::Quiescing);
-    seen.until("the state", |snapshot| snapshot.instances[0].state == State::Quiescing);
-
-    let withdrawn_at = Instant::now();
-    registered.withdraw(PATIENCE).expect("withdrawn");
-    seen.until_live(&[]);
-    assert!(withdrawn_at.elapsed() < TTL, "a goodbye is not waited for");
-    assert!(etcd.key("/services/geo/1/127.0.0.1:7800").is_none());
+    stories::an_instance_appears_changes_and_leaves_at_once(&Cluster::start(1));
 }
 
 #[test]
 fn the_last_instance_that_withdraws_while_serving_is_dropped_at_once() {
-    let etcd = Cluster::start(1);
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
-    let seen = Seen::watch(&discovery, "geo");
-    let registered = register(&discovery, "geo", 7800);
-    seen.until_live(&[7800]);
-    drop(registered);
-    seen.until_live(&[]);
-    until_true("the entry to go", || etcd.key("/services/geo/1/127.0.0.1:7800").is_none());
+    stories::the_last_instance_that_withdraws_while_serving_is_dropped_at_once(&Cluster::start(1));
 }
 
 #[test]
 fn versions_and_both_kinds_of_address_are_listed() {
     let etcd = Cluster::start(1);
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let discovery = discover(etcd.backend());
     let entry = |name: &str, version: &str, address| Registration {
         name: name.to_owned(),
         version: version.to_owned(),
@@ -97,7 +65,7 @@ fn what_cannot_be_read_is_skipped_and_counted() {
     etcd.put("/services/geo/1/127.0.0.1:7801", "{}");
     etcd.put("/services/geo/1/127.0.0.1:7802", "not JSON");
     etcd.put("/services/geo/1/localhost:7803", "{}");
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let discovery = discover(etcd.backend());
     let seen = Seen::watch(&discovery, "geo");
     seen.until_live(&[7801]);
     assert_eq!(discovery.status().unreadable, 2);
@@ -113,7 +81,7 @@ fn more_instances_than_one_answer_holds_are_all_read() {
     let ports: Vec<u16> = (10_000..12_345).collect();
     let keys: Vec<String> = ports.iter().map(|port| format!("/services/geo/1/127.0.0.1:{port}")).collect();
     etcd.put_all(&keys, "{}");
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let discovery = discover(etcd.backend());
     let seen = Seen::watch(&discovery, "geo");
     seen.until_live(&ports);
     assert_eq!(discovery.list(PATIENCE).expect("a list")[0].instances.len(), ports.len());
@@ -123,7 +91,7 @@ fn more_instances_than_one_answer_holds_are_all_read() {
 #[test]
 fn one_that_dies_is_forgotten_when_its_lease_has_expired() {
     let etcd = Cluster::start(1);
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
+    let discovery = discover(etcd.backend());
     let seen = Seen::watch(&discovery, "geo");
     let _living = register(&discovery, "geo", 7800);
     etcd.put_with_lease("/services/geo/1/127.0.0.1:7801", "{}", &etcd.grant(1));
@@ -134,50 +102,30 @@ fn one_that_dies_is_forgotten_when_its_lease_has_expired() {
 #[test]
 fn a_lost_lease_and_a_deleted_entry_are_made_again() {
     let etcd = Cluster::start(1);
-    let quick = Config { refresh: Duration::from_secs(1), ..config(etcd.backend()) };
-    let discovery = Discovery::start(quick).expect("discovery");
-    let seen = Seen::watch(&discovery, "geo");
-    let _registered = register(&discovery, "geo", 7800);
-    seen.until_live(&[7800]);
-    let from = seen.count();
-    let path = "/services/geo/1/127.0.0.1:7800";
+    let stage = Stage::with(Config { refresh: Duration::from_secs(1), ..config(etcd.backend()) });
 
-    let first = etcd.key(path).expect("the entry").lease;
+    let first = etcd.key(GEO).expect("the entry").lease;
+    assert_ne!(first, "0", "it has one");
     etcd.revoke(&first);
-    until_true("another lease", || etcd.key(path).is_some_and(|key| key.lease != first));
-    seen.until_live(&[7800]);
-    assert_eq!(discovery.status().session_losses, 1);
+    until_true("another lease", || etcd.key(GEO).is_some_and(|key| key.lease != first));
+    stage.seen.until_live(&[7800]);
+    assert_eq!(stage.discovery.status().session_losses, 1);
 
-    etcd.delete(path);
-    until_true("the entry", || etcd.key(path).is_some());
-    seen.until_live(&[7800]);
-    seen.always_knew(&[7800], from);
+    etcd.delete(GEO);
+    until_true("the entry", || etcd.key(GEO).is_some());
+    stage.seen.until_live(&[7800]);
+    stage.always_knew_it();
 }
 
 #[test]
 fn discovery_starts_before_etcd_does() {
-    let mut etcd = Cluster::start(1);
-    etcd.kill(0);
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
-    let seen = Seen::watch(&discovery, "geo");
-    let registered = register(&discovery, "geo", 7800);
-    until_true("a failed attempt", || discovery.status().failed_attempts > 0);
-    let why = discovery.list(Duration::from_millis(50)).expect_err("nobody to ask");
-    assert_eq!(why.code(), "DSC-004");
-    assert!(!registered.is_registered());
-    etcd.revive(0);
-    seen.until_live(&[7800]);
-    assert!(registered.wait(PATIENCE));
+    stories::discovery_starts_before_its_backend_does(&mut Cluster::start(1));
 }
 
 #[test]
 fn every_member_may_be_killed_in_turn_the_leader_first() {
     let mut etcd = Cluster::start(3);
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
-    let seen = Seen::watch(&discovery, "geo");
-    let first = register(&discovery, "geo", 7800);
-    seen.until_live(&[7800]);
-    let from = seen.count();
+    let stage = Stage::set(etcd.backend());
     let leader = etcd.leader();
     for turn in 0..3 {
         let victim = (leader + turn) % 3;
@@ -185,88 +133,55 @@ fn every_member_may_be_killed_in_turn_the_leader_first() {
         etcd.until_ready();
         // Who comes now is seen by all, so the watch has moved to a member that lives.
         let port = 7801 + u16::try_from(turn).expect("three turns");
-        let other = Discovery::start(config(etcd.backend())).expect("discovery");
+        let other = discover(etcd.backend());
         let registered = register(&other, "geo", port);
-        seen.until_live(&[7800, port]);
+        stage.seen.until_live(&[7800, port]);
         registered.withdraw(PATIENCE).expect("withdrawn");
-        seen.until_live(&[7800]);
+        stage.seen.until_live(&[7800]);
         etcd.revive(victim);
         etcd.until_ready();
     }
-    assert!(first.wait(PATIENCE));
-    assert_eq!(discovery.status().connection, Connection::Connected);
-    assert!(seen.count() > from);
+    assert!(stage.registered.wait(PATIENCE));
+    assert_eq!(stage.discovery.status().connection, Connection::Connected);
+    stage.was_told_more();
 }
 
 #[test]
 fn a_leader_that_is_paused_is_left_for_another() {
-    let etcd = Cluster::start(3);
+    let mut etcd = Cluster::start(3);
     let leader = etcd.leader();
+    let others: Vec<_> =
+        (0..3).filter(|number| *number != leader).map(|number| etcd.address(number)).collect();
     // Reached through the leader first: the others are tried later.
-    let mut order = vec![etcd.address(leader)];
-    order.extend((0..3).filter(|number| *number != leader).map(|number| etcd.address(number)));
-    let discovery = Discovery::start(config(etcd.backend_at(&order))).expect("discovery");
-    let seen = Seen::watch(&discovery, "geo");
-    let registered = register(&discovery, "geo", 7800);
-    seen.until_live(&[7800]);
-    let from = seen.count();
+    let leader_first = [&[etcd.address(leader)], &*others].concat();
+    let stage = Stage::set(etcd.backend_at(&leader_first));
     etcd.pause(leader);
-    let others = (0..3).filter(|number| *number != leader).map(|number| etcd.address(number));
-    let others = etcd.backend_at(&others.collect::<Vec<_>>());
-    let other = Discovery::start(config(others)).expect("discovery");
+    let other = discover(etcd.backend_at(&others));
     let second = register(&other, "geo", 7801);
     assert!(second.wait(PATIENCE));
-    seen.until_live(&[7800, 7801]);
-    assert!(registered.wait(PATIENCE));
+    stage.seen.until_live(&[7800, 7801]);
+    assert!(stage.registered.wait(PATIENCE));
     etcd.go_on(leader);
     drop(second);
-    seen.until_live(&[7800]);
-    assert!(seen.count() > from);
+    stage.seen.until_live(&[7800]);
+    stage.was_told_more();
+}
+
+#[test]
+fn a_paused_etcd_is_noticed_and_its_return_too() {
+    stories::a_paused_member_is_noticed_and_its_return_too(&mut Cluster::start(1));
 }
 
 #[test]
 fn an_outage_of_all_members_drops_nobody_and_ends_by_itself() {
-    let mut etcd = Cluster::start(3);
-    let discovery = Discovery::start(config(etcd.backend())).expect("discovery");
-    let seen = Seen::watch(&discovery, "geo");
-    let registered: Vec<_> = [7800, 7801].map(|port| register(&discovery, "geo", port)).into();
-    seen.until_live(&[7800, 7801]);
-    let from = seen.count();
-    etcd.kill_all();
-    let stale = seen.until_stale();
-    assert_eq!(stale.instances.len(), 2);
-    assert!(registered.iter().all(|registered| !registered.is_registered()));
-    // Longer than a lease lives, as an outage would be.
-    let outage = Instant::now();
-    until_true("the outage to last", || outage.elapsed() > TTL + TTL / 2);
-    assert!(matches!(discovery.status().connection, Connection::Away { .. }));
-    etcd.revive_all();
-    assert!(registered.iter().all(|registered| registered.wait(PATIENCE)));
-    seen.until_live(&[7800, 7801]);
-    seen.always_knew(&[7800, 7801], from);
+    stories::an_outage_drops_nobody_and_ends_by_itself(&mut Cluster::start(3));
 }
 
 #[test]
 fn an_etcd_that_lost_all_data_gets_it_back_from_the_services() {
-    let mut etcd = Cluster::start(3);
-    let services = Discovery::start(config(etcd.backend())).expect("discovery");
-    let clients = Discovery::start(config(etcd.backend())).expect("discovery");
-    let seen = Seen::watch(&clients, "geo");
-    let registered: Vec<_> = [7800, 7801].map(|port| register(&services, "geo", port)).into();
-    seen.until_live(&[7800, 7801]);
-    let from = seen.count();
-    etcd.kill_all();
-    etcd.wipe();
-    etcd.revive_all();
-    seen.until_stale();
-    etcd.until_ready();
-    let ready = Instant::now();
-    seen.until_live(&[7800, 7801]);
-    assert!(ready.elapsed() < TTL * 2, "they register again within seconds");
-    assert!(registered.iter().all(|registered| registered.wait(PATIENCE)));
-    assert!(etcd.key("/services/geo/1/127.0.0.1:7801").is_some());
-    seen.always_knew(&[7800, 7801], from);
-    assert!(services.status().session_losses >= 2);
+    let regained = stories::lost_data_comes_back_from_the_services(&mut Cluster::start(3));
+    assert!(regained.took < TTL * 2, "they register again within seconds, not {:?}", regained.took);
+    assert!(regained.session_losses >= 2, "each registration has a lease of its own");
 }
 
 #[test]
@@ -276,7 +191,7 @@ fn a_goodbye_that_was_missed_is_caught_up_with() {
     // A long lease, so that the cut is short beside it.
     let behind = Config { session_ttl: Duration::from_secs(60), ..config(etcd.backend_at(&[proxy.address])) };
     let clients = Discovery::start(behind).expect("discovery");
-    let services = Discovery::start(config(etcd.backend())).expect("discovery");
+    let services = discover(etcd.backend());
     let seen = Seen::watch(&clients, "geo");
     let staying = register(&services, "geo", 7800);
     let leaving = register(&services, "geo", 7801);
@@ -315,29 +230,8 @@ fn compacted_history_is_replaced_by_the_list() {
 
 #[test]
 fn a_black_hole_longer_than_a_lease_drops_nobody() {
-    let etcd = Cluster::start(1);
-    let proxy = Proxy::to(etcd.address(0));
-    let discovery = Discovery::start(config(etcd.backend_at(&[proxy.address]))).expect("discovery");
-    let outside = Discovery::start(config(etcd.backend())).expect("discovery");
-    let seen = Seen::watch(&discovery, "geo");
-    let registered = register(&discovery, "geo", 7800);
-    seen.until_live(&[7800]);
-    let onlooker = Seen::watch(&outside, "geo");
-    onlooker.until_live(&[7800]);
-    let (from, onlooker_from) = (seen.count(), onlooker.count());
-
-    proxy.block();
-    seen.until_stale();
-    until_true("the lease to expire", || etcd.key("/services/geo/1/127.0.0.1:7800").is_none());
-    // Whoever still sees etcd has a doubt too, because nobody is left.
-    onlooker.until_stale();
-    proxy.open();
-    assert!(registered.wait(PATIENCE));
-    seen.until_live(&[7800]);
-    onlooker.until_live(&[7800]);
-    seen.always_knew(&[7800], from);
-    onlooker.always_knew(&[7800], onlooker_from);
-    assert!(discovery.status().session_losses >= 1);
+    let losses = stories::a_way_that_fails_for_long_drops_nobody(&Cluster::start(1), Proxy::block);
+    assert!(losses >= 1);
 }
 
 #[test]
@@ -355,19 +249,19 @@ fn it_speaks_tls_and_logs_in() {
         user: Some(Credentials { user: "stadium".to_owned(), password: password.to_owned() }),
         tls: Some(Tls { authorities, identity: None, server_name: None }),
     };
-    let discovery = Discovery::start(config(backend("secret", certificate.clone()))).expect("discovery");
+    let discovery = discover(backend("secret", certificate.clone()));
     let seen = Seen::watch(&discovery, "geo");
     let registered = register(&discovery, "geo", 7800);
     assert!(registered.wait(PATIENCE), "{:?}", discovery.status());
     seen.until_live(&[7800]);
 
-    let stranger = Discovery::start(config(backend("wrong", certificate))).expect("discovery");
+    let stranger = discover(backend("wrong", certificate));
     until_true("to be refused", || {
         let status = stranger.status();
         matches!(status.connection, Connection::Away { why, .. } if why.contains("authentication failed"))
     });
     let missing = folder.path().join("missing.crt");
-    let careless = Discovery::start(config(backend("secret", missing))).expect("discovery");
+    let careless = discover(backend("secret", missing));
     until_true("to be told which file", || {
         let status = careless.status();
         matches!(status.connection, Connection::Away { why, .. } if why.contains("missing.crt"))

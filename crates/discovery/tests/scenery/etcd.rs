@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 use stadium_discovery::Backend;
 
+use super::registry::Registry;
 use super::{Process, free_port, mortal, until, until_true};
 
 /// Members that know each other.
@@ -35,68 +36,29 @@ pub struct Key {
     pub lease: String,
 }
 
-impl Cluster {
-    /// Starts `count` members and waits for a leader.
-    pub fn start(count: usize) -> Self {
-        let cluster = Self::start_without_waiting(count, None);
-        cluster.until_ready();
-        cluster
+impl Registry for Cluster {
+    fn start(count: usize) -> Self {
+        Self::start_with(count, None)
     }
 
-    /// One member that also serves TLS.
-    pub fn start_with_tls(certificate: PathBuf, key: PathBuf) -> Self {
-        let cluster = Self::start_without_waiting(1, Some((certificate, key)));
-        cluster.until_ready();
-        cluster
+    fn count(&self) -> usize {
+        self.members.len()
     }
 
-    fn start_without_waiting(count: usize, tls: Option<(PathBuf, PathBuf)>) -> Self {
-        let member =
-            |_| Member { client: free_port(), secure: free_port(), peer: free_port(), process: None };
-        let members = (0..count).map(member).collect();
-        let timeout = Duration::from_secs(3);
-        let agent = ureq::Agent::config_builder().timeout_global(Some(timeout)).build().into();
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut cluster = Self { members, folder, agent, tls };
-        (0..count).for_each(|number| cluster.revive(number));
-        cluster
+    fn address(&self, number: usize) -> SocketAddr {
+        self.members[number].client
     }
 
-    /// What discovery needs to reach all members.
-    pub fn backend(&self) -> Backend {
-        self.backend_at(&self.members.iter().map(|member| member.client).collect::<Vec<_>>())
-    }
-
-    /// The same by way of other addresses.
-    pub fn backend_at(&self, addresses: &[SocketAddr]) -> Backend {
+    fn backend_at(&self, addresses: &[SocketAddr]) -> Backend {
         let endpoints = addresses.iter().map(|address| format!("http://{address}")).collect();
         Backend::Etcd { endpoints, user: None, tls: None }
     }
 
-    pub fn address(&self, number: usize) -> SocketAddr {
-        self.members[number].client
+    fn process(&mut self, number: usize) -> &mut Option<Process> {
+        &mut self.members[number].process
     }
 
-    pub fn secure_port(&self) -> u16 {
-        self.members[0].secure.port()
-    }
-
-    pub fn count(&self) -> usize {
-        self.members.len()
-    }
-
-    /// Kills a member with SIGKILL.
-    pub fn kill(&mut self, number: usize) {
-        self.members[number].process = None;
-    }
-
-    pub fn kill_all(&mut self) {
-        (0..self.count()).for_each(|number| self.kill(number));
-    }
-
-    /// Starts a member that was killed, with the data that it has.
-    pub fn revive(&mut self, number: usize) {
-        let name = |number: usize| format!("member-{number}");
+    fn revive(&mut self, number: usize) {
         let peers: Vec<String> = self
             .members
             .iter()
@@ -109,7 +71,7 @@ impl Cluster {
         command
             .args(["--name", &name(number), "--initial-cluster", &peers.join(",")])
             .arg("--data-dir")
-            .arg(self.folder.path().join(name(number)))
+            .arg(self.data(number))
             .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
             .args(["--heartbeat-interval", "60", "--election-timeout", "600", "--logger", "zap"])
             .args(["--advertise-client-urls", &plain]);
@@ -123,36 +85,17 @@ impl Cluster {
         self.members[number].process = Some(Process::start(&mut command));
     }
 
-    pub fn revive_all(&mut self) {
-        (0..self.count()).for_each(|number| self.revive(number));
+    fn data(&self, number: usize) -> PathBuf {
+        self.folder.path().join(name(number))
     }
 
-    /// Removes all data of all members, which are dead.
-    pub fn wipe(&mut self) {
-        assert!(self.members.iter().all(|member| member.process.is_none()), "a living member's data");
-        for number in 0..self.count() {
-            std::fs::remove_dir_all(self.folder.path().join(format!("member-{number}")))
-                .expect("a member's data");
-        }
-    }
-
-    pub fn pause(&self, number: usize) {
-        self.members[number].process.as_ref().expect("a living member").pause();
-    }
-
-    pub fn go_on(&self, number: usize) {
-        self.members[number].process.as_ref().expect("a living member").go_on();
-    }
-
-    /// Waits until the members have a leader and answer.
-    pub fn until_ready(&self) {
+    fn until_ready(&self) {
         until_true("a quorum of etcd", || {
             self.any("/v3/kv/range", json!({"key": BASE64.encode("/")})).is_some()
         });
     }
 
-    /// The number of the leader.
-    pub fn leader(&self) -> usize {
+    fn leader(&self) -> usize {
         until("a leader of etcd", || {
             (0..self.count()).find(|number| {
                 let status = self.ask(*number, "/v3/maintenance/status", &json!({}));
@@ -162,6 +105,34 @@ impl Cluster {
                 })
             })
         })
+    }
+
+    fn value(&self, path: &str) -> Option<String> {
+        self.key(path).map(|key| key.value)
+    }
+}
+
+impl Cluster {
+    /// One member that also serves TLS.
+    pub fn start_with_tls(certificate: PathBuf, key: PathBuf) -> Self {
+        Self::start_with(1, Some((certificate, key)))
+    }
+
+    fn start_with(count: usize, tls: Option<(PathBuf, PathBuf)>) -> Self {
+        let member =
+            |_| Member { client: free_port(), secure: free_port(), peer: free_port(), process: None };
+        let members = (0..count).map(member).collect();
+        let timeout = Duration::from_secs(3);
+        let agent = ureq::Agent::config_builder().timeout_global(Some(timeout)).build().into();
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut cluster = Self { members, folder, agent, tls };
+        cluster.revive_all();
+        cluster.until_ready();
+        cluster
+    }
+
+    pub fn secure_port(&self) -> u16 {
+        self.members[0].secure.port()
     }
 
     pub fn put(&self, key: &str, value: &str) {
@@ -235,4 +206,9 @@ impl Cluster {
         let mut answer = self.agent.post(&url).send_json(body).ok()?;
         answer.body_mut().read_json().ok()
     }
+}
+
+/// What a member is called, and its folder.
+fn name(number: usize) -> String {
+    format!("member-{number}")
 }

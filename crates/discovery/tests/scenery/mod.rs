@@ -8,6 +8,8 @@
 
 pub mod etcd;
 pub mod proxy;
+pub mod registry;
+pub mod stories;
 pub mod zookeeper;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -19,7 +21,8 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use rustix::process::{Pid, Signal, kill_process};
 use stadium_discovery::{
-    Config, Discovery, Freshness, Instance, Registered, Registration, Snapshot, Value, Versions, Watch,
+    Backend, Config, Discovery, Freshness, Instance, Registered, Registration, Snapshot, Value, Versions,
+    Watch,
 };
 
 /// How long to wait for what should come soon; generous, because the machine may be busy with a build.
@@ -28,9 +31,17 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The life of registrations in the suites: short, yet enough for a busy machine.
 pub const TTL: Duration = Duration::from_secs(3);
 
+/// Where [`register`] puts an instance of `geo` at port 7800.
+pub const GEO: &str = "/services/geo/1/127.0.0.1:7800";
+
 /// Settings with the suites' periods and default bounds.
-pub fn config(backend: stadium_discovery::Backend) -> Config {
+pub fn config(backend: Backend) -> Config {
     Config { backend, session_ttl: TTL, retry_delay_max: Duration::from_secs(1), ..Config::default() }
+}
+
+/// Discovery with these settings.
+pub fn discover(backend: Backend) -> Discovery {
+    Discovery::start(config(backend)).expect("discovery")
 }
 
 /// Waits until `look` finds something.
@@ -147,6 +158,13 @@ impl Seen {
         self.until("a stale list", |snapshot| matches!(snapshot.freshness, Freshness::Stale { .. }))
     }
 
+    /// The first that was told, which comes with the watch.
+    #[track_caller]
+    pub fn first(&self) -> Snapshot {
+        self.until("the first snapshot", |_| true);
+        self.told.0.lock()[0].clone()
+    }
+
     /// How many snapshots were told so far.
     pub fn count(&self) -> usize {
         self.told.0.lock().len()
@@ -172,4 +190,49 @@ pub fn register(discovery: &Discovery, name: &str, port: u16) -> Registered {
     discovery
         .register(Registration { name, version, address, value: Value::default() })
         .expect("a good registration")
+}
+
+/// An instance of `geo` at port 7800, and a watcher that has seen it come.
+pub struct Stage {
+    pub discovery: Discovery,
+    pub seen: Seen,
+    pub registered: Registered,
+    /// What the watcher had been told by then.
+    from: usize,
+}
+
+impl Stage {
+    #[track_caller]
+    pub fn set(backend: Backend) -> Self {
+        Self::with(config(backend))
+    }
+
+    #[track_caller]
+    pub fn with(config: Config) -> Self {
+        let discovery = Discovery::start(config).expect("discovery");
+        let seen = Seen::watch(&discovery, "geo");
+        let registered = register(&discovery, "geo", 7800);
+        seen.until_live(&[7800]);
+        let from = seen.count();
+        Self { discovery, seen, registered, from }
+    }
+
+    /// Waits until the instance has an entry again, and is all that is known.
+    #[track_caller]
+    pub fn until_registered_again(&self) {
+        assert!(self.registered.wait(PATIENCE), "{:?}", self.discovery.status());
+        self.seen.until_live(&[7800]);
+    }
+
+    /// Asserts that the watcher was never told anything but this instance.
+    #[track_caller]
+    pub fn always_knew_it(&self) {
+        self.seen.always_knew(&[7800], self.from);
+    }
+
+    /// Asserts that the watcher was told something since.
+    #[track_caller]
+    pub fn was_told_more(&self) {
+        assert!(self.seen.count() > self.from);
+    }
 }

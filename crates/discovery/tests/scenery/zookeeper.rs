@@ -5,11 +5,13 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stadium_discovery::Backend;
 use zookeeper_client::{Client, Error};
 
+use super::registry::Registry;
 use super::{Process, free_port, mortal, until, until_true};
 
 /// Where Debian puts it. Its manifest names what it needs.
@@ -28,9 +30,8 @@ struct Server {
     process: Option<Process>,
 }
 
-impl Ensemble {
-    /// Starts `count` servers and waits until they serve.
-    pub fn start(count: usize) -> Self {
+impl Registry for Ensemble {
+    fn start(count: usize) -> Self {
         let server =
             |_| Server { client: free_port(), quorum: free_port(), election: free_port(), process: None };
         let servers = (0..count).map(server).collect();
@@ -40,34 +41,24 @@ impl Ensemble {
         ensemble
     }
 
-    pub fn backend(&self) -> Backend {
-        Backend::ZooKeeper { connect: self.connect(), user: None }
-    }
-
-    pub fn backend_at(&self, address: SocketAddr) -> Backend {
-        Backend::ZooKeeper { connect: address.to_string(), user: None }
-    }
-
-    pub fn connect(&self) -> String {
-        let addresses: Vec<String> = self.servers.iter().map(|server| server.client.to_string()).collect();
-        addresses.join(",")
-    }
-
-    pub fn address(&self, number: usize) -> SocketAddr {
-        self.servers[number].client
-    }
-
-    pub fn count(&self) -> usize {
+    fn count(&self) -> usize {
         self.servers.len()
     }
 
-    /// Kills a server with SIGKILL.
-    pub fn kill(&mut self, number: usize) {
-        self.servers[number].process = None;
+    fn address(&self, number: usize) -> SocketAddr {
+        self.servers[number].client
     }
 
-    pub fn revive(&mut self, number: usize) {
-        let folder = self.folder.path().join(format!("server-{number}"));
+    fn backend_at(&self, addresses: &[SocketAddr]) -> Backend {
+        Backend::ZooKeeper { connect: connect(addresses), user: None }
+    }
+
+    fn process(&mut self, number: usize) -> &mut Option<Process> {
+        &mut self.servers[number].process
+    }
+
+    fn revive(&mut self, number: usize) {
+        let folder = self.folder_of(number);
         fs::create_dir_all(&folder).expect("a server's folder");
         fs::write(folder.join("myid"), (number + 1).to_string()).expect("a server's id");
         let server = &self.servers[number];
@@ -93,39 +84,40 @@ impl Ensemble {
         self.servers[number].process = Some(Process::start(&mut command));
     }
 
-    pub fn revive_all(&mut self) {
-        (0..self.count()).for_each(|number| self.revive(number));
+    fn data(&self, number: usize) -> PathBuf {
+        self.folder_of(number).join("version-2")
     }
 
-    /// Removes all data of all servers, which are dead.
-    pub fn wipe(&mut self) {
-        assert!(self.servers.iter().all(|server| server.process.is_none()), "a living server's data");
-        for number in 0..self.count() {
-            let data = self.folder.path().join(format!("server-{number}/version-2"));
-            fs::remove_dir_all(data).expect("a server's data");
-        }
-    }
-
-    pub fn pause(&self, number: usize) {
-        self.servers[number].process.as_ref().expect("a living server").pause();
-    }
-
-    pub fn go_on(&self, number: usize) {
-        self.servers[number].process.as_ref().expect("a living server").go_on();
-    }
-
-    /// Waits until all servers serve.
-    pub fn until_ready(&self) {
+    fn until_ready(&self) {
         for number in 0..self.count() {
             until_true("a server of ZooKeeper", || self.mode(number).is_some());
         }
     }
 
-    /// The number of the leader.
-    pub fn leader(&self) -> usize {
+    fn leader(&self) -> usize {
         until("a leader of ZooKeeper", || {
             (0..self.count()).find(|number| self.mode(*number).as_deref() == Some("leader"))
         })
+    }
+
+    fn value(&self, path: &str) -> Option<String> {
+        let path = path.to_owned();
+        match self.with_client(async |client| client.get_data(&path).await) {
+            Ok((data, _)) => Some(String::from_utf8(data).expect("text")),
+            Err(Error::NoNode) => None,
+            Err(why) => panic!("cannot read {path}: {why}"),
+        }
+    }
+}
+
+impl Ensemble {
+    /// The servers, as ZooKeeper's clients write them.
+    pub fn connect(&self) -> String {
+        connect(&self.servers.iter().map(|server| server.client).collect::<Vec<_>>())
+    }
+
+    fn folder_of(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("server-{number}"))
     }
 
     fn mode(&self, number: usize) -> Option<String> {
@@ -145,14 +137,8 @@ impl Ensemble {
             act(&client).await
         })
     }
+}
 
-    /// A node's data; `None` when it does not exist.
-    pub fn data(&self, path: &str) -> Option<String> {
-        let path = path.to_owned();
-        match self.with_client(async |client| client.get_data(&path).await) {
-            Ok((data, _)) => Some(String::from_utf8(data).expect("text")),
-            Err(Error::NoNode) => None,
-            Err(why) => panic!("cannot read {path}: {why}"),
-        }
-    }
+fn connect(addresses: &[SocketAddr]) -> String {
+    addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
 }
