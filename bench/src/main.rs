@@ -13,6 +13,7 @@ mod figure;
 mod machine;
 mod process;
 mod program;
+mod queue;
 mod rpc;
 mod selection;
 mod server;
@@ -42,6 +43,8 @@ enum Role {
     Rpc(rpc::Options),
     /// A million request-streams
     Streams(streams::Options),
+    /// Queues: throughput, latency, recovery, delayed jobs
+    Queue(queue::Options),
     /// One scenario of the load client; prints one line of JSON (started by the others)
     #[command(hide = true)]
     Client(client::Options),
@@ -63,6 +66,7 @@ fn main() -> Result<()> {
         Role::Bare(options) => bare::run(&options),
         Role::Rpc(options) => rpc::run(&options),
         Role::Streams(options) => streams::run(&options),
+        Role::Queue(options) => queue::run(&options),
         Role::BareEcho { side } => rpc::bare::run(&side),
     }
 }

@@ -1,0 +1,453 @@
+//! This product: the built binary, spoken to by RSocket and Protocol Buffers (proto/stadium/v1/queue.proto).
+//!
+//! Each worker has one call under way; a connection carries many workers, because that is what RSocket is for. Consumers wait in
+//! Reserve. Every call shows an API key, as it would in service. An answer leaves after the journal was synced, that of a
+//! reserve too.
+
+use std::collections::HashMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::protobuf::{self, fields, fixed64, head, number, varint_bytes};
+use super::rsocket::{self, Frame};
+use super::service::{Service, Start};
+use crate::process::Cores;
+use crate::queue::harness::{
+    Caller, Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role, Token, payload,
+};
+use crate::server::free_address;
+
+const QUEUE: &[u8] = b"bench";
+/// Workers that share a connection.
+const WORKERS_EACH: usize = 50;
+/// How long a consumer waits in one call, milliseconds.
+const WAIT_MS: u64 = 2_000;
+/// How long it may work, milliseconds: longer than any run.
+const LEASE_MS: u64 = 3_600_000;
+/// Jobs that a queue may hold: more than any row puts.
+const JOBS_MAX: u64 = 100_000_000;
+/// Time for the queue to be declared on a server that has just started.
+const DECLARE_MAX: Duration = Duration::from_secs(30);
+/// Statuses of an outcome.
+const DONE: u64 = 0;
+const ALREADY: u64 = 1;
+const BUSY: u64 = 4;
+/// Where a server writes the key of its administrator.
+const KEY_FILE: &str = "admin.key";
+
+/// How Stadium is started.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup {
+    /// Where it may run.
+    pub(crate) cores: Cores,
+    /// Shards; `None`: as it is by default.
+    pub(crate) shards: Option<u32>,
+    /// Where the queue's jobs are.
+    pub(crate) spread: Spread,
+}
+
+/// Where a queue's jobs are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// On one shard.
+    One,
+    /// On all of them.
+    All,
+}
+
+/// A running server.
+pub(crate) struct Stadium {
+    service: Service,
+    setup: Setup,
+    program: PathBuf,
+    http: SocketAddr,
+    key: String,
+}
+
+impl Stadium {
+    /// Starts it anew, empty, and declares the queue.
+    pub(crate) fn start(start: &Start<'_>, setup: Setup) -> Result<Self> {
+        let program = start.places.stadium();
+        if !program.exists() {
+            bail!("{} is missing: use `cargo xtask bench queue`", program.display());
+        }
+        let http = free_address()?;
+        let service = start.service("stadium", |folder, port| {
+            Ok(serve(&program, folder, setup, SocketAddr::from(([127, 0, 0, 1], port)), http))
+        })?;
+        service.await_port()?;
+        let file = service.folder().join("data").join(KEY_FILE);
+        let key = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let stadium = Self { service, setup, program, http, key: key.trim().to_owned() };
+        let mut caller = Caller::connect(&stadium)?;
+        caller.ask(Request::Declare, DECLARE_MAX)?;
+        Ok(stadium)
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.service.pid()
+    }
+
+    /// Where everything is that it keeps.
+    pub(crate) fn folder(&self) -> &Path {
+        self.service.folder()
+    }
+
+    /// The end of its log.
+    pub(crate) fn log(&self) -> String {
+        self.service.log()
+    }
+
+    /// Ends it by SIGKILL and starts it again on what it left; does not wait for anything.
+    pub(crate) fn kill_and_start(&mut self) -> Result<()> {
+        let folder = self.service.folder().to_path_buf();
+        let mut command = serve(&self.program, &folder, self.setup, self.service.address(), self.http);
+        self.service.restart(&mut command)
+    }
+}
+
+fn serve(program: &Path, folder: &Path, setup: Setup, rpc: SocketAddr, http: SocketAddr) -> Command {
+    let mut command = setup.cores.command(program);
+    command.current_dir(folder).args(["serve", "--mqtt", "off", "--log", "warn"]);
+    command.args(["--rpc", &rpc.to_string(), "--http", &http.to_string(), "--data"]);
+    command.arg(folder.join("data"));
+    if let Some(shards) = setup.shards {
+        command.arg("--set").arg(format!("shards.count={shards}"));
+    }
+    command
+}
+
+impl Endpoint for Stadium {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        vec![self.service.address()]
+    }
+
+    fn workers_each(&self) -> usize {
+        WORKERS_EACH
+    }
+
+    fn lane(&self, _role: Role, _index: usize) -> Box<dyn Lane> {
+        let metadata = |method: &str| rsocket::metadata(&format!("queue/{method}"), &self.key);
+        Box::new(Connection {
+            spread: self.setup.spread,
+            put: metadata("Put"),
+            reserve: metadata("Reserve"),
+            settle: metadata("Settle"),
+            delete: metadata("Delete"),
+            edit: metadata("Edit"),
+            declare: metadata("Declare"),
+            stream: 1,
+            calls: HashMap::new(),
+            parts: HashMap::new(),
+            edits: HashMap::new(),
+            is_open: false,
+        })
+    }
+}
+
+/// One connection with the workers that share it.
+struct Connection {
+    spread: Spread,
+    // Metadata by method.
+    put: Vec<u8>,
+    reserve: Vec<u8>,
+    settle: Vec<u8>,
+    delete: Vec<u8>,
+    edit: Vec<u8>,
+    declare: Vec<u8>,
+    /// The next call's stream.
+    stream: u32,
+    /// Calls under way by stream.
+    calls: HashMap<u32, Call>,
+    /// Answers in fragments.
+    parts: HashMap<u32, Vec<u8>>,
+    /// Calls of an edit that are not answered yet, by worker.
+    edits: HashMap<usize, usize>,
+    is_open: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Call {
+    worker: usize,
+    asked: Asked,
+}
+
+#[derive(Clone, Copy)]
+enum Asked {
+    Put { jobs: usize, ids: Ids },
+    Reserve,
+    /// Settle or delete.
+    Outcomes { jobs: usize },
+    Edit,
+    Declare,
+}
+
+/// Whether the ids of put jobs are of any use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    Kept,
+    Counted,
+}
+
+impl Connection {
+    fn call(&mut self, worker: usize, asked: Asked) -> u32 {
+        let stream = self.stream;
+        self.stream += 2;
+        self.calls.insert(stream, Call { worker, asked });
+        stream
+    }
+
+    /// What a whole answer means.
+    fn answer(&mut self, call: Call, data: &[u8]) -> Result<Option<Outcome>> {
+        Ok(match call.asked {
+            Asked::Put { jobs, ids } => Some(Outcome::Put(placed(data, jobs, ids)?)),
+            Asked::Reserve => Some(Outcome::Reserved(reserved(data)?)),
+            Asked::Outcomes { jobs } => Some(outcomes(data, jobs)?),
+            Asked::Declare => Some(Outcome::Done),
+            Asked::Edit => {
+                let left = self.edits.get_mut(&call.worker).context("an edit that nobody made")?;
+                *left -= 1;
+                (*left == 0).then_some(Outcome::Done)
+            }
+        })
+    }
+}
+
+impl Lane for Connection {
+    fn open(&mut self, outs: &mut [Vec<u8>]) {
+        rsocket::setup(&mut outs[0]);
+    }
+
+    fn start(&mut self, worker: usize, request: Request<'_>, outs: &mut [Vec<u8>]) {
+        let out = &mut outs[0];
+        match request {
+            Request::Put(jobs) => {
+                let ids = if jobs.iter().any(|job| job.run_at_ms > 0) { Ids::Kept } else { Ids::Counted };
+                let stream = self.call(worker, Asked::Put { jobs: jobs.len(), ids });
+                rsocket::request(stream, &self.put, out, |out| {
+                    protobuf::bytes(1, QUEUE, out);
+                    jobs.iter().for_each(|job| new_job(job, out));
+                });
+            }
+            Request::Reserve { jobs_max } => {
+                let stream = self.call(worker, Asked::Reserve);
+                rsocket::request(stream, &self.reserve, out, |out| {
+                    protobuf::bytes(1, QUEUE, out);
+                    for (field, value) in [(2, jobs_max as u64), (3, LEASE_MS), (4, WAIT_MS)] {
+                        number(field, value, out);
+                    }
+                });
+            }
+            Request::Settle(jobs) => {
+                let stream = self.call(worker, Asked::Outcomes { jobs: jobs.len() });
+                rsocket::request(stream, &self.settle, out, |out| {
+                    jobs.iter().for_each(|job| lease(job.token, out));
+                });
+            }
+            Request::Cancel(jobs) => {
+                let stream = self.call(worker, Asked::Outcomes { jobs: jobs.len() });
+                rsocket::request(stream, &self.delete, out, |out| {
+                    head(1, 8 * jobs.len(), out);
+                    jobs.iter().for_each(|job| out.extend_from_slice(&id(*job).to_le_bytes()));
+                });
+            }
+            Request::Edit(jobs) => {
+                self.edits.insert(worker, jobs.len());
+                for (job, run_at_ms) in jobs {
+                    let stream = self.call(worker, Asked::Edit);
+                    rsocket::request(stream, &self.edit, out, |out| {
+                        fixed64(1, id(*job), out);
+                        number(4, *run_at_ms, out);
+                    });
+                }
+            }
+            Request::Declare => {
+                let stream = self.call(worker, Asked::Declare);
+                let spread = u64::from(self.spread == Spread::All);
+                rsocket::request(stream, &self.declare, out, |out| {
+                    protobuf::bytes(1, QUEUE, out);
+                    let mut settings = Vec::new();
+                    number(11, JOBS_MAX, &mut settings);
+                    number(14, spread, &mut settings);
+                    protobuf::bytes(2, &settings, out);
+                });
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        _connection: usize,
+        bytes: &[u8],
+        outs: &mut [Vec<u8>],
+        events: &mut Vec<Event>,
+    ) -> Result<usize> {
+        if !self.is_open {
+            // A SETUP is not answered, unless it is refused.
+            self.is_open = true;
+            events.push(Event::Open);
+        }
+        let mut at = 0;
+        while let Some((frame, length)) = rsocket::parse(&bytes[at..])? {
+            at += length;
+            match frame {
+                Frame::Payload { stream, data, follows: true } => {
+                    self.parts.entry(stream).or_default().extend_from_slice(data);
+                }
+                Frame::Payload { stream, data, follows: false } => {
+                    let call = self.calls.remove(&stream).context("an answer to no call")?;
+                    let outcome = match self.parts.remove(&stream) {
+                        None => self.answer(call, data)?,
+                        Some(mut whole) => {
+                            whole.extend_from_slice(data);
+                            self.answer(call, &whole)?
+                        }
+                    };
+                    events.extend(outcome.map(|outcome| Event::Answer(call.worker, outcome)));
+                }
+                Frame::Busy { stream, retry_after_ms } => {
+                    let call = self.calls.remove(&stream).context("an answer to no call")?;
+                    if matches!(call.asked, Asked::Edit) {
+                        bail!("an edit was told busy");
+                    }
+                    let again = Outcome::Again(Duration::from_millis(retry_after_ms));
+                    events.push(Event::Answer(call.worker, again));
+                }
+                Frame::Refused { text } => bail!("stadium: {text}"),
+                Frame::Ping(data) => rsocket::alive(data, &mut outs[0]),
+                Frame::Other => {}
+            }
+        }
+        Ok(at)
+    }
+}
+
+fn new_job(job: &NewJob, out: &mut Vec<u8>) {
+    let payload_bytes = job.bytes.clamp(payload::BYTES_MIN, payload::BYTES_MAX);
+    let mut size = 1 + varint_bytes(payload_bytes as u64) + payload_bytes;
+    if job.run_at_ms > 0 {
+        size += 1 + varint_bytes(job.run_at_ms);
+    }
+    head(2, size, out);
+    head(1, payload_bytes, out);
+    payload::write(job, out);
+    if job.run_at_ms > 0 {
+        number(3, job.run_at_ms, out);
+    }
+}
+
+fn lease(token: Token, out: &mut Vec<u8>) {
+    let reservation = reservation(token);
+    head(1, 9 + 1 + varint_bytes(reservation), out);
+    fixed64(1, id(token), out);
+    number(2, reservation, out);
+}
+
+/// A token is a job's id and, below it, 32 bits of reservation.
+fn token(job: u64, reservation: u64) -> Token {
+    Token(u128::from(job) << 32 | u128::from(reservation))
+}
+
+fn id(token: Token) -> u64 {
+    (token.0 >> 32) as u64
+}
+
+fn reservation(token: Token) -> u64 {
+    token.0 as u64 & u64::from(u32::MAX)
+}
+
+/// The ids of a put.
+fn placed(data: &[u8], jobs: usize, ids: Ids) -> Result<Vec<Token>> {
+    let mut count = 0;
+    let mut tokens = Vec::new();
+    fields(data, |field, value| {
+        if field != 1 {
+            bail!("a job was taken for a duplicate");
+        }
+        let packed = value.bytes()?;
+        count += packed.len() / 8;
+        if ids == Ids::Kept {
+            let each = packed.chunks_exact(8).filter_map(|id| id.first_chunk::<8>());
+            tokens.extend(each.map(|id| token(u64::from_le_bytes(*id), 0)));
+        }
+        Ok(())
+    })?;
+    if count != jobs {
+        bail!("{count} of {jobs} jobs were put");
+    }
+    Ok(tokens)
+}
+
+/// The jobs of a reserve.
+fn reserved(data: &[u8]) -> Result<Vec<Reserved>> {
+    let mut jobs = Vec::new();
+    fields(data, |_, value| {
+        let (mut id, mut reservation, mut body) = (0, 0, &[][..]);
+        fields(value.bytes()?, |field, value| {
+            match field {
+                1 => id = value.number()?,
+                2 => reservation = value.number()?,
+                3 => body = value.bytes()?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        jobs.push(payload::read(token(id, reservation), body)?);
+        Ok(())
+    })?;
+    Ok(jobs)
+}
+
+/// What became of each job.
+fn outcomes(data: &[u8], jobs: usize) -> Result<Outcome> {
+    let (mut count, mut busy_ms) = (0, None);
+    fields(data, |_, value| {
+        count += 1;
+        let (mut status, mut after_ms, mut code) = (DONE, 0, String::new());
+        fields(value.bytes()?, |field, value| {
+            match field {
+                1 => status = value.number()?,
+                2 | 3 => code = format!("{code} {}", String::from_utf8_lossy(value.bytes()?)),
+                4 => after_ms = value.number()?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        match status {
+            DONE | ALREADY => {}
+            BUSY => busy_ms = Some(after_ms),
+            _ => bail!("a lease was refused:{code}"),
+        }
+        Ok(())
+    })?;
+    if count != jobs {
+        bail!("{count} outcomes for {jobs} jobs");
+    }
+    Ok(busy_ms.map_or(Outcome::Done, |after| Outcome::Again(Duration::from_millis(after))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{id, lease, reservation, token};
+
+    #[test]
+    fn a_token_holds_a_whole_lease() {
+        let token = token(u64::MAX - 5, 7);
+        assert_eq!((id(token), reservation(token)), (u64::MAX - 5, 7));
+    }
+
+    #[test]
+    fn a_lease_has_the_size_that_it_says() {
+        for number in [0, 300, u64::from(u32::MAX)] {
+            let mut out = Vec::new();
+            lease(token(9, number), &mut out);
+            assert_eq!(usize::from(out[1]), out.len() - 2);
+        }
+    }
+}
