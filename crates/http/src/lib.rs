@@ -4,11 +4,12 @@
 //! [`Fleet`], which the node implements, and gives sockets that ask for `/mqtt` away unread through
 //! [`SocketTaker`]. It runs on Tokio: nothing here touches a loop's thread.
 //!
-//! Errors are RFC 9457 problems with a stable code; docs/reference/errors/http.md explains each.
+//! Errors are RFC 9457 problems with a stable code; docs/reference/errors/ explains each.
 
 mod access;
 mod app;
 mod config;
+mod error_pages;
 pub mod fleet;
 mod idempotency;
 pub mod keys;

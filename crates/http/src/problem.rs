@@ -1,7 +1,7 @@
 //! Errors as the API answers them: RFC 9457 problem documents with a stable code.
 //!
-//! Every code of this crate is a row of [`CODES`] and has a section in docs/reference/errors/http.md, which a test
-//! compares. Codes of a fleet's rejection pass through under their own name.
+//! Every code of this crate is a row of [`CODES`] and has a section in docs/reference/errors/http.md, see
+//! [`crate::error_pages`]. Codes of a fleet's or a shard's refusal pass through under their own name.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -214,31 +214,9 @@ impl IntoResponse for Problem {
     }
 }
 
-/// The page of every code: docs/reference/errors/http.md.
-pub(crate) const PAGE: &str = include_str!("../../../docs/reference/errors/http.md");
-
-/// The section of a code in [`PAGE`], without its heading line.
-pub(crate) fn section(code: &str) -> Option<&'static str> {
-    let start = PAGE.find(&format!("\n## {code} "))? + 1;
-    let body = &PAGE[start..];
-    let body = &body[body.find('\n')? + 1..];
-    Some(body[..body.find("\n## ").unwrap_or(body.len())].trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_code_has_its_section_and_every_section_its_code() {
-        for code in CODES {
-            let heading = format!("\n## {} {}\n", code.code, code.title);
-            assert!(PAGE.contains(&heading), "docs/reference/errors/http.md lacks {heading:?}");
-            let section = section(code.code).expect("the heading was found above");
-            assert!(section.contains(&format!("Status {}", code.status)), "{}: {section}", code.code);
-        }
-        assert_eq!(PAGE.matches("\n## ").count(), CODES.len(), "a section whose code is gone");
-    }
 
     #[test]
     fn codes_are_never_used_twice() {

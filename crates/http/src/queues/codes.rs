@@ -9,25 +9,54 @@ use stadium_queue::{Refusal, refusal};
 
 use crate::problem::Problem;
 
-/// The status of a code that the queues answer. Busy ones are 503, rejected ones 422, unless they are named here.
+/// The status of each code that answers a request.
+pub(crate) const STATUSES: &[(&str, u16)] = &[
+    (refusal::COUNT, 422),
+    (refusal::PRIORITY, 422),
+    (refusal::DELAY, 422),
+    (refusal::PAYLOAD, 413),
+    (refusal::TIME_TO_LIVE, 422),
+    (refusal::DEDUP_WINDOW, 422),
+    (refusal::ATTEMPTS, 422),
+    (refusal::LEASE, 422),
+    (refusal::REASON, 422),
+    (refusal::SETTINGS, 422),
+    (refusal::CRON, 422),
+    (refusal::TIME_ZONE, 422),
+    (refusal::COMMAND_BYTES, 413),
+    (refusal::WAIT, 422),
+    (refusal::QUEUE_UNKNOWN, 404),
+    (refusal::JOB_UNKNOWN, 404),
+    (refusal::LEASE_LOST, 409),
+    (refusal::STATE, 409),
+    (refusal::DEDUP_CONTENT, 422),
+    (refusal::NOT_EMPTY, 409),
+    (refusal::SCHEDULE_UNKNOWN, 404),
+    (refusal::SPREAD, 409),
+    (refusal::MISDIRECTED, 500),
+    (refusal::QUEUE_FULL, 429),
+    (refusal::SHARD_FULL, 503),
+    (refusal::QUEUES_FULL, 503),
+    (refusal::DEDUPS_FULL, 503),
+    (refusal::SCHEDULES_FULL, 503),
+    (refusal::OUTGOING_FULL, 503),
+    ("SHARD-001", 503),
+    ("SHARD-002", 503),
+    ("SHARD-003", 503),
+    ("SHARD-004", 503),
+    ("SHARD-005", 503),
+    ("SHARD-006", 413),
+    ("SHARD-007", 409),
+    // The payload was whole when it was put: the disk is to blame, not the request.
+    ("SHARD-008", 500),
+    // The shard's number is in the job's id: no job has that one.
+    ("SHARD-009", 404),
+];
+
+/// The status of a refusal. A code that is not in the table says by its kind who is to act.
 fn status(refusal: &Refusal) -> u16 {
-    match refusal.code() {
-        refusal::QUEUE_UNKNOWN | refusal::JOB_UNKNOWN | refusal::SCHEDULE_UNKNOWN => 404,
-        refusal::LEASE_LOST | refusal::STATE | refusal::NOT_EMPTY | refusal::SPREAD => 409,
-        refusal::PAYLOAD | refusal::COMMAND_BYTES => 413,
-        refusal::QUEUE_FULL => 429,
-        refusal::MISDIRECTED => 500,
-        "SHARD-006" | "JRN-003" => 413,
-        "SHARD-007" => 409,
-        // The payload was whole when it was put: the disk is to blame, not the request.
-        "SHARD-008" => 500,
-        // The shard's number is in the job's id: no job has that one.
-        "SHARD-009" => 404,
-        _ => match refusal {
-            Refusal::Busy { .. } => 503,
-            Refusal::Rejected { .. } => 422,
-        },
-    }
+    let known = STATUSES.iter().find(|(code, _)| *code == refusal.code());
+    known.map_or(if let Refusal::Busy { .. } = refusal { 503 } else { 422 }, |(_, status)| *status)
 }
 
 /// The title of a code: the words of the crate that it is from, which begin its section of the page.

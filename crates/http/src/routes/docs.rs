@@ -12,9 +12,10 @@ use serde_json::Value;
 
 use super::query::Name;
 use crate::app::App;
+use crate::error_pages;
 use crate::openapi::description;
 use crate::page::with_policy;
-use crate::problem::{self, CODES, PATH_UNKNOWN, Problem};
+use crate::problem::{PATH_UNKNOWN, Problem};
 
 /// The description as it is.
 pub(super) async fn openapi(State(app): State<Arc<App>>) -> Response {
@@ -31,7 +32,8 @@ pub(super) async fn reference(State(app): State<Arc<App>>) -> Response {
     let _ = write!(
         body,
         "<h1>Stadium API <small>{}</small></h1>{intro}<p>For programs: <a href=\"/openapi.json\">/openapi.json</a>. \
-         The fleet at work: <a href=\"/live\">the live page</a>.</p>",
+         The fleet at work: <a href=\"/live\">the live page</a>; \
+         the queues: <a href=\"/queues\">theirs</a>.</p>",
         escape(version)
     );
     for tag in list(&api["tags"]) {
@@ -51,14 +53,8 @@ pub(super) async fn reference(State(app): State<Arc<App>>) -> Response {
         }
     }
     body.push_str("<h2>Errors</h2><dl>");
-    for code in CODES {
-        let _ = write!(
-            body,
-            "<dt><a href=\"/docs/errors/{0}\">{0}</a> <small>{1}</small></dt><dd>{2}</dd>",
-            code.code,
-            code.status,
-            escape(code.title)
-        );
+    for error_pages::Section { code, title, .. } in error_pages::sections() {
+        let _ = write!(body, "<dt><a href=\"/docs/errors/{code}\">{code}</a></dt><dd>{}</dd>", escape(title));
     }
     body.push_str("</dl>");
     page("Stadium API", &body)
@@ -66,17 +62,16 @@ pub(super) async fn reference(State(app): State<Arc<App>>) -> Response {
 
 /// The page of one error's code.
 pub(super) async fn error(Name(code): Name) -> Result<Response, Problem> {
-    let known = CODES.iter().find(|known| known.code == code);
-    let Some((known, section)) = known.zip(problem::section(&code)) else {
-        return Err(Problem::new(PATH_UNKNOWN, format!("no error of the HTTP API has the code {code:?}")));
+    let Some(section) = error_pages::section(&code) else {
+        return Err(Problem::new(PATH_UNKNOWN, format!("no error has the code {code:?}")));
     };
     let body = format!(
         "<p><a href=\"/docs\">Stadium API</a></p><h1>{} <small>{}</small></h1>{}",
-        known.code,
-        escape(known.title),
-        prose(section)
+        section.code,
+        escape(section.title),
+        prose(section.text)
     );
-    Ok(page(known.code, &body))
+    Ok(page(section.code, &body))
 }
 
 fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, operation: &Value) {
