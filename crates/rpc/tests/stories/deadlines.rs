@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use prost::Message;
 use stadium_rpc::{
-    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Method, ServerConfig, StreamSender,
+    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Method, Server, ServerConfig, Service,
+    StreamSender,
 };
 use stadium_rsocket::frame::{ErrorCode, Interaction};
 use stadium_rsocket::metadata::{self, Mime};
@@ -18,12 +19,17 @@ fn within(deadline: Duration) -> CallOptions<'static> {
     CallOptions { deadline: Some(deadline), ..CallOptions::default() }
 }
 
-#[test]
-fn function_sees_the_time_that_is_left() {
-    let server = serve(words().inline(&ECHO, |call: &Call<'_>, _: &Word, answer: &mut Word| {
+/// An echo that answers how many milliseconds its call has left.
+fn tells_time_left() -> Service {
+    words().inline(&ECHO, |call: &Call<'_>, _: &Word, answer: &mut Word| {
         answer.number = call.time_left().as_millis() as u64;
         Ok(())
-    }));
+    })
+}
+
+#[test]
+fn function_sees_the_time_that_is_left() {
+    let server = serve(tells_time_left());
     let words = client_of(&[&server]).service("words");
     let left = words.call_with(&ECHO, &word(""), &within(Duration::from_secs(3))).wait().expect("it answers");
     assert!((1..=3_000).contains(&left.number), "{} ms of 3,000 are left", left.number);
@@ -31,11 +37,10 @@ fn function_sees_the_time_that_is_left() {
 
 #[test]
 fn request_without_a_deadline_gets_the_servers() {
-    let echo = words().inline(&ECHO, |call: &Call<'_>, _: &Word, answer: &mut Word| {
-        answer.number = call.time_left().as_millis() as u64;
-        Ok(())
-    });
-    let server = serve_with(ServerConfig { deadline: Duration::from_millis(1_234), ..server_config() }, echo);
+    let server = serve_with(
+        ServerConfig { deadline: Duration::from_millis(1_234), ..server_config() },
+        tells_time_left(),
+    );
     let mut plain = Plain::dial(&server);
     plain.ask("words/Echo", 0, &word(""));
     let Got::Message { data, .. } = plain.next() else { panic!("it answers") };
@@ -44,11 +49,10 @@ fn request_without_a_deadline_gets_the_servers() {
 
 #[test]
 fn longer_deadlines_are_cut_to_the_servers_longest() {
-    let echo = words().inline(&ECHO, |call: &Call<'_>, _: &Word, answer: &mut Word| {
-        answer.number = call.time_left().as_millis() as u64;
-        Ok(())
-    });
-    let server = serve_with(ServerConfig { deadline_max: Duration::from_secs(7), ..server_config() }, echo);
+    let server = serve_with(
+        ServerConfig { deadline_max: Duration::from_secs(7), ..server_config() },
+        tells_time_left(),
+    );
     let words = client_of(&[&server]).service("words");
     let options = within(Duration::from_secs(5_000));
     assert_eq!(words.call_with(&ECHO, &word(""), &options).wait().expect("it answers").number, 7_000);
@@ -56,18 +60,8 @@ fn longer_deadlines_are_cut_to_the_servers_longest() {
 
 #[test]
 fn future_is_dropped_and_counted_when_its_deadline_passes() {
-    let (bell, dropped) = (Bell::default(), Tally::default());
-    let server = serve(words().asynchronous(&ECHO, {
-        let (bell, dropped) = (bell.clone(), dropped.clone());
-        move |_: CallContext, _: Word| {
-            let (bell, dropped) = (bell.clone(), CountsDrop(dropped.clone()));
-            async move {
-                let _dropped = dropped;
-                bell.rung().await;
-                Ok(Word::default())
-            }
-        }
-    }));
+    let (begun, dropped) = (Tally::default(), Tally::default());
+    let server = serve(never_answering(&begun, &dropped));
     let words = client_of(&[&server]).service("words");
     let call = words.call_with(&ECHO, &word(""), &within(Duration::from_millis(50)));
     assert_eq!(call.wait(), Err(CallError::Deadline));
@@ -78,16 +72,21 @@ fn future_is_dropped_and_counted_when_its_deadline_passes() {
     });
 }
 
+/// Asks for an echo with a deadline in milliseconds.
+fn ask_within(plain: &mut Plain, deadline_ms: u32) {
+    let mut metadata = Vec::new();
+    metadata::write_route(&mut metadata, "words/Echo");
+    let mime = Mime::Named(b"message/x.stadium.deadline.v1");
+    metadata::write_entry(&mut metadata, mime, &deadline_ms.to_be_bytes());
+    plain.ask_with(Interaction::RequestResponse, 1, Some(&metadata), &[]);
+}
+
 #[test]
 fn server_tells_a_plain_client_that_the_deadline_has_passed() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("", &bell, &begun));
     let mut plain = Plain::dial(&server);
-    let mut metadata = Vec::new();
-    metadata::write_route(&mut metadata, "words/Echo");
-    let mime = Mime::Named(b"message/x.stadium.deadline.v1");
-    metadata::write_entry(&mut metadata, mime, &50_u32.to_be_bytes());
-    plain.ask_with(Interaction::RequestResponse, 1, Some(&metadata), &[]);
+    ask_within(&mut plain, 50);
     let Got::Failed { code, text, .. } = plain.next() else { panic!("it fails") };
     assert_eq!((code, &text[..14]), (ErrorCode::CANCELED, "RPC-DEADLINE: "));
     until("it is counted", || counted(&server, "words/Echo").expired == 1);
@@ -98,11 +97,7 @@ fn request_whose_time_is_over_when_it_comes_is_not_begun() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("", &bell, &begun));
     let mut plain = Plain::dial(&server);
-    let mut metadata = Vec::new();
-    metadata::write_route(&mut metadata, "words/Echo");
-    let mime = Mime::Named(b"message/x.stadium.deadline.v1");
-    metadata::write_entry(&mut metadata, mime, &0_u32.to_be_bytes());
-    plain.ask_with(Interaction::RequestResponse, 1, Some(&metadata), &[]);
+    ask_within(&mut plain, 0);
     let Got::Failed { code, .. } = plain.next() else { panic!("it fails") };
     assert_eq!((code, begun.count()), (ErrorCode::CANCELED, 0));
     assert_eq!(counted(&server, "words/Echo").expired, 1);
@@ -146,7 +141,7 @@ fn blocking_call_that_waited_too_long_is_not_begun() {
 }
 
 /// A server that works on one call at a time, and lets a few wait.
-fn narrow(service: stadium_rpc::Service) -> stadium_rpc::Server {
+fn narrow(service: Service) -> Server {
     let mut config = server_config();
     config.admission.concurrency_min = 1;
     config.admission.concurrency_max = 1;
@@ -154,17 +149,19 @@ fn narrow(service: stadium_rpc::Service) -> stadium_rpc::Server {
     serve_with(config, service)
 }
 
+/// Calls that wait for their turn.
+fn waiting(server: &Server) -> u32 {
+    server.statistics("words").expect("it serves words").queued
+}
+
 #[test]
 fn call_that_waits_for_its_turn_is_begun_when_there_is_room() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = narrow(named_waiting("one", &bell, &begun));
-    let mut config = client_config(&[&server]);
-    config.retry.attempts_max = 1;
-    let words = connected_client(&[&server], config).service("words");
-    let first = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let words = words_tried_once(&server);
+    let first = call_begun(&words, &begun);
     let second = words.call(&ECHO, &word(""));
-    until("it waits", || server.statistics("words").is_some_and(|now| now.queued == 1));
+    until("it waits", || waiting(&server) == 1);
     assert_eq!(begun.count(), 1);
     bell.ring();
     assert_eq!(answer(first), Ok(word("one")));
@@ -178,13 +175,10 @@ fn call_that_waits_for_its_turn_is_begun_when_there_is_room() {
 fn call_that_is_given_up_while_it_waits_is_never_begun() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = narrow(named_waiting("one", &bell, &begun));
-    let mut config = client_config(&[&server]);
-    config.retry.attempts_max = 1;
-    let words = connected_client(&[&server], config).service("words");
-    let first = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let words = words_tried_once(&server);
+    let first = call_begun(&words, &begun);
     let dropped = words.call(&ECHO, &word(""));
-    until("it waits", || server.statistics("words").is_some_and(|now| now.queued == 1));
+    until("it waits", || waiting(&server) == 1);
     drop(dropped);
     let late = words.call_with(&ECHO, &word(""), &within(Duration::from_millis(50))).wait();
     assert!(matches!(late, Err(CallError::Deadline | CallError::Busy { .. })), "{late:?}");
@@ -203,9 +197,7 @@ fn call_that_is_given_up_while_it_waits_is_never_begun() {
 fn queue_is_bounded() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = narrow(named_waiting("one", &bell, &begun));
-    let mut config = client_config(&[&server]);
-    config.retry.attempts_max = 1;
-    let words = connected_client(&[&server], config).service("words");
+    let words = words_tried_once(&server);
     let calls: Vec<_> = (0..20).map(|_| words.call(&ECHO, &word(""))).collect();
     until("those that have no room are told", || counted(&server, "words/Echo").busy >= 15);
     bell.ring();

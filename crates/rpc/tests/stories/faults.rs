@@ -32,8 +32,7 @@ fn call_under_way_on_a_broken_connection_is_told_so() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("", &bell, &begun));
     let words = client_of(&[&server]).service("words");
-    let call = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let call = call_begun(&words, &begun);
     server.stop();
     let answer = answer(call);
     assert!(matches!(answer, Err(CallError::Broken(_))), "{answer:?}");

@@ -355,23 +355,10 @@ fn first_interceptor_is_the_outermost() {
 
 #[test]
 fn dropped_call_reaches_the_function_as_a_cancellation() {
-    let (begun, dropped, bell) = (Tally::default(), Tally::default(), Bell::default());
-    let service = words().asynchronous(&ECHO, {
-        let (begun, dropped, bell) = (begun.clone(), dropped.clone(), bell.clone());
-        move |_: CallContext, _: Word| {
-            let (begun, dropped, bell) = (begun.clone(), CountsDrop(dropped.clone()), bell.clone());
-            async move {
-                let _dropped = dropped;
-                begun.add();
-                bell.rung().await;
-                Ok(Word::default())
-            }
-        }
-    });
-    let server = serve(service);
+    let (begun, dropped) = (Tally::default(), Tally::default());
+    let server = serve(never_answering(&begun, &dropped));
     let words = client_of(&[&server]).service("words");
-    let call = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let call = call_begun(&words, &begun);
     drop(call);
     until("its future is dropped", || dropped.count() == 1);
     until("it is counted", || counted(&server, "words/Echo").cancelled == 1);
@@ -409,8 +396,7 @@ fn blocking_function_sees_that_nobody_waits() {
     });
     let server = serve(service);
     let words = client_of(&[&server]).service("words");
-    let call = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let call = call_begun(&words, &begun);
     drop(call);
     until("it has seen it", || ended.count() == 1);
 }
@@ -418,23 +404,9 @@ fn blocking_function_sees_that_nobody_waits() {
 #[test]
 fn caller_that_goes_away_cancels_what_it_asked_for() {
     let (begun, dropped) = (Tally::default(), Tally::default());
-    let bell = Bell::default();
-    let service = words().asynchronous(&ECHO, {
-        let (begun, dropped, bell) = (begun.clone(), dropped.clone(), bell.clone());
-        move |_: CallContext, _: Word| {
-            let (begun, dropped, bell) = (begun.clone(), CountsDrop(dropped.clone()), bell.clone());
-            async move {
-                let _dropped = dropped;
-                begun.add();
-                bell.rung().await;
-                Ok(Word::default())
-            }
-        }
-    });
-    let server = serve(service);
+    let server = serve(never_answering(&begun, &dropped));
     let client = client_of(&[&server]);
-    let call = client.service("words").call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let call = call_begun(&client.service("words"), &begun);
     drop(client);
     let ended = answer(call);
     assert!(matches!(ended, Err(CallError::Cancelled | CallError::Broken(_))), "{ended:?}");

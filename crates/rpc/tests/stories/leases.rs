@@ -39,8 +39,7 @@ fn quiescing_instance_grants_no_more() {
     let mut config = client_config(&[&server]);
     config.leases = true;
     let words = connected_client(&[&server], config).service("words");
-    let held = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let held = call_begun(&words, &begun);
     server.quiesce(Duration::ZERO);
     until("it quiesces", || server.is_quiescing());
     // The last lease runs out; what comes then is not sent.

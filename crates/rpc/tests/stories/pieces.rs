@@ -17,21 +17,23 @@ use stadium_rsocket::metadata;
 use crate::plain::{Got, Plain};
 use crate::scenery::*;
 
-const PUT: Method<Raw, Word> = Method::unary("words/Put");
-const FETCH: Method<Word, Raw> = Method::unary("words/Fetch");
+pub const PUT: Method<Raw, Word> = Method::unary("words/Put");
+pub const FETCH: Method<Word, Raw> = Method::unary("words/Fetch");
 
 /// More than either side may keep.
 const LARGE: u64 = 64 * 1024 * 1024;
 
-const OPTIONS: CallOptions<'static> = CallOptions { deadline: Some(SOON), key: None, metadata: &[], tag: 0 };
+/// Transfers take their time.
+pub const OPTIONS: CallOptions<'static> =
+    CallOptions { deadline: Some(SOON), key: None, metadata: &[], tag: 0 };
 
 /// Bytes that say where they stand.
-fn bytes_at(at: u64, count: usize) -> Vec<u8> {
+pub fn bytes_at(at: u64, count: usize) -> Vec<u8> {
     (at..at + count as u64).map(|place| (place % 251) as u8).collect()
 }
 
 /// So many bytes, in pieces of odd sizes. Tells how many have been taken.
-fn pieces(total: u64, taken: &Arc<AtomicU64>) -> impl Iterator<Item = Vec<u8>> + Send + 'static {
+pub fn pieces(total: u64, taken: &Arc<AtomicU64>) -> impl Iterator<Item = Vec<u8>> + Send + 'static {
     let (mut at, taken) = (0, Arc::clone(taken));
     std::iter::from_fn(move || {
         let count = (total - at).min(100_003);
@@ -62,7 +64,7 @@ fn measures(bell: &Bell) -> Service {
 }
 
 /// Sends as many bytes as it is asked for. Tells how many it has got rid of.
-fn sends(sent: &Arc<AtomicU64>) -> Service {
+pub fn sends(sent: &Arc<AtomicU64>) -> Service {
     let sent = Arc::clone(sent);
     words().download(&FETCH, move |_: CallContext, request: Word, out: PieceSender| {
         let sent = Arc::clone(&sent);

@@ -22,11 +22,8 @@ fn narrow() -> ServerConfig {
 fn call_beyond_the_limit_is_told_busy() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve_with(narrow(), named_waiting("one", &bell, &begun));
-    let mut config = client_config(&[&server]);
-    config.retry.attempts_max = 1;
-    let words = connected_client(&[&server], config).service("words");
-    let first = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let words = words_tried_once(&server);
+    let first = call_begun(&words, &begun);
     let second = words.call(&ECHO, &word("")).wait();
     assert!(matches!(second, Err(CallError::Busy { .. })), "{second:?}");
     assert_eq!(counted(&server, "words/Echo").busy, 1);

@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stadium_rpc::{
-    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Method, Next, PieceReceiver,
-    PieceSender, Raw, ResumeSettings, Server, ServerConfig, StreamSender, Ticks,
+    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Next, Pending, PieceReceiver,
+    ResumeSettings, Server, ServerConfig, StreamSender, Ticks,
 };
 use stadium_rsocket::connection::{Config, ResumeConfig, SetupOptions};
 use stadium_rsocket::frame::{self, ErrorCode, Frame, Resume, Version};
 
+use crate::pieces::{FETCH, OPTIONS, PUT, bytes_at, pieces, sends};
 use crate::plain::{Got, Plain};
 use crate::scenery::*;
 
@@ -92,14 +93,25 @@ impl Network {
     }
 }
 
+/// A network to a server, a client on it, and its call whose function has begun.
+fn call_under_way(server: &Server, begun: &Tally) -> (Network, Client, Pending<Word>) {
+    let network = Network::to(server);
+    let client = network.client();
+    let call = call_begun(&client.service("words"), begun);
+    (network, client, call)
+}
+
+/// Takes the network down, and waits until the server knows.
+fn lose(network: &Network, server: &Server) {
+    network.go_down();
+    until("the session waits", || server.sessions().waiting == 1);
+}
+
 #[test]
 fn call_under_way_is_answered_over_another_socket_and_made_once() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("first", &bell, &begun));
-    let network = Network::to(&server);
-    let client = network.client();
-    let call = client.service("words").call(&ECHO, &word(""));
-    until("the call is under way", || begun.count() == 1);
+    let (network, _client, call) = call_under_way(&server, &begun);
     network.cut();
     until("the connection is resumed", || server.sessions().resumed == 1);
     bell.ring();
@@ -111,12 +123,8 @@ fn call_under_way_is_answered_over_another_socket_and_made_once() {
 fn answer_that_was_given_while_the_client_was_away_arrives() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("away", &bell, &begun));
-    let network = Network::to(&server);
-    let client = network.client();
-    let call = client.service("words").call(&ECHO, &word(""));
-    until("the call is under way", || begun.count() == 1);
-    network.go_down();
-    until("the session waits", || server.sessions().waiting == 1);
+    let (network, _client, call) = call_under_way(&server, &begun);
+    lose(&network, &server);
     bell.ring();
     until("the call is answered", || counted(&server, "words/Echo").ok == 1);
     assert_eq!(server.sessions().resumed, 0);
@@ -128,17 +136,13 @@ fn answer_that_was_given_while_the_client_was_away_arrives() {
 fn answer_of_a_blocking_function_arrives_after_a_cut() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let (ring, count) = (bell.clone(), begun.clone());
-    let server = serve(words().blocking(&ECHO, move |_: CallContext, request: Word| {
+    let server = serve(words().blocking(&ECHO, move |_: CallContext, _: Word| {
         count.add();
         ring.wait();
-        Ok(request)
+        Ok(word("slow"))
     }));
-    let network = Network::to(&server);
-    let client = network.client();
-    let call = client.service("words").call(&ECHO, &word("slow"));
-    until("the call is under way", || begun.count() == 1);
-    network.go_down();
-    until("the session waits", || server.sessions().waiting == 1);
+    let (network, _client, call) = call_under_way(&server, &begun);
+    lose(&network, &server);
     bell.ring();
     until("the call is answered", || counted(&server, "words/Echo").ok == 1);
     network.come_up();
@@ -218,21 +222,9 @@ fn ticking_stream_goes_on_over_cuts() {
 #[test]
 fn cancellation_while_the_network_is_down_reaches_the_function() {
     let (dropped, begun) = (Tally::default(), Tally::default());
-    let (on_drop, on_begin) = (dropped.clone(), begun.clone());
-    let server = serve(words().asynchronous(&ECHO, move |_: CallContext, _: Word| {
-        on_begin.add();
-        let counts = CountsDrop(on_drop.clone());
-        async move {
-            let _counts = counts;
-            std::future::pending().await
-        }
-    }));
-    let network = Network::to(&server);
-    let client = network.client();
-    let call = client.service("words").call(&ECHO, &word(""));
-    until("the call is under way", || begun.count() == 1);
-    network.go_down();
-    until("the session waits", || server.sessions().waiting == 1);
+    let server = serve(never_answering(&begun, &dropped));
+    let (network, _client, call) = call_under_way(&server, &begun);
+    lose(&network, &server);
     drop(call);
     network.come_up();
     until("the function's future is dropped", || dropped.count() == 1);
@@ -242,22 +234,9 @@ fn cancellation_while_the_network_is_down_reaches_the_function() {
 #[test]
 fn calls_of_a_client_that_does_not_come_back_in_time_end() {
     let (dropped, begun) = (Tally::default(), Tally::default());
-    let (on_drop, on_begin) = (dropped.clone(), begun.clone());
-    let server = serve_with(
-        ServerConfig { resume_within: Duration::from_millis(100), ..server_config() },
-        words().asynchronous(&ECHO, move |_: CallContext, _: Word| {
-            on_begin.add();
-            let counts = CountsDrop(on_drop.clone());
-            async move {
-                let _counts = counts;
-                std::future::pending().await
-            }
-        }),
-    );
-    let network = Network::to(&server);
-    let client = network.client();
-    let call = client.service("words").call(&ECHO, &word(""));
-    until("the call is under way", || begun.count() == 1);
+    let config = ServerConfig { resume_within: Duration::from_millis(100), ..server_config() };
+    let server = serve_with(config, never_answering(&begun, &dropped));
+    let (network, _client, call) = call_under_way(&server, &begun);
     network.go_down();
     until("the function's future is dropped", || dropped.count() == 1);
     until("the session is forgotten", || server.sessions().waiting == 0);
@@ -300,8 +279,7 @@ fn call_fails_at_once_where_the_instance_has_gone() {
     config.resume = Some(ResumeSettings { within: SOON * 10, ..ResumeSettings::default() });
     config.deadline = SOON * 10;
     let client = Client::start(config).expect("a thread can be had");
-    let call = client.service("words").call(&ECHO, &word(""));
-    until("the call is under way", || begun.count() == 1);
+    let call = call_begun(&client.service("words"), &begun);
     server.stop();
     assert!(matches!(answer(call), Err(CallError::Broken(_))));
 }
@@ -391,14 +369,9 @@ fn token_of_another_session_begins_no_session() {
     assert!(matches!(first.next(), Got::Message { .. }));
 }
 
-const PUT: Method<Raw, Word> = Method::unary("words/Put");
-const FETCH: Method<Word, Raw> = Method::unary("words/Fetch");
-
 /// More than a network holds; what is on its way is stored for so long.
 const STORED: usize = 64 * 1024 * 1024;
 const LARGE: u64 = 16 * 1024 * 1024;
-const PATIENT: CallOptions<'static> = CallOptions { deadline: Some(SOON), key: None, metadata: &[], tag: 0 };
-
 fn storing(network: &Network) -> Client {
     let mut config = network.config();
     config.resume = Some(ResumeSettings { bytes_max: STORED, within: SOON });
@@ -414,7 +387,7 @@ fn upload_goes_on_over_cuts() {
         async move {
             let mut count = 0;
             while let Some(piece) = pieces.next().await {
-                if piece.iter().zip(count..).any(|(byte, place)| u64::from(*byte) != place % 251) {
+                if piece != bytes_at(count, piece.len()) {
                     return Err(no());
                 }
                 count += piece.len() as u64;
@@ -429,9 +402,7 @@ fn upload_goes_on_over_cuts() {
     let server = serve(service);
     let network = Network::to(&server);
     let client = storing(&network);
-    let pieces = (0..LARGE / 65_536)
-        .map(|nth| (nth * 65_536..(nth + 1) * 65_536).map(|place| (place % 251) as u8).collect());
-    let call = client.service("words").upload(&PUT, pieces, &PATIENT);
+    let call = client.service("words").upload(&PUT, pieces(LARGE, &Arc::default()), &OPTIONS);
     until("a good part has come", || seen.count() > 50);
     network.cut();
     until("it is resumed", || server.sessions().resumed == 1);
@@ -441,22 +412,14 @@ fn upload_goes_on_over_cuts() {
 
 #[test]
 fn download_goes_on_over_cuts() {
-    let service = words().download(&FETCH, |_: CallContext, _: Word, out: PieceSender| async move {
-        for nth in 0..LARGE / 65_536 {
-            let piece: Vec<u8> =
-                (nth * 65_536..(nth + 1) * 65_536).map(|place| (place % 251) as u8).collect();
-            out.send(&piece).await?;
-        }
-        Ok(())
-    });
-    let server = serve_with(ServerConfig { resume_bytes_max: STORED, loops: 2, ..server_config() }, service);
+    let config = ServerConfig { resume_bytes_max: STORED, loops: 2, ..server_config() };
+    let server = serve_with(config, sends(&Arc::default()));
     let network = Network::to(&server);
     let client = storing(&network);
-    let mut stream = client.service("words").download(&FETCH, &word(""), &PATIENT);
+    let mut stream = client.service("words").download(&FETCH, &number(LARGE), &OPTIONS);
     let (mut at, mut cuts) = (0, 0);
     while let Some(piece) = stream.next_within(SOON).expect("it goes on") {
-        let is_next = piece.iter().zip(at..).all(|(byte, place)| u64::from(*byte) == place % 251);
-        assert!(is_next, "the piece at {at} is another");
+        assert!(piece == bytes_at(at, piece.len()), "the piece at {at} is another");
         at += piece.len() as u64;
         if at / (LARGE / 4) > cuts && cuts < 3 {
             cuts += 1;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use stadium_rpc::{
     Call, CallContext, Client, ClientConfig, Listen, Method, Pending, Refusal, Server, ServerConfig, Service,
+    ServiceClient,
 };
 
 /// The longest that anything may take that comes to pass at all.
@@ -76,6 +77,19 @@ pub fn named_waiting(name: &'static str, bell: &Bell, begun: &Tally) -> Service 
     })
 }
 
+/// The service with an echo that never answers. It counts what it begins, and what is dropped.
+pub fn never_answering(begun: &Tally, dropped: &Tally) -> Service {
+    let (begun, dropped) = (begun.clone(), dropped.clone());
+    words().asynchronous(&ECHO, move |_: CallContext, _: Word| {
+        let counts = CountsDrop(dropped.clone());
+        begun.add();
+        async move {
+            let _counts = counts;
+            std::future::pending().await
+        }
+    })
+}
+
 /// Settings for a machine that may be busy: nothing is refused because the test's threads had to wait.
 pub fn server_config() -> ServerConfig {
     let mut config = ServerConfig {
@@ -105,6 +119,13 @@ pub fn client_config(servers: &[&Server]) -> ClientConfig {
 
 pub fn client_of(servers: &[&Server]) -> Client {
     Client::start(client_config(servers)).expect("a thread can be had")
+}
+
+/// The service as a client calls it that makes no call twice, over a connection that is there.
+pub fn words_tried_once(server: &Server) -> ServiceClient {
+    let mut config = client_config(&[server]);
+    config.retry.attempts_max = 1;
+    connected_client(&[server], config).service("words")
 }
 
 /// A client that has a connection to every one of these servers, so that each may be chosen.
@@ -163,6 +184,14 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
         assert!(Instant::now() < deadline, "the future is not ready within {SOON:?}");
         std::thread::park_timeout(SOON);
     }
+}
+
+/// Makes a call and waits until its function has begun, which counts that.
+pub fn call_begun(words: &ServiceClient, begun: &Tally) -> Pending<Word> {
+    let before = begun.count();
+    let call = words.call(&ECHO, &word(""));
+    until("the call has begun", || begun.count() > before);
+    call
 }
 
 /// Waits for a call, for as long as a test may take.

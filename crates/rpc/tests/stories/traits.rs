@@ -93,8 +93,7 @@ fn traits_answer_while_the_service_is_full() {
     config.admission.queue_max = 0;
     let server = serve_with(config, named_waiting("", &bell, &begun));
     let words = client_of(&[&server]).service("words");
-    let call = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let call = call_begun(&words, &begun);
     let health = words.call(&HEALTH, &proto::HealthRequest {}).wait().expect("it answers");
     assert_eq!(health.status(), Status::Serving);
     bell.ring();
@@ -106,8 +105,7 @@ fn service_is_asked_to_quiesce_and_finishes_what_it_has() {
     let (bell, begun) = (Bell::default(), Tally::default());
     let server = serve(named_waiting("last", &bell, &begun));
     let words = client_of(&[&server]).service("words");
-    let call = words.call(&ECHO, &word(""));
-    until("it has begun", || begun.count() == 1);
+    let call = call_begun(&words, &begun);
     let health = || words.call(&HEALTH, &proto::HealthRequest {}).wait().map(|health| health.status());
     assert_eq!(health(), Ok(Status::Serving));
     let request = proto::QuiesceRequest { within_ms: 10_000 };
