@@ -40,7 +40,7 @@ impl Error {
     }
 
     /// Every code with what it means and what to do, for the reference.
-    pub const HELP: [(&'static str, &'static str); 10] = [
+    pub const HELP: [(&'static str, &'static str); 11] = [
         (
             "NODE-001",
             "The data directory (`server.data`) cannot be made or used. It must be writable by the server's user alone.",
@@ -69,9 +69,13 @@ impl Error {
         ),
         (
             "NODE-009",
-            "A push over RPC was rejected: it carried no API key, one that was revoked, or one that may only read. Send a key with the role `send` as a bearer token in the authentication metadata.",
+            "A call of `stadium` or `queue` over RPC was rejected: it carried no API key, one that was revoked, or one that may not do this. The message names the role that is needed. Send the key as a bearer token in the authentication metadata.",
         ),
-        ("NODE-010", "A push over RPC was rejected: a field of it is wrong. The message names it."),
+        ("NODE-010", "A call of `stadium` or `queue` over RPC was rejected: a field of it is wrong. The message names it."),
+        (
+            "NODE-011",
+            "A shard answered a call of `queue` with what was not asked: a bug. Report it with the server's log; what was asked for may have happened.",
+        ),
     ];
 }
 

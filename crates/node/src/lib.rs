@@ -15,6 +15,7 @@ mod run;
 pub mod running;
 mod services;
 pub mod settings;
+mod shards;
 mod signals;
 mod web_sockets;
 

@@ -25,6 +25,7 @@ use crate::open_files;
 use crate::running::{Listener, Published, Running};
 use crate::services::{Around, Bridge, Services};
 use crate::settings::Settings;
+use crate::shards::ShardsDoor;
 use crate::web_sockets::Adopter;
 
 /// Threads of the control plane: HTTP only, which a core serves with ease.
@@ -110,7 +111,8 @@ impl Node {
             }
             None => None,
         };
-        let around = Around { fleet: fleet.clone(), data: data.path(), tls: rpc_tls, bridge };
+        let shards = ShardsDoor::default();
+        let around = Around { fleet: fleet.clone(), data: data.path(), shards: &shards, tls: rpc_tls, bridge };
         let services = Arc::new(Services::start(settings, around)?);
         fleet.serve(Arc::clone(&services));
         let listeners = plan

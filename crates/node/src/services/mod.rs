@@ -1,13 +1,16 @@
 //! Services on a node: its own, those it finds, and devices' way to both.
 //!
-//! [`Services`] starts the RPC server with the service `stadium` ([`push`]), registers it in discovery, and gives the
-//! [`Bridge`] a client through which devices' requests leave. It is started after the edge and the HTTP port, which
+//! [`Services`] starts the RPC server with the services `stadium` ([`push`]) and `queue` ([`queue`]), registers them in
+//! discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the edge and the HTTP port, which
 //! it serves, and ended before them.
 
+mod access;
 mod bridge;
 mod figures;
 mod known;
+mod proto;
 mod push;
+mod queue;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,6 +29,7 @@ pub(crate) use bridge::Bridge;
 use crate::error::Error;
 use crate::mapping;
 use crate::settings::{DiscoveryBackend, Settings};
+use crate::shards::ShardsDoor;
 
 /// The services of a node. Ending it twice does nothing the second time.
 pub(crate) struct Services {
@@ -40,8 +44,10 @@ pub(crate) struct Services {
 pub(crate) struct Around<'a> {
     /// Takes pushes.
     pub(crate) fleet: Arc<dyn Fleet>,
-    /// Whose API keys let a caller push.
+    /// Whose API keys let a caller push and work.
     pub(crate) data: &'a Path,
+    /// Hold the queues.
+    pub(crate) shards: &'a ShardsDoor,
     /// Of `[rpc]`, where it has a certificate.
     pub(crate) tls: Option<ServerTls>,
     /// Where devices' requests arrive.
@@ -51,7 +57,7 @@ pub(crate) struct Around<'a> {
 impl Services {
     /// Starts what the settings ask for.
     pub(crate) fn start(settings: &Settings, around: Around<'_>) -> Result<Self, Error> {
-        let Around { fleet, data, tls, bridge } = around;
+        let Around { fleet, data, shards, tls, bridge } = around;
         // A backend of our own making knows our own services too, so it is made when they are known.
         let remote = match settings.discovery.backend {
             DiscoveryBackend::None | DiscoveryBackend::Static => None,
@@ -63,9 +69,9 @@ impl Services {
         let server = if names.is_empty() && config.udp.is_none() {
             None
         } else {
-            let keys = KeyStore::open(data).map_err(|error| Error::Services(error.to_string()))?;
-            let service = push::service(fleet, keys, push::Bounds::of(&settings.http));
-            let started = Server::start(config, vec![service]);
+            let keys = || KeyStore::open(data).map_err(|error| Error::Services(error.to_string()));
+            let pushes = push::service(fleet, keys()?, push::Bounds::of(&settings.http));
+            let started = Server::start(config, vec![pushes, queue::service(shards, keys()?)]);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
         };
         let mut bound: Vec<(&'static str, SocketAddr)> = Vec::new();
@@ -134,11 +140,12 @@ fn listed(settings: &Settings, bound: &[(&'static str, SocketAddr)]) -> Discover
     let callable = settings.rpc.tls.certificate.is_some() == settings.rpc.calls_ca.is_some();
     let own = bound.iter().find(|(name, _)| *name == "rpc").filter(|_| callable);
     if let Some((_, address)) = own {
-        services.push(StaticService {
-            name: push::NAME.to_owned(),
-            version: push::VERSION.to_owned(),
+        let here = |(name, version): (&str, &str)| StaticService {
+            name: name.to_owned(),
+            version: version.to_owned(),
             instances: vec![crate::node::reachable(*address).into()],
-        });
+        };
+        services.extend([(push::NAME, push::VERSION), (queue::NAME, queue::VERSION)].map(here));
     }
     DiscoveryConfig { backend: Backend::Static(services), ..DiscoveryConfig::default() }
 }

@@ -11,21 +11,14 @@ use stadium_http::fleet::{
     Audience, ChannelName, DeviceId, Fleet, InvalidName, NewPush, Qos, Refusal as FleetRefusal, UserProperty,
 };
 use stadium_http::keys::{KeyStore, Role};
-use stadium_rpc::{Call, Interceptor, Refusal, Service};
-use stadium_rsocket::metadata::authentication::Authentication;
+use stadium_rpc::{Refusal, Service};
 
+use super::access::Access;
+use super::proto::push_request::To;
+use super::proto::{PushAccepted, PushRequest, stadium};
 use crate::settings::Http;
 
-/// Messages and methods of `stadium.v1`.
-#[allow(missing_docs, clippy::pedantic, reason = "generated code")]
-mod proto {
-    include!(concat!(env!("OUT_DIR"), "/stadium.v1.rs"));
-}
-
-pub(super) use proto::stadium::{NAME, VERSION};
-
-use proto::push_request::To;
-use proto::{PushAccepted, PushRequest, stadium};
+pub(super) use super::proto::stadium::{NAME, VERSION};
 
 /// Bytes of a content type, and of a user property's name and value: those of the HTTP API.
 const CONTENT_TYPE_BYTES_MAX: usize = 256;
@@ -52,7 +45,7 @@ impl Bounds {
 pub(super) fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: Bounds) -> Service {
     Service::new(NAME, VERSION)
         .descriptors(stadium::FILE_DESCRIPTOR_SET)
-        .interceptor(SendersOnly { keys })
+        .interceptor(Access::new(keys, needed))
         .inline(&stadium::PUSH, move |_call, request: &PushRequest, answer: &mut PushAccepted| {
             let push = read(request, bounds)?;
             let id = fleet.push(push).map_err(|refusal| match refusal {
@@ -64,28 +57,9 @@ pub(super) fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: Bounds) -> 
         })
 }
 
-/// Lets `Push` through to callers with a key that may send.
-struct SendersOnly {
-    keys: KeyStore,
-}
-
-impl Interceptor for SendersOnly {
-    fn before(&self, call: &Call<'_>) -> Result<(), Refusal> {
-        if call.route() != stadium::PUSH.route() {
-            return Ok(());
-        }
-        let Some(Authentication::Bearer(secret)) = call.authentication() else {
-            return Err(Refusal::rejected("NODE-009", "a push needs an API key, sent as a bearer token"));
-        };
-        match self.keys.authenticate(secret) {
-            Some(key) if key.role >= Role::Send => Ok(()),
-            Some(key) => {
-                let what = format!("the key {} may only {}: a push needs send", key.id, key.role.word());
-                Err(Refusal::rejected("NODE-009", what))
-            }
-            None => Err(Refusal::rejected("NODE-009", "this API key is not one of ours, or was revoked")),
-        }
-    }
+/// Pushing takes a key that may send; the framework's own methods are open.
+fn needed(route: &str) -> Option<Role> {
+    (route == stadium::PUSH.route()).then_some(Role::Send)
 }
 
 fn read(request: &PushRequest, bounds: Bounds) -> Result<NewPush, Refusal> {

@@ -19,9 +19,9 @@ pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding, Devices,
-    Discovery, DiscoveryBackend, Http, Limits, ListedService, Log, LogFormat, Method, Mqtt, Mqtts, Password,
-    ProxyProtocol, Rpc, Server, Settings, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey,
-    TokenUsername, Ws, Wss,
+    Discovery, DiscoveryBackend, Http, Journal, Limits, ListedService, Log, LogFormat, Method, Mqtt, Mqtts,
+    Password, ProxyProtocol, Queue, Rpc, Server, Settings, Shards, SocketOptions, Sockets, Tls, Token,
+    TokenAlgorithm, TokenKey, TokenUsername, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 

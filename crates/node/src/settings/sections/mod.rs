@@ -6,11 +6,14 @@
 mod auth;
 mod discovery;
 mod http;
+mod journal;
 mod limits;
 mod listeners;
 mod log;
+mod queue;
 mod rpc;
 mod server;
+mod shards;
 
 pub use auth::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, Method, Password, Token,
@@ -18,11 +21,14 @@ pub use auth::{
 };
 pub use discovery::{Discovery, DiscoveryBackend, ListedService};
 pub use http::Http;
+pub use journal::Journal;
 pub use limits::Limits;
 pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, SocketOptions, Sockets, Tls, Ws, Wss};
 pub use log::{Log, LogFormat};
+pub use queue::Queue;
 pub use rpc::{Devices, Rpc};
 pub use server::Server;
+pub use shards::Shards;
 
 use super::define::group;
 
@@ -50,6 +56,12 @@ group! {
         rpc: Rpc,
         /// Where services are found.
         discovery: Discovery,
+        /// The threads that own the queues.
+        shards: Shards,
+        /// Their logs on disk.
+        journal: Journal,
+        /// How much the queues may hold.
+        queue: Queue,
         /// Logs.
         log: Log,
     }
