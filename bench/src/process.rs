@@ -1,6 +1,8 @@
 //! Child processes of the bench: pinned to cores, killed when their owner is dropped, so that an error on
 //! the way leaves no server behind.
 
+#![allow(unsafe_code, reason = "affinity")]
+
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -32,6 +34,39 @@ impl Cores {
         let mut command = Command::new("taskset");
         command.args(["-c", list]).arg(program);
         command
+    }
+}
+
+/// While it lives, this thread runs on these cores alone.
+pub(crate) struct Pinned(libc::cpu_set_t);
+
+impl Pinned {
+    /// Pins this thread.
+    pub(crate) fn to(cores: Cores) -> Result<Self> {
+        // SAFETY: a set is a plain array of bits, for which zeros are a value; the calls are given its size.
+        unsafe {
+            let mut before: libc::cpu_set_t = std::mem::zeroed();
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut before) != 0 {
+                return Err(std::io::Error::last_os_error()).context("sched_getaffinity");
+            }
+            for core in 0..2 {
+                if cores == Cores::Both || (core == 0) == (cores == Cores::First) {
+                    libc::CPU_SET(core, &mut set);
+                }
+            }
+            if libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) != 0 {
+                return Err(std::io::Error::last_os_error()).context("sched_setaffinity");
+            }
+            Ok(Self(before))
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: as above. A failure leaves the thread where it is.
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const self.0) };
     }
 }
 

@@ -46,18 +46,26 @@ impl Selection {
         (self.only.is_empty() && self.servers.is_empty()) || figure.is_measured()
     }
 
+    /// What the results are called: the bench, and what of it was chosen.
+    pub(crate) fn results(&self, bench: &str) -> String {
+        let parts = std::iter::once(bench).chain(self.only.iter().map(String::as_str));
+        parts.collect::<Vec<_>>().join("-")
+    }
+
     /// Writes bench/results/NAME.md and NAME.json, unless this was a look.
     pub(crate) fn write(&self, bench: &str, page: &str, figures: &[Figure]) -> Result<()> {
+        self.write_file(bench, "md", page)?;
+        self.write_file(bench, "json", &(serde_json::to_string_pretty(figures)? + "\n"))
+    }
+
+    /// Writes a file of the results, unless this was a look.
+    pub(crate) fn write_file(&self, bench: &str, extension: &str, text: &str) -> Result<()> {
         if !self.servers.is_empty() || self.rounds < ROUNDS_MIN {
             return Ok(());
         }
-        let parts = std::iter::once(bench).chain(self.only.iter().map(String::as_str));
-        let name = parts.collect::<Vec<_>>().join("-");
         let results = Path::new(RESULTS);
         fs::create_dir_all(results)?;
-        fs::write(results.join(format!("{name}.md")), page)
-            .context("cannot write the results: run from the workspace root")?;
-        fs::write(results.join(format!("{name}.json")), serde_json::to_string_pretty(figures)? + "\n")?;
-        Ok(())
+        fs::write(results.join(format!("{}.{extension}", self.results(bench))), text)
+            .context("cannot write the results: run from the workspace root")
     }
 }

@@ -36,6 +36,8 @@ enum Name {
     Rpc,
     /// A million request-streams, against bare Netty and rsocket-java
     Streams,
+    /// Queues: throughput, latency, recovery, delayed jobs, shards, against seven other ways to keep jobs
+    Queue,
 }
 
 impl Name {
@@ -45,6 +47,7 @@ impl Name {
             Self::Edge => "edge",
             Self::Rpc => "rpc",
             Self::Streams => "streams",
+            Self::Queue => "queue",
         }
     }
 }
@@ -65,7 +68,7 @@ fn build(name: Name) -> Result<()> {
     let release = ["build", "--release", "--package"];
     command(&mut cargo(&[&release[..], &["stadium-bench"]].concat()))?;
     match name {
-        Name::Edge => command(&mut cargo(&[&release[..], &["stadium-cli"]].concat())),
+        Name::Edge | Name::Queue => command(&mut cargo(&[&release[..], &["stadium-cli"]].concat())),
         Name::Rpc | Name::Streams => {
             command(&mut cargo(&[&release[..], &["stadium-rpc", "--examples"]].concat()))
         }
@@ -84,6 +87,7 @@ fn peers(root: &Path, name: Name) -> Result<()> {
             components::for_rpc_bench()?;
             java_peers(root)
         }
+        Name::Queue => components::for_queue_bench(),
     }
 }
 

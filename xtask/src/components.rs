@@ -56,6 +56,16 @@ const RPC_PEERS: &[Component] = &[
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
+/// Peers that `bench queue` starts, each with a data directory of its own.
+const QUEUE_PEERS: &[Component] = &[
+    Component { probe: &["mariadbd", "--version"], package: "mariadb-server" },
+    Component { probe: &["redis-server", "--version"], package: "redis-server" },
+    Component { probe: &["beanstalkd", "-v"], package: "beanstalkd" },
+    Component { probe: &["test", "-e", "/usr/lib/rabbitmq/bin/rabbitmq-server"], package: "rabbitmq-server" },
+    Component { probe: &["test", "-e", "/usr/lib/postgresql"], package: "postgresql" },
+    Component { probe: &["setpriv", "--version"], package: "util-linux" },
+];
+
 /// Makes sure that everything the suites need is here.
 pub(crate) fn for_suites() -> Result<()> {
     install(COMPONENTS)
@@ -69,6 +79,11 @@ pub(crate) fn for_bench() -> Result<()> {
 /// Makes sure that what the RPC and stream benches build with is here.
 pub(crate) fn for_rpc_bench() -> Result<()> {
     install(RPC_PEERS)
+}
+
+/// Makes sure that the queue bench's peers are here.
+pub(crate) fn for_queue_bench() -> Result<()> {
+    install(QUEUE_PEERS)
 }
 
 fn install(components: &[Component]) -> Result<()> {

@@ -1,41 +1,132 @@
-//! The bench of queues.
-pub(crate) mod designs;
-pub(crate) mod harness;
+//! The bench of queues: the published harness rebuilt, ours beside seven other ways to keep jobs.
+//!
+//! Rounds are outermost; within a round each measurement is taken by all contenders in turn, each started anew. What a peer
+//! cannot do, or where it fails, is said on the page and stops nobody else.
 
-use std::time::Duration;
+mod crowd;
+mod delayed;
+mod designs;
+mod harness;
+mod latency;
+mod limit;
+mod page;
+mod recovery;
+mod report;
+mod rows;
+mod scaling;
+mod throughput;
+
 use anyhow::Result;
 use clap::Args;
-use crate::figure::Contender as _;
+
+use crate::figure::{Contender as _, Figure};
 use crate::process::Cores;
 use crate::selection::Selection;
 use crate::server::Places;
-use harness::{Amount, Pace, Plan, Tally};
+use crate::taken::Taken;
+use crowd::Crowd;
+use designs::{ALL, Design, Start};
 
+/// Jobs of the published rows.
+const RECOVERY_JOBS: u64 = 5_000_000;
+const DELAYED_JOBS: u64 = 10_000_000;
+
+/// How much to measure.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(flatten)]
     selection: Selection,
-    #[arg(long, default_value_t = 3.0)]
-    seconds: f64,
-    #[arg(long, default_value_t = 1)]
-    batch: usize,
+    #[command(flatten)]
+    crowd: Crowd,
+    /// Jobs in the queue of the recovery row
+    #[arg(long, default_value_t = RECOVERY_JOBS)]
+    recovery_jobs: u64,
+    /// Jobs of the delayed row
+    #[arg(long, default_value_t = DELAYED_JOBS)]
+    delayed_jobs: u64,
 }
 
+/// Measures and reports; an error when this product could not be measured.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let selection = &options.selection;
     let places = Places::find()?;
-    let start = designs::Start { places: &places, cores: Cores::Both };
-    for design in designs::PEERS {
-        if !options.selection.wants_contender(*design) { continue; }
-        let t = std::time::Instant::now();
-        let batch = options.batch;
-        let endpoint = match design.start(&start, batch) { Ok(e) => e, Err(e) => { eprintln!("{}: {e:#}", design.name()); continue } };
-        let started = t.elapsed();
-        let plan = Plan { producers: 100, consumers: 100, batch, payload_bytes: 200, pace: Pace::Closed { backlog_max: 1000 * batch as u64 }, amount: Amount::For(Duration::from_secs_f64(options.seconds)), due: None, drain_max: Duration::from_secs(30) };
-        let mut tally = Tally::default();
-        match harness::drive(&*endpoint, &plan, &mut tally) {
-            Ok(m) => eprintln!("{}: start {started:?} {:?} jobs {} open {}", design.name(), m.numbers(), m.jobs, tally.open()),
-            Err(e) => eprintln!("{}: {e:#}", design.name()),
-        }
+    let mut bench =
+        Bench { options, start: Start { places: &places, cores: Cores::Both }, taken: Taken::default() };
+    for round in 1..=selection.rounds {
+        bench.round(round);
     }
-    Ok(())
+    let taken = bench.taken;
+    let figures: Vec<Figure> =
+        rows::figures(&taken.samples).into_iter().filter(|figure| selection.shows(figure)).collect();
+    let page = page::write(&figures, &taken, &options.crowd, selection);
+    println!("{page}");
+    let html = report::write(&figures, &taken.samples, &options.crowd, selection.rounds);
+    let look = places.target.join("bench/queue.html");
+    std::fs::write(&look, &html)?;
+    eprintln!("plots: {}", look.display());
+    if options.is_published() {
+        selection.write("queue", &page, &figures)?;
+        selection.write_file("queue", "html", &html)?;
+    }
+    taken.require(Design::Stadium)
+}
+
+impl Options {
+    /// Whether the results are those of the rows as published.
+    fn is_published(&self) -> bool {
+        self.crowd.is_published() && self.recovery_jobs == RECOVERY_JOBS && self.delayed_jobs == DELAYED_JOBS
+    }
+}
+
+/// A run.
+struct Bench<'a> {
+    options: &'a Options,
+    start: Start<'a>,
+    taken: Taken<Design>,
+}
+
+impl Bench<'_> {
+    fn round(&mut self, round: usize) {
+        let (options, start) = (self.options, self.start);
+        let crowd = &options.crowd;
+        for batch in &crowd.batches {
+            let name = throughput::name(*batch);
+            for design in ALL {
+                self.take(round, &name, *design, |_| match design {
+                    Design::Limit => limit::take(start.places, crowd, *batch),
+                    design => throughput::take(*design, &start, crowd, *batch),
+                });
+            }
+        }
+        for design in ALL.iter().filter(|design| **design != Design::Limit) {
+            self.take(round, latency::NAME, *design, |taken| {
+                let single = format!("{}.per_second", throughput::name(1));
+                latency::take(*design, &start, crowd, taken.samples.median(&single, *design))
+            });
+        }
+        self.take(round, recovery::NAME, Design::Stadium, |_| recovery::take(&start, options.recovery_jobs));
+        self.take(round, delayed::NAME, Design::Stadium, |_| delayed::take(&start, options.delayed_jobs));
+        self.take(round, scaling::NAME, Design::Stadium, |_| scaling::take(&start, crowd));
+    }
+
+    /// One measurement of one contender, if it is among the chosen; its failure is kept.
+    fn take(
+        &mut self,
+        round: usize,
+        measurement: &str,
+        design: Design,
+        take: impl FnOnce(&Taken<Design>) -> Result<Vec<(String, f64)>>,
+    ) {
+        let selection = &self.options.selection;
+        if !selection.wants(measurement) || !selection.wants_contender(design) {
+            return;
+        }
+        eprintln!("round {round}: {measurement}: {}", design.name());
+        let result = take(&self.taken);
+        let shown = ["per_second", "late_p99_ms", "first_answer_s", "bytes_each", "gain"];
+        for (name, value) in result.iter().flatten().filter(|(name, _)| shown.contains(&name.as_str())) {
+            eprintln!("    {name} {}", crate::figure::shown(*value));
+        }
+        self.taken.record(measurement, design, result);
+    }
 }

@@ -27,7 +27,11 @@ pub(super) fn start(start: &Start<'_>) -> Result<Service> {
         command.args(["--no-defaults", "--user=root", "--bind-address=127.0.0.1", "--skip-name-resolve"]);
         command.arg(format!("--port={port}")).arg(option("datadir", &data));
         command.arg(option("socket", &folder.join("socket"))).arg(option("tmpdir", folder));
-        command.args(["--max-connections=1000", "--innodb-buffer-pool-size=2G", "--innodb-log-file-size=512M"]);
+        command.args([
+            "--max-connections=1000",
+            "--innodb-buffer-pool-size=2G",
+            "--innodb-log-file-size=512M",
+        ]);
         command.args(["--innodb-flush-log-at-trx-commit=1", "--skip-log-bin", "--performance-schema=OFF"]);
         command.args(["--transaction-isolation=READ-COMMITTED", "--innodb-autoinc-lock-mode=2"]);
         // Measured here: with 200 connections on two cores the pool of threads gives the designs more.
@@ -43,7 +47,12 @@ fn initialize(start: &Start<'_>, template: &Path) -> Result<()> {
     let _ = fs::remove_dir_all(template);
     fs::create_dir_all(template)?;
     let mut install = start.command("mariadb-install-db");
-    install.args(["--no-defaults", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"]);
+    install.args([
+        "--no-defaults",
+        "--user=root",
+        "--auth-root-authentication-method=normal",
+        "--skip-test-db",
+    ]);
     let output = install.arg(option("datadir", template)).stdin(Stdio::null()).output();
     let output = output.context("cannot start mariadb-install-db (Debian package mariadb-server)")?;
     if !output.status.success() {

@@ -17,6 +17,7 @@ mod resp;
 mod rsocket;
 mod service;
 mod stadium;
+mod version;
 
 use anyhow::{Result, bail};
 
@@ -47,6 +48,22 @@ pub(crate) enum Design {
     /// [`redis_streams`].
     RedisStreams,
 }
+
+/// All, in the order in which they take their turns.
+pub(crate) const ALL: &[Design] = &[
+    Design::Limit,
+    Design::Stadium,
+    Design::MysqlTable,
+    Design::MysqlLock,
+    Design::MysqlRedis,
+    Design::Postgres,
+    Design::Beanstalkd,
+    Design::Rabbitmq,
+    Design::RedisStreams,
+];
+
+/// The published MySQL designs.
+pub(crate) const MYSQL: &[Design] = &[Design::MysqlTable, Design::MysqlLock, Design::MysqlRedis];
 
 /// Those that stand in the results as peers.
 pub(crate) const PEERS: &[Design] = &[
@@ -92,5 +109,46 @@ impl Design {
             Self::Rabbitmq => Box::new(rabbitmq::Rabbitmq::start(start, batch)?),
             Self::RedisStreams => Box::new(redis_streams::RedisStreams::start(start)?),
         })
+    }
+
+    /// What is on disk when a put, a reserve and a settle are answered.
+    pub(crate) fn durability(self) -> [&'static str; 3] {
+        const COMMITTED: &str = "InnoDB's log synced (innodb_flush_log_at_trx_commit=1)";
+        const BOTH: &str = "InnoDB's log synced, then Redis' file synced";
+        const APPENDED: &str = "append-only file synced (appendfsync always)";
+        match self {
+            Self::Limit => ["synced", "synced", "synced"],
+            Self::Stadium => ["journal synced", "journal synced", "journal synced"],
+            Self::MysqlTable | Self::MysqlLock => [COMMITTED; 3],
+            Self::MysqlRedis => [BOTH, "Redis' file synced", BOTH],
+            Self::Postgres => ["log synced (synchronous_commit=on)"; 3],
+            Self::Beanstalkd => [
+                "log synced (-b, -f 0)",
+                "nothing: reserved jobs are ready after a crash",
+                "log synced (-b, -f 0)",
+            ],
+            Self::Rabbitmq => [
+                "quorum queue's log synced (publisher confirm)",
+                "nothing: delivered messages come again after a crash",
+                "written to the quorum queue's log, not answered",
+            ],
+            Self::RedisStreams => [APPENDED; 3],
+        }
+    }
+
+    /// The version of what is installed, as it says itself.
+    pub(crate) fn version(self) -> String {
+        match self {
+            Self::Limit => String::new(),
+            Self::Stadium => "this commit".to_owned(),
+            Self::MysqlTable | Self::MysqlLock => version::of("mariadb-server"),
+            Self::MysqlRedis => {
+                format!("{}, {}", version::of("mariadb-server"), version::of("redis-server"))
+            }
+            Self::Postgres => version::of("postgresql-*[0-9]"),
+            Self::Beanstalkd => version::of("beanstalkd"),
+            Self::Rabbitmq => version::of("rabbitmq-server"),
+            Self::RedisStreams => version::of("redis-server"),
+        }
     }
 }

@@ -180,7 +180,8 @@ impl Worker {
                     return Ok(Some(Outcome::Reserved(Vec::new())));
                 }
                 self.step = Step::ReserveRows;
-                let sql = format!("SELECT id, payload FROM queue.jobs WHERE id IN ({})", self.batch.join(","));
+                let sql =
+                    format!("SELECT id, payload FROM queue.jobs WHERE id IN ({})", self.batch.join(","));
                 self.wire.query(&sql, &mut outs[MARIADB]);
                 Ok(None)
             }

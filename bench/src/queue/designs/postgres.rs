@@ -25,9 +25,9 @@ const STATEMENTS: [(&str, &str); 3] = [
     ("put", "INSERT INTO jobs (payload) SELECT unnest($1::text[])"),
     (
         "reserve",
-        "UPDATE jobs SET worker = $1::integer, lease = now() + interval '10 minutes' FROM (SELECT id FROM jobs \
-         WHERE worker = 0 AND due <= now() ORDER BY due, id LIMIT $2::integer FOR UPDATE SKIP LOCKED) AS next \
-         WHERE jobs.id = next.id RETURNING jobs.id, jobs.payload",
+        "UPDATE jobs SET worker = $1::integer, lease = now() + interval '10 minutes' WHERE id = ANY (ARRAY (\
+         SELECT id FROM jobs WHERE worker = 0 AND due <= now() ORDER BY due, id LIMIT $2::integer \
+         FOR UPDATE SKIP LOCKED)) RETURNING id, payload",
     ),
     ("settle", "DELETE FROM jobs WHERE id = ANY($1::bigint[])"),
 ];
@@ -49,7 +49,15 @@ impl Postgres {
                 bail!("cannot give {} to the user postgres", folder.display());
             }
             let mut init = as_postgres(start, &format!("{programs}/initdb"));
-            init.args(["--auth=trust", "--no-locale", "--encoding=UTF8", "--no-sync", "-U", "postgres", "-D"]);
+            init.args([
+                "--auth=trust",
+                "--no-locale",
+                "--encoding=UTF8",
+                "--no-sync",
+                "-U",
+                "postgres",
+                "-D",
+            ]);
             let output = init.arg(&data).output()?;
             if !output.status.success() {
                 bail!("initdb: {}", String::from_utf8_lossy(&output.stderr));
@@ -66,6 +74,8 @@ impl Postgres {
                 "wal_sync_method=fdatasync",
                 "wal_level=minimal",
                 "max_wal_senders=0",
+                // A plan that is made while the table is empty must be one for a full table.
+                "enable_seqscan=off",
                 "autovacuum_naptime=1s",
                 "autovacuum_vacuum_cost_delay=0",
             ] {
@@ -86,7 +96,8 @@ impl Postgres {
 
 /// The newest version's programs.
 fn programs() -> Result<String> {
-    let versions = std::fs::read_dir(PROGRAMS).context("PostgreSQL is missing (Debian package postgresql)")?;
+    let versions =
+        std::fs::read_dir(PROGRAMS).context("PostgreSQL is missing (Debian package postgresql)")?;
     let newest = versions
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
         .max()
@@ -159,7 +170,7 @@ impl Worker {
         match kind {
             b'E' => bail!("postgresql: {}", String::from_utf8_lossy(body).replace('\0', " ")),
             b'R' if body != [0, 0, 0, 0] => bail!("postgresql wants a password"),
-            b'D' => self.rows.push(row(body)?),
+            b'D' if self.asked == Asked::Reserve => self.rows.push(row(body)?),
             b'C' => self.tag = body.to_vec(),
             b'Z' => return self.ended(out),
             _ => {}
@@ -172,12 +183,12 @@ impl Worker {
             Asked::LogIn => {
                 // Two lanes that make the table at once would collide, so one does it at a time.
                 message(b'Q', out, |out| {
-                    text(&format!("SELECT pg_advisory_lock(1); {TABLE}; SELECT pg_advisory_unlock(1)"), out);
+                    text(&format!("SELECT pg_advisory_xact_lock(1); {TABLE}"), out);
                 });
                 self.asked = Asked::Statements;
                 return Ok(None);
             }
-            Asked::Statements if self.tag.starts_with(b"SELECT") => {
+            Asked::Statements if self.tag.starts_with(b"CREATE") => {
                 for (name, sql) in STATEMENTS {
                     message(b'P', out, |out| {
                         text(name, out);
@@ -286,7 +297,8 @@ fn array<T>(items: &[T], mut write: impl FnMut(&T, &mut Vec<u8>)) -> Vec<u8> {
 fn row(body: &[u8]) -> Result<crate::queue::harness::Reserved> {
     let mut at = 2;
     let mut column = || -> Result<&[u8]> {
-        let length = body.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>()).context("a short row")?;
+        let length =
+            body.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>()).context("a short row")?;
         let length = usize::try_from(u32::from_be_bytes(*length))?;
         let content = body.get(at + 4..at + 4 + length).context("a short row")?;
         at += 4 + length;

@@ -76,7 +76,9 @@ pub(super) fn fields<'a>(
         let key = take_varint(&mut rest)?;
         let value = match key & 7 {
             0 => Value::Number(take_varint(&mut rest)?),
-            1 => Value::Number(u64::from_le_bytes(*take(&mut rest, 8)?.first_chunk().context("eight bytes")?)),
+            1 => {
+                Value::Number(u64::from_le_bytes(*take(&mut rest, 8)?.first_chunk().context("eight bytes")?))
+            }
             2 => {
                 let length = usize::try_from(take_varint(&mut rest)?)?;
                 Value::Bytes(take(&mut rest, length)?)
@@ -126,8 +128,7 @@ mod tests {
             Ok(())
         })
         .expect("just written");
-        let expected =
-            [(1, Value::Number(300)), (2, Value::Bytes(b"hi")), (15, Value::Number(u64::MAX - 1))];
+        let expected = [(1, Value::Number(300)), (2, Value::Bytes(b"hi")), (15, Value::Number(u64::MAX - 1))];
         assert_eq!(read, expected);
         assert!(fields(&out[..out.len() - 1], |_, _| Ok(())).is_err());
     }

@@ -14,7 +14,9 @@ use anyhow::{Context as _, Result, bail};
 use super::amqp::{self, Frame, long, long_string, method, short_string};
 use super::service::{Service, Start};
 use crate::process::Owned;
-use crate::queue::harness::{Caller, Endpoint, Event, Lane, Outcome, Request, Reserved, Role, Token, payload};
+use crate::queue::harness::{
+    Caller, Endpoint, Event, Lane, Outcome, Request, Reserved, Role, Token, payload,
+};
 use crate::server::free_address;
 
 const QUEUE: &str = "jobs";

@@ -11,7 +11,9 @@ use anyhow::{Context as _, Result};
 
 use super::resp;
 use super::service::{Service, Start};
-use crate::queue::harness::{Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role, Token, payload};
+use crate::queue::harness::{
+    Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role, Token, payload,
+};
 
 const STREAM: &[u8] = b"jobs";
 const GROUP: &[u8] = b"workers";

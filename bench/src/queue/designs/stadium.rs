@@ -30,7 +30,7 @@ const WAIT_MS: u64 = 2_000;
 /// How long it may work, milliseconds: longer than any run.
 const LEASE_MS: u64 = 3_600_000;
 /// Jobs that a queue may hold: more than any row puts.
-const JOBS_MAX: u64 = 100_000_000;
+const JOBS_MAX: u64 = 20_000_000;
 /// Time for the queue to be declared on a server that has just started.
 const DECLARE_MAX: Duration = Duration::from_secs(30);
 /// Statuses of an outcome.
@@ -180,10 +180,15 @@ struct Call {
 
 #[derive(Clone, Copy)]
 enum Asked {
-    Put { jobs: usize, ids: Ids },
+    Put {
+        jobs: usize,
+        ids: Ids,
+    },
     Reserve,
     /// Settle or delete.
-    Outcomes { jobs: usize },
+    Outcomes {
+        jobs: usize,
+    },
     Edit,
     Declare,
 }

@@ -98,7 +98,8 @@ struct Worker {
 
 impl<'a> Driver<'a> {
     fn connect(endpoint: &dyn Endpoint, plan: &'a Plan, tally: &'a mut Tally) -> Result<Self> {
-        let histogram = || Histogram::<u64>::new_with_bounds(1, 600_000_000, 3).context("bounds are in order");
+        let histogram =
+            || Histogram::<u64>::new_with_bounds(1, 600_000_000, 3).context("bounds are in order");
         let measured = Measured {
             jobs: 0,
             elapsed: Duration::ZERO,
@@ -222,15 +223,15 @@ impl<'a> Driver<'a> {
         match self.plan.amount {
             Amount::For(span) => self.started.elapsed() >= span,
             Amount::Jobs(jobs) => self.handed >= jobs,
-            Amount::Drain(_) => true,
+            Amount::Nothing | Amount::Take(_) => true,
         }
     }
 
+    /// Jobs that are still to be settled.
     fn left(&self) -> u64 {
-        let settled = self.tally.settled_so_far() - self.before.settled;
         match self.plan.amount {
-            Amount::Drain(jobs) => jobs.saturating_sub(settled),
-            _ => self.handed.saturating_sub(settled),
+            Amount::Take(jobs) => jobs.saturating_sub(self.tally.settled_so_far() - self.before.settled),
+            _ => self.tally.open(),
         }
     }
 
@@ -314,10 +315,9 @@ impl<'a> Driver<'a> {
             Outcome::Put(ids) => {
                 self.measured.put_us.saturating_record(asked_us);
                 let jobs = &self.workers[worker].jobs;
-                self.tally.put(jobs.len() as u64);
-                if self.plan.due.is_some() {
-                    self.measured.ids.extend(jobs.iter().map(|job| job.serial).zip(ids));
-                }
+                jobs.iter().for_each(|job| self.tally.put(job.serial));
+                let room = self.plan.due.map_or(0, |due| due.ids_max.saturating_sub(self.measured.ids.len()));
+                self.measured.ids.extend(jobs.iter().map(|job| job.serial).zip(ids).take(room));
                 self.workers[worker].jobs.clear();
                 self.putting -= 1;
                 self.idle.push(worker);
@@ -333,8 +333,9 @@ impl<'a> Driver<'a> {
                 let now = self.clock.unix_ns();
                 for job in &jobs {
                     self.tally.reserved(job.serial)?;
-                    self.measured.early += u64::from(job.stamp_ns > now + EARLY_NS);
-                    self.measured.late_us.saturating_record(now.saturating_sub(job.stamp_ns) / 1_000);
+                    let stamp_ns = self.plan.moved.get(&job.serial).copied().unwrap_or(job.stamp_ns);
+                    self.measured.early += u64::from(stamp_ns > now + EARLY_NS);
+                    self.measured.late_us.saturating_record(now.saturating_sub(stamp_ns) / 1_000);
                 }
                 self.workers[worker].held = jobs;
                 self.settle(worker)?;
@@ -409,7 +410,7 @@ impl<'a> Driver<'a> {
         let (serial, bytes) = (self.tally.serial(), self.plan.payload_bytes);
         match self.plan.due {
             None => NewJob { serial, stamp_ns, bytes, run_at_ms: 0 },
-            Some(Due { first_ms, per_second }) => {
+            Some(Due { first_ms, per_second, .. }) => {
                 let after_ms = (self.handed as f64 * 1e3 / per_second) as u64;
                 let run_at_ms = first_ms + after_ms;
                 NewJob { serial, stamp_ns: run_at_ms * 1_000_000, bytes, run_at_ms }

@@ -20,5 +20,5 @@ pub(crate) use clock::Clock;
 pub(crate) use driver::drive;
 pub(crate) use lane::{Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role, Token};
 pub(crate) use plan::{Amount, Due, Measured, Pace, Plan};
-use socket::Socket;
+pub(crate) use socket::{READ_BYTES, Socket};
 pub(crate) use tally::Tally;

@@ -1,8 +1,11 @@
 //! What a load does, and what came of it.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+
+use super::payload::BYTES_MIN;
 
 /// How fast producers put.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +24,10 @@ pub(crate) enum Amount {
     For(Duration),
     /// So many jobs.
     Jobs(u64),
-    /// Nothing: the consumers take what is there, so many jobs.
-    Drain(u64),
+    /// Nothing: the consumers take what is there until no job is left.
+    Nothing,
+    /// Nothing: the consumers take so many jobs.
+    Take(u64),
 }
 
 /// One load.
@@ -40,8 +45,27 @@ pub(crate) struct Plan {
     pub(crate) amount: Amount,
     /// When jobs are due; `None`: at once.
     pub(crate) due: Option<Due>,
+    /// Jobs that were edited after they were put: their new stamps by serial.
+    pub(crate) moved: HashMap<u64, u64>,
     /// From the last put on, all must be settled within this time.
     pub(crate) drain_max: Duration,
+}
+
+impl Default for Plan {
+    /// One worker of each kind, one job at a time, nothing to do.
+    fn default() -> Self {
+        Self {
+            producers: 1,
+            consumers: 1,
+            batch: 1,
+            payload_bytes: BYTES_MIN,
+            pace: Pace::Closed { backlog_max: u64::MAX },
+            amount: Amount::Nothing,
+            due: None,
+            moved: HashMap::new(),
+            drain_max: Duration::from_secs(60),
+        }
+    }
 }
 
 /// Due times of delayed jobs: evenly one after the other.
@@ -51,6 +75,8 @@ pub(crate) struct Due {
     pub(crate) first_ms: u64,
     /// Jobs due a second.
     pub(crate) per_second: f64,
+    /// How many jobs' ids are kept, from the first one.
+    pub(crate) ids_max: usize,
 }
 
 /// What a load did.
@@ -71,7 +97,7 @@ pub(crate) struct Measured {
     pub(crate) early: u64,
     /// This thread's CPU time over the time that passed.
     pub(crate) client_cpu: f64,
-    /// Ids of the jobs that were put by serial, where the implementation tells and the plan had due times.
+    /// Ids of jobs by serial, as [`Due::ids_max`] says, where the implementation tells them.
     pub(crate) ids: Vec<(u64, super::Token)>,
 }
 
@@ -90,7 +116,9 @@ impl Measured {
             ("put_p99_ms", ms(&self.put_us, 0.99)),
             ("late_p50_ms", ms(&self.late_us, 0.5)),
             ("late_p99_ms", ms(&self.late_us, 0.99)),
+            ("late_p90_ms", ms(&self.late_us, 0.9)),
             ("late_p999_ms", ms(&self.late_us, 0.999)),
+            ("late_p9999_ms", ms(&self.late_us, 0.9999)),
             ("settle_p50_ms", ms(&self.settle_us, 0.5)),
             ("settle_p99_ms", ms(&self.settle_us, 0.99)),
             ("conflicts", self.conflicts as f64),

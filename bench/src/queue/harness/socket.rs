@@ -8,7 +8,7 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
 /// Size of the buffer that connections share for reading.
-pub(super) const READ_BYTES: usize = 256 * 1024;
+pub(crate) const READ_BYTES: usize = 256 * 1024;
 
 /// A connection of the harness.
 pub(crate) struct Socket {
@@ -23,7 +23,8 @@ pub(crate) struct Socket {
 impl Socket {
     /// Connects, waiting for it, and has events reported under `token`.
     pub(crate) fn connect(address: SocketAddr, registry: &Registry, token: Token) -> Result<Self> {
-        let stream = std::net::TcpStream::connect(address).with_context(|| format!("connect to {address}"))?;
+        let stream =
+            std::net::TcpStream::connect(address).with_context(|| format!("connect to {address}"))?;
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
         let mut stream = TcpStream::from_std(stream);

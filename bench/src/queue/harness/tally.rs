@@ -9,11 +9,13 @@ use anyhow::{Result, bail};
 pub(crate) struct Tally {
     serials: u64,
     /// Puts that were answered.
-    put: u64,
+    put: Bits,
     reserved: Bits,
     settled: Bits,
     /// Deleted by hand: must not be reserved any more.
     cancelled: Bits,
+    /// Put, and neither settled nor cancelled.
+    open: u64,
 }
 
 impl Tally {
@@ -23,24 +25,12 @@ impl Tally {
         self.serials - 1
     }
 
-    /// So many were put.
-    pub(crate) fn put(&mut self, jobs: u64) {
-        self.put += jobs;
-    }
-
-    /// Jobs handed out and not yet known to be put never count as lost.
-    pub(crate) fn put_so_far(&self) -> u64 {
-        self.put
-    }
-
-    /// Jobs reserved so far.
-    pub(crate) fn reserved_so_far(&self) -> u64 {
-        self.reserved.set
-    }
-
-    /// Jobs settled so far.
-    pub(crate) fn settled_so_far(&self) -> u64 {
-        self.settled.set
+    /// One was put: its put was answered, so it must not be lost any more.
+    pub(crate) fn put(&mut self, serial: u64) {
+        // It may have been settled before its own put was answered.
+        if self.put.add(serial) && !self.settled.has(serial) {
+            self.open += 1;
+        }
     }
 
     /// One was reserved: an error where nobody put it, or where somebody had it before.
@@ -62,17 +52,33 @@ impl Tally {
         if !self.settled.add(serial) {
             bail!("job {serial} was settled twice");
         }
+        self.open -= u64::from(self.put.has(serial));
         Ok(())
     }
 
-    /// One was cancelled.
+    /// One that was put was cancelled.
     pub(crate) fn cancelled(&mut self, serial: u64) {
-        self.cancelled.add(serial);
+        self.open -= u64::from(self.cancelled.add(serial));
     }
 
-    /// Jobs that were put and neither settled nor cancelled.
+    /// Jobs put so far.
+    pub(crate) fn put_so_far(&self) -> u64 {
+        self.put.set
+    }
+
+    /// Jobs reserved so far.
+    pub(crate) fn reserved_so_far(&self) -> u64 {
+        self.reserved.set
+    }
+
+    /// Jobs settled so far.
+    pub(crate) fn settled_so_far(&self) -> u64 {
+        self.settled.set
+    }
+
+    /// Jobs that were put and are neither settled nor cancelled.
     pub(crate) fn open(&self) -> u64 {
-        self.put - self.settled.set - self.cancelled.set
+        self.open
     }
 }
 
@@ -111,7 +117,8 @@ mod tests {
     fn a_job_counts_once() {
         let mut tally = Tally::default();
         let (first, second) = (tally.serial(), tally.serial());
-        tally.put(2);
+        tally.put(first);
+        tally.put(second);
         assert!(tally.reserved(first).is_ok());
         assert!(tally.reserved(first).is_err(), "twice");
         assert!(tally.reserved(2).is_err(), "never put");
@@ -119,6 +126,16 @@ mod tests {
         assert!(tally.reserved(second).is_err(), "cancelled");
         assert!(tally.settled(first).is_ok());
         assert!(tally.settled(first).is_err());
+        assert_eq!(tally.open(), 0);
+    }
+
+    #[test]
+    fn a_job_may_be_settled_before_its_put_is_answered() {
+        let mut tally = Tally::default();
+        let serial = tally.serial();
+        assert!(tally.reserved(serial).is_ok() && tally.settled(serial).is_ok());
+        assert_eq!(tally.open(), 0);
+        tally.put(serial);
         assert_eq!(tally.open(), 0);
     }
 }

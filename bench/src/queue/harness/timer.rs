@@ -36,11 +36,12 @@ impl Timer {
         if sleep.is_zero() || sleep > PRECISE_MAX {
             return Ok(sleep);
         }
-        let value =
-            libc::timespec { tv_sec: 0, tv_nsec: i64::from(sleep.subsec_nanos()) };
-        let once = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        let value = libc::timespec { tv_sec: 0, tv_nsec: i64::from(sleep.subsec_nanos()) };
+        let once =
+            libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         // SAFETY: `once` is live, and the old value is not asked for.
-        if unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const once, std::ptr::null_mut()) } != 0 {
+        if unsafe { libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const once, std::ptr::null_mut()) } != 0
+        {
             return Err(std::io::Error::last_os_error()).context("timerfd_settime");
         }
         Ok(PRECISE_MAX * 2)

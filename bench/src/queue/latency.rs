@@ -1,0 +1,43 @@
+//! From a put to its reserve at a fixed rate, by a timetable: a job that had to wait for a producer was late from the moment
+//! that the table says, so that a pause of the server is not left out (coordinated omission).
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::crowd::Crowd;
+use super::designs::{Design, Start};
+use super::harness::{Amount, Pace, Plan, Tally, drive};
+
+/// Name of the measurement.
+pub(super) const NAME: &str = "latency";
+/// Jobs a second.
+pub(super) const RATE: f64 = 10_000.0;
+const SPAN: Duration = Duration::from_secs(5);
+/// Who is further behind than this has not kept up.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Starts a contender anew and measures it. `capacity` is what it did as fast as it can, where that was measured.
+pub(super) fn take(
+    design: Design,
+    start: &Start<'_>,
+    crowd: &Crowd,
+    capacity: Option<f64>,
+) -> Result<Vec<(String, f64)>> {
+    if let Some(capacity) = capacity
+        && capacity < RATE
+    {
+        bail!("it does {capacity:.0} jobs/s at most, so there is no latency at {RATE:.0}");
+    }
+    let endpoint = design.start(start, 1)?;
+    let plan = Plan {
+        pace: Pace::Open { per_second: RATE },
+        amount: Amount::For(SPAN),
+        drain_max: DRAIN_MAX,
+        ..crowd.plan(1)
+    };
+    let measured = drive(&*endpoint, &plan, &mut Tally::default())?;
+    let mut numbers = measured.numbers();
+    numbers.push(("kept_up".to_owned(), measured.per_second() / RATE));
+    Ok(numbers)
+}

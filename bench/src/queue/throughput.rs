@@ -1,0 +1,24 @@
+//! Jobs a second that are put, reserved and settled, each step durable, as fast as answers come.
+
+use anyhow::Result;
+
+use super::crowd::Crowd;
+use super::designs::{Design, Start};
+use super::harness::{Tally, drive};
+
+/// Name of the measurement: `single`, or `batch-100`.
+pub(super) fn name(batch: usize) -> String {
+    if batch == 1 { "single".to_owned() } else { format!("batch-{batch}") }
+}
+
+/// Starts a contender anew and measures it; every job must go the whole way exactly once.
+pub(super) fn take(
+    design: Design,
+    start: &Start<'_>,
+    crowd: &Crowd,
+    batch: usize,
+) -> Result<Vec<(String, f64)>> {
+    let endpoint = design.start(start, batch)?;
+    let mut tally = Tally::default();
+    Ok(drive(&*endpoint, &crowd.plan(batch), &mut tally)?.numbers())
+}
