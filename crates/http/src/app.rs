@@ -13,6 +13,7 @@ use crate::idempotency::Answers;
 use crate::keys::KeyStore;
 use crate::live::Views;
 use crate::metrics::Requests;
+use crate::queues::samples::Samples;
 
 /// The parts of the HTTP port, shared by its connections.
 pub(crate) struct App {
@@ -24,6 +25,7 @@ pub(crate) struct App {
     pub(crate) answers: Mutex<Answers>,
     pub(crate) views: Views,
     pub(crate) requests: Requests,
+    pub(crate) samples: Samples,
     /// Becomes true once the server stops: whoever waits for work then is answered.
     pub(crate) draining: watch::Sender<bool>,
     pub(crate) started: Instant,

@@ -3,7 +3,7 @@
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::routes::{api_keys, devices, health, jobs, leases, live, push, queues, schedules};
+use crate::routes::{api_keys, devices, health, jobs, leases, live, live_queues, push, queues, schedules};
 
 /// The problem document, under the name that responses refer to it by.
 pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
@@ -26,7 +26,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         leases::extend, leases::extend_several, leases::bury, leases::bury_several, leases::forward,
         queues::list, queues::show, queues::declare, queues::remove, queues::peek, queues::pause, queues::resume,
         queues::purge, queues::kick, queues::redrive,
-        schedules::list, schedules::set, schedules::end,
+        live_queues::show, schedules::list, schedules::set, schedules::end,
         api_keys::list, api_keys::create, api_keys::revoke,
         live::events, health::metrics, health::healthz, health::readyz,
     ),

@@ -1,7 +1,7 @@
-//! The live page: one document, one style, one script, all in the binary.
+//! The console: the live page and the queues' page, each one document, its style and its scripts, all in the binary.
 //!
-//! The page holds no data: it asks `/api/live` like any other client, with the API key in a header. So the page
-//! itself needs no key, and a policy forbids it to load or send anything elsewhere.
+//! The pages hold no data: they ask the API like any other client, with the API key in a header. So the pages
+//! themselves need no key, and a policy forbids them to load or send anything elsewhere.
 
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -17,10 +17,19 @@ pub(crate) async fn live() -> Response {
     with_policy(Html(include_str!("page/live.html")).into_response())
 }
 
+/// The same document for the list and for each queue: its script reads the address.
+pub(crate) async fn queues() -> Response {
+    with_policy(Html(include_str!("page/queues.html")).into_response())
+}
+
 pub(crate) async fn asset(Name(file): Name) -> Result<Response, Problem> {
     let (kind, text) = match file.as_str() {
         "live.css" => ("text/css; charset=utf-8", include_str!("page/live.css")),
         "live.js" => ("text/javascript; charset=utf-8", include_str!("page/live.js")),
+        "queues.css" => ("text/css; charset=utf-8", include_str!("page/queues.css")),
+        "queues.js" => ("text/javascript; charset=utf-8", include_str!("page/queues.js")),
+        "job.js" => ("text/javascript; charset=utf-8", include_str!("page/job.js")),
+        "console.js" => ("text/javascript; charset=utf-8", include_str!("page/console.js")),
         "lights.js" => ("text/javascript; charset=utf-8", include_str!("page/lights.js")),
         "chart.js" => ("text/javascript; charset=utf-8", include_str!("page/chart.js")),
         "docs.css" => ("text/css; charset=utf-8", include_str!("page/docs.css")),

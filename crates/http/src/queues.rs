@@ -15,6 +15,7 @@ use crate::problem::{ANSWER_STRANGE, Problem, QUEUES_STARTING};
 
 pub(crate) mod codes;
 pub(crate) mod fields;
+pub(crate) mod samples;
 pub(crate) mod views;
 
 /// Hands a command to the shards and waits for the answer.

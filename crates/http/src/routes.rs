@@ -24,6 +24,7 @@ pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod leases;
 pub(crate) mod live;
+pub(crate) mod live_queues;
 mod problems;
 pub(crate) mod push;
 mod query;
@@ -56,6 +57,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/docs", get(docs::reference))
         .route("/docs/errors/{code}", get(docs::error))
         .route("/live", get(crate::page::live))
+        .route("/queues", get(crate::page::queues))
+        .route("/queues/{queue}", get(crate::page::queues))
         .route("/assets/{file}", get(crate::page::asset))
         .route("/mqtt", get(mqtt_elsewhere))
         .fallback(unknown_path)
@@ -68,6 +71,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 fn about_queues() -> Router<Arc<App>> {
     Router::new()
         .route("/api/queues", get(queues::list))
+        .route("/api/live/queues", get(live_queues::show))
         .route("/api/queues/{queue}", get(queues::show).put(queues::declare).delete(queues::remove))
         .route("/api/queues/{queue}/jobs", get(queues::peek).post(jobs::put))
         .route(RESERVE, post(leases::reserve))

@@ -33,6 +33,7 @@ use crate::live::{self, Views};
 use crate::metrics::Requests;
 use crate::peek::{self, FirstBytes};
 use crate::problem::{CONNECTIONS_FULL, Problem};
+use crate::queues::samples::{self, Samples};
 use crate::routes;
 use crate::socket_taker::{SocketTaker, TakenSocket};
 use crate::tls::Certificate;
@@ -145,6 +146,7 @@ impl Server {
             keys,
             answers: Mutex::new(Answers::default()),
             requests: Requests::default(),
+            samples: Samples::default(),
             draining: watch::Sender::new(false),
             started: Instant::now(),
         });
@@ -178,6 +180,7 @@ impl Server {
         let drain_timeout = self.app.config.drain_timeout;
         let graceful = GracefulShutdown::new();
         let sampler = tokio::spawn(live::sample(Arc::clone(&self.app)));
+        let queue_sampler = tokio::spawn(samples::sample(Arc::clone(&self.app)));
         let permits = Arc::new(Semaphore::new(self.app.config.connections_max));
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -197,6 +200,7 @@ impl Server {
         }
         drop(self.listener);
         sampler.abort();
+        queue_sampler.abort();
         self.app.views.close();
         self.app.draining.send_replace(true);
         if tokio::time::timeout(drain_timeout, graceful.shutdown()).await.is_err() {

@@ -1,8 +1,8 @@
-// A small line chart over the last two minutes, one point a second, drawn when a point comes.
+// A small line chart over the last two minutes, drawn when a point comes.
 //
 // Series differ by dash as well as by colour. Gaps stay gaps: a second without deliveries has no latency.
 
-export const POINTS_MAX = 120;
+const POINTS_MAX = 120;
 
 /** The next of 1, 2, 5, 10, 20, ... that is not below `value`. */
 function niceTop(value) {
@@ -11,22 +11,25 @@ function niceTop(value) {
 }
 
 export class Chart {
-  /** `series`: [{ colour: "--ice", dash: [], fill: true }]; `scale`: "linear" or "log"; `format`: number to text. */
-  constructor(canvas, { series, scale = "linear", format, floor = 1 }) {
-    Object.assign(this, { canvas, series, scale, format, floor });
+  /**
+   * `series`: [{ colour: "--ice", dash: [], fill: true }]; `scale`: "linear" or "log"; `format`: number to text;
+   * `pointsMax`: how many fill the width.
+   */
+  constructor(canvas, { series, scale = "linear", format, floor = 1, pointsMax = POINTS_MAX }) {
+    Object.assign(this, { canvas, series, scale, format, floor, pointsMax });
     this.points = [];
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
   /** Replaces all points; each is a list with one number or null for each series. */
   set(points) {
-    this.points = points.slice(-POINTS_MAX);
+    this.points = points.slice(-this.pointsMax);
     this.draw();
   }
 
   add(point) {
     this.points.push(point);
-    if (this.points.length > POINTS_MAX) this.points.shift();
+    if (this.points.length > this.pointsMax) this.points.shift();
     this.draw();
   }
 
@@ -52,7 +55,7 @@ export class Chart {
       return 4 + (height - 8) * (1 - (v - bottom) / (top - bottom || 1));
     };
     const label = 46;
-    const x = (index) => (width - label) * ((index + POINTS_MAX - this.points.length) / (POINTS_MAX - 1));
+    const x = (index) => (width - label) * ((index + this.pointsMax - this.points.length) / (this.pointsMax - 1));
     context.font = "11px system-ui, sans-serif";
     context.textAlign = "right";
     context.textBaseline = "middle";

@@ -1,62 +1,12 @@
 // The live page: reads /api/live as server-sent events and shows what it says.
 //
-// The API key travels in a header, never in the URL, and stays in this tab. Server-sent events are read with fetch,
-// because EventSource cannot send a header. Text from the server is only ever set as text.
+// Server-sent events are read with fetch, because EventSource cannot send a header with the key.
 
 import { Chart } from "./chart.js";
+import {
+  at, bytes, count, element, ms, onKey, onTheme, rate, refused, request, short, show, showState, span, whole, words,
+} from "./console.js";
 import { Lights } from "./lights.js";
-
-const KEY = "stadium.key";
-const THEME = "stadium.theme";
-const at = (id) => document.getElementById(id);
-const show = (id, text) => { at(id).textContent = text; };
-
-// ---- Numbers for people
-
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
-
-const count = (n) => (n < 10_000_000 ? whole.format(n) : short.format(n));
-const rate = (n) => (n === 0 ? "0" : n < 9.95 ? n.toFixed(1) : n < 1_000_000 ? whole.format(n) : short.format(n));
-
-function ms(value) {
-  if (value === null || value === undefined) return "–";
-  if (value < 1) return `${whole.format(value * 1000)} µs`;
-  if (value < 10) return `${value.toFixed(1)} ms`;
-  return value < 10_000 ? `${whole.format(value)} ms` : `${(value / 1000).toFixed(1)} s`;
-}
-
-function bytes(value) {
-  const units = ["B", "KB", "MB", "GB", "TB"];
-  let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) { value /= 1024; unit += 1; }
-  return `${unit && value < 100 ? value.toFixed(1) : whole.format(value)} ${units[unit]}`;
-}
-
-function span(seconds) {
-  const [d, h, m, s] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
-  if (d) return `${d} d ${h} h`;
-  if (h) return `${h} h ${m} min`;
-  return m ? `${m} min ${s} s` : `${s} s`;
-}
-
-const words = (reason) => { const text = reason.replaceAll("_", " "); return text[0].toUpperCase() + text.slice(1); };
-
-// ---- Theme: as the system says, unless the reader chose
-
-const systemDark = matchMedia("(prefers-color-scheme: dark)");
-const themes = { system: ["◐", "as the system"], dark: ["☾", "dark"], light: ["☀", "light"] };
-let theme = localStorage.getItem(THEME) ?? "system";
-
-function applyTheme() {
-  const chosen = theme === "system" ? (systemDark.matches ? "dark" : "light") : theme;
-  document.documentElement.dataset.theme = chosen;
-  const [sign, name] = themes[theme];
-  at("theme").textContent = sign;
-  at("theme").setAttribute("aria-label", `Theme: ${name}`);
-  at("theme").title = `Theme: ${name}`;
-}
-applyTheme();
 
 // ---- The pictures
 
@@ -70,27 +20,12 @@ const charts = {
   connected: new Chart(at("chart-connected"), { series: [{ colour: "--ice", fill: true }], format: (n) => short.format(n), floor: 10 }),
 };
 
-function recolour() {
-  applyTheme();
+onTheme(() => {
   lights.recolour();
   Object.values(charts).forEach((chart) => chart.draw());
-}
-systemDark.addEventListener("change", recolour);
-at("theme").addEventListener("click", () => {
-  const order = ["system", "dark", "light"];
-  theme = order[(order.indexOf(theme) + 1) % order.length];
-  localStorage.setItem(THEME, theme);
-  recolour();
 });
 
 // ---- What the events show
-
-function showState(state, text) {
-  const pill = at("state");
-  if (pill.dataset.state === state && at("state-text").textContent === text) return;
-  pill.dataset.state = state;
-  show("state-text", text);
-}
 
 function onHistory(points) {
   charts.deliveries.set(points.map((p) => [p.deliveries]));
@@ -184,13 +119,6 @@ function fill(id, percent) {
   if (bar.hasAttribute("role")) bar.setAttribute("aria-valuenow", Math.round(percent));
 }
 
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
-
 function showLoops(loops) {
   const box = at("loops");
   if (!loops.length) return;
@@ -253,30 +181,7 @@ function showMemory(s) {
   }), "Nothing yet");
 }
 
-// ---- The key, and the stream
-
-const fragment = new URLSearchParams(location.hash.slice(1));
-if (fragment.has("key")) {
-  sessionStorage.setItem(KEY, fragment.get("key"));
-  history.replaceState(null, "", location.pathname);
-}
-
-function askForKey(why) {
-  document.body.classList.add("locked");
-  at("login").hidden = false;
-  show("login-error", why);
-  showState("lost", "Locked");
-  at("key").focus();
-}
-
-at("login").addEventListener("submit", (event) => {
-  event.preventDefault();
-  sessionStorage.setItem(KEY, at("key").value.trim());
-  at("key").value = "";
-  at("login").hidden = true;
-  document.body.classList.remove("locked");
-  follow();
-});
+// ---- The stream
 
 const handlers = { history: onHistory, sample: onSample, push: onPush };
 
@@ -303,13 +208,9 @@ async function read(body) {
 async function follow() {
   let wait = 1000;
   for (;;) {
-    const key = sessionStorage.getItem(KEY);
     try {
-      const answer = await fetch("/api/live", { headers: key ? { authorization: `Bearer ${key}` } : {}, cache: "no-store" });
-      if (answer.status === 401 || answer.status === 403) {
-        sessionStorage.removeItem(KEY);
-        return askForKey(key ? (await answer.json()).detail : "");
-      }
+      const answer = await request("/api/live");
+      if (await refused(answer)) return;
       if (answer.ok) {
         wait = 1000;
         await read(answer.body);
@@ -326,4 +227,5 @@ async function follow() {
     wait = Math.min(10_000, wait * 2);
   }
 }
+onKey(follow);
 follow();

@@ -24,10 +24,35 @@ pub(crate) fn moment(time: Time) -> String {
 }
 
 /// A payload in one of its two spellings.
-fn spelled(payload: &Bytes) -> (Option<String>, Option<String>) {
+fn spelled(payload: &[u8]) -> (Option<String>, Option<String>) {
     match std::str::from_utf8(payload) {
         Ok(text) => (Some(text.to_owned()), None),
         Err(_) => (None, Some(STANDARD.encode(payload))),
+    }
+}
+
+/// How much of a payload is shown.
+#[derive(Clone, Copy)]
+pub(crate) enum PayloadShown {
+    /// All of it.
+    Whole,
+    /// At most so many bytes.
+    Begin(usize),
+}
+
+impl PayloadShown {
+    /// The part that is shown. A character that it would cut in two stays out.
+    fn of(self, payload: &[u8]) -> &[u8] {
+        match self {
+            Self::Begin(bytes) if bytes < payload.len() => {
+                let begin = &payload[..bytes];
+                match std::str::from_utf8(begin) {
+                    Err(error) if error.error_len().is_none() => &begin[..error.valid_up_to()],
+                    _ => begin,
+                }
+            }
+            _ => payload,
+        }
     }
 }
 
@@ -242,6 +267,9 @@ pub(crate) struct JobReport {
     reason: Option<String>,
     /// Bytes of the payload.
     payload_bytes: u64,
+    /// Whether only its begin is here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    payload_cut: bool,
     /// The payload, where it is UTF-8 text.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<String>,
@@ -251,8 +279,9 @@ pub(crate) struct JobReport {
 }
 
 impl JobReport {
-    pub(crate) fn of(job: &JobView<Bytes>) -> Self {
-        let (payload, payload_base64) = spelled(&job.payload);
+    pub(crate) fn of(job: &JobView<Bytes>, shown: PayloadShown) -> Self {
+        let part = shown.of(&job.payload);
+        let (payload, payload_base64) = spelled(part);
         Self {
             id: job.job.to_string(),
             queue: job.queue.to_string(),
@@ -267,6 +296,7 @@ impl JobReport {
             key: job.key.as_ref().map(ToString::to_string),
             reason: job.reason.clone(),
             payload_bytes: job.payload.len() as u64,
+            payload_cut: part.len() < job.payload.len(),
             payload,
             payload_base64,
         }
@@ -354,7 +384,7 @@ pub(crate) struct History {
 }
 
 /// Jobs of a queue by where they stand.
-#[derive(Clone, Copy, Serialize, ToSchema)]
+#[derive(Clone, Copy, Default, Serialize, ToSchema)]
 pub(crate) struct JobCounts {
     /// All of them.
     pub(crate) total: u64,
@@ -375,6 +405,16 @@ impl JobCounts {
         let QueueStats { delayed, due, reserved, buried, dead, .. } = *stats;
         let total = delayed + due + reserved + buried + dead;
         Self { total, delayed, due, reserved, buried, dead }
+    }
+
+    /// Adds another queue's.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.total += more.total;
+        self.delayed += more.delayed;
+        self.due += more.due;
+        self.reserved += more.reserved;
+        self.buried += more.buried;
+        self.dead += more.dead;
     }
 }
 

@@ -24,7 +24,7 @@ use crate::queues::fields::{
     DeleteFields, EditFields, JobFields, Payload, PutFields, PutProbe, SeveralJobs, job_ids,
 };
 use crate::queues::views::{
-    History, HistoryEvent, JobReport, OneOutcome, OutcomeWord, Outcomes, PlacedJob, PlacedJobs,
+    History, HistoryEvent, JobReport, OneOutcome, OutcomeWord, Outcomes, PayloadShown, PlacedJob, PlacedJobs,
 };
 use crate::queues::{ask_for, ask_for_one, strange};
 
@@ -118,7 +118,7 @@ pub(crate) async fn show(
     Name(job): Name,
 ) -> Result<Json<JobReport>, Problem> {
     let jobs: Vec<JobView<Bytes>> = ask_for(&app, Command::Find { job: job_id(&job)? }).await?;
-    Ok(Json(JobReport::of(jobs.first().ok_or_else(strange)?)))
+    Ok(Json(JobReport::of(jobs.first().ok_or_else(strange)?, PayloadShown::Whole)))
 }
 
 /// What became of a job: every attempt, worker and error, the newest first. Also for a while after it is done.

@@ -15,7 +15,7 @@ use crate::access::{Admin, Reader, Sender};
 use crate::app::App;
 use crate::problem::{NAME_WRONG, Problem};
 use crate::queues::fields::{JobSetFields, PurgeFields, RedriveFields, SettingsFields, field};
-use crate::queues::views::{Counted, JobPage, JobReport, QueuePage, QueueReport, StateWord};
+use crate::queues::views::{Counted, JobPage, JobReport, PayloadShown, QueuePage, QueueReport, StateWord};
 use crate::queues::{ask_for, strange};
 
 /// Queues and jobs on a page unless the caller asks for another number.
@@ -131,6 +131,7 @@ pub(crate) async fn remove(
     params(("queue" = String, Path, description = "The queue."),
            ("state" = Option<String>, Query, description = "Only `delayed`, `due`, `reserved`, `buried` or `dead` jobs."),
            ("key" = Option<String>, Query, description = "Only jobs with this key."),
+           ("payload_bytes_max" = Option<u32>, Query, description = "Only so many bytes of each payload; all of them unless said otherwise."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Jobs on the page; 100 unless said otherwise."),
            ("after" = Option<String>, Query, description = "Only jobs after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of jobs.", body = JobPage), LookProblems))]
@@ -141,7 +142,7 @@ pub(crate) async fn peek(
     uri: Uri,
 ) -> Result<Json<JobPage>, Problem> {
     let queue = queue_name(&queue)?;
-    let query = Query::read(&uri, &["state", "key", "limit", "after"])?;
+    let query = Query::read(&uri, &["state", "key", "payload_bytes_max", "limit", "after"])?;
     let limit = query.limit(PAGE_DEFAULT, PAGE_JOBS_MAX)?;
     let state = match query.value("state") {
         None => None,
@@ -151,10 +152,16 @@ pub(crate) async fn peek(
     let key = key.map_err(|error| wrong("key", error.to_string()))?;
     let after = query.value("after").map(str::parse).transpose();
     let after = after.map_err(|error: stadium_queue::InvalidName| wrong("after", error.to_string()))?;
+    let shown = match query.value("payload_bytes_max") {
+        None => PayloadShown::Whole,
+        Some(text) => PayloadShown::Begin(text.parse().map_err(|_| {
+            wrong("payload_bytes_max", format!("`payload_bytes_max` is a number, not {text:?}"))
+        })?),
+    };
     let command = Command::Peek { queue, state, key, after, jobs_max: limit as u32 };
     let jobs: Vec<JobView<Bytes>> = ask_for(&app, command).await?;
     let next = jobs.last().filter(|_| jobs.len() >= limit).map(|job| job.job.to_string());
-    Ok(Json(JobPage { jobs: jobs.iter().map(JobReport::of).collect(), next }))
+    Ok(Json(JobPage { jobs: jobs.iter().map(|job| JobReport::of(job, shown)).collect(), next }))
 }
 
 /// Hands nothing out until the queue is resumed; puts go on.
@@ -247,11 +254,11 @@ pub(super) fn queue_name(text: &str) -> Result<QueueName, Problem> {
     QueueName::new(text).map_err(|error| Problem::new(NAME_WRONG, error.to_string()).at("queue"))
 }
 
-fn state_of(word: &str) -> Option<stadium_queue::JobState> {
+pub(super) fn state_of(word: &str) -> Option<stadium_queue::JobState> {
     StateWord::WORDS.iter().find(|(known, _)| *known == word).map(|(_, state)| *state)
 }
 
-fn no_state(word: &str) -> String {
+pub(super) fn no_state(word: &str) -> String {
     let known: Vec<_> = StateWord::WORDS.iter().map(|(word, _)| *word).collect();
     format!("{word:?} is no state of a job; there are: {}", known.join(", "))
 }

@@ -1,0 +1,249 @@
+//! The figures of the queues and the shards, for Prometheus.
+//!
+//! At most a hundred queues have series of their own; the others are summed as the queue `(other)`, which is no queue's
+//! name. So the number of series does not grow with the number of queues.
+
+use std::fmt;
+
+use prometheus_client::encoding::NoLabelSet;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
+use stadium_queue::QueueStats;
+use stadium_shard::ShardMetrics;
+
+use super::Encoder;
+use crate::app::App;
+use crate::queues::samples::Look;
+use crate::queues::views::JobCounts;
+
+/// Who stands for the queues without series of their own.
+const OTHERS: &str = "(other)";
+
+/// Microseconds and milliseconds of the shards, in the seconds that Prometheus wants.
+const US: f64 = 1e-6;
+const MS: f64 = 1e-3;
+
+/// Everything about queues and shards; nothing where there are no shards.
+pub(super) fn encode(to: &mut Encoder<'_>, app: &App) -> fmt::Result {
+    let Some(shards) = app.shards.get() else { return Ok(()) };
+    app.samples.read(|look| queues(to, &look))?;
+    of_shards(to, &shards.metrics())
+}
+
+/// The figures of one series.
+#[derive(Default)]
+struct Figures {
+    jobs: JobCounts,
+    oldest_due_ms: Option<u64>,
+    waiting: u64,
+    paused: u64,
+    totals: [u64; 6],
+}
+
+/// Name and help of each total, in the order of [`Figures::totals`].
+const TOTALS: [(&str, &str); 6] = [
+    ("queue_put", "Jobs put"),
+    ("queue_handed_out", "Jobs handed out, each attempt counted"),
+    ("queue_settled", "Jobs done, forwarded ones included"),
+    ("queue_retried", "Attempts that ended in another try"),
+    ("queue_died", "Jobs whose last attempt failed"),
+    ("queue_duplicates", "Puts of a dedup id that was known"),
+];
+
+impl Figures {
+    fn add(&mut self, stats: &QueueStats) {
+        self.jobs.add(&JobCounts::of(stats));
+        self.oldest_due_ms =
+            [self.oldest_due_ms, stats.oldest_due.map(|time| time.0)].into_iter().flatten().min();
+        self.waiting += stats.waiting;
+        self.paused += u64::from(stats.paused);
+        let QueueStats { put, handed_out, settled, retried, died, duplicates, .. } = *stats;
+        for (total, more) in self.totals.iter_mut().zip([put, handed_out, settled, retried, died, duplicates])
+        {
+            *total += more;
+        }
+    }
+
+    fn by_state(&self) -> [(&'static str, u64); 5] {
+        let JobCounts { delayed, due, reserved, buried, dead, .. } = self.jobs;
+        [("delayed", delayed), ("due", due), ("reserved", reserved), ("buried", buried), ("dead", dead)]
+    }
+}
+
+fn queues(to: &mut Encoder<'_>, look: &Look<'_>) -> fmt::Result {
+    to.gauge("queues", "Queues", look.queues.len() as u64)?;
+    let mut series: Vec<(&str, Figures)> = Vec::new();
+    let mut others = Figures::default();
+    for (name, sampled) in look.queues {
+        if look.named.contains(name) {
+            let mut figures = Figures::default();
+            figures.add(&sampled.stats);
+            series.push((name.as_str(), figures));
+        } else {
+            others.add(&sampled.stats);
+        }
+    }
+    if look.queues.len() > series.len() {
+        series.push((OTHERS, others));
+    }
+    let mut family =
+        to.0.encode_descriptor("queue_jobs", "Jobs by where they stand", None, MetricType::Gauge)?;
+    for (queue, figures) in &series {
+        for (state, count) in figures.by_state() {
+            family.encode_family(&[("queue", *queue), ("state", state)])?.encode_gauge(&count)?;
+        }
+    }
+    let mut family = to.0.encode_descriptor(
+        "queue_oldest_due_age",
+        "How long the oldest job that is due has been due; 0 where none is",
+        Some(&Unit::Seconds),
+        MetricType::Gauge,
+    )?;
+    for (queue, figures) in &series {
+        let age_ms = figures.oldest_due_ms.map_or(0, |since| look.at_ms.saturating_sub(since));
+        family.encode_family(&[("queue", *queue)])?.encode_gauge(&(age_ms as f64 * MS))?;
+    }
+    let gauges: [(&str, &str, fn(&Figures) -> u64); 2] = [
+        ("queue_waiting_consumers", "Consumers that wait for a job", |figures| figures.waiting),
+        ("queue_paused", "1 while nothing is handed out; of `(other)` how many", |figures| figures.paused),
+    ];
+    for (name, help, of) in gauges {
+        let mut family = to.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (queue, figures) in &series {
+            family.encode_family(&[("queue", *queue)])?.encode_gauge(&of(figures))?;
+        }
+    }
+    for (index, (name, help)) in TOTALS.into_iter().enumerate() {
+        let mut family = to.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (queue, figures) in &series {
+            let labels = [("queue", *queue)];
+            let total = figures.totals[index];
+            family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&total, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// One figure of a shard: name, help, unit, and where it stands.
+type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
+
+fn gauges() -> [Figure; 16] {
+    let (bytes, seconds) = (|| Some(Unit::Bytes), || Some(Unit::Seconds));
+    [
+        ("shard_serving", "1 while it takes commands", None, |m| u64::from(m.serving) as f64),
+        ("shard_jobs", "Jobs, in whatever state", None, |m| m.jobs as f64),
+        ("shard_mailbox_commands", "Commands in the mailbox", None, |m| m.mailbox_commands as f64),
+        ("shard_mailbox", "Payloads in the mailbox", bytes(), |m| m.mailbox_bytes as f64),
+        ("shard_pending_answers", "Answers that wait for a commit", None, |m| m.pending_answers as f64),
+        ("shard_waiting_consumers", "Consumers that wait for a job", None, |m| m.waiting_consumers as f64),
+        ("shard_state", "Memory that the state holds", bytes(), |m| m.state_bytes as f64),
+        ("shard_checkpoint", "The newest checkpoint", bytes(), |m| m.checkpoint_bytes as f64),
+        ("shard_checkpoint_duration", "How long it took", seconds(), |m| m.checkpoint_us as f64 * US),
+        ("shard_tail", "Journal after the newest checkpoint", bytes(), |m| m.tail_bytes as f64),
+        ("shard_recovery_expected", "How long a recovery would take now", seconds(), |m| {
+            m.recovery_expected_ms as f64 * MS
+        }),
+        ("shard_recovery", "How long the last recovery took", seconds(), |m| m.recovery_ms as f64 * MS),
+        ("shard_segments", "Segments of the journal", None, |m| m.segments as f64),
+        ("shard_segments_size", "Disk that they take", bytes(), |m| m.segment_bytes as f64),
+        ("shard_payloads_alive", "Payloads that are alive in them", bytes(), |m| m.live_bytes as f64),
+        ("journal_waiting", "Appended and not yet on disk", bytes(), |m| m.journal.waiting_bytes as f64),
+    ]
+}
+
+fn counters() -> [Figure; 17] {
+    let bytes = || Some(Unit::Bytes);
+    [
+        ("shard_commands", "Commands taken on, reads included", None, |m| m.commands as f64),
+        ("shard_refusals", "Commands refused, busy or rejected", None, |m| m.refusals as f64),
+        ("shard_mailbox_full", "Commands refused because the mailbox was full", None, |m| {
+            m.mailbox_full as f64
+        }),
+        ("shard_turns", "Turns", None, |m| m.turns as f64),
+        ("shard_released_unsent", "Jobs handed out whose consumer had gone", None, |m| {
+            m.released_unsent as f64
+        }),
+        ("shard_payloads_damaged", "Payloads damaged on disk", None, |m| m.payloads_damaged as f64),
+        ("shard_deliveries", "Jobs sent to other shards", None, |m| m.deliveries_sent as f64),
+        ("shard_checkpoints", "Checkpoints written", None, |m| m.checkpoints as f64),
+        ("shard_checkpoints_failed", "Checkpoints that failed", None, |m| m.checkpoints_failed as f64),
+        ("shard_segments_removed", "Segments removed", None, |m| m.segments_removed as f64),
+        ("shard_rewritten", "Payloads written again to free segments", bytes(), |m| m.rewritten_bytes as f64),
+        ("shard_reopened", "Times that the journal failed and was opened again", None, |m| m.reopened as f64),
+        ("journal_records", "Records appended", None, |m| m.journal.records as f64),
+        ("journal_appended", "Appended, frames included", bytes(), |m| m.journal.bytes as f64),
+        ("journal_commits", "Batches that became durable", None, |m| m.journal.commits as f64),
+        ("journal_reads_from_memory", "Payloads read from memory", None, |m| {
+            m.journal.reads_from_memory as f64
+        }),
+        ("journal_reads_from_disk", "Payloads read from disk", None, |m| m.journal.reads_from_disk as f64),
+    ]
+}
+
+/// Buckets and sum of one of a shard's histograms, in the unit of the metric.
+type Buckets = (Vec<(f64, u64)>, f64);
+
+fn scaled(buckets: &[(u64, u64)], sum: u64, scale: f64) -> Buckets {
+    let scaled = buckets.iter().map(|&(bound, count)| {
+        let bound = if bound == u64::MAX { f64::INFINITY } else { bound as f64 * scale };
+        (bound, count)
+    });
+    let mut buckets: Vec<_> = scaled.collect();
+    if buckets.last().is_none_or(|(bound, _)| bound.is_finite()) {
+        buckets.push((f64::INFINITY, 0));
+    }
+    (buckets, sum as f64 * scale)
+}
+
+/// One histogram of a shard: name, help, unit, and where it stands.
+type Distribution = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> Buckets);
+
+fn distributions() -> [Distribution; 6] {
+    let seconds = || Some(Unit::Seconds);
+    [
+        ("shard_turn_commands", "Commands of a turn", None, |m| {
+            scaled(&m.turn_commands.buckets, m.turn_commands.sum, 1.0)
+        }),
+        ("shard_turn_duration", "How long a turn took", seconds(), |m| {
+            scaled(&m.turn_us.buckets, m.turn_us.sum, US)
+        }),
+        ("shard_durable_lag", "From a turn to the moment its answers left", seconds(), |m| {
+            scaled(&m.durable_lag_us.buckets, m.durable_lag_us.sum, US)
+        }),
+        ("shard_checkpoint_pause", "What a turn spent on a checkpoint", seconds(), |m| {
+            scaled(&m.checkpoint_pause_us.buckets, m.checkpoint_pause_us.sum, US)
+        }),
+        ("journal_sync", "How long the disk took to make a batch durable", seconds(), |m| {
+            scaled(&m.journal.sync_us.buckets, m.journal.sync_us.sum, US)
+        }),
+        ("journal_commit_records", "Records that became durable together", None, |m| {
+            scaled(&m.journal.batch_records.buckets, m.journal.batch_records.sum, 1.0)
+        }),
+    ]
+}
+
+fn of_shards(to: &mut Encoder<'_>, shards: &[ShardMetrics]) -> fmt::Result {
+    for (figures, kind) in [(&gauges()[..], MetricType::Gauge), (&counters()[..], MetricType::Counter)] {
+        for (name, help, unit, of) in figures {
+            let mut family = to.0.encode_descriptor(name, help, unit.as_ref(), kind)?;
+            for shard in shards {
+                let labels = [("shard", shard.shard.to_string())];
+                let mut one = family.encode_family(&labels)?;
+                match kind {
+                    MetricType::Counter => one.encode_counter::<NoLabelSet, _, u64>(&of(shard), None)?,
+                    _ => one.encode_gauge(&of(shard))?,
+                }
+            }
+        }
+    }
+    for (name, help, unit, of) in distributions() {
+        let mut family = to.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Histogram)?;
+        for shard in shards {
+            let (buckets, sum) = of(shard);
+            let count = buckets.iter().map(|(_, count)| count).sum();
+            let labels = [("shard", shard.shard.to_string())];
+            family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        }
+    }
+    Ok(())
+}

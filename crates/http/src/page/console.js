@@ -1,0 +1,155 @@
+// What the console's pages share: numbers for people, the theme, the API key, and small pieces of the document.
+//
+// The API key travels in a header, never in the URL, and stays in this tab. Text from the server is only ever set as text.
+
+const KEY = "stadium.key";
+const THEME = "stadium.theme";
+export const at = (id) => document.getElementById(id);
+export const show = (id, text) => { at(id).textContent = text; };
+
+// ---- Numbers for people
+
+export const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+export const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+export const count = (n) => (n < 10_000_000 ? whole.format(n) : short.format(n));
+export const rate = (n) => (n === 0 ? "0" : n < 9.95 ? n.toFixed(1) : n < 1_000_000 ? whole.format(n) : short.format(n));
+
+export function ms(value) {
+  if (value === null || value === undefined) return "–";
+  if (value < 1) return `${whole.format(value * 1000)} µs`;
+  if (value < 10) return `${value.toFixed(1)} ms`;
+  return value < 10_000 ? `${whole.format(value)} ms` : `${(value / 1000).toFixed(1)} s`;
+}
+
+export function bytes(value) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) { value /= 1024; unit += 1; }
+  return `${unit && value < 100 ? value.toFixed(1) : whole.format(value)} ${units[unit]}`;
+}
+
+export function span(seconds) {
+  const [d, h, m, s] = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
+  if (d) return `${d} d ${h} h`;
+  if (h) return `${h} h ${m} min`;
+  return m ? `${m} min ${s} s` : `${s} s`;
+}
+
+/** A span in one unit: 300 ms, 12 s, 5 min, 3 h, 2 d. */
+export function spanShort(milliseconds) {
+  const value = Math.max(0, milliseconds);
+  for (const [unit, size, below] of [["ms", 1, 1000], ["s", 1000, 120_000], ["min", 60_000, 7_200_000], ["h", 3_600_000, 172_800_000]]) {
+    if (value < below) return `${Math.floor(value / size)} ${unit}`;
+  }
+  return `${whole.format(Math.floor(value / 86_400_000))} d`;
+}
+
+/** How far a moment is from now: "in 5 min", "12 s ago", "now". */
+export function ago(moment, now = Date.now()) {
+  const away = Date.parse(moment) - now;
+  if (Math.abs(away) < 1000) return "now";
+  return away > 0 ? `in ${spanShort(away)}` : `${spanShort(-away)} ago`;
+}
+
+export const words = (reason) => { const text = reason.replaceAll("_", " "); return text[0].toUpperCase() + text.slice(1); };
+
+// ---- Pieces of the document
+
+export function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+/** Sets the pill in the header. */
+export function showState(state, text) {
+  const pill = at("state");
+  if (pill.dataset.state === state && at("state-text").textContent === text) return;
+  pill.dataset.state = state;
+  show("state-text", text);
+}
+
+// ---- Theme: as the system says, unless the reader chose
+
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+const themes = { system: ["◐", "as the system"], dark: ["☾", "dark"], light: ["☀", "light"] };
+
+let theme = localStorage.getItem(THEME) ?? "system";
+let redraw = () => {};
+
+function applyTheme() {
+  const chosen = theme === "system" ? (systemDark.matches ? "dark" : "light") : theme;
+  document.documentElement.dataset.theme = chosen;
+  const [sign, name] = themes[theme];
+  at("theme").textContent = sign;
+  at("theme").setAttribute("aria-label", `Theme: ${name}`);
+  at("theme").title = `Theme: ${name}`;
+  redraw();
+}
+applyTheme();
+systemDark.addEventListener("change", applyTheme);
+at("theme").addEventListener("click", () => {
+  const order = ["system", "dark", "light"];
+  theme = order[(order.indexOf(theme) + 1) % order.length];
+  localStorage.setItem(THEME, theme);
+  applyTheme();
+});
+
+/** Calls `then` whenever the theme changed: what scripts draw has its colours from them. */
+export function onTheme(then) {
+  redraw = then;
+}
+
+// ---- The key
+
+const fragment = new URLSearchParams(location.hash.slice(1));
+if (fragment.has("key")) {
+  sessionStorage.setItem(KEY, fragment.get("key"));
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+let unlocked = () => {};
+
+/** Calls `then` whenever a key was typed in. */
+export function onKey(then) {
+  unlocked = then;
+}
+
+/** Shows the form for a key instead of the page. */
+export function askForKey(why) {
+  document.body.classList.add("locked");
+  at("login").hidden = false;
+  show("login-error", why);
+  showState("lost", "Locked");
+  at("key").focus();
+}
+
+/** Whether the form for a key is open. */
+export const locked = () => document.body.classList.contains("locked");
+
+at("login").addEventListener("submit", (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(KEY, at("key").value.trim());
+  at("key").value = "";
+  at("login").hidden = true;
+  document.body.classList.remove("locked");
+  unlocked();
+});
+
+/** A request with the key of this tab. */
+export function request(path, options = {}) {
+  const key = sessionStorage.getItem(KEY);
+  const headers = { ...options.headers, ...(key ? { authorization: `Bearer ${key}` } : {}) };
+  return fetch(path, { cache: "no-store", ...options, headers });
+}
+
+/** What an answer to a request without a right key leads to. True where it was one. */
+export async function refused(answer) {
+  if (answer.status !== 401) return false;
+  const had = sessionStorage.getItem(KEY);
+  sessionStorage.removeItem(KEY);
+  askForKey(had ? (await answer.json()).detail : "");
+  return true;
+}
