@@ -3,6 +3,8 @@
 //! Both sides are processes; testing/README.md lists the routes and cases. Leases, resumption and frozen peers have
 //! servers of their own.
 
+use std::process::Command;
+
 use anyhow::Result;
 use stadium_testing::interop::{Peer, cases, java, ours, service};
 
@@ -69,22 +71,22 @@ const CLIENT_CASES: &[&str] = &[
 /// Fragment sizes in bytes; rsocket-java takes none below 64.
 const FRAGMENTS: [&str; 3] = ["fragment=0", "fragment=64", "fragment=1024"];
 
+/// A program, told to be a server or a client by how it is started.
+type Program = fn() -> Result<Command>;
+
+/// Starts a server with these options, and asks it for the cases.
+fn play(server: Program, client: Program, of: &[&str], options: &[&str]) -> Result<()> {
+    cases(client()?, &Peer::start(server()?, options)?, of, options)
+}
+
 #[test]
 fn java_clients_are_served_in_every_interaction() -> Result<()> {
-    for fragment in FRAGMENTS {
-        let server = Peer::start(ours()?, &[fragment])?;
-        cases(java()?, &server, CASES, &[fragment])?;
-    }
-    Ok(())
+    FRAGMENTS.iter().try_for_each(|fragment| play(ours, java, CASES, &[fragment]))
 }
 
 #[test]
 fn java_servers_serve_our_client_in_every_interaction() -> Result<()> {
-    for fragment in FRAGMENTS {
-        let server = Peer::start(java()?, &[fragment])?;
-        cases(ours()?, &server, CASES, &[fragment])?;
-    }
-    Ok(())
+    FRAGMENTS.iter().try_for_each(|fragment| play(java, ours, CASES, &[fragment]))
 }
 
 #[test]
@@ -107,43 +109,44 @@ fn services_are_called_over_tcp_and_websocket() -> Result<()> {
 fn java_servers_serve_clients_of_services_over_tcp_and_websocket() -> Result<()> {
     for transport in ["transport=tcp", "transport=ws"] {
         for fragment in &FRAGMENTS[..2] {
-            let server = Peer::start(java()?, &[transport, fragment])?;
-            cases(service()?, &server, CLIENT_CASES, &[transport, fragment])?;
+            play(java, service, CLIENT_CASES, &[transport, fragment])?;
         }
     }
     Ok(())
 }
 
+/// The client freezes the server's process, which the options name, and notices.
+fn notices_that_it_freezes(client: Program, server: &Peer) -> Result<()> {
+    cases(client()?, server, &["frozen"], &[&format!("pid={}", server.process().0)])
+}
+
 #[test]
 fn a_frozen_peer_is_given_up_within_its_lifetime() -> Result<()> {
-    let server = Peer::start(ours()?, &[])?;
-    cases(java()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])?;
+    notices_that_it_freezes(java, &Peer::start(ours()?, &[])?)?;
     let server = Peer::start(java()?, &[])?;
-    cases(ours()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])?;
-    cases(service()?, &server, &["frozen"], &[&format!("pid={}", server.process().0)])
+    notices_that_it_freezes(ours, &server)?;
+    notices_that_it_freezes(service, &server)
 }
 
 #[test]
 fn leases_are_granted_and_honoured() -> Result<()> {
-    let server = Peer::start(ours()?, &["lease=300,3"])?;
+    let granting = ["lease=300,3"];
+    let server = Peer::start(ours()?, &granting)?;
     cases(java()?, &server, &["lease"], &[])?;
     // Who did not ask for leases is served without.
     cases(java()?, &server, &["echo", "range", "credit-one"], &[])?;
-    let server = Peer::start(java()?, &["lease=300,3"])?;
-    cases(ours()?, &server, &["lease"], &[])?;
+    cases(ours()?, &Peer::start(java()?, &granting)?, &["lease"], &[])?;
     // A service grants what its own load allows.
-    let server = Peer::start(service()?, &[])?;
-    cases(ours()?, &server, &["leased"], &[])
+    play(service, ours, &["leased"], &[])
 }
 
 #[test]
 fn a_session_outlives_its_connection() -> Result<()> {
     for fragment in ["fragment=0", "fragment=64"] {
-        let server = Peer::start(ours()?, &["resume=20000", fragment])?;
-        cases(java()?, &server, &["resume"], &[fragment])?;
-        let server = Peer::start(java()?, &["resume=20000", fragment])?;
-        cases(ours()?, &server, &["resume"], &[fragment])?;
+        for (server, client) in [(ours as Program, java as Program), (java, ours)] {
+            let server = Peer::start(server()?, &["resume=20000", fragment])?;
+            cases(client()?, &server, &["resume"], &[fragment])?;
+        }
     }
-    let server = Peer::start(service()?, &[])?;
-    cases(ours()?, &server, &["resume"], &[])
+    play(service, ours, &["resume"], &[])
 }
