@@ -2,7 +2,7 @@
 //!
 //! Every table of the machine has its bound here; what does not depend on settings is a constant.
 
-use crate::{Milliseconds, QueueName};
+use crate::{Milliseconds, QueueName, QueueSettings};
 
 /// Which shard of how many this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +37,11 @@ fn home(bytes: &[u8], shards: u16) -> u16 {
 }
 
 /// How much the queues of one shard may hold. Beyond a bound a command is told Busy and nothing happens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Bounds {
     /// Jobs in whatever state. About 90 bytes of memory each.
     pub jobs_max: u32,
-    /// Queues. About 400 bytes of memory each.
+    /// Queues. About 700 bytes of memory each.
     pub queues_max: u32,
     /// Dedup ids that are remembered at once. About 120 bytes of memory each.
     pub dedups_max: u32,
@@ -54,6 +54,8 @@ pub struct Bounds {
     pub finished_max: u32,
     /// Jobs on their way to another shard that it has not confirmed.
     pub outgoing_max: u32,
+    /// What a queue gets that is made by its first put.
+    pub defaults: QueueSettings,
 }
 
 impl Bounds {
@@ -93,6 +95,7 @@ impl Default for Bounds {
             payload_bytes_max: 1 << 20,
             finished_max: 100_000,
             outgoing_max: 10_000,
+            defaults: QueueSettings::default(),
         }
     }
 }

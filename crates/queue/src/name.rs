@@ -69,6 +69,12 @@ macro_rules! name {
                 }
             }
 
+            /// What stands in a free place of a table.
+            #[allow(dead_code, reason = "not every name is in a table")]
+            pub(crate) fn vacant() -> Self {
+                Self(CompactString::const_new(""))
+            }
+
             /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0

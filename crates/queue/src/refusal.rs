@@ -120,13 +120,13 @@ codes! {
 }
 
 /// It will never work like this.
-#[expect(dead_code, reason = "of the bodies to come")]
+
 pub(crate) fn rejected(code: &'static str, reason: impl Into<String>) -> Refusal {
     Refusal::Rejected { code, reason: reason.into() }
 }
 
 /// Not now.
-#[expect(dead_code, reason = "of the bodies to come")]
+
 pub(crate) fn busy(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {
     Refusal::Busy { code, retry_after, reason: reason.into() }
 }

@@ -1,0 +1,316 @@
+//! The state saved while it goes on changing, and taken back in.
+//!
+//! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what
+//! stands in no table. What is rebuilt (indexes, lists, timers) is in none.
+
+use stadium_table::Restored;
+
+use crate::encoding::{Reader, corrupt, number};
+use crate::entries::{LanePlace, List, Sent};
+use crate::index::hash_of;
+use crate::job::NONE;
+use crate::timers::Timer;
+use crate::{Corrupt, JobState, Queues, Time};
+
+/// What the first chunk begins with: the version of what follows.
+const VERSION: u8 = 1;
+
+const META: u8 = 0;
+const JOBS: u8 = 1;
+const FINISHED: u8 = 6;
+const SCHEDULES: u8 = 7;
+/// Behind the last table.
+const END: u8 = 8;
+
+/// How far a checkpoint got.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// The first chunk, made at the beginning.
+    meta: Vec<u8>,
+    /// The table that comes next; [`END`] where none is left.
+    table: u8,
+    /// Tables that a restore has whole: bit n is table n.
+    restored: u16,
+}
+
+macro_rules! with_table {
+    ($queues:expr, $number:expr, |$table:ident| $body:expr) => {
+        match $number {
+            1 => Some({
+                let $table = &mut $queues.jobs;
+                $body
+            }),
+            2 => Some({
+                let $table = &mut $queues.lanes;
+                $body
+            }),
+            3 => Some({
+                let $table = &mut $queues.queues;
+                $body
+            }),
+            4 => Some({
+                let $table = &mut $queues.extras;
+                $body
+            }),
+            5 => Some({
+                let $table = &mut $queues.remembered;
+                $body
+            }),
+            6 => Some({
+                let $table = &mut $queues.finished;
+                $body
+            }),
+            7 => Some({
+                let $table = &mut $queues.schedules;
+                $body
+            }),
+            _ => None,
+        }
+    };
+}
+
+impl Queues {
+    /// Begins a checkpoint of the state as it is now.
+    pub fn checkpoint_begin(&mut self) {
+        for number in JOBS..END {
+            with_table!(self, number, |table| table.checkpoint_begin());
+        }
+        let mut meta = vec![META, VERSION];
+        for value in [
+            self.now.0,
+            self.sequence,
+            self.queues_made,
+            u64::from(self.finished_next),
+            self.outgoing_next,
+            self.outgoing.len() as u64,
+        ] {
+            number(&mut meta, value);
+        }
+        for (&at, sent) in &self.outgoing {
+            number(&mut meta, at);
+            sent.encode(&mut meta);
+        }
+        number(&mut meta, self.incoming.len() as u64);
+        for (&(shard, at), &job) in &self.incoming {
+            number(&mut meta, u64::from(shard));
+            number(&mut meta, at);
+            number(&mut meta, job);
+        }
+        self.checkpoint = Progress { meta, table: META, restored: 0 };
+    }
+
+    /// Appends about `bytes_max` more bytes of the checkpoint, one chunk. Returns whether there is more.
+    pub fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
+        if self.checkpoint.table == META {
+            out.append(&mut self.checkpoint.meta);
+            self.checkpoint.table = JOBS;
+            return true;
+        }
+        let number = self.checkpoint.table;
+        if number >= END {
+            return false;
+        }
+        out.push(number);
+        let more = with_table!(self, number, |table| table.checkpoint_next(out, bytes_max));
+        if more != Some(true) {
+            self.checkpoint.table += 1;
+        }
+        self.checkpoint.table < END
+    }
+
+    /// Drops a running checkpoint.
+    pub fn checkpoint_abort(&mut self) {
+        for number in JOBS..END {
+            with_table!(self, number, |table| table.checkpoint_abort());
+        }
+        self.checkpoint = Progress { table: END, ..Progress::default() };
+    }
+
+    /// Takes in one chunk of a checkpoint, in their order, into new queues.
+    ///
+    /// # Errors
+    ///
+    /// A chunk that no checkpoint of this format has.
+    pub fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+        let (&number, slice) = chunk.split_first().ok_or_else(|| corrupt("an empty chunk"))?;
+        if number == META {
+            return self.restore_meta(slice);
+        }
+        let restored = with_table!(self, number, |table| table.restore(slice))
+            .ok_or_else(|| {
+                corrupt(format!("chunk of table {number}, which is none: a newer version wrote it"))
+            })?
+            .map_err(|damaged| corrupt(format!("table {number}: {damaged}")))?;
+        if restored == Restored::Complete {
+            self.checkpoint.restored |= 1 << number;
+        }
+        Ok(())
+    }
+
+    fn restore_meta(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
+        let input = &mut Reader::new(slice);
+        let version = input.byte()?;
+        if version != VERSION {
+            return Err(corrupt(format!(
+                "version {version} of the queues' checkpoint: this one reads {VERSION}"
+            )));
+        }
+        self.now = Time(input.number()?);
+        self.sequence = input.number()?;
+        self.queues_made = input.number()?;
+        self.finished_next = input.small()?;
+        self.outgoing_next = input.number()?;
+        for _ in 0..input.number()? {
+            let at = input.number()?;
+            self.outgoing.insert(at, Sent::decode(input)?);
+        }
+        for _ in 0..input.number()? {
+            let shard = input.small()?;
+            let at = input.number()?;
+            self.incoming.insert((shard, at), input.number()?);
+        }
+        self.checkpoint.restored |= 1 << META;
+        Ok(())
+    }
+
+    /// All chunks are in: builds what is not saved. Records after the checkpoint are applied next.
+    ///
+    /// # Errors
+    ///
+    /// A checkpoint that is not whole, or contradicts itself.
+    pub fn restore_finish(&mut self) -> Result<(), Corrupt> {
+        if self.checkpoint.restored != (1 << END) - 1 {
+            return Err(corrupt("the checkpoint is not whole"));
+        }
+        self.checkpoint = Progress { table: END, ..Progress::default() };
+        self.changes.clear();
+        self.rebuild_queues()?;
+        self.rebuild_lanes()?;
+        self.rebuild_schedules()?;
+        self.rebuild_small();
+        self.timers.restart(self.now);
+        self.rebuild_jobs()?;
+        self.rebuild_timers()
+    }
+
+    fn rebuild_queues(&mut self) -> Result<(), Corrupt> {
+        let places: Vec<u32> = self.queues.iter().map(|(place, _)| place).collect();
+        for place in places {
+            if self.find_queue(self.queues.at(place).name.as_str()).is_some() {
+                return Err(corrupt("two queues of one name"));
+            }
+            self.index_queue_at(place);
+            if self.queues.at(place).purge.is_some() {
+                self.purges.push_back(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn rebuild_lanes(&mut self) -> Result<(), Corrupt> {
+        let places: Vec<u32> = self.lanes.iter().map(|(place, _)| place).collect();
+        for place in places {
+            if !self.queues.contains(self.lanes.at(place).queue) {
+                return Err(corrupt("a lane of no queue"));
+            }
+            self.index_lane(place);
+        }
+        Ok(())
+    }
+
+    fn rebuild_schedules(&mut self) -> Result<(), Corrupt> {
+        for (place, schedule) in self.schedules.iter() {
+            let queue =
+                self.queues.get_mut(schedule.queue).ok_or_else(|| corrupt("a schedule of no queue"))?;
+            queue.schedules += 1;
+            self.by_schedule.insert((schedule.queue, schedule.name.clone()), place);
+            if let Some(next) = schedule.next {
+                self.moments.insert((next, place));
+            }
+        }
+        Ok(())
+    }
+
+    fn rebuild_small(&mut self) {
+        let places: Vec<u32> = self.remembered.iter().map(|(place, _)| place).collect();
+        places.into_iter().for_each(|place| self.index_remembered(place));
+        let table = &self.finished;
+        for (place, finished) in table.iter() {
+            self.by_finished
+                .insert_unique(hash_of(finished.sequence), place, |&of| hash_of(table.at(of).sequence));
+        }
+    }
+
+    fn rebuild_jobs(&mut self) -> Result<(), Corrupt> {
+        let mut due = Vec::new();
+        let mut set_aside = Vec::new();
+        let mut others = Vec::new();
+        for (place, job) in self.jobs.iter() {
+            if job.sequence() > self.sequence || !self.lanes.contains(job.lane) {
+                return Err(corrupt(format!("job {} stands in no lane", job.sequence())));
+            }
+            if job.extra != NONE && self.extras.get(job.extra).is_none_or(|extra| extra.job != place) {
+                return Err(corrupt(format!("job {} has another one's extra", job.sequence())));
+            }
+            self.places_end = self.places_end.max(place + 1);
+            let jobs = &self.jobs;
+            self.by_sequence.insert(hash_of(job.sequence()), place, |of| hash_of(jobs.at(of).sequence()));
+            match job.state() {
+                // Retries are pushed to the front, so they come last.
+                JobState::Due => due.push((job.lane, job.retry(), job.due(), job.sequence(), place)),
+                JobState::Buried | JobState::Dead => set_aside.push((job.last, job.sequence(), place)),
+                JobState::Delayed | JobState::Reserved => others.push(place),
+            }
+        }
+        for place in 0..self.places_end {
+            let Some(job) = self.jobs.get(place) else { continue };
+            let lane = self.lanes.at_mut(job.lane);
+            lane.jobs += 1;
+            let queue = lane.queue;
+            self.queues.at_mut(queue).jobs += 1;
+        }
+        due.sort_unstable();
+        set_aside.sort_unstable();
+        let set_aside = set_aside.into_iter().map(|(_, _, place)| place);
+        let due = due.into_iter().map(|(_, _, _, _, place)| place);
+        // Holders first: a lane that must wait never stands in a ring.
+        for place in others.into_iter().chain(set_aside).chain(due) {
+            let state = self.jobs.at(place).state();
+            self.attach(place, state);
+        }
+        Ok(())
+    }
+
+    fn rebuild_timers(&mut self) -> Result<(), Corrupt> {
+        let now = self.now;
+        for (place, extra) in self.extras.iter() {
+            if self.jobs.get(extra.job).is_none_or(|job| job.extra != place) {
+                return Err(corrupt("an extra of no job"));
+            }
+            if extra.expires.0 != 0 {
+                self.timers.arm(Timer::Extra(place), extra.expires, now);
+            }
+        }
+        for (place, entry) in self.remembered.iter() {
+            self.timers.arm(Timer::Dedup(place), entry.until, now);
+        }
+        let idle: Vec<u32> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| lane.key.is_some() && lane.jobs == 0)
+            .map(|(place, _)| place)
+            .collect();
+        idle.into_iter().for_each(|place| self.remove_lane(place));
+        debug_assert!(
+            self.lanes.iter().all(|(_, lane)| lane.place != LanePlace::Out || is_empty(lane.ready))
+        );
+        Ok(())
+    }
+}
+
+fn is_empty(list: List) -> bool {
+    list.head == NONE
+}
+
+const _: () =
+    assert!(SCHEDULES + 1 == END && FINISHED + 1 == SCHEDULES, "the tables are numbered without gaps");

@@ -1,0 +1,194 @@
+//! Reading events back for people: the history of one job, and a record in words.
+
+use crate::encoding::corrupt;
+use crate::events::{Decoder, Event, Fate, JobEvent, Payload, Work};
+use crate::{Attempt, Corrupt, HistoryEntry, JobId, Place, QueueName, Time, WorkerName};
+
+/// What one record says about one job, newest first, and where its previous event stands.
+///
+/// `events` begins `offset` bytes into the record at `at`, whose time was `time`. There is no previous
+/// event where this record holds the put, or says nothing about the job.
+///
+/// # Errors
+///
+/// Events of another version.
+pub fn history(
+    job: JobId,
+    at: u64,
+    time: Time,
+    offset: u32,
+    events: &[u8],
+) -> Result<(Vec<HistoryEntry>, Option<u64>), Corrupt> {
+    let sequence = job.sequence();
+    let mut decoder = Decoder::new(at, time, offset, events);
+    let (mut queue, mut worker, mut reason) = ("", "", "");
+    let mut entries = Vec::new();
+    let mut previous = None;
+    while let Some(event) = decoder.next() {
+        let what = match event?.0 {
+            Event::Queue(name) => {
+                queue = name;
+                continue;
+            }
+            Event::Worker(name) => {
+                worker = name;
+                continue;
+            }
+            Event::Reason(text) => {
+                reason = text;
+                continue;
+            }
+            Event::Put { job, due, .. } if job == sequence => {
+                Some(Attempt::Put { queue: name_of(queue)?, due })
+            }
+            Event::Job { job: of, back, what } if of == sequence => {
+                if back > 0 && previous.is_none() {
+                    previous = Some(at - back);
+                }
+                attempt(job, &what, queue, worker, reason)?
+            }
+            _ => None,
+        };
+        entries.extend(what.map(|what| HistoryEntry { at: time, what }));
+    }
+    entries.reverse();
+    Ok((entries, previous))
+}
+
+fn name_of(queue: &str) -> Result<QueueName, Corrupt> {
+    QueueName::new(queue).map_err(|error| corrupt(error.to_string()))
+}
+
+fn attempt(
+    job: JobId,
+    what: &JobEvent<'_>,
+    queue: &str,
+    worker: &str,
+    reason: &str,
+) -> Result<Option<Attempt>, Corrupt> {
+    let text = |reason: &str| (!reason.is_empty()).then(|| reason.to_owned());
+    Ok(Some(match *what {
+        JobEvent::Reserved { attempt, until, .. } => {
+            Attempt::Reserved { attempt, worker: WorkerName::new(worker).ok(), until }
+        }
+        JobEvent::Settled => Attempt::Settled,
+        JobEvent::Forwarded { queue, to } => {
+            Attempt::Forwarded { queue: name_of(queue)?, job: JobId::new(job.shard(), to) }
+        }
+        // Its id there is the other shard's to give.
+        JobEvent::Sent { queue, .. } => Attempt::Forwarded { queue: name_of(queue)?, job },
+        JobEvent::Released { due, .. } => Attempt::Released { due, error: text(reason) },
+        JobEvent::Lapsed { due, .. } => Attempt::LeaseExpired { due },
+        JobEvent::Extended { until } => Attempt::Extended { until },
+        JobEvent::Buried => Attempt::Buried { reason: text(reason) },
+        JobEvent::Dead { .. } => Attempt::Dead { reason: reason.to_owned() },
+        JobEvent::Revived { .. } => Attempt::Revived { queue: name_of(queue)? },
+        JobEvent::Edited(_) => Attempt::Edited,
+        JobEvent::Deleted => Attempt::Deleted,
+        JobEvent::Expired => Attempt::Expired,
+        JobEvent::Moved { .. } => return Ok(None),
+    }))
+}
+
+/// One event of a record in words, for a dump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// The job that it is about, if it is about one.
+    pub job: Option<JobId>,
+    /// What happened.
+    pub text: String,
+}
+
+/// The events of a record in words. `events` begins `offset` bytes into the record at `at`, whose time was `time`.
+///
+/// Ends behind the first error.
+pub fn describe(
+    place: Place,
+    at: u64,
+    time: Time,
+    offset: u32,
+    events: &[u8],
+) -> impl Iterator<Item = Result<Described, Corrupt>> {
+    let mut decoder = Decoder::new(at, time, offset, events);
+    let mut failed = false;
+    std::iter::from_fn(move || {
+        if failed {
+            return None;
+        }
+        let event = decoder.next()?;
+        failed = event.is_err();
+        Some(event.map(|(event, payload)| {
+            let job = match event {
+                Event::Put { job, .. } | Event::Job { job, .. } => Some(JobId::new(place.shard, job & MASK)),
+                _ => None,
+            };
+            Described { job, text: in_words(&event, payload.length) }
+        }))
+    })
+}
+
+const MASK: u64 = (1 << JobId::SEQUENCE_BITS) - 1;
+
+fn in_words(event: &Event<'_>, payload_bytes: u32) -> String {
+    match event {
+        Event::Queue(name) => format!("in the queue {name}"),
+        Event::Worker("") => "by a worker without name".into(),
+        Event::Worker(name) => format!("by the worker {name}"),
+        Event::Reason("") => "for no reason".into(),
+        Event::Reason(reason) => format!("because: {reason}"),
+        Event::Made(_) => "queue made".into(),
+        Event::Set(_) => "queue settings changed".into(),
+        Event::Dropped => "queue dropped".into(),
+        Event::Paused => "queue paused".into(),
+        Event::Resumed => "queue resumed".into(),
+        Event::Purge { before, .. } => format!("purge of jobs before {before}"),
+        Event::Purged => "purge done".into(),
+        Event::Put { due, work, .. } => {
+            format!("put, due at {}, {}{}", due.0, of_work(work), bytes_of(work, payload_bytes))
+        }
+        Event::Job { what, .. } => match what {
+            JobEvent::Reserved { reservation, attempt, until } => {
+                format!("reserved as {reservation}, attempt {attempt}, until {}", until.0)
+            }
+            JobEvent::Settled => "settled".into(),
+            JobEvent::Forwarded { queue, to } => format!("forwarded to {queue} as {to}"),
+            JobEvent::Released { attempts, due } => {
+                format!("released after {attempts} attempts, due at {}", due.0)
+            }
+            JobEvent::Lapsed { attempts, due } => {
+                format!("lease ended after {attempts} attempts, due at {}", due.0)
+            }
+            JobEvent::Extended { until } => format!("extended until {}", until.0),
+            JobEvent::Buried => "buried".into(),
+            JobEvent::Dead { fate: Fate::Stays, .. } => "dead".into(),
+            JobEvent::Dead { fate: Fate::IsGone, .. } => "dead, and discarded".into(),
+            JobEvent::Dead { fate: Fate::GoesOn, .. } => "dead, and goes on".into(),
+            JobEvent::Revived { due } => format!("revived, due at {}", due.0),
+            JobEvent::Edited(_) => "edited".into(),
+            JobEvent::Deleted => "deleted".into(),
+            JobEvent::Expired => "expired".into(),
+            JobEvent::Moved { .. } => format!("payload of {payload_bytes} bytes moved here"),
+            JobEvent::Sent { number, queue, .. } => format!("sent to {queue} on another shard as {number}"),
+        },
+        Event::Scheduled { name, cron, time_zone, .. } => format!("schedule {name}: {cron} in {time_zone}"),
+        Event::Fired { name, last, .. } => format!("schedule {name} came at {}", last.0),
+        Event::Unscheduled { name } => format!("schedule {name} gone"),
+        Event::ScheduleMoved { name, .. } => format!("payload of the schedule {name} moved here"),
+        Event::Received { shard, number, .. } => format!("taken over from shard {shard}, number {number}"),
+        Event::Confirmed { number } => format!("sent job {number} confirmed"),
+        Event::OutgoingMoved { number, .. } => format!("payload of the sent job {number} moved here"),
+    }
+}
+
+fn of_work(work: &Work<'_>) -> String {
+    let key = work.key.map_or(String::new(), |key| format!("key {key:?}, "));
+    let dedup = work.dedup.map_or(String::new(), |dedup| format!("dedup id {:?}, ", dedup.id));
+    format!("priority {}, {key}{dedup}", work.priority)
+}
+
+fn bytes_of(work: &Work<'_>, payload_bytes: u32) -> String {
+    match work.payload {
+        Payload::Bytes(_) => format!("{payload_bytes} bytes"),
+        Payload::At(at) => format!("{payload_bytes} bytes that stand in record {}", at.record),
+    }
+}

@@ -1,0 +1,142 @@
+//! What time brings: leases that end, times to live, schedules, purges that go on.
+
+use crate::entries::Schedule;
+use crate::events::{Event, JobEvent, Payload, Work};
+use crate::record::{Record, Writer};
+use crate::{Bounds, JobState, Missed, Queues, Time};
+
+/// Places of the table of jobs that a purge looks at in one tick.
+const PURGE_PLACES: u32 = 8_192;
+
+/// How late a schedule may be before its moment counts as missed, in milliseconds.
+const MISSED_AFTER: u64 = 60_000;
+
+/// What time brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticked {
+    /// More is due now than fitted: call again.
+    pub more: bool,
+}
+
+impl Queues {
+    /// What time brings: leases that end, times to live, schedules, purges that go on; about `events_max`
+    /// events, at least one where something is due.
+    pub fn tick(&mut self, at: u64, now: Time, random: u64, record: &mut Record, events_max: u32) -> Ticked {
+        self.advance(now);
+        self.random = random;
+        let mut writer = Writer::new(record, at, now);
+        let events_max = events_max.max(1);
+        self.leases_end(&mut writer, events_max);
+        self.times_to_live_end(&mut writer, events_max);
+        self.schedules_come(&mut writer, events_max);
+        if writer.events() < events_max {
+            let left = events_max - writer.events();
+            self.purge_on(&mut writer, PURGE_PLACES, left);
+        }
+        let more = !self.lapsed.is_empty()
+            || !self.over.is_empty()
+            || !self.purges.is_empty()
+            || !self.timers.reached(self.now)
+            || self.moments.first().is_some_and(|&(at, _)| at <= self.now);
+        Ticked { more }
+    }
+
+    fn leases_end(&mut self, writer: &mut Writer<'_>, events_max: u32) {
+        while writer.events() < events_max
+            && let Some(place) = self.lapsed.pop_front()
+        {
+            // It may have been settled since, or its place given to another job.
+            let Some(job) = self.jobs.get(place) else { continue };
+            if job.state() != JobState::Reserved || self.lease_until(job) > self.now {
+                continue;
+            }
+            let attempts = job.attempts();
+            if attempts >= job.attempts_max() {
+                self.die(writer, place, "the lease of its last attempt ended");
+                continue;
+            }
+            let due = self.now.after(self.backoff(place));
+            self.emit(writer, place, &JobEvent::Lapsed { attempts, due });
+        }
+    }
+
+    fn times_to_live_end(&mut self, writer: &mut Writer<'_>, events_max: u32) {
+        while writer.events() < events_max
+            && let Some(place) = self.over.pop_front()
+        {
+            let Some(extra) = self.extras.get(place) else { continue };
+            if extra.expires.0 == 0 || extra.expires > self.now {
+                continue;
+            }
+            let job = extra.job;
+            // Who works on it may finish it; it goes when it comes back.
+            if self.jobs.at(job).state() != JobState::Reserved {
+                self.emit(writer, job, &JobEvent::Expired);
+            }
+        }
+    }
+
+    fn schedules_come(&mut self, writer: &mut Writer<'_>, events_max: u32) {
+        while writer.events() < events_max
+            && let Some(&(at, place)) = self.moments.first()
+            && at <= self.now
+        {
+            self.schedule_comes(writer, place, at);
+        }
+    }
+
+    fn schedule_comes(&mut self, writer: &mut Writer<'_>, place: u32, first: Time) {
+        let schedule = self.schedules.at(place);
+        let (queue, missed) = (schedule.queue, schedule.cron.missed);
+        let mut passed = vec![first];
+        let mut next = None;
+        if let Some(moments) = &schedule.moments {
+            next = moments.after(first);
+            while let Some(at) = next.filter(|&at| at <= self.now) {
+                if passed.len() == Bounds::MISSED_MAX as usize {
+                    // What is older than a hundred moments is not made up for.
+                    next = moments.after(self.now);
+                    break;
+                }
+                passed.push(at);
+                next = moments.after(at);
+            }
+        }
+        let last = *passed.last().expect("the first one is in it");
+        let put = match missed {
+            Missed::All => &passed[..],
+            Missed::Once => &passed[passed.len() - 1..],
+            Missed::Skip if self.now.0 - last.0 <= MISSED_AFTER => &passed[passed.len() - 1..],
+            Missed::Skip => &[],
+        };
+        self.enter(writer, queue);
+        let before = self.sequence;
+        for &due in put {
+            // Where the queue is full the moment is passed over: the jobs before it are not done yet.
+            let name = &self.queues.at(queue).name;
+            if self.room_for_count(Some(queue), name, 1).is_ok() {
+                self.put_scheduled(writer, place, due);
+            }
+        }
+        let name = self.schedules.at(place).name.clone();
+        let job = if self.sequence > before { self.sequence } else { 0 };
+        writer.write(&Event::Fired { name: name.as_str(), last, next, job });
+        self.apply_fired(place, last, next, job);
+    }
+
+    fn put_scheduled(&mut self, writer: &mut Writer<'_>, place: u32, due: Time) {
+        let Schedule { key, priority, attempts_max, time_to_live, payload, .. } = self.schedules.at(place);
+        let (key, time_to_live) = (key.clone(), *time_to_live);
+        let work = Work {
+            priority: *priority,
+            attempts_max: *attempts_max,
+            key: key.as_ref().map(crate::Key::as_str),
+            dedup: None,
+            payload: Payload::At(*payload),
+        };
+        let expires = time_to_live.map(|span| self.now.after(span));
+        let job = self.sequence + 1;
+        let payload = writer.write(&Event::Put { job, due, expires, work });
+        self.apply_put(&writer.context(), job, due, expires, &work, payload);
+    }
+}
