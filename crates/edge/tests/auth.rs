@@ -605,7 +605,10 @@ impl Service {
                     }
                 }
                 let mut body = vec![0; length];
-                reader.read_exact(&mut body).expect("a body");
+                if reader.read_exact(&mut body).is_err() || body.is_empty() {
+                    // Its time ran out before it had asked.
+                    continue;
+                }
                 request.send(serde_json::from_slice(&body).expect("JSON")).expect("the test waits");
                 // The test ends a call without an answer by dropping the sender.
                 let Ok((status, headers, body)) = answer.recv() else { return };
