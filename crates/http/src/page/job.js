@@ -18,7 +18,12 @@ const EVENTS = {
   deleted: "Deleted", expired: "Time to live over", trimmed: "What was before is gone with its part of the journal",
 };
 
-const moment = (text) => new Date(text).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+/** A moment as one says it: only the time where it is of today. */
+function moment(text) {
+  const date = new Date(text);
+  const today = date.toDateString() === new Date().toDateString();
+  return today ? date.toLocaleTimeString() : date.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+}
 
 let open = null; // The id of the job that is shown.
 let payload = { text: "", pretty: null };

@@ -347,7 +347,7 @@ function jobRow(job) {
   link.type = "button";
   link.addEventListener("click", () => openJob(job.id));
   head.append(link);
-  const state = element("td"), word = element("span", "word", STATES.find(([name]) => name === job.state)[1]);
+  const state = element("td", "text"), word = element("span", "word", STATES.find(([name]) => name === job.state)[1]);
   word.dataset.state = job.state;
   state.append(word);
   const ends = job.lease_until ? `, lease ends ${ago(job.lease_until)}` : "";
@@ -358,11 +358,11 @@ function jobRow(job) {
   attempts.dataset.label = "Attempts";
   const priority = element("td", job.priority === 4 ? "nothing" : "", job.priority);
   priority.dataset.label = "Priority";
-  const key = element("td", job.key ? "text" : "nothing", job.key ?? "–");
+  const key = element("td", job.key ? "text" : "text nothing", job.key ?? "–");
   key.dataset.label = "Key";
   const payload = element("td", "text"), text = element("code", "peek", job.payload ?? `${bytes(job.payload_bytes)}, no text`);
   payload.append(text);
-  const reason = element("td", job.reason ? "text bad" : "nothing", job.reason ?? "–");
+  const reason = element("td", job.reason ? "text bad" : "text nothing", job.reason ?? "–");
   reason.title = job.reason ?? "";
   row.append(head, state, due, attempts, priority, key, payload, reason);
   return row;
