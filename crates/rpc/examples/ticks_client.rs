@@ -46,7 +46,7 @@ struct Arguments {
 
 /// Connections that are being made at once.
 const OPENING_MAX: u32 = 256;
-/// Seconds over which streams are opened.
+/// Seconds over which streams are opened, a connection's together.
 const OPENING_SECONDS: u64 = 10;
 /// A message a second.
 const PERIOD_MS: u64 = 1_000;
@@ -237,33 +237,27 @@ fn connect(driven: &mut Driven<Watcher>, arguments: &Arguments) -> Result<(), Bo
 
 /// Opens all streams, at an even pace, so that their phases are even too.
 fn open(driven: &mut Driven<Watcher>, arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
-    let (connections, each) = (arguments.connections, arguments.streams_each);
-    let span_us = OPENING_SECONDS * 1_000_000;
-    let began_us = driven.io().now_us();
-    let mut opened = 0_u64;
-    let steps = match arguments.phases {
-        Phases::Together => u64::from(connections),
-        Phases::Spread => u64::from(connections) * u64::from(each),
+    let (connections, each) = (u64::from(arguments.connections), u64::from(arguments.streams_each));
+    // One stream of every connection in each round, or all streams of one connection at a time.
+    let (steps, seconds) = match arguments.phases {
+        Phases::Together => (connections, OPENING_SECONDS),
+        Phases::Spread => (connections * each, spreading_seconds(each)),
     };
+    let began_us = driven.io().now_us();
+    let mut opened = 0;
     while opened < steps {
         let (watcher, io) = driven.parts();
-        let due = ((io.now_us() - began_us) * steps / span_us).min(steps);
+        let due = ((io.now_us() - began_us) * steps / (seconds * 1_000_000)).min(steps);
         while opened < due {
             match arguments.phases {
                 Phases::Together => {
-                    let connection = opened as u32;
                     for stream in 0..each {
-                        watcher.open(io, connection, connection * each + stream);
+                        watcher.open(io, opened as u32, (opened * each + stream) as u32);
                     }
                 }
                 Phases::Spread => {
-                    // In each second one stream in OPENING_SECONDS of every connection, evenly over that second.
-                    let second = opened * OPENING_SECONDS / steps;
-                    let within = opened - steps * second / OPENING_SECONDS;
-                    let row = within / u64::from(connections);
-                    let stream = (row * OPENING_SECONDS + second).min(u64::from(each) - 1) as u32;
-                    let connection = (within % u64::from(connections)) as u32;
-                    watcher.open(io, connection, connection * each + stream);
+                    let (stream, connection) = (opened / connections, opened % connections);
+                    watcher.open(io, connection as u32, (connection * each + stream) as u32);
                 }
             }
             opened += 1;
@@ -271,4 +265,14 @@ fn open(driven: &mut Driven<Watcher>, arguments: &Arguments) -> Result<(), Box<d
         driven.turn(Some(Duration::from_millis(1)))?;
     }
     Ok(())
+}
+
+/// Seconds for opening that many streams of every connection, in rounds of even length, so that each stream of a
+/// connection has a phase of its own and the phases lie evenly in the second: about a fifth of a second a round, and
+/// no common divisor.
+fn spreading_seconds(each: u64) -> u64 {
+    let divides = |divisor: u64, number: u64| number.is_multiple_of(divisor);
+    let coprime =
+        |seconds: &u64| !(2..=*seconds).any(|divisor| divides(divisor, *seconds) && divides(divisor, each));
+    (each.div_ceil(5)..).find(coprime).expect("there is always another prime")
 }

@@ -238,21 +238,10 @@ impl ServiceClient {
         options: &CallOptions<'_>,
     ) -> Pending<Vec<u8>> {
         let answer = Arc::new(Answer::default());
-        self.shared.call(NewCall {
-            service: self.place,
-            route: route.into(),
-            interaction: Interaction::Unary,
-            idempotency,
-            key: options.key.map(KeyHash::of),
-            metadata: metadata_of(options),
-            request,
-            initial: 0,
-            completes: true,
-            deadline: options.deadline,
-
-            transfer: None,
-            completion: Completion::Future(AnswerEnd(Arc::clone(&answer))),
-        });
+        let completion = Completion::Future(AnswerEnd(Arc::clone(&answer)));
+        let mut call = self.raw_call(route, Interaction::Unary, request, options, completion);
+        call.idempotency = idempotency;
+        self.shared.call(call);
         Pending::raw(answer, self.shared.handle.clone())
     }
 
@@ -265,21 +254,8 @@ impl ServiceClient {
         options: &CallOptions<'_>,
         then: impl FnOnce(Result<&[u8], CallError>) + Send + 'static,
     ) {
-        self.shared.call(NewCall {
-            service: self.place,
-            route: route.into(),
-            interaction: Interaction::Unary,
-            idempotency: Idempotency::Unknown,
-            key: options.key.map(KeyHash::of),
-            metadata: metadata_of(options),
-            request,
-            initial: 0,
-            completes: true,
-            deadline: options.deadline,
-
-            transfer: None,
-            completion: Completion::Callback(CallbackEnd::new(Box::new(then))),
-        });
+        let completion = Completion::Callback(CallbackEnd::new(Box::new(then)));
+        self.shared.call(self.raw_call(route, Interaction::Unary, request, options, completion));
     }
 
     /// Sends a request that has no answer. Nobody learns whether it arrived.
@@ -294,21 +270,7 @@ impl ServiceClient {
 
     /// Like [`ServiceClient::one_way`], with bytes that are encoded already.
     pub fn one_way_bytes(&self, route: &str, request: Vec<u8>, options: &CallOptions<'_>) {
-        self.shared.call(NewCall {
-            service: self.place,
-            route: route.into(),
-            interaction: Interaction::OneWay,
-            idempotency: Idempotency::Unknown,
-            key: options.key.map(KeyHash::of),
-            metadata: metadata_of(options),
-            request,
-            initial: 0,
-            completes: true,
-            deadline: options.deadline,
-
-            transfer: None,
-            completion: Completion::Discard,
-        });
+        self.shared.call(self.raw_call(route, Interaction::OneWay, request, options, Completion::Discard));
     }
 
     /// Asks for a stream; the service sends at most `credit` messages ahead of what was taken.
@@ -340,21 +302,10 @@ impl ServiceClient {
         options: &CallOptions<'_>,
     ) -> Streaming<Vec<u8>> {
         let items = Arc::new(Items::default());
-        self.shared.call(NewCall {
-            service: self.place,
-            route: route.into(),
-            interaction: Interaction::Stream,
-            idempotency: Idempotency::Unknown,
-            key: options.key.map(KeyHash::of),
-            metadata: metadata_of(options),
-            request,
-            initial: credit.max(1),
-            completes: true,
-            deadline: options.deadline,
-
-            transfer: None,
-            completion: Completion::Stream(ItemsEnd(Arc::clone(&items))),
-        });
+        let completion = Completion::Stream(ItemsEnd(Arc::clone(&items)));
+        let mut call = self.raw_call(route, Interaction::Stream, request, options, completion);
+        call.initial = credit.max(1);
+        self.shared.call(call);
         Streaming::raw(items, self.shared.handle.clone(), credit.max(1))
     }
 
@@ -441,18 +392,32 @@ impl ServiceClient {
     where
         M: Message,
     {
+        let (route, interaction) = (method.route(), method.interaction());
+        let mut call = self.raw_call(route, interaction, request.encode_to_vec(), options, completion);
+        call.idempotency = method.idempotency();
+        call
+    }
+
+    /// A call by route, of which nothing more is known.
+    fn raw_call(
+        &self,
+        route: &str,
+        interaction: Interaction,
+        request: Vec<u8>,
+        options: &CallOptions<'_>,
+        completion: Completion,
+    ) -> NewCall {
         NewCall {
             service: self.place,
-            route: method.route().into(),
-            interaction: method.interaction(),
-            idempotency: method.idempotency(),
+            route: route.into(),
+            interaction,
+            idempotency: Idempotency::Unknown,
             key: options.key.map(KeyHash::of),
             metadata: metadata_of(options),
-            request: request.encode_to_vec(),
+            request,
             initial: 0,
             completes: true,
             deadline: options.deadline,
-
             transfer: None,
             completion,
         }

@@ -102,8 +102,8 @@ pub struct ServerConfig {
     /// Bytes that lost connections may hold together, for each loop, with what they may still store; beyond it the
     /// one that was lost first is ended.
     pub resume_waiting_bytes_max: usize,
-    /// Milliseconds to which the times of ticking streams are rounded up: what is due in the same tick leaves in
-    /// one write for each connection. More costs lateness and saves processor time; 1 to 1,000.
+    /// Milliseconds between two beats of a connection's ticking streams: what is due between them waits for the second
+    /// and leaves in one write. More costs lateness and saves processor time; 1 to 1,000.
     pub tick_ms: u64,
     /// Socket options.
     pub socket: SocketSettings,
@@ -144,7 +144,7 @@ impl Default for ServerConfig {
             resume_within: Duration::from_secs(60),
             resume_sessions_max: 1_000,
             resume_waiting_bytes_max: 256 * 1024 * 1024,
-            tick_ms: 32,
+            tick_ms: 64,
             socket: SocketSettings::default(),
             limits: ConnectionLimits {
                 carry_bytes_max: 16 * 1024 * 1024 + 64,

@@ -23,7 +23,7 @@ use super::pace::Pace;
 use super::pool::{PoolHandle, Work as PoolWork};
 use super::recent::RecentRoute;
 use super::shared::Shared;
-use super::tickers::Tickers;
+use super::tickers::{Ticker, Tickers};
 use super::work::{HeldRequest, Kind, Pieces, Running, Work, Works};
 use crate::admission::{self, Entry, Pushed};
 use crate::answer::Refusal;
@@ -594,12 +594,7 @@ impl Core {
     /// The caller wants no more of a stream, or has gone.
     pub(crate) fn cancelled(&mut self, tag: Tag) {
         if tag.0 & TICKER != 0 {
-            if let Some(ticker) = self.tickers.close(tag.0 & !TICKER) {
-                if let Some(function) = &mut self.ticking[usize::from(ticker.method)] {
-                    function.close(ticker.place);
-                }
-                self.count(ticker.method, Outcome::Cancelled);
-            }
+            self.end_ticker(tag.0 & !TICKER, Outcome::Cancelled);
             return;
         }
         if let Some(work) = self.works.remove(tag.0) {
@@ -676,8 +671,9 @@ impl Core {
     pub(crate) fn tick(&mut self, connection: &mut Connection, due: &[u32], now_ms: u64, out: &mut Vec<u8>) {
         let mut messages = 0;
         for index in due {
-            let Some(ticker) = self.tickers.at(*index) else { continue };
-            let (stream, method, place) = (ticker.stream, ticker.method, ticker.place);
+            let Some(&Ticker { stream, method, place, due_ms, .. }) = self.tickers.at(*index) else {
+                continue;
+            };
             let function = self.ticking[usize::from(method)].as_mut().expect("it opened the stream");
             let mut next = Next::Last;
             let encode = |out: &mut Vec<u8>| {
@@ -700,17 +696,15 @@ impl Core {
                     messages += 1;
                     if let Next::After(after) = next {
                         // Those that fell behind by more than their period go on from now.
-                        ticker.due_ms += (after.as_millis() as u64).max(1);
-                        if ticker.due_ms + STALE_MS < now_ms {
-                            ticker.due_ms = now_ms;
-                        }
-                        self.tickers.arm(*index);
+                        let next_ms = due_ms + (after.as_millis() as u64).max(1);
+                        self.tickers
+                            .again(*index, if next_ms + STALE_MS < now_ms { now_ms } else { next_ms });
                     } else {
                         let _ = connection.complete(stream, out);
                         self.end_ticker(*index, Outcome::Ok);
                     }
                 }
-                Err(SendError::NoCredit) => ticker.waiting = true,
+                Err(SendError::NoCredit) => self.tickers.wait(*index),
                 Err(_) => {
                     let (code, text) = failure_text(&too_large());
                     let _ = connection.error(stream, code, &text, out);
@@ -722,32 +716,22 @@ impl Core {
     }
 
     /// A session has another socket: its calls and streams go there.
-    pub(crate) fn move_to(&mut self, connection: &Connection, old: ConnectionId, new: ConnectionId) {
+    pub(crate) fn move_to(&mut self, old: ConnectionId, new: ConnectionId) {
         self.works.move_to(old, new);
-        for (_, tag, _) in connection.streams() {
-            if tag.0 & TICKER != 0
-                && let Some(ticker) = self.tickers.at(tag.0 & !TICKER)
-            {
-                ticker.connection = new;
-            }
-        }
+        self.tickers.move_to(old, new);
     }
 
     /// What is due there must wait for a slow reader.
     pub(crate) fn hold(&mut self, due: &[u32]) {
-        for index in due {
-            if let Some(ticker) = self.tickers.at(*index) {
-                ticker.waiting = true;
-            }
-        }
+        due.iter().for_each(|&index| self.tickers.wait(index));
     }
 
     fn end_ticker(&mut self, index: u32, outcome: Outcome) {
-        if let Some(ticker) = self.tickers.close(index) {
-            if let Some(function) = &mut self.ticking[usize::from(ticker.method)] {
-                function.close(ticker.place);
+        if let Some((method, place)) = self.tickers.close(index) {
+            if let Some(function) = &mut self.ticking[usize::from(method)] {
+                function.close(place);
             }
-            self.count(ticker.method, outcome);
+            self.count(method, outcome);
         }
     }
 

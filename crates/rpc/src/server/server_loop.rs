@@ -54,6 +54,8 @@ pub(crate) struct ServerLoop {
     addresses: HashMap<u32, SocketAddr>,
     ready: Vec<u32>,
     expired: Vec<(ConnectionId, u32)>,
+    /// The ticking streams of one connection that are due, while they are sent.
+    due: Vec<u32>,
     next_housekeeping_ms: u64,
     quiescing_since_ms: Option<u64>,
     divider: Leases<ConnectionId>,
@@ -84,6 +86,7 @@ impl ServerLoop {
             addresses: HashMap::new(),
             ready: Vec::new(),
             expired: Vec::new(),
+            due: Vec::new(),
             next_housekeeping_ms: 0,
             quiescing_since_ms: None,
             divider: Leases::new(LeaseSettings {
@@ -246,38 +249,33 @@ impl ServerLoop {
         let _ = self.core.handle.try_send(Letter::Woken);
     }
 
+    /// Sends what is due on ticking streams; the rest of very much has its turn after the sockets.
     fn send_due(&mut self, io: &mut Io<Letter>) {
         let now_ms = io.now();
         if self.core.tickers.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
             return;
         }
-        let due = self.core.tickers.due(now_ms);
-        let mut rest = due.as_slice();
-        while let Some(first) = rest.first() {
-            let Some(id) = self.core.tickers.at(*first).map(|ticker| ticker.connection) else {
-                rest = &rest[1..];
-                continue;
-            };
-            let tickers = &mut self.core.tickers;
-            let length = rest
-                .iter()
-                .position(|index| tickers.at(*index).is_none_or(|ticker| ticker.connection != id))
-                .unwrap_or(rest.len());
-            let (group, others) = rest.split_at(length.max(1));
-            rest = others;
+        self.core.tickers.advance(now_ms);
+        let mut group = std::mem::take(&mut self.due);
+        let mut messages = 0;
+        while messages < TICKS_A_TURN
+            && let Some(id) = self.core.tickers.next_group(now_ms, &mut group)
+        {
+            messages += group.len();
             io.reserve_turn();
             let core = &mut self.core;
             match self.peers.at(id) {
                 Some(peer) if io.unsent(id) <= UNSENT_HIGH => {
-                    let sent = io.with_output(id, |out| core.tick(&mut peer.connection, group, now_ms, out));
+                    let sent = io.with_output(id, |out| core.tick(&mut peer.connection, &group, now_ms, out));
                     if sent.is_none() {
-                        core.hold(group);
+                        core.hold(&group);
                     }
                 }
-                _ => core.hold(group),
+                _ => core.hold(&group),
             }
+            self.core.tickers.finish(id);
         }
-        self.core.tickers.done(due);
+        self.due = group;
     }
 
     fn expire(&mut self, io: &mut Io<Letter>) {
@@ -436,7 +434,7 @@ impl ServerLoop {
             // The new socket is lost already.
             None => return self.peers.parked.insert(peer, now_ms),
         }
-        self.core.move_to(&peer.connection, old, id);
+        self.core.move_to(old, id);
         let seat = Seat { owner: self.station.place, id };
         self.station.seats.move_to(&resumption.token, seat);
         (peer.id, peer.address, peer.paused) = (id, resumption.address, false);
@@ -491,6 +489,9 @@ fn write_now(core: &mut Core, io: &mut Io<Letter>) {
 
 /// Parts in which the answers to one read leave at most.
 const PARTS_MAX: usize = 4;
+
+/// Messages of ticking streams that leave in one turn, or a few more: some milliseconds of work.
+const TICKS_A_TURN: usize = 2_048;
 
 /// The least time between two looks at a connection that is not read, in milliseconds.
 const LOOK_MS_MIN: u64 = 250;

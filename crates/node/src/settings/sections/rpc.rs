@@ -58,8 +58,8 @@ group! {
         resume_bytes_max: u32 = 262_144, unit "bytes", in 0..=1_073_741_824, cost "as much memory for each connection that asked for it";
         /// How long a lost connection may be resumed.
         resume_s: u32 = 60, unit "s", in 1..=86_400, cost "what is kept is kept for longer";
-        /// Times of ticking streams are rounded up to this, so that what is due together leaves in one write.
-        tick_ms: u32 = 32, unit "ms", in 1..=1_000, cost "lateness";
+        /// A message of a ticking stream waits up to this for others of its connection, so that they leave in one write.
+        tick_ms: u32 = 64, unit "ms", in 1..=1_000, cost "lateness";
     }
     with {
         /// Its certificates.
