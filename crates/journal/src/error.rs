@@ -54,6 +54,8 @@ pub enum Error {
     Corrupt(Damage),
     /// The folder belongs to another shard or journal, or was written by a newer version.
     Foreign(String),
+    /// A size or bound is outside what the journal can do.
+    Setting(String),
     /// An operation of the file system failed.
     Io {
         /// What was done, and to which file.
@@ -93,7 +95,8 @@ impl Error {
             Self::NoRecord(_) => "JRN-008",
             Self::Corrupt(_) => "JRN-009",
             Self::Foreign(_) => "JRN-010",
-            Self::Io { .. } => "JRN-011",
+            Self::Setting(_) => "JRN-011",
+            Self::Io { .. } => "JRN-012",
         }
     }
 
@@ -136,7 +139,7 @@ impl fmt::Display for Error {
                 f,
                 "{damage}; `stadium journal verify` shows more, `stadium journal repair` goes on without it"
             )?,
-            Self::Foreign(what) => f.write_str(what)?,
+            Self::Foreign(what) | Self::Setting(what) => f.write_str(what)?,
             Self::Io { what, message, .. } => write!(f, "{what}: {message}")?,
         }
         write!(f, " ({})", self.code())

@@ -9,14 +9,24 @@
 //! injected faults ([`memory`]). [`conformance`] is what every implementation has to pass.
 
 mod checkpoint;
+pub mod conformance;
+mod disk;
 mod error;
+mod file;
+mod folder;
+mod frame;
+mod header;
 mod journal;
+pub mod memory;
 mod metrics;
 mod options;
 mod position;
 
 pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints};
+pub use disk::{Disk, DiskFile, LockError, LockGuard};
 pub use error::{Damage, Error};
+pub use file::{FileJournal, Stepper};
+pub use folder::FolderDisk;
 pub use journal::{Journal, Reader, Record, Room, Segment, Wake};
 pub use metrics::{Histogram, Metrics};
 pub use options::{Holder, Opening, Options};

@@ -7,14 +7,16 @@ use crate::Position;
 pub struct Options {
     /// The shard whose journal this is; another shard's journal is refused.
     pub shard: u32,
-    /// Bytes of a segment, 64 KiB to 4 GiB, default 64 MiB. A longer one is removed later and needs more room while two exist;
+    /// Bytes of a segment, 64 KiB to 4 GiB in steps of 4 KiB, default 64 MiB. A longer one is removed later and needs more room while two exist;
     /// a shorter one is synced and renamed more often.
     pub segment_bytes: u64,
-    /// Bytes set aside for a full disk, 64 KiB to 4 GiB, default 16 MiB.
+    /// Bytes set aside for a full disk, 64 KiB to 4 GiB in steps of 4 KiB, default 16 MiB.
     pub reserve_bytes: u64,
-    /// Bytes appended and not yet durable before `append` says `Busy`, default 32 MiB. One record always fits.
+    /// The longest record, bytes, default 8 MiB, less than 16 MiB. It must fit in a segment, and memory holds one of them more.
+    pub record_bytes_max: usize,
+    /// Bytes appended and not yet durable before `append` says `Busy`, default 8 MiB. One record always fits.
     pub waiting_bytes_max: usize,
-    /// Bytes of the newest records kept in memory for `read_at`, default 16 MiB.
+    /// Bytes of the newest records kept in memory for `read_at`, default 16 MiB; at least what may wait and one record.
     pub tail_bytes: usize,
     /// Former segments kept to be used again, default 2; more are deleted.
     pub spares_max: usize,
@@ -28,7 +30,8 @@ impl Default for Options {
             shard: 0,
             segment_bytes: 64 << 20,
             reserve_bytes: 16 << 20,
-            waiting_bytes_max: 32 << 20,
+            record_bytes_max: 8 << 20,
+            waiting_bytes_max: 8 << 20,
             tail_bytes: 16 << 20,
             spares_max: 2,
             opening: Opening::default(),

@@ -1,0 +1,210 @@
+//! The segments that there are, shared by the shard's thread, the journal's, and readers.
+//!
+//! The table is behind a lock that is held for look-ups only, never while the disk works. Open files are kept, up to a bound.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::disk::{Disk, DiskFile};
+use crate::header::Header;
+use crate::{Error, Position, Segment, SegmentNumber};
+
+/// Segments whose files are kept open, oldest use closed first.
+///
+/// 256 of 64 MiB are 16 GiB of payloads that are read without opening a file; more descriptors would come out of the
+/// bound that connections live under.
+const OPEN_FILES_MAX: usize = 256;
+
+/// What never changes of a segment.
+#[derive(Debug)]
+pub(crate) struct SegmentFile {
+    pub(crate) header: Header,
+    /// What the checksums of its frames begin with.
+    pub(crate) seed: u32,
+    /// Whether it was made of what is set aside for a full disk.
+    pub(crate) from_reserve: bool,
+}
+
+impl SegmentFile {
+    /// The name of its file.
+    pub(crate) fn name(&self) -> String {
+        segment_name(self.header.number)
+    }
+
+    /// Where in the file a position is. The position is in the segment.
+    pub(crate) fn offset(&self, position: Position) -> u64 {
+        position.since(self.header.base)
+    }
+}
+
+/// The name of a segment's file.
+pub(crate) fn segment_name(number: SegmentNumber) -> String {
+    format!("{:012}.segment", number.0)
+}
+
+/// The number in a segment's file name.
+pub(crate) fn segment_number(name: &str) -> Option<SegmentNumber> {
+    let digits = name.strip_suffix(".segment")?;
+    let well_formed = digits.len() >= 12 && digits.bytes().all(|digit| digit.is_ascii_digit());
+    well_formed.then(|| digits.parse().ok().map(SegmentNumber))?
+}
+
+/// A segment with its open file.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) segment: Arc<SegmentFile>,
+    pub(crate) file: Arc<dyn DiskFile>,
+}
+
+/// All segments, by their base.
+pub(crate) struct Segments {
+    disk: Arc<dyn Disk>,
+    table: Mutex<Table>,
+}
+
+struct Table {
+    entries: BTreeMap<Position, Entry>,
+    open: usize,
+    uses: u64,
+}
+
+struct Entry {
+    segment: Arc<SegmentFile>,
+    file: Option<Arc<dyn DiskFile>>,
+    file_bytes: u64,
+    /// After the last frame, once it is sealed.
+    sealed_at: Option<Position>,
+    last_use: u64,
+}
+
+impl Segments {
+    pub(crate) fn new(disk: Arc<dyn Disk>) -> Self {
+        Self { disk, table: Mutex::new(Table { entries: BTreeMap::new(), open: 0, uses: 0 }) }
+    }
+
+    /// Adds a segment; `file` stays open until others are used more.
+    pub(crate) fn add(
+        &self,
+        segment: Arc<SegmentFile>,
+        file: Option<Arc<dyn DiskFile>>,
+        file_bytes: u64,
+        sealed_at: Option<Position>,
+    ) {
+        let mut table = self.table();
+        table.uses += 1;
+        table.open += usize::from(file.is_some());
+        let last_use = table.uses;
+        let base = segment.header.base;
+        table.entries.insert(base, Entry { segment, file, file_bytes, sealed_at, last_use });
+        table.close_some();
+    }
+
+    /// Notes that a segment ends.
+    pub(crate) fn seal(&self, segment: &SegmentFile, at: Position) {
+        if let Some(entry) = self.table().entries.get_mut(&segment.header.base) {
+            entry.sealed_at = Some(at);
+        }
+    }
+
+    /// Takes a sealed segment out, all of which is before `durable`.
+    pub(crate) fn remove(&self, number: SegmentNumber, durable: Position) -> Option<(Arc<SegmentFile>, u64)> {
+        let mut table = self.table();
+        let base = table.entries.values().find_map(|entry| {
+            let is_it = entry.segment.header.number == number
+                && entry.sealed_at.is_some_and(|sealed| sealed <= durable);
+            is_it.then_some(entry.segment.header.base)
+        })?;
+        let entry = table.entries.remove(&base)?;
+        table.open -= usize::from(entry.file.is_some());
+        Some((entry.segment, entry.file_bytes))
+    }
+
+    /// The segment in which `position` lies.
+    pub(crate) fn at(&self, position: Position) -> Option<Arc<SegmentFile>> {
+        let table = self.table();
+        let (_, entry) = table.entries.range(..=position).next_back()?;
+        (position < entry.segment.header.limit()).then(|| Arc::clone(&entry.segment))
+    }
+
+    /// The first segment that begins at `position` or later.
+    pub(crate) fn from(&self, position: Position) -> Option<Arc<SegmentFile>> {
+        self.table().entries.range(position..).next().map(|(_, entry)| Arc::clone(&entry.segment))
+    }
+
+    /// Whether this very segment is still there.
+    pub(crate) fn holds(&self, segment: &Arc<SegmentFile>) -> bool {
+        let table = self.table();
+        table.entries.get(&segment.header.base).is_some_and(|entry| Arc::ptr_eq(&entry.segment, segment))
+    }
+
+    /// Opens the segment in which `position` lies.
+    pub(crate) fn open_at(&self, position: Position) -> Result<Opened, Error> {
+        let mut table = self.table();
+        table.uses += 1;
+        let uses = table.uses;
+        let Some((_, entry)) = table.entries.range_mut(..=position).next_back() else {
+            return Err(Error::Gone(position));
+        };
+        if position >= entry.segment.header.limit() {
+            return Err(Error::Gone(position));
+        }
+        entry.last_use = uses;
+        let segment = Arc::clone(&entry.segment);
+        if let Some(file) = &entry.file {
+            return Ok(Opened { segment, file: Arc::clone(file) });
+        }
+        // Rare, and quick: the lock stays held, so that a removal waits until the file is open.
+        let name = segment.name();
+        let opened: io::Result<Arc<dyn DiskFile>> = self.disk.open(&name);
+        let file = opened.map_err(|error| Error::io(format!("cannot open {name}"), &error))?;
+        entry.file = Some(Arc::clone(&file));
+        table.open += 1;
+        table.close_some();
+        drop(table);
+        Ok(Opened { segment, file })
+    }
+
+    /// What the owner is told.
+    pub(crate) fn list(&self, end: Position) -> Vec<Segment> {
+        let table = self.table();
+        let last = table.entries.len().saturating_sub(1);
+        table
+            .entries
+            .values()
+            .enumerate()
+            .map(|(index, entry)| {
+                let header = &entry.segment.header;
+                let own_end = entry.sealed_at.unwrap_or(if index == last { end } else { header.limit() });
+                Segment {
+                    number: header.number,
+                    start: header.base,
+                    end: own_end.max(header.first()),
+                    bytes: entry.file_bytes,
+                    is_sealed: entry.sealed_at.is_some(),
+                }
+            })
+            .collect()
+    }
+
+    /// How many there are, and the bytes of their files.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        let table = self.table();
+        (table.entries.len() as u64, table.entries.values().map(|entry| entry.file_bytes).sum())
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn close_some(&mut self) {
+        while self.open > OPEN_FILES_MAX {
+            let oldest = self.entries.values_mut().filter(|entry| entry.file.is_some());
+            let Some(oldest) = oldest.min_by_key(|entry| entry.last_use) else { return };
+            oldest.file = None;
+            self.open -= 1;
+        }
+    }
+}

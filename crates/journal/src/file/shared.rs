@@ -1,0 +1,240 @@
+//! What the shard's thread, the journal's, the keeper's and readers have in common.
+//!
+//! Batches go one way, their emptied buffers the other. The durable position and the failure are published by the writer alone.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::disk::{Disk, DiskFile};
+use crate::file::segments::{SegmentFile, Segments};
+use crate::metrics::Counters;
+use crate::{Epoch, Error, JournalId, Position, Wake};
+
+/// Batches that wait while the writer is busy, before later ones are merged into the open batch.
+///
+/// One is enough to keep the disk busy; two cover a shard that commits twice within one sync.
+pub(crate) const QUEUED_BATCHES_MAX: usize = 2;
+
+/// A longer buffer isn't kept for the next batch.
+const BUFFER_BYTES_KEPT: usize = 4 << 20;
+
+/// What became of the shard's appends between two commits, within one segment.
+pub(crate) struct Batch {
+    pub(crate) segment: Arc<SegmentFile>,
+    pub(crate) file: Arc<dyn DiskFile>,
+    /// Where the batch's own frame stands.
+    pub(crate) start: Position,
+    /// Its frame, to be filled in by the writer, and the frames that belong to it.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) records: u32,
+    /// The next segment, if this batch seals its own.
+    pub(crate) next: Option<(Arc<SegmentFile>, Arc<dyn DiskFile>)>,
+}
+
+impl Batch {
+    pub(crate) fn end(&self) -> Position {
+        self.start.plus(self.bytes.len() as u64)
+    }
+}
+
+/// What is shared.
+pub(crate) struct Shared {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) shard: u32,
+    pub(crate) id: JournalId,
+    pub(crate) epoch: Epoch,
+    pub(crate) segments: Segments,
+    pub(crate) counters: Counters,
+    /// Bytes handed to the writer and not yet durable.
+    pub(crate) waiting: AtomicU64,
+    /// What is set aside for a full disk is there.
+    pub(crate) reserve_ready: AtomicBool,
+    durable: AtomicU64,
+    failed: AtomicBool,
+    failure: Mutex<Option<Error>>,
+    queue: Mutex<Queue>,
+    /// The writer waits here for batches.
+    work: Condvar,
+    /// The shard waits here for commits.
+    done: Condvar,
+    wake: Mutex<Option<Wake>>,
+}
+
+struct Queue {
+    batches: VecDeque<Batch>,
+    buffers: Vec<Vec<u8>>,
+    is_closing: bool,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        segments: Segments,
+        shard: u32,
+        id: JournalId,
+        epoch: Epoch,
+        durable: Position,
+    ) -> Self {
+        let queue = Queue {
+            batches: VecDeque::with_capacity(2 * QUEUED_BATCHES_MAX),
+            buffers: Vec::with_capacity(2 * QUEUED_BATCHES_MAX),
+            is_closing: false,
+        };
+        Self {
+            disk,
+            shard,
+            id,
+            epoch,
+            segments,
+            counters: Counters::default(),
+            waiting: AtomicU64::new(0),
+            reserve_ready: AtomicBool::new(false),
+            durable: AtomicU64::new(durable.0),
+            failed: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            queue: Mutex::new(queue),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            wake: Mutex::new(None),
+        }
+    }
+
+    /// The durable position, whether or not the handle has failed since.
+    pub(crate) fn durable(&self) -> Position {
+        Position(self.durable.load(Ordering::Acquire))
+    }
+
+    /// The failure, if the handle has failed.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !self.failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match &*lock(&self.failure) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the handle. The first failure stays.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut failure = lock(&self.failure);
+        if failure.is_none() {
+            tracing::error!(shard = self.shard, error = %error, "The journal stopped");
+            *failure = Some(error);
+        }
+        drop(failure);
+        self.failed.store(true, Ordering::Release);
+        lock(&self.queue).batches.clear();
+        self.announce();
+    }
+
+    /// Publishes that all before `position` is on disk.
+    pub(crate) fn set_durable(&self, position: Position) {
+        self.durable.store(position.0, Ordering::Release);
+        self.announce();
+    }
+
+    /// Tells the shard that something has changed.
+    pub(crate) fn announce(&self) {
+        // The lock is taken so that a shard between its look and its wait isn't missed.
+        drop(lock(&self.queue));
+        self.done.notify_all();
+        let wake = lock(&self.wake).clone();
+        if let Some(wake) = wake {
+            wake();
+        }
+    }
+
+    pub(crate) fn set_wake(&self, wake: Wake) {
+        *lock(&self.wake) = Some(wake);
+    }
+
+    /// Hands batches over; false, and nothing happened, if enough of them wait.
+    pub(crate) fn push(&self, batches: &mut VecDeque<Batch>) -> bool {
+        let mut queue = lock(&self.queue);
+        if queue.batches.len() >= QUEUED_BATCHES_MAX {
+            return false;
+        }
+        let bytes: usize = batches.iter().map(|batch| batch.bytes.len()).sum();
+        self.waiting.fetch_add(bytes as u64, Ordering::Relaxed);
+        queue.batches.extend(batches.drain(..));
+        drop(queue);
+        self.work.notify_one();
+        true
+    }
+
+    /// Whether [`Shared::push`] would take something now.
+    pub(crate) fn takes_batches(&self) -> bool {
+        lock(&self.queue).batches.len() < QUEUED_BATCHES_MAX
+    }
+
+    /// A buffer to encode into, empty.
+    pub(crate) fn buffer(&self) -> Vec<u8> {
+        lock(&self.queue).buffers.pop().unwrap_or_default()
+    }
+
+    /// Takes the batches that wait and go to one segment.
+    pub(crate) fn take(&self, group: &mut Vec<Batch>) {
+        let mut queue = lock(&self.queue);
+        while let Some(batch) = queue.batches.front() {
+            if group.first().is_some_and(|first| !Arc::ptr_eq(&first.segment, &batch.segment)) {
+                return;
+            }
+            group.extend(queue.batches.pop_front());
+        }
+    }
+
+    /// Gives a buffer back.
+    pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
+        if buffer.capacity() > BUFFER_BYTES_KEPT {
+            return;
+        }
+        buffer.clear();
+        let mut queue = lock(&self.queue);
+        if queue.buffers.len() < queue.buffers.capacity() {
+            queue.buffers.push(buffer);
+        }
+    }
+
+    /// Whether nothing waits for the writer.
+    pub(crate) fn is_idle(&self) -> bool {
+        lock(&self.queue).batches.is_empty()
+    }
+
+    /// For the writer's thread: waits for work. False when the journal is closed and all was taken.
+    pub(crate) fn wait_for_work(&self) -> bool {
+        let mut queue = lock(&self.queue);
+        loop {
+            if !queue.batches.is_empty() {
+                return true;
+            }
+            if queue.is_closing {
+                return false;
+            }
+            queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets the writer finish what was committed and end.
+    pub(crate) fn close(&self) {
+        lock(&self.queue).is_closing = true;
+        self.work.notify_all();
+    }
+
+    /// For the shard's thread: waits until `ready`, which is also told how many batches wait, or `timeout`.
+    pub(crate) fn wait_until(&self, timeout: std::time::Duration, ready: impl Fn(&Self, usize) -> bool) {
+        let queue = lock(&self.queue);
+        let is_waiting = |queue: &mut Queue| !ready(self, queue.batches.len());
+        let waited = self.done.wait_timeout_while(queue, timeout, is_waiting);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,184 @@
+//! Where new segments come from: former ones, fresh blocks, and at last what is set aside for a full disk.
+//!
+//! A file gets a segment's name only when its blocks are allocated and its header is durable. Names of files
+//! being made contain the epoch, so that a fenced writer and its successor never work on one file.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::disk::{Disk, DiskFile};
+use crate::file::segments::{SegmentFile, segment_name};
+use crate::header::{HEADER_BYTES, HEADER_USED, Header};
+use crate::{Epoch, JournalId, Options, Position, SegmentNumber};
+
+/// The file that is set aside.
+pub(crate) const RESERVE: &str = "reserve.file";
+
+/// Files that aren't segments yet, or no longer.
+pub(crate) struct Stock {
+    disk: Arc<dyn Disk>,
+    shard: u32,
+    journal: JournalId,
+    epoch: Epoch,
+    segment_bytes: u64,
+    reserve_bytes: u64,
+    spares_max: usize,
+    spares: Vec<String>,
+    reserve: Option<u64>,
+}
+
+/// A segment that may be written.
+pub(crate) struct Made {
+    pub(crate) segment: Arc<SegmentFile>,
+    pub(crate) file: Arc<dyn DiskFile>,
+}
+
+/// What a new segment may replace.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replace {
+    /// Nothing: if a file has its name, somebody else is the writer.
+    Nothing,
+    /// An empty one of that name, of an earlier epoch.
+    Empty,
+}
+
+impl Stock {
+    /// The stock that `names`, the files of the folder, leave.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        options: &Options,
+        journal: JournalId,
+        epoch: Epoch,
+        names: &[String],
+    ) -> io::Result<Self> {
+        let reserve = match names.iter().find(|name| *name == RESERVE) {
+            Some(name) => Some(disk.open(name)?.length()?),
+            None => None,
+        };
+        let spares = names.iter().filter(|name| name.starts_with("spare-")).cloned().collect();
+        Ok(Self {
+            disk,
+            shard: options.shard,
+            journal,
+            epoch,
+            segment_bytes: options.segment_bytes,
+            reserve_bytes: options.reserve_bytes,
+            spares_max: options.spares_max,
+            spares,
+            reserve,
+        })
+    }
+
+    /// Whether there is something set aside.
+    pub(crate) fn has_reserve(&self) -> bool {
+        self.reserve.is_some()
+    }
+
+    /// Bytes of spares and of what is set aside.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.spares.len() as u64 * self.segment_bytes + self.reserve.unwrap_or(0)
+    }
+
+    /// Makes a segment. `StorageFull` when nothing is left.
+    pub(crate) fn segment(
+        &mut self,
+        number: SegmentNumber,
+        base: Position,
+        replace: Replace,
+    ) -> io::Result<Made> {
+        let making = format!("{:012}-{}.new", number.0, self.epoch);
+        let (file, capacity, from_reserve) = self.blocks(&making)?;
+        let header =
+            Header { shard: self.shard, journal: self.journal, number, base, capacity, epoch: self.epoch };
+        let page = header.encode();
+        let used: &[u8; HEADER_USED] = page.first_chunk().expect("a page is longer than what it says");
+        let (_, seed) = Header::decode(used).expect("what was encoded just now");
+        file.write_at(&page, 0)?;
+        file.sync()?;
+        match replace {
+            Replace::Nothing => self.disk.rename_new(&making, &segment_name(number))?,
+            Replace::Empty => self.disk.rename(&making, &segment_name(number))?,
+        }
+        self.disk.sync_folder()?;
+        Ok(Made { segment: Arc::new(SegmentFile { header, seed, from_reserve }), file })
+    }
+
+    /// A file with blocks, under the name `making`: a spare, a fresh one, or the one set aside.
+    fn blocks(&mut self, making: &str) -> io::Result<(Arc<dyn DiskFile>, u64, bool)> {
+        while let Some(spare) = self.spares.pop() {
+            self.disk.rename(&spare, making)?;
+            let file = self.disk.open(making)?;
+            if file.length()? == self.segment_bytes {
+                return Ok((file, self.segment_bytes, false));
+            }
+            self.disk.remove(making)?;
+        }
+        let fresh = self.fresh(making, self.segment_bytes);
+        match (fresh, self.reserve) {
+            (Ok(file), _) => Ok((file, self.segment_bytes, false)),
+            (Err(error), Some(bytes)) if is_full(&error) && bytes > 2 * HEADER_BYTES => {
+                self.disk.rename(RESERVE, making)?;
+                self.reserve = None;
+                Ok((self.disk.open(making)?, bytes, true))
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    fn fresh(&self, name: &str, bytes: u64) -> io::Result<Arc<dyn DiskFile>> {
+        let file = self.disk.create(name)?;
+        if let Err(error) = file.allocate(bytes) {
+            drop(file);
+            self.disk.remove(name)?;
+            return Err(error);
+        }
+        Ok(file)
+    }
+
+    /// Sets room aside, where it isn't: fresh blocks, or a former segment.
+    pub(crate) fn set_aside(&mut self) -> io::Result<()> {
+        if self.reserve.is_some() {
+            return Ok(());
+        }
+        let making = format!("reserve-{}.new", self.epoch);
+        let bytes = match self.fresh(&making, self.reserve_bytes) {
+            Ok(file) => {
+                file.sync()?;
+                self.reserve_bytes
+            }
+            Err(error) => {
+                let spare = self.spares.pop().filter(|_| is_full(&error)).ok_or(error)?;
+                self.disk.rename(&spare, &making)?;
+                self.disk.open(&making)?.length()?
+            }
+        };
+        self.disk.rename(&making, RESERVE)?;
+        self.disk.sync_folder()?;
+        self.reserve = Some(bytes);
+        Ok(())
+    }
+
+    /// Keeps a former segment's file to be used again, or removes it. Its name need not be gone after a crash: then it
+    /// is a segment without anything alive in it once more.
+    pub(crate) fn recycle(&mut self, name: &str, bytes: u64) -> io::Result<()> {
+        if bytes == self.segment_bytes && self.spares.len() < self.spares_max {
+            let spare = (0..)
+                .map(|number| format!("spare-{number}.file"))
+                .find(|spare| !self.spares.contains(spare))
+                .expect("there are more numbers than spares");
+            self.disk.rename(name, &spare)?;
+            self.spares.push(spare);
+        } else {
+            self.disk.remove(name)?;
+        }
+        self.disk.sync_folder()
+    }
+}
+
+/// Whether an error says that the disk has no room.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
