@@ -5,11 +5,20 @@
 
 mod client;
 pub mod core;
+mod directory;
 mod error;
+mod frame;
+mod gather;
+mod mailbox;
 mod metrics;
+mod routes;
 mod settings;
+mod store;
+mod threads;
+mod ticket;
 
-pub use client::{Shards, Ticket};
+pub use client::Shards;
 pub use error::{CODES, Error};
 pub use metrics::ShardMetrics;
 pub use settings::Settings;
+pub use ticket::Ticket;

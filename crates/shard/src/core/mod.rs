@@ -4,40 +4,90 @@
 //! starts a commit; answers whose records are durable leave. What holds always: no answer leaves before everything that it may have
 //! seen is durable, and a commit that failed takes everything after the last durable record with it.
 
+mod checkpointing;
+mod history;
+mod opening;
+mod payloads;
+mod room;
+mod running;
 mod seam;
+mod segments;
 mod settings;
+mod turn;
+mod waiting;
 
-use stadium_queue::{Delivery, Time};
+use std::collections::VecDeque;
 
+use bytes::Bytes;
+use stadium_journal::{Journal, Position};
+use stadium_queue::{Answer, Delivery, Lease, Milliseconds, Queues, Refusal, Time};
+
+pub use opening::Progress;
 pub use seam::{Caller, Claim, Confirmation, Next, Output, Reply, Request, Search, Store};
 pub use settings::{CheckpointWriting, CoreSettings};
 
-use crate::Error;
+use self::checkpointing::CheckpointCounts;
+use self::opening::Measured;
+use self::running::{Figures, Running};
+use self::waiting::Waiting;
+use crate::metrics::Counts;
+use crate::{Error, ShardMetrics};
 
 /// A shard. Whoever drives it calls [`Self::turn`] after input, when the journal wakes it, and at the deadline
 /// of the last turn; extra turns are harmless.
 pub struct Core<S: Store, C: Caller> {
-    _store: S,
-    _caller: std::marker::PhantomData<C>,
+    store: S,
+    settings: CoreSettings,
+    /// What was handed in and not taken on. The driver bounds it.
+    inbox: VecDeque<Input<C>>,
+    waiting: Waiting<C>,
+    /// Queues to look at for who waits.
+    ready: Vec<stadium_queue::QueueName>,
+    /// None while the journal is not open.
+    running: Option<Box<Running<S::Journal, C>>>,
+    closed: Closed,
+    stopping: Stopping,
+    measured: Measured,
+    /// Wakes whoever drives this; handed on to each journal that is opened.
+    wake: Option<stadium_journal::Wake>,
+    turns: u64,
+    turn_commands: Counts,
+    turn_us: Counts,
+    released_unsent: u64,
+    reopened: u64,
+    /// Figures of journals that failed.
+    before: Figures,
+    checkpoints_before: CheckpointCounts,
 }
 
-/// How far a recovery is.
+/// What is handed in.
+enum Input<C> {
+    Request(Request<C>),
+    Release(Vec<Lease>),
+    Delivery(Delivery),
+    Confirmation(Confirmation),
+}
+
+/// Why and since when the journal is not open.
+#[derive(Debug, Default)]
+struct Closed {
+    /// All before it was durable when the handle failed.
+    durable: Option<Position>,
+    /// When to try again.
+    again_at: Time,
+    /// How long to wait after the next failure.
+    wait: Milliseconds,
+    why: String,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The newest checkpoint is read.
-    Checkpoint {
-        /// Bytes so far.
-        bytes: u64,
-        /// Bytes in all.
-        bytes_all: u64,
-    },
-    /// Records after it are applied.
-    Records {
-        /// Records so far.
-        records: u64,
-        /// Bytes of journal so far.
-        bytes: u64,
-    },
+enum Stopping {
+    No,
+    /// Answers and a last checkpoint are outstanding.
+    Finishing,
+    /// The last checkpoint was asked for.
+    Checkpoint,
+    Stopped,
 }
 
 impl<S: Store, C: Caller> Core<S, C> {
@@ -47,62 +97,161 @@ impl<S: Store, C: Caller> Core<S, C> {
     ///
     /// The journal cannot be opened or read, or what it holds cannot be applied.
     pub fn open(
-        _store: S,
-        _settings: CoreSettings,
+        mut store: S,
+        settings: CoreSettings,
         _now: Time,
-        _progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<Self, Error> {
-        todo!()
+        let (running, measured) = opening::open(&mut store, &settings, None, progress)?;
+        let closed = Closed { wait: settings.reopen_after, ..Closed::default() };
+        Ok(Self {
+            store,
+            settings,
+            inbox: VecDeque::new(),
+            waiting: Waiting::new(),
+            ready: Vec::new(),
+            running: Some(Box::new(running)),
+            closed,
+            stopping: Stopping::No,
+            measured,
+            wake: None,
+            turns: 0,
+            turn_commands: Counts::default(),
+            turn_us: Counts::default(),
+            released_unsent: 0,
+            reopened: 0,
+            before: Figures::default(),
+            checkpoints_before: CheckpointCounts::default(),
+        })
+    }
+
+    /// Has `wake` called after each commit, from the journal's thread.
+    pub fn on_durable(&mut self, wake: stadium_journal::Wake) {
+        if let Some(running) = &mut self.running {
+            running.journal.on_durable(wake.clone());
+        }
+        self.wake = Some(wake);
     }
 
     /// Hands in a request for the next turn. The driver bounds how many.
-    pub fn submit(&mut self, _request: Request<C>) {
-        todo!()
+    pub fn submit(&mut self, request: Request<C>) {
+        self.inbox.push_back(Input::Request(request));
     }
 
     /// Nobody waits for this caller's answer any more: a reserve that waits for a job is taken back.
-    pub fn vanished(&mut self, _caller: u64) {
-        todo!()
+    pub fn vanished(&mut self, caller: u64) {
+        self.waiting.remove(caller);
     }
 
     /// An answer could not be given to its caller, who has gone: what it reserved is released, and the attempt does not count.
-    pub fn undelivered(&mut self, _reply: Reply<C>) {
-        todo!()
+    pub fn undelivered(&mut self, answer: &Result<Answer<Bytes>, Refusal>) {
+        if let Ok(Answer::Reserved(jobs)) = answer
+            && !jobs.is_empty()
+        {
+            self.release(jobs.iter().map(|job| job.lease).collect());
+        }
+    }
+
+    /// What was reserved for somebody who has gone is due again, and the attempt does not count.
+    pub fn release(&mut self, leases: Vec<Lease>) {
+        self.inbox.push_back(Input::Release(leases));
     }
 
     /// Hands in a job that comes from another shard.
-    pub fn deliver(&mut self, _delivery: Delivery) {
-        todo!()
+    pub fn deliver(&mut self, delivery: Delivery) {
+        self.inbox.push_back(Input::Delivery(delivery));
     }
 
     /// Hands in what another shard answered to a delivery.
-    pub fn confirmed(&mut self, _confirmation: Confirmation) {
-        todo!()
-    }
-
-    /// One turn: everything that can be done now, within the bounds of a turn.
-    pub fn turn(&mut self, _now: Time, _output: &mut Output<C>) -> Next {
-        todo!()
+    pub fn confirmed(&mut self, confirmation: Confirmation) {
+        self.inbox.push_back(Input::Confirmation(confirmation));
     }
 
     /// Begins a checkpoint at the next turn, unless one runs.
     pub fn checkpoint_soon(&mut self) {
-        todo!()
+        if let Some(running) = &mut self.running {
+            running.checkpointing.soon();
+        }
     }
 
     /// Takes no more commands, lets waiting consumers go, finishes what was begun and writes a last
     /// checkpoint. Turns go on until one says `stopped`.
     pub fn stop(&mut self) {
-        todo!()
+        if self.stopping == Stopping::No {
+            self.stopping = Stopping::Finishing;
+        }
     }
 
     /// The machine, to be looked at; none while the journal is not open.
-    pub fn queues(&self) -> Option<&stadium_queue::Queues> {
-        todo!()
+    pub fn queues(&self) -> Option<&Queues> {
+        self.running.as_ref().map(|running| &running.queues)
     }
 
     /// The journal, to be looked at, and for a simulator to let its commits complete.
     pub fn journal(&mut self) -> Option<&mut S::Journal> {
-        todo!()
+        self.running.as_mut().map(|running| &mut running.journal)
+    }
+
+    /// Where the journal and its checkpoints are.
+    pub fn store(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Times that the journal failed and was opened again.
+    pub fn reopened(&self) -> u64 {
+        self.reopened
+    }
+
+    /// Requests that were handed in and are not taken on.
+    pub fn inbox_len(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// What it counts. The mailbox's figures are the driver's.
+    pub fn metrics(&self) -> ShardMetrics {
+        let mut metrics = ShardMetrics {
+            shard: self.settings.place.shard,
+            serving: self.running.is_some() && self.stopping == Stopping::No,
+            turns: self.turns,
+            turn_commands: self.turn_commands.histogram(),
+            turn_us: self.turn_us.histogram(),
+            waiting_consumers: self.waiting.len() as u64,
+            released_unsent: self.released_unsent,
+            reopened: self.reopened,
+            recovery_ms: self.measured.total_us() / 1_000,
+            ..ShardMetrics::default()
+        };
+        let Some(running) = &self.running else {
+            metrics.trouble = Some(self.closed.why.clone());
+            return metrics;
+        };
+        let figures = &running.figures;
+        metrics.commands = self.before.commands + figures.commands;
+        metrics.refusals = self.before.refusals + figures.refusals;
+        metrics.records = self.before.records + figures.records;
+        metrics.payloads_damaged = self.before.damaged + figures.damaged;
+        metrics.deliveries_sent = self.before.sent + figures.sent;
+        metrics.durable_lag_us = figures.durable_lag_us.histogram();
+        metrics.tail_records = figures.tail_records;
+        metrics.pending_answers = running.pending() as u64;
+        metrics.jobs = running.queues.jobs();
+        metrics.state_bytes = running.queues.bytes() as u64;
+        let checkpoints = &running.checkpointing.counts;
+        metrics.checkpoints = self.checkpoints_before.written + checkpoints.written;
+        metrics.checkpoints_failed = self.checkpoints_before.failed + checkpoints.failed;
+        metrics.checkpoint_at = checkpoints.began_at;
+        metrics.checkpoint_us = checkpoints.took_us;
+        metrics.checkpoint_pause_us = checkpoints.pause_us.histogram();
+        let newest = running.checkpointing.newest();
+        metrics.checkpoint_bytes = newest.map_or(0, |info| info.bytes);
+        metrics.tail_bytes =
+            running.journal.end().since(newest.map_or(Position::START, |info| info.position));
+        metrics.recovery_expected_ms =
+            self.measured.expected_ms(metrics.checkpoint_bytes, metrics.tail_bytes);
+        (metrics.segments, metrics.live_bytes, metrics.segment_bytes) = running.segments.totals();
+        metrics.segments_removed = running.segments.removed;
+        metrics.rewritten_bytes = running.segments.rewritten_bytes;
+        metrics.journal = running.journal.metrics();
+        metrics
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use stadium_journal::{Checkpoints, Journal, Opening};
-use stadium_queue::{Answer, Command, Delivery, Refusal, Time};
+use stadium_queue::{Answer, Command, Delivery, QueueName, Refusal, Spread, Time};
 
 /// Where a shard's journal and its checkpoints are.
 pub trait Store: Send {
@@ -121,11 +121,19 @@ pub struct Output<C> {
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
+    /// Queues that were declared or dropped, and whether they are spread now.
+    pub declared: Vec<(QueueName, Spread)>,
 }
 
 impl<C> Default for Output<C> {
     fn default() -> Self {
-        Self { replies: Vec::new(), passed: Vec::new(), deliveries: Vec::new(), confirmations: Vec::new() }
+        Self {
+            replies: Vec::new(),
+            passed: Vec::new(),
+            deliveries: Vec::new(),
+            confirmations: Vec::new(),
+            declared: Vec::new(),
+        }
     }
 }
 

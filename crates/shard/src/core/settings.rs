@@ -29,6 +29,9 @@ pub struct CoreSettings {
     pub rewrite_below_percent: u8,
     /// Bytes of payloads that one turn rewrites. 256 KiB.
     pub rewrite_slice_bytes: usize,
+    /// Bytes of segments in which nothing is alive that are kept all the same, for histories of finished jobs;
+    /// none while the disk is full. 256 MiB.
+    pub history_keep_bytes: u64,
     /// Bytes of records that a history reads at most; what is older is left out. 16 MiB.
     pub history_bytes_max: usize,
     /// How long after a failure of the journal it is opened again; doubled up to 16 times so long. 100 ms.
@@ -61,6 +64,7 @@ impl CoreSettings {
             checkpoint_writer: CheckpointWriting::OwnThread,
             rewrite_below_percent: 25,
             rewrite_slice_bytes: 256 << 10,
+            history_keep_bytes: 256 << 20,
             history_bytes_max: 16 << 20,
             reopen_after: 100,
             stopwatch: stopped,

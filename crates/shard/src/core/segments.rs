@@ -1,0 +1,191 @@
+//! Which segments of the journal are still needed, and freeing those that hardly are.
+//!
+//! A segment may go when every record in it is older than the older kept checkpoint and no payload in it is
+//! alive, *durably*: the record by which the last one died must be on disk, and answers that were given before must
+//! have their payloads. One that is nearly dead gets its living payloads written again, in slices.
+
+use std::ops::Range;
+
+use stadium_journal::{Journal, Position, SegmentNumber};
+use stadium_queue::{Milliseconds, MoveCursor, PayloadChange, Time};
+
+use super::settings::CoreSettings;
+
+/// How often to look for segments that may go.
+const LOOK_EVERY: Milliseconds = 1_000;
+
+/// What is known about a segment.
+struct Account {
+    number: SegmentNumber,
+    start: Position,
+    end: Position,
+    /// Bytes of disk.
+    bytes: u64,
+    /// Bytes of payloads that are alive.
+    live: i64,
+    sealed: bool,
+}
+
+/// The accounts of all segments.
+#[derive(Default)]
+pub(super) struct Segments {
+    /// By position.
+    accounts: Vec<Account>,
+    /// Segments that were found dead, and where the journal ended then.
+    dead: Vec<(SegmentNumber, Position)>,
+    rewriting: Option<Rewriting>,
+    looked: Time,
+    changes: Vec<PayloadChange>,
+    pub(super) removed: u64,
+    pub(super) rewritten_bytes: u64,
+}
+
+/// A segment whose living payloads are being written again.
+pub(super) struct Rewriting {
+    pub(super) range: Range<u64>,
+    pub(super) cursor: MoveCursor,
+}
+
+impl Segments {
+    /// Takes in which segments there are now.
+    pub(super) fn refresh(&mut self, journal: &impl Journal) {
+        let mut before = std::mem::take(&mut self.accounts).into_iter().peekable();
+        for segment in journal.segments() {
+            let mut live = 0;
+            while let Some(account) = before.next_if(|account| account.number <= segment.number) {
+                if account.number == segment.number {
+                    live = account.live;
+                }
+            }
+            self.accounts.push(Account {
+                number: segment.number,
+                start: segment.start,
+                end: segment.end,
+                bytes: segment.bytes,
+                live,
+                sealed: segment.is_sealed,
+            });
+        }
+    }
+
+    /// A buffer for changes, to be filled and given to [`Self::apply`].
+    pub(super) fn changes(&mut self) -> &mut Vec<PayloadChange> {
+        &mut self.changes
+    }
+
+    /// Books what was put into [`Self::changes`].
+    pub(super) fn apply(&mut self, journal: &impl Journal) {
+        let mut changes = std::mem::take(&mut self.changes);
+        for change in changes.drain(..) {
+            self.book(journal, Position(change.record), change.bytes);
+        }
+        self.changes = changes;
+    }
+
+    /// Books bytes that came to life, or died, at a record.
+    pub(super) fn book(&mut self, journal: &impl Journal, record: Position, bytes: i64) {
+        let newest = self.accounts.last();
+        if newest
+            .is_none_or(|newest| record >= newest.start && journal.segment_of(record) != Some(newest.number))
+        {
+            self.refresh(journal);
+        }
+        let after = self.accounts.partition_point(|account| account.start <= record);
+        if let Some(account) = after.checked_sub(1).map(|at| &mut self.accounts[at]) {
+            account.live += bytes;
+        }
+    }
+
+    /// Bytes of payloads that are alive, and bytes of disk, of all segments.
+    pub(super) fn totals(&self) -> (u64, u64, u64) {
+        let live = self.accounts.iter().map(|account| account.live.max(0) as u64).sum();
+        let bytes = self.accounts.iter().map(|account| account.bytes).sum();
+        (self.accounts.len() as u64, live, bytes)
+    }
+
+    /// Looks for segments that may go or are worth rewriting, now and then. What precedes `floor` is not needed
+    /// for a recovery.
+    pub(super) fn look(
+        &mut self,
+        journal: &impl Journal,
+        settings: &CoreSettings,
+        floor: Position,
+        now: Time,
+    ) {
+        if now >= self.looked && now < self.looked.after(LOOK_EVERY) {
+            return;
+        }
+        self.looked = now;
+        self.refresh(journal);
+        let end = journal.end();
+        // A disk that is full keeps nothing for histories.
+        let keep = if journal.room().is_some_and(|room| room == stadium_journal::Room::Ordinary) {
+            settings.history_keep_bytes
+        } else {
+            0
+        };
+        let mut bytes: u64 = self.accounts.iter().map(|account| account.bytes).sum();
+        for account in &self.accounts {
+            if bytes <= keep {
+                break;
+            }
+            let is_old = account.sealed && account.end <= floor;
+            if is_old && account.live <= 0 && !self.dead.iter().any(|&(number, _)| number == account.number) {
+                self.dead.push((account.number, end));
+                bytes -= account.bytes.min(bytes);
+            }
+        }
+        if self.rewriting.is_none() {
+            let worth_it = |account: &&Account| {
+                account.sealed
+                    && account.end <= floor
+                    && account.live > 0
+                    && (account.live as u64).saturating_mul(100)
+                        < account.bytes.saturating_mul(u64::from(settings.rewrite_below_percent))
+            };
+            self.rewriting =
+                self.accounts.iter().filter(worth_it).min_by_key(|account| account.live).map(|account| {
+                    Rewriting { range: account.start.0..account.end.0, cursor: MoveCursor::default() }
+                });
+        }
+    }
+
+    /// The segment that is being rewritten.
+    pub(super) fn rewriting(&mut self) -> Option<&mut Rewriting> {
+        self.rewriting.as_mut()
+    }
+
+    /// All of its payloads were looked at.
+    pub(super) fn rewritten(&mut self) {
+        self.rewriting = None;
+    }
+
+    /// Removes dead segments whose death is durable, as everything answered before is. Called when no answer
+    /// from before `durable` waits for its payloads.
+    pub(super) fn remove_dead(&mut self, journal: &mut impl Journal, durable: Position) {
+        let mut removed = false;
+        while let Some(at) = self.dead.iter().position(|&(_, end)| end <= durable) {
+            let (number, _) = self.dead.swap_remove(at);
+            let still_dead =
+                self.accounts.iter().any(|account| account.number == number && account.live <= 0);
+            if !still_dead {
+                continue;
+            }
+            match journal.remove(number) {
+                Ok(()) => {
+                    self.removed += 1;
+                    removed = true;
+                }
+                Err(error) => tracing::warn!(%error, segment = %number, "Segment not removed"),
+            }
+        }
+        if removed {
+            self.refresh(journal);
+        }
+    }
+
+    /// Whether something is to be done when the journal is durable further on.
+    pub(super) fn has_dead(&self) -> bool {
+        !self.dead.is_empty()
+    }
+}

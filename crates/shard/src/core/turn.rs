@@ -1,0 +1,478 @@
+//! One turn of a shard, and what happens when its journal fails.
+//!
+//! The order within a turn: answers that became durable, what time brought, what was handed in,
+//! consumers that wait, the commit, answers again, and a slice of background work.
+
+use stadium_journal::Journal;
+use stadium_queue::{Answer, Command, QueueName, Refusal, Spread, Time};
+
+use super::checkpointing::Step;
+use super::opening;
+use super::running::{Executed, Fault, Running};
+use super::seam::{Caller, Next, Output, Reply, Request, Search, Store};
+use super::{Core, Input, Stopping};
+use crate::error::{busy, rejected};
+
+/// A failure to open is tried again after at most so many times the first delay.
+const REOPEN_FACTOR_MAX: u64 = 16;
+
+type Run<S, C> = Running<<S as Store>::Journal, C>;
+
+impl<S: Store, C: Caller> Core<S, C> {
+    /// One turn: everything that can be done now, within the bounds of a turn.
+    pub fn turn(&mut self, now: Time, output: &mut Output<C>) -> Next {
+        let began = (self.settings.stopwatch)();
+        self.turns += 1;
+        if self.running.is_none() {
+            self.reopen(now);
+        }
+        let next = match self.running.take() {
+            None => self.turn_closed(now, output),
+            Some(mut running) => match self.turn_running(&mut running, now, began, output) {
+                Ok(next) => {
+                    self.running = Some(running);
+                    next
+                }
+                Err(fault) => self.fail(running, &fault, now, output),
+            },
+        };
+        self.turn_us.add((self.settings.stopwatch)().saturating_sub(began));
+        next
+    }
+
+    fn turn_running(
+        &mut self,
+        running: &mut Run<S, C>,
+        now: Time,
+        began: u64,
+        output: &mut Output<C>,
+    ) -> Result<Next, Fault> {
+        running.release(output, &self.settings, self.settings.place)?;
+        running.bury_spoilt(now)?;
+        let mut more = running.take_time(now, &self.settings)?;
+        more |= self.take_inputs(running, now, began, output)?;
+        self.serve_ready(running, now, began)?;
+        self.let_go(running, now, began);
+        running.send_again(now, output, self.settings.place);
+        running.commit(began)?;
+        running.release(output, &self.settings, self.settings.place)?;
+
+        let is_idle = self.inbox.is_empty();
+        let step = running.background(now, &self.settings, is_idle)?;
+        self.finish_stopping(running, &step);
+        let background = match step {
+            Step::After(span) => Some(now.after(span)),
+            Step::Idle | Step::AtOnce | Step::Finished => None,
+        };
+        // What a stopping shard still waits for is looked at often.
+        let background = match self.stopping {
+            Stopping::Finishing | Stopping::Checkpoint => Some(now.after(2)),
+            Stopping::No | Stopping::Stopped => background,
+        };
+        let deadlines = [running.next_deadline(), self.waiting.next_deadline(), background];
+        Ok(Next {
+            at_once: more || step == Step::AtOnce || step == Step::Finished,
+            deadline: deadlines.into_iter().flatten().min(),
+            commit_runs: running.pending() > 0,
+            stopped: self.stopping == Stopping::Stopped,
+        })
+    }
+
+    /// Takes on what was handed in, as much as a turn takes. Says whether more could be taken at once.
+    fn take_inputs(
+        &mut self,
+        running: &mut Run<S, C>,
+        now: Time,
+        began: u64,
+        output: &mut Output<C>,
+    ) -> Result<bool, Fault> {
+        let mut taken = 0;
+        while taken < self.settings.turn_commands_max as u64 {
+            let Some(input) = self.inbox.pop_front() else {
+                break;
+            };
+            taken += 1;
+            let is_done = match input {
+                Input::Request(request) => self.take_request(running, request, now, began, output)?,
+                Input::Release(leases) => {
+                    self.released_unsent += leases.len() as u64;
+                    running.give_back(leases, now)?;
+                    true
+                }
+                Input::Delivery(delivery) => {
+                    let is_done = running.deliver(&delivery, now, began)?;
+                    if !is_done {
+                        self.inbox.push_front(Input::Delivery(delivery));
+                    }
+                    is_done
+                }
+                Input::Confirmation(confirmation) => {
+                    let is_done = running.confirmed(&confirmation, now, began)?;
+                    if !is_done {
+                        self.inbox.push_front(Input::Confirmation(confirmation));
+                    }
+                    is_done
+                }
+            };
+            if !is_done {
+                // The journal wakes us when it is further; until then the mailbox fills, and its bound holds.
+                self.turn_commands.add(taken);
+                return Ok(false);
+            }
+        }
+        if taken > 0 {
+            self.turn_commands.add(taken);
+        }
+        Ok(!self.inbox.is_empty())
+    }
+
+    /// Takes on one request. False where the journal is behind: it stands first in the inbox again then.
+    fn take_request(
+        &mut self,
+        running: &mut Run<S, C>,
+        request: Request<C>,
+        now: Time,
+        began: u64,
+        output: &mut Output<C>,
+    ) -> Result<bool, Fault> {
+        if self.stopping != Stopping::No {
+            running.answer(request.caller, Err(stopping()), began);
+            return Ok(true);
+        }
+        let executed = match &request.command {
+            Command::History { job } => {
+                running.figures.commands += 1;
+                running.answer_history(request.caller, *job, began);
+                return Ok(true);
+            }
+            Command::Reserve { queue, .. } => {
+                if self.waiting.of_queue(queue) > 0 {
+                    // Who waits was here first.
+                    let queue = queue.clone();
+                    self.serve(running, &queue, now, began)?;
+                }
+                return self.reserve(running, request, now, began, output);
+            }
+            Command::Declare { queue, settings } => match spread_changes(running, now, queue, settings) {
+                Some(refusal) => Executed::Done(Err(refusal)),
+                None => {
+                    let executed = running.execute(&request.command, now)?;
+                    if let Executed::Done(Ok(_)) = executed {
+                        output.declared.push((queue.clone(), settings.spread));
+                    }
+                    executed
+                }
+            },
+            Command::Drop { queue } => {
+                let executed = running.execute(&request.command, now)?;
+                if let Executed::Done(Ok(_)) = executed {
+                    output.declared.push((queue.clone(), Spread::OneShard));
+                }
+                executed
+            }
+            command => running.execute(command, now)?,
+        };
+        match executed {
+            Executed::Behind => {
+                self.inbox.push_front(Input::Request(request));
+                Ok(false)
+            }
+            Executed::Done(mut answer) => {
+                running.figures.commands += 1;
+                if let Ok(Answer::Queues(queues)) = &mut answer {
+                    queues.iter_mut().for_each(|stats| stats.waiting = self.waiting.of_queue(&stats.queue));
+                }
+                running.answer(request.caller, answer, began);
+                Ok(true)
+            }
+        }
+    }
+
+    fn reserve(
+        &mut self,
+        running: &mut Run<S, C>,
+        request: Request<C>,
+        now: Time,
+        began: u64,
+        output: &mut Output<C>,
+    ) -> Result<bool, Fault> {
+        let Command::Reserve { queue, wait, .. } = &request.command else {
+            unreachable!("only a reserve comes here");
+        };
+        let (wait, found) = (*wait, claimed(running, &request, now)?);
+        match found {
+            Found::Behind => {
+                self.inbox.push_front(Input::Request(request));
+                return Ok(false);
+            }
+            // Another shard answers it.
+            Found::Elsewhere => {}
+            Found::Answer(answer) => running.answer(request.caller, answer, began),
+            Found::Nothing if request.caller.is_gone() => {}
+            Found::Nothing => match request.search {
+                Search::Then { shards } if shards > 0 || wait > 0 => output.passed.push(request),
+                _ if wait == 0 => {
+                    running.answer(request.caller, Ok(Answer::Reserved(Vec::new())), began);
+                }
+                Search::Everywhere(ref claim) if self.waiting.len() >= self.settings.waiting_max => {
+                    if claim.take() {
+                        running.answer(request.caller, Err(too_many_wait()), began);
+                    }
+                }
+                _ if self.waiting.len() >= self.settings.waiting_max => {
+                    running.answer(request.caller, Err(too_many_wait()), began);
+                }
+                _ => {
+                    let queue = queue.clone();
+                    self.waiting.push(request, queue, now.after(wait));
+                }
+            },
+        }
+        running.figures.commands += 1;
+        Ok(true)
+    }
+
+    /// Hands out what became ready to who waits for it.
+    fn serve_ready(&mut self, running: &mut Run<S, C>, now: Time, began: u64) -> Result<(), Fault> {
+        let mut ready = std::mem::take(&mut self.ready);
+        running.queues.take_ready(&mut ready);
+        for queue in ready.drain(..) {
+            self.serve(running, &queue, now, began)?;
+        }
+        self.ready = ready;
+        Ok(())
+    }
+
+    fn serve(
+        &mut self,
+        running: &mut Run<S, C>,
+        queue: &QueueName,
+        now: Time,
+        began: u64,
+    ) -> Result<(), Fault> {
+        while let Some(waiter) = self.waiting.first(queue) {
+            if waiter.request.caller.is_gone() {
+                self.waiting.pop(queue);
+                continue;
+            }
+            let answer = match claimed(running, &waiter.request, now)? {
+                Found::Nothing | Found::Behind => return Ok(()),
+                Found::Elsewhere => None,
+                Found::Answer(answer) => Some(answer),
+            };
+            let waiter = self.waiting.pop(queue).expect("it was the first one");
+            if let Some(answer) = answer {
+                running.answer(waiter.request.caller, answer, began);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets consumers go whose time is over; all of them when the shard stops.
+    fn let_go(&mut self, running: &mut Run<S, C>, now: Time, began: u64) {
+        loop {
+            let waiter = match self.stopping {
+                Stopping::No => self.waiting.pop_expired(now),
+                _ => self.waiting.pop_any(),
+            };
+            let Some(waiter) = waiter else {
+                return;
+            };
+            if takes_answer(&waiter.request.search) {
+                running.answer(waiter.request.caller, Ok(Answer::Reserved(Vec::new())), began);
+            }
+        }
+    }
+
+    fn finish_stopping(&mut self, running: &mut Run<S, C>, step: &Step) {
+        match self.stopping {
+            Stopping::Finishing if self.inbox.is_empty() && !running.checkpointing.runs() => {
+                running.checkpointing.soon();
+                self.stopping = Stopping::Checkpoint;
+            }
+            // A checkpoint that fails is not waited for: the journal has everything.
+            Stopping::Checkpoint
+                if !running.checkpointing.runs() && *step != Step::AtOnce && running.pending() == 0 =>
+            {
+                self.stopping = Stopping::Stopped;
+            }
+            _ => {}
+        }
+    }
+
+    /// A turn while the journal is not open: everything is told Busy, and nothing is lost by it.
+    fn turn_closed(&mut self, now: Time, output: &mut Output<C>) -> Next {
+        let refusal = if self.stopping == Stopping::No { self.not_open() } else { stopping() };
+        while let Some(input) = self.inbox.pop_front() {
+            match input {
+                Input::Request(Request { caller, search, .. }) => {
+                    if takes_answer(&search) {
+                        output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
+                    }
+                }
+                // Its leases end by themselves.
+                Input::Release(_) => {}
+                Input::Delivery(delivery) => {
+                    let taken = Err(refusal.clone());
+                    let confirmation = super::Confirmation { number: delivery.number, taken };
+                    output.confirmations.push((delivery.shard, confirmation));
+                }
+                // Everything unconfirmed is sent again when the journal is open.
+                Input::Confirmation(_) => {}
+            }
+        }
+        loop {
+            let waiter = match self.stopping {
+                Stopping::No => self.waiting.pop_expired(now),
+                _ => self.waiting.pop_any(),
+            };
+            let Some(waiter) = waiter else {
+                break;
+            };
+            if takes_answer(&waiter.request.search) {
+                output.replies.push(Reply { caller: waiter.request.caller, answer: Err(refusal.clone()) });
+            }
+        }
+        if self.stopping != Stopping::No {
+            self.stopping = Stopping::Stopped;
+        }
+        let deadlines = [Some(self.closed.again_at), self.waiting.next_deadline()];
+        Next {
+            at_once: false,
+            deadline: deadlines.into_iter().flatten().min(),
+            commit_runs: false,
+            stopped: self.stopping == Stopping::Stopped,
+        }
+    }
+
+    /// The journal failed: what was not durable did not happen. The next turn opens it again.
+    fn fail(
+        &mut self,
+        mut running: Box<Run<S, C>>,
+        fault: &Fault,
+        now: Time,
+        output: &mut Output<C>,
+    ) -> Next {
+        let (why, durable) = match fault {
+            Fault::Journal(error @ stadium_journal::Error::Failed { durable, .. }) => {
+                (error.to_string(), Some(*durable))
+            }
+            Fault::Journal(error) => (error.to_string(), running.journal.durable().ok()),
+            Fault::Broken(what) => (what.clone(), running.journal.durable().ok()),
+        };
+        tracing::error!(shard = self.settings.place.shard, error = %why, "Journal failed; it is opened again");
+        self.closed.why = why;
+        self.closed.durable = durable.or(self.closed.durable);
+        self.closed.again_at = now;
+        let refusal = self.not_open();
+        running.give_up(&refusal, output);
+        self.before.add(&running.figures);
+        self.checkpoints_before.add(running.checkpointing.take_counts());
+        // The handle, its lock and a checkpoint that was being written are gone before anything is opened.
+        drop(running);
+        Next { at_once: true, deadline: Some(now), commit_runs: false, stopped: false }
+    }
+
+    /// Opens the journal again, where it is time for that.
+    fn reopen(&mut self, now: Time) {
+        let wait_max = self.settings.reopen_after * REOPEN_FACTOR_MAX;
+        // A clock that was set back must not put it off for long.
+        if now < self.closed.again_at && self.closed.again_at.0 - now.0 <= wait_max {
+            return;
+        }
+        if self.stopping != Stopping::No {
+            return;
+        }
+        match opening::open(&mut self.store, &self.settings, self.closed.durable, &mut |_| ()) {
+            Ok((mut running, measured)) => {
+                if let Some(wake) = &self.wake {
+                    running.journal.on_durable(wake.clone());
+                }
+                tracing::info!(shard = self.settings.place.shard, "Journal open again");
+                self.measured = measured;
+                self.reopened += 1;
+                self.closed = super::Closed { wait: self.settings.reopen_after, ..super::Closed::default() };
+                self.running = Some(Box::new(running));
+                // Those who wait may find something now.
+                self.waiting.queues(&mut self.ready);
+            }
+            Err(error) => {
+                tracing::error!(shard = self.settings.place.shard, %error, "Journal not opened; it is tried again");
+                self.closed.why = error.to_string();
+                self.closed.again_at = now.after(self.closed.wait);
+                self.closed.wait = (self.closed.wait * 2).min(wait_max);
+            }
+        }
+    }
+
+    fn not_open(&self) -> Refusal {
+        let reason = format!("the journal is being opened again after an error: {}", self.closed.why);
+        busy("SHARD-003", 1_000, reason)
+    }
+}
+
+/// What a reserve found.
+enum Found {
+    Answer(Result<Answer<stadium_queue::PayloadAt>, Refusal>),
+    Nothing,
+    /// Another shard answers.
+    Elsewhere,
+    /// The journal is behind.
+    Behind,
+}
+
+/// Reserves, where nobody else answered the same request already.
+fn claimed<J: Journal, C: Caller>(
+    running: &mut Running<J, C>,
+    request: &Request<C>,
+    now: Time,
+) -> Result<Found, Fault> {
+    let claim = match &request.search {
+        Search::Everywhere(claim) if claim.take() => Some(claim),
+        Search::Everywhere(_) => return Ok(Found::Elsewhere),
+        Search::Here | Search::Then { .. } => None,
+    };
+    let found = match running.execute(&request.command, now)? {
+        Executed::Behind => Found::Behind,
+        Executed::Done(Ok(Answer::Reserved(jobs))) if jobs.is_empty() => Found::Nothing,
+        Executed::Done(answer) => Found::Answer(answer),
+    };
+    if let (Some(claim), Found::Behind | Found::Nothing) = (claim, &found) {
+        claim.give_back();
+    }
+    Ok(found)
+}
+
+/// Whether this shard may answer a request that it does not carry out.
+fn takes_answer(search: &Search) -> bool {
+    match search {
+        Search::Everywhere(claim) => claim.take(),
+        Search::Here | Search::Then { .. } => true,
+    }
+}
+
+/// A queue that holds jobs stays spread, or not: else jobs of one key would be on two shards.
+fn spread_changes<J: Journal, C: Caller>(
+    running: &Running<J, C>,
+    now: Time,
+    queue: &QueueName,
+    settings: &stadium_queue::QueueSettings,
+) -> Option<Refusal> {
+    let stats = match running.queues.read(now, &Command::Stats { queue: queue.clone() }) {
+        Ok(Answer::Queues(queues)) => queues.into_iter().next()?,
+        _ => return None,
+    };
+    let jobs = stats.delayed + stats.due + stats.reserved + stats.buried + stats.dead;
+    (stats.settings.spread != settings.spread && jobs > 0).then(|| {
+        let reason = format!("the queue {queue} holds {jobs} jobs: empty it before it is spread otherwise");
+        rejected("SHARD-007", reason)
+    })
+}
+
+fn stopping() -> Refusal {
+    busy("SHARD-004", 5_000, "the server is stopping: ask again when it is back")
+}
+
+fn too_many_wait() -> Refusal {
+    busy("SHARD-005", 1_000, "too many consumers wait for jobs already")
+}

@@ -1,0 +1,235 @@
+//! Consumers that wait for a job: first come, first served within a queue.
+//!
+//! Bounded by `waiting_max`. The lists link entries of one slab, so that a consumer who goes is taken
+//! out in O(1); a deadline of one who went earlier is dropped when it comes up, or when such are most.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use hashbrown::HashMap;
+use slab::Slab;
+use stadium_queue::{QueueName, Time};
+
+use super::seam::{Caller, Request};
+
+/// A consumer that waits.
+pub(super) struct Waiter<C> {
+    pub(super) request: Request<C>,
+    queue: QueueName,
+    deadline: Time,
+    /// Tells entries of one slot apart.
+    number: u64,
+    previous: Option<usize>,
+    next: Option<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct Line {
+    first: usize,
+    last: usize,
+    length: u64,
+}
+
+/// Consumers that wait for a job.
+pub(super) struct Waiting<C> {
+    waiters: Slab<Waiter<C>>,
+    lines: HashMap<QueueName, Line, foldhash::fast::RandomState>,
+    by_caller: HashMap<u64, usize, foldhash::fast::RandomState>,
+    /// When each gives up: deadline, slot, number.
+    deadlines: BinaryHeap<Reverse<(Time, usize, u64)>>,
+    numbers: u64,
+}
+
+impl<C: Caller> Waiting<C> {
+    pub(super) fn new() -> Self {
+        Self {
+            waiters: Slab::new(),
+            lines: HashMap::default(),
+            by_caller: HashMap::default(),
+            deadlines: BinaryHeap::new(),
+            numbers: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// How many wait for a job of this queue.
+    pub(super) fn of_queue(&self, queue: &QueueName) -> u64 {
+        self.lines.get(queue).map_or(0, |line| line.length)
+    }
+
+    /// Puts one at the end of its queue's line.
+    pub(super) fn push(&mut self, request: Request<C>, queue: QueueName, deadline: Time) {
+        let caller = request.caller.id();
+        self.numbers += 1;
+        let number = self.numbers;
+        let previous = self.lines.get(&queue).map(|line| line.last);
+        let waiter = Waiter { request, queue: queue.clone(), deadline, number, previous, next: None };
+        let slot = self.waiters.insert(waiter);
+        match self.lines.get_mut(&queue) {
+            Some(line) => {
+                self.waiters[line.last].next = Some(slot);
+                line.last = slot;
+                line.length += 1;
+            }
+            None => {
+                self.lines.insert(queue, Line { first: slot, last: slot, length: 1 });
+            }
+        }
+        self.by_caller.insert(caller, slot);
+        if self.deadlines.len() > 2 * self.waiters.len() + 64 {
+            self.deadlines.clear();
+            let left = self.waiters.iter().filter(|&(at, _)| at != slot);
+            self.deadlines.extend(left.map(|(at, waiter)| Reverse((waiter.deadline, at, waiter.number))));
+        }
+        self.deadlines.push(Reverse((deadline, slot, number)));
+    }
+
+    /// The first one of a queue's line.
+    pub(super) fn first(&self, queue: &QueueName) -> Option<&Waiter<C>> {
+        self.lines.get(queue).map(|line| &self.waiters[line.first])
+    }
+
+    /// Takes out the first one of a queue's line.
+    pub(super) fn pop(&mut self, queue: &QueueName) -> Option<Waiter<C>> {
+        let first = self.lines.get(queue)?.first;
+        Some(self.take(first))
+    }
+
+    /// Takes out whom nobody waits for any more.
+    pub(super) fn remove(&mut self, caller: u64) -> Option<Waiter<C>> {
+        let slot = *self.by_caller.get(&caller)?;
+        Some(self.take(slot))
+    }
+
+    /// Takes out one whose time is over.
+    pub(super) fn pop_expired(&mut self, now: Time) -> Option<Waiter<C>> {
+        while let Some(&Reverse((deadline, slot, number))) = self.deadlines.peek() {
+            let is_there = self.waiters.get(slot).is_some_and(|waiter| waiter.number == number);
+            if is_there && deadline > now {
+                return None;
+            }
+            self.deadlines.pop();
+            if is_there {
+                return Some(self.take(slot));
+            }
+        }
+        None
+    }
+
+    /// Takes out anyone.
+    pub(super) fn pop_any(&mut self) -> Option<Waiter<C>> {
+        let (slot, _) = self.waiters.iter().next()?;
+        Some(self.take(slot))
+    }
+
+    /// When the next one gives up, or earlier.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.deadlines.peek().map(|&Reverse((deadline, _, _))| deadline)
+    }
+
+    /// Queues for which somebody waits.
+    pub(super) fn queues(&self, into: &mut Vec<QueueName>) {
+        into.extend(self.lines.keys().cloned());
+    }
+
+    fn take(&mut self, slot: usize) -> Waiter<C> {
+        let waiter = self.waiters.remove(slot);
+        match waiter.previous {
+            Some(previous) => self.waiters[previous].next = waiter.next,
+            None => {}
+        }
+        if let Some(next) = waiter.next {
+            self.waiters[next].previous = waiter.previous;
+        }
+        let line = self.lines.get_mut(&waiter.queue).expect("a waiter stands in its queue's line");
+        line.length -= 1;
+        match (waiter.previous, waiter.next) {
+            (None, None) => {
+                self.lines.remove(&waiter.queue);
+            }
+            (None, Some(next)) => line.first = next,
+            (Some(previous), None) => line.last = previous,
+            (Some(_), Some(_)) => {}
+        }
+        // Another shard's copy of a request may have come back with the same caller.
+        if self.by_caller.get(&waiter.request.caller.id()) == Some(&slot) {
+            self.by_caller.remove(&waiter.request.caller.id());
+        }
+        waiter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stadium_queue::{Command, QueueName, Time};
+
+    use super::Waiting;
+    use crate::core::seam::{Request, Search};
+
+    fn queue(name: &str) -> QueueName {
+        QueueName::new(name).expect("a test's name")
+    }
+
+    fn wait(waiting: &mut Waiting<u64>, caller: u64, name: &str, deadline: u64) {
+        let command = Command::Stats { queue: queue(name) };
+        waiting.push(Request { caller, command, search: Search::Here }, queue(name), Time(deadline));
+    }
+
+    fn line(waiting: &mut Waiting<u64>, name: &str) -> Vec<u64> {
+        std::iter::from_fn(|| waiting.pop(&queue(name)).map(|waiter| waiter.request.caller)).collect()
+    }
+
+    #[test]
+    fn the_first_who_came_is_served_first() {
+        let mut waiting = Waiting::new();
+        for caller in 1..=3 {
+            wait(&mut waiting, caller, "mail", 100);
+            wait(&mut waiting, caller + 10, "sms", 100);
+        }
+        assert_eq!(waiting.of_queue(&queue("mail")), 3);
+        assert_eq!(line(&mut waiting, "mail"), [1, 2, 3]);
+        assert_eq!(line(&mut waiting, "sms"), [11, 12, 13]);
+        assert_eq!(waiting.len(), 0);
+    }
+
+    #[test]
+    fn who_goes_leaves_the_line_wherever_it_stands() {
+        for gone in 1..=3 {
+            let mut waiting = Waiting::new();
+            (1..=3).for_each(|caller| wait(&mut waiting, caller, "mail", 100));
+            assert!(waiting.remove(gone).is_some());
+            assert!(waiting.remove(gone).is_none());
+            let rest: Vec<u64> = (1..=3).filter(|&caller| caller != gone).collect();
+            assert_eq!(line(&mut waiting, "mail"), rest);
+        }
+    }
+
+    #[test]
+    fn deadlines_come_in_their_order_and_only_of_who_still_waits() {
+        let mut waiting = Waiting::new();
+        for (caller, deadline) in [(1, 30), (2, 10), (3, 20)] {
+            wait(&mut waiting, caller, "mail", deadline);
+        }
+        waiting.remove(2);
+        assert!(waiting.pop_expired(Time(15)).is_none());
+        assert_eq!(waiting.next_deadline(), Some(Time(20)));
+        assert_eq!(waiting.pop_expired(Time(40)).map(|waiter| waiter.request.caller), Some(3));
+        assert_eq!(waiting.pop_expired(Time(40)).map(|waiter| waiter.request.caller), Some(1));
+        assert!(waiting.pop_expired(Time(40)).is_none());
+    }
+
+    #[test]
+    fn deadlines_of_those_who_went_do_not_pile_up() {
+        let mut waiting = Waiting::new();
+        for caller in 0..10_000 {
+            wait(&mut waiting, caller, "mail", 1_000_000);
+            waiting.remove(caller);
+        }
+        wait(&mut waiting, 1, "mail", 5);
+        assert!(waiting.deadlines.len() <= 128, "{}", waiting.deadlines.len());
+        assert_eq!(waiting.next_deadline().map(|deadline| deadline <= Time(5)), Some(true));
+    }
+}

@@ -1,0 +1,139 @@
+//! The data directory of the shards, and what is fixed in it.
+//!
+//! ```text
+//! shards            version and number of shards, written when the directory is made
+//! shard-0000/       journal/ and checkpoints/ of the first shard
+//! shard-0001/       ...
+//! ```
+//!
+//! A job's id says which shard holds it, and a queue's name hashes to one: so their number cannot change.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+const FILE: &str = "shards";
+const FILE_NEW: &str = "shards.new";
+const VERSION: u32 = 1;
+
+/// Shards at most: a job's id has ten bits for them.
+const COUNT_MAX: u16 = 1_024;
+
+/// Makes the directory for so many shards, or checks that it was made for them.
+///
+/// # Errors
+///
+/// It was made for another number, or cannot be used.
+pub(crate) fn open(directory: &Path, count: u16) -> Result<(), Error> {
+    if count == 0 || count > COUNT_MAX {
+        return Err(Error::Directory(format!(
+            "there can be 1 to {COUNT_MAX} shards, not {count}: see shards.count"
+        )));
+    }
+    let path = directory.join(FILE);
+    let failed =
+        |what: &str, error: io::Error| Error::Directory(format!("{what} {}: {error}", path.display()));
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(|error| failed("cannot make the folder of", error))?;
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let made_for =
+                parse(&text).map_err(|what| Error::Directory(format!("{}: {what}", path.display())))?;
+            if made_for != count {
+                return Err(Error::OtherShards {
+                    made_for,
+                    asked: count,
+                    place: directory.display().to_string(),
+                });
+            }
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if shard(directory, 0).exists() {
+                return Err(Error::Directory(format!(
+                    "{} is missing, but there are shards beside it: restore it from where the directory was copied, \
+                     or write `version = {VERSION}` and `count = N` into it, N being their number",
+                    path.display()
+                )));
+            }
+            write(directory, count).map_err(|error| failed("cannot write", error))
+        }
+        Err(error) => Err(failed("cannot read", error)),
+    }
+}
+
+/// The folder of a shard.
+pub(crate) fn shard(directory: &Path, shard: u16) -> PathBuf {
+    directory.join(format!("shard-{shard:04}"))
+}
+
+fn write(directory: &Path, count: u16) -> io::Result<()> {
+    let new = directory.join(FILE_NEW);
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    write!(file, "version = {VERSION}\ncount = {count}\n")?;
+    file.sync_all()?;
+    fs::rename(&new, directory.join(FILE))?;
+    File::open(directory)?.sync_all()
+}
+
+fn parse(text: &str) -> Result<u16, String> {
+    let value = |name: &str| {
+        text.lines().find_map(|line| {
+            line.split_once('=').filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
+        })
+    };
+    match value("version").and_then(|version| version.parse::<u32>().ok()) {
+        Some(VERSION) => {}
+        Some(version) => return Err(format!("it has version {version}; known is {VERSION}")),
+        None => return Err("it says no version".into()),
+    }
+    let count = value("count").and_then(|count| count.parse().ok());
+    count.filter(|count| (1..=COUNT_MAX).contains(count)).ok_or_else(|| "it says no number of shards".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{open, shard};
+    use crate::Error;
+
+    #[test]
+    fn a_directory_keeps_its_number_of_shards() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("data");
+        open(&path, 2).expect("it is made");
+        open(&path, 2).expect("it is the same");
+        assert!(matches!(open(&path, 3), Err(Error::OtherShards { made_for: 2, asked: 3, .. })));
+    }
+
+    #[test]
+    fn a_lost_file_is_not_made_again_beside_shards() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir(shard(directory.path(), 0)).expect("a folder");
+        let error = open(directory.path(), 2).expect_err("the number is not known");
+        assert!(error.to_string().contains("count = N"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_number_of_shards_is_refused() {
+        for text in [
+            "",
+            "version = 1",
+            "version = 2\ncount = 1",
+            "version = 1\ncount = 0",
+            "version = 1\ncount = 2000",
+        ] {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            std::fs::write(directory.path().join("shards"), text).expect("written");
+            assert!(matches!(open(directory.path(), 1), Err(Error::Directory(_))), "{text:?}");
+        }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        assert!(open(directory.path(), 0).is_err());
+        assert!(open(directory.path(), 1_025).is_err());
+    }
+}

@@ -1,0 +1,220 @@
+//! The frame of a journal record: a time, and a section for each state machine.
+//!
+//! docs/formats/record.md is the format. A record is written in place: the machine's events are
+//! encoded behind room for the header, which is filled in last. One that cannot be read whole is not applied at all.
+
+use stadium_queue::Time;
+
+/// Version of the frame and of the shard's part of a checkpoint.
+const VERSION: u8 = 1;
+
+/// Bytes in front of the first section's events.
+pub(crate) const HEADER_BYTES: usize = FRAME_BYTES + SECTION_BYTES;
+
+const FRAME_BYTES: usize = 16;
+const SECTION_BYTES: usize = 8;
+
+/// Which state machine a section belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Machine {
+    /// `stadium_queue`.
+    Queue,
+}
+
+impl Machine {
+    const QUEUE: u8 = 1;
+
+    /// The version of its events and of its checkpoint that is written and understood.
+    const fn version(self) -> u8 {
+        match self {
+            Machine::Queue => 1,
+        }
+    }
+
+    const fn code(self) -> u8 {
+        match self {
+            Machine::Queue => Self::QUEUE,
+        }
+    }
+
+    fn from_code(code: u8, version: u8) -> Result<Self, String> {
+        let machine = match code {
+            Self::QUEUE => Machine::Queue,
+            other => return Err(format!("it belongs to the machine {other}, which this version has not")),
+        };
+        if version != machine.version() {
+            return Err(format!("its events have version {version}; known is {}", machine.version()));
+        }
+        Ok(machine)
+    }
+}
+
+/// Fills in the header of a record with one section: `header` has [`HEADER_BYTES`], and so many bytes of events follow.
+pub(crate) fn write_header(header: &mut [u8], machine: Machine, time: Time, events_bytes: usize) {
+    let events_bytes = u32::try_from(events_bytes).expect("a record is shorter than 16 MiB");
+    header[0] = VERSION;
+    header[1] = 1;
+    header[2..8].fill(0);
+    header[8..16].copy_from_slice(&time.0.to_le_bytes());
+    header[16] = machine.code();
+    header[17] = machine.version();
+    header[18..20].fill(0);
+    header[20..24].copy_from_slice(&events_bytes.to_le_bytes());
+}
+
+/// A section of a record that was read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Section<'a> {
+    pub(crate) machine: Machine,
+    /// Where its events begin, from the record's first byte.
+    pub(crate) offset: u32,
+    pub(crate) events: &'a [u8],
+}
+
+/// A record that was read back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    pub(crate) time: Time,
+    body: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a frame, all of its sections' headers included.
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, String> {
+        let (header, _) = body
+            .split_first_chunk::<FRAME_BYTES>()
+            .ok_or_else(|| format!("a record of {} bytes has no whole header", body.len()))?;
+        if header[0] != VERSION {
+            return Err(format!("a record of version {}; known is {VERSION}", header[0]));
+        }
+        let time = u64::from_le_bytes(*header[8..].first_chunk().expect("the header has 16 bytes"));
+        let frame = Frame { time: Time(time), body };
+        let mut at = FRAME_BYTES;
+        for _ in 0..header[1] {
+            at = frame.section(at)?.1;
+        }
+        if at != body.len() {
+            return Err(format!("{} bytes follow the last section", body.len() - at));
+        }
+        Ok(frame)
+    }
+
+    /// Its sections.
+    pub(crate) fn sections(self) -> impl Iterator<Item = Section<'a>> {
+        let mut at = FRAME_BYTES;
+        (0..self.body[1]).map(move |_| {
+            let (section, end) = self.section(at).expect("parse has read every section");
+            at = end;
+            section
+        })
+    }
+
+    fn section(&self, at: usize) -> Result<(Section<'a>, usize), String> {
+        let (header, rest) =
+            self.body[at..].split_first_chunk::<SECTION_BYTES>().ok_or("a section is cut short")?;
+        let length = u32::from_le_bytes(*header[4..].first_chunk().expect("the header has 8 bytes")) as usize;
+        let machine = Machine::from_code(header[0], header[1])?;
+        let events = rest.get(..length).ok_or("a section's events are cut short")?;
+        let offset = at + SECTION_BYTES;
+        Ok((Section { machine, offset: offset as u32, events }, offset + length))
+    }
+}
+
+/// Bytes in front of a machine's part of a checkpoint chunk.
+pub(crate) const CHUNK_HEADER_BYTES: usize = 2;
+
+/// What a machine's chunk of a checkpoint begins with.
+pub(crate) fn chunk_header(machine: Machine) -> [u8; CHUNK_HEADER_BYTES] {
+    [machine.code(), machine.version()]
+}
+
+/// Takes a machine's chunk of a checkpoint apart.
+pub(crate) fn parse_chunk(chunk: &[u8]) -> Result<(Machine, &[u8]), String> {
+    let (&[code, version], body) =
+        chunk.split_first_chunk::<CHUNK_HEADER_BYTES>().ok_or("a chunk without a header")?;
+    Ok((Machine::from_code(code, version)?, body))
+}
+
+/// The first chunk of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opening {
+    pub(crate) time: Time,
+    pub(crate) position: u64,
+}
+
+impl Opening {
+    const BYTES: usize = 24;
+    const MACHINES: u32 = 1;
+
+    pub(crate) fn encode(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[1] = VERSION;
+        bytes[4..8].copy_from_slice(&Self::MACHINES.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.time.0.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.position.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(chunk: &[u8]) -> Result<Self, String> {
+        let bytes: &[u8; Self::BYTES] =
+            chunk.try_into().map_err(|_| format!("its first chunk has {} bytes", chunk.len()))?;
+        let number =
+            |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("24 bytes, 16 at most before"));
+        match bytes[..2] {
+            [0, VERSION] => Ok(Opening { time: Time(number(8)), position: number(16) }),
+            [0, version] => Err(format!("a checkpoint of version {version}; known is {VERSION}")),
+            _ => Err("its first chunk is not the shard's".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Frame, HEADER_BYTES, Machine, Opening, write_header};
+    use stadium_queue::Time;
+
+    fn record(events: &[u8]) -> Vec<u8> {
+        let mut body = vec![0xff; HEADER_BYTES];
+        body.extend_from_slice(events);
+        write_header(&mut body[..HEADER_BYTES], Machine::Queue, Time(77), events.len());
+        body
+    }
+
+    #[test]
+    fn a_record_comes_back() {
+        let body = record(b"events");
+        let frame = Frame::parse(&body).expect("it was just written");
+        assert_eq!(frame.time, Time(77));
+        let sections: Vec<_> = frame.sections().collect();
+        assert_eq!(sections.len(), 1);
+        assert_eq!((sections[0].offset as usize, sections[0].events), (HEADER_BYTES, &b"events"[..]));
+    }
+
+    #[test]
+    fn a_record_that_is_cut_or_longer_is_refused() {
+        let body = record(b"events");
+        for length in 0..body.len() {
+            assert!(Frame::parse(&body[..length]).is_err(), "{length} bytes");
+        }
+        let mut longer = body;
+        longer.push(0);
+        assert!(Frame::parse(&longer).is_err());
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_named() {
+        for (byte, words) in [(0, "a record of version 9"), (16, "machine 9"), (17, "version 9")] {
+            let mut body = record(b"events");
+            body[byte] = 9;
+            let error = Frame::parse(&body).expect_err("9 is not known");
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_checkpoints_opening_comes_back() {
+        let opening = Opening { time: Time(5), position: 1 << 40 };
+        assert_eq!(Opening::decode(&opening.encode()), Ok(opening));
+        assert!(Opening::decode(&opening.encode()[1..]).is_err());
+    }
+}

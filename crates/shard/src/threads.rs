@@ -1,0 +1,360 @@
+//! A thread for each shard: mail in, a turn, answers out, and sleep until there is more.
+//!
+//! The thread owns its core. When the core panics, which is a bug, its memory is thrown away and it is
+//! recovered from the journal, as after a failure of the disk: who waited is told Busy.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Condvar, Mutex};
+use stadium_journal::Options;
+use stadium_queue::{Answer, Command, Place, QueueName, QueueSettings, Spread, Time};
+
+use crate::client::Inner;
+use crate::core::{Core, CoreSettings, Output, Progress};
+use crate::mailbox::Letter;
+use crate::store::FileStore;
+use crate::ticket::Holder;
+use crate::{Error, Settings, ShardMetrics, directory};
+
+/// How old the figures of a shard may be.
+const METRICS_EVERY: Duration = Duration::from_millis(100);
+
+/// The longest sleep, so that a clock that was set forward is noticed.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// How long after a panic the shard is recovered.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+
+type Told = Arc<dyn Fn(u16, Progress) + Send + Sync>;
+
+/// The threads of all shards, and what they publish.
+pub(crate) struct Threads {
+    metrics: Vec<Mutex<ShardMetrics>>,
+    /// Queues that some shard declared spread when it was opened, and how.
+    declared: Mutex<HashMap<QueueName, QueueSettings>>,
+    running: Mutex<usize>,
+    ended: Condvar,
+    joins: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Threads {
+    pub(crate) fn new(count: u16) -> Self {
+        let metrics = |shard| Mutex::new(ShardMetrics { shard, ..ShardMetrics::default() });
+        Self {
+            metrics: (0..count).map(metrics).collect(),
+            declared: Mutex::default(),
+            running: Mutex::new(0),
+            ended: Condvar::new(),
+            joins: Mutex::default(),
+        }
+    }
+
+    /// Figures of each shard.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = ShardMetrics> {
+        self.metrics.iter().map(|metrics| metrics.lock().clone())
+    }
+
+    /// How a queue was declared that some shard held as spread when it was opened.
+    pub(crate) fn declared(&self, queue: &QueueName) -> Option<QueueSettings> {
+        self.declared.lock().get(queue).cloned()
+    }
+
+    /// Waits until all threads have ended; false where they took longer.
+    pub(crate) fn join(&self, at_most: Duration) -> bool {
+        let until = Instant::now() + at_most;
+        let mut running = self.running.lock();
+        while *running > 0 {
+            if self.ended.wait_until(&mut running, until).timed_out() && *running > 0 {
+                return false;
+            }
+        }
+        drop(running);
+        for thread in self.joins.lock().drain(..) {
+            // It has caught its panics.
+            let _ = thread.join();
+        }
+        true
+    }
+}
+
+/// Starts a thread for each shard, and waits until each has recovered.
+pub(crate) fn start(inner: &Arc<Inner>, settings: Settings, progress: Told) -> Result<(), Error> {
+    directory::open(&settings.directory, settings.count)?;
+    let (started, starts) = channel();
+    for shard in 0..settings.count {
+        let driver = Driver::new(shard, inner, &settings, progress.clone());
+        let started = started.clone();
+        *inner.threads.running.lock() += 1;
+        let spawned =
+            std::thread::Builder::new().name(format!("shard {shard}")).spawn(move || driver.run(started));
+        match spawned {
+            Ok(thread) => inner.threads.joins.lock().push(thread),
+            Err(error) => {
+                *inner.threads.running.lock() -= 1;
+                stop_all(inner);
+                return Err(Error::Thread(error.to_string()));
+            }
+        }
+    }
+    drop(started);
+    for result in starts {
+        if let Err(error) = result {
+            stop_all(inner);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn stop_all(inner: &Inner) {
+    for mailbox in &inner.mailboxes {
+        mailbox.post(Letter::Stop);
+    }
+    inner.threads.join(Duration::MAX / 4);
+}
+
+/// What a shard's thread has.
+struct Driver {
+    shard: u16,
+    inner: Arc<Inner>,
+    store: FileStore,
+    settings: CoreSettings,
+    progress: Told,
+    letters: Vec<Letter>,
+    output: Output<Holder>,
+    wakers: Vec<Waker>,
+    stopping: bool,
+    reopened: u64,
+    published: Instant,
+    /// Something happened since the figures were published.
+    unpublished: bool,
+}
+
+impl Driver {
+    fn new(shard: u16, inner: &Arc<Inner>, settings: &Settings, progress: Told) -> Self {
+        let hash_seed = seed() ^ u64::from(shard).rotate_left(32);
+        let place = Place { shard, shards: settings.count, hash_seed };
+        let core = CoreSettings {
+            bounds: settings.bounds.clone(),
+            waiting_max: settings.waiting_max,
+            checkpoint_bytes: settings.checkpoint_bytes,
+            stopwatch: micros,
+            ..CoreSettings::for_shard(place)
+        };
+        let store = FileStore {
+            folder: directory::shard(&settings.directory, shard),
+            options: Options { shard: u32::from(shard), ..settings.journal.clone() },
+        };
+        Self {
+            shard,
+            inner: Arc::clone(inner),
+            store,
+            settings: core,
+            progress,
+            letters: Vec::new(),
+            output: Output::default(),
+            wakers: Vec::new(),
+            stopping: false,
+            reopened: 0,
+            published: Instant::now(),
+            unpublished: true,
+        }
+    }
+
+    fn run(mut self, started: Sender<Result<(), Error>>) {
+        self.inner.mailboxes[usize::from(self.shard)].belongs_to(std::thread::current());
+        let mut started = Some(started);
+        loop {
+            let ended = catch_unwind(AssertUnwindSafe(|| self.live(&mut started)));
+            if ended.is_ok() || started.is_some() {
+                break;
+            }
+            tracing::error!(
+                shard = self.shard,
+                "Shard panicked; it is recovered from its journal: please report this"
+            );
+            self.output = Output::default();
+            std::thread::sleep(AFTER_PANIC);
+        }
+        self.inner.mailboxes[usize::from(self.shard)].close();
+        let threads = &self.inner.threads;
+        threads.metrics[usize::from(self.shard)].lock().serving = false;
+        *threads.running.lock() -= 1;
+        threads.ended.notify_all();
+    }
+
+    /// From an opening to the end, which is asked for, or a panic.
+    fn live(&mut self, started: &mut Option<Sender<Result<(), Error>>>) {
+        let Some(mut core) = self.open(started) else {
+            return;
+        };
+        let inner = Arc::clone(&self.inner);
+        let shard = usize::from(self.shard);
+        core.on_durable(Arc::new(move || inner.mailboxes[shard].knock()));
+        self.report_spread(&core);
+        self.publish(&core);
+        if let Some(started) = started.take() {
+            let _ = started.send(Ok(()));
+        }
+        let inner = Arc::clone(&self.inner);
+        let mailbox = &inner.mailboxes[shard];
+        if self.stopping {
+            core.stop();
+        }
+        loop {
+            mailbox.listen();
+            if core.inbox_len() < self.settings.turn_commands_max {
+                mailbox.take(&mut self.letters);
+                self.unpublished |= !self.letters.is_empty();
+                for letter in self.letters.drain(..) {
+                    match letter {
+                        Letter::Request(request) => core.submit(request),
+                        Letter::Vanished(caller) => core.vanished(caller),
+                        Letter::Release(leases) => core.release(leases),
+                        Letter::Delivery(delivery) => core.deliver(delivery),
+                        Letter::Confirmation(confirmation) => core.confirmed(confirmation),
+                        Letter::Checkpoint => core.checkpoint_soon(),
+                        Letter::Stop => {
+                            self.stopping = true;
+                            core.stop();
+                        }
+                    }
+                }
+            }
+            let next = core.turn(now(), &mut self.output);
+            let is_undelivered = self.send(&mut core);
+            if core.reopened() != self.reopened {
+                self.reopened = core.reopened();
+                self.report_spread(&core);
+            }
+            self.unpublished |= next.at_once;
+            if self.unpublished && self.published.elapsed() >= METRICS_EVERY {
+                self.publish(&core);
+            }
+            if next.stopped {
+                self.publish(&core);
+                return;
+            }
+            if next.at_once || is_undelivered || mailbox.was_told() {
+                continue;
+            }
+            let until = next.deadline.map_or(SLEEP_MAX, |deadline| {
+                Duration::from_millis(deadline.0.saturating_sub(now().0)).min(SLEEP_MAX)
+            });
+            std::thread::park_timeout(if self.unpublished { until.min(METRICS_EVERY) } else { until });
+        }
+    }
+
+    /// Opens the core. Where this is the start of the process an error ends it; later it is tried again.
+    fn open(&mut self, started: &mut Option<Sender<Result<(), Error>>>) -> Option<Core<FileStore, Holder>> {
+        loop {
+            let (shard, told) = (self.shard, Arc::clone(&self.progress));
+            let opened = Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| {
+                told(shard, progress)
+            });
+            match opened {
+                Ok(core) => return Some(core),
+                Err(error) => {
+                    if let Some(started) = started.take() {
+                        let _ = started.send(Err(error));
+                        return None;
+                    }
+                    tracing::error!(shard = self.shard, %error, "Shard not opened; it is tried again");
+                    self.let_wait(AFTER_PANIC);
+                    if self.stopping {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells who asks meanwhile to come again.
+    fn let_wait(&mut self, span: Duration) {
+        std::thread::sleep(span);
+        let mailbox = &self.inner.mailboxes[usize::from(self.shard)];
+        mailbox.take(&mut self.letters);
+        for letter in self.letters.drain(..) {
+            // Requests are told Busy by being dropped; deliveries are sent again when they time out.
+            self.stopping |= matches!(letter, Letter::Stop);
+        }
+    }
+
+    /// Sends what a turn produced. Says whether something could not be delivered and is to be taken back.
+    fn send(&mut self, core: &mut Core<FileStore, Holder>) -> bool {
+        self.unpublished |= !self.output.replies.is_empty();
+        let mut is_undelivered = false;
+        for reply in self.output.replies.drain(..) {
+            match reply.caller.answer(reply.answer) {
+                Ok(waker) => self.wakers.extend(waker),
+                Err(answer) => {
+                    core.undelivered(&answer);
+                    is_undelivered = true;
+                }
+            }
+        }
+        // All answers are there before the first one who waits looks: a loop that is woken once finds them all.
+        self.wakers.drain(..).for_each(Waker::wake);
+        for request in self.output.passed.drain(..) {
+            self.inner.pass_on(self.shard, request);
+        }
+        for (_, delivery) in self.output.deliveries.drain(..) {
+            self.inner.deliver(self.shard, delivery);
+        }
+        for (shard, confirmation) in self.output.confirmations.drain(..) {
+            self.inner.confirm(shard, confirmation);
+        }
+        for (queue, spread) in self.output.declared.drain(..) {
+            self.inner.routes.declared(self.shard, &queue, spread);
+        }
+        is_undelivered
+    }
+
+    fn publish(&mut self, core: &Core<FileStore, Holder>) {
+        *self.inner.threads.metrics[usize::from(self.shard)].lock() = core.metrics();
+        self.published = Instant::now();
+        self.unpublished = false;
+    }
+
+    /// Tells the routes which queues this shard holds as spread.
+    fn report_spread(&self, core: &Core<FileStore, Holder>) {
+        self.inner.routes.forget(self.shard);
+        let Some(queues) = core.queues() else {
+            return;
+        };
+        let mut after = None;
+        while let Ok(Answer::Queues(page)) = queues.read(now(), &Command::List { after, queues_max: 1_000 }) {
+            after = page.last().map(|stats| stats.queue.clone());
+            for stats in page.into_iter().filter(|stats| stats.settings.spread == Spread::AllShards) {
+                self.inner.routes.declared(self.shard, &stats.queue, Spread::AllShards);
+                self.inner.threads.declared.lock().insert(stats.queue, stats.settings);
+            }
+            if after.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// The wall clock, in milliseconds.
+fn now() -> Time {
+    Time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64))
+}
+
+/// Microseconds since the first call.
+fn micros() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_micros() as u64
+}
+
+/// Another number for each process: the standard library's own seed.
+fn seed() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}
