@@ -8,9 +8,9 @@ use super::harness::{Amount, Pace, Plan, payload};
 
 /// Jobs that may wait for a consumer, in batches of all producers, before producers pause: enough that consumers never wait
 /// for a job, little enough that no implementation is measured on a queue that only grows.
-const BACKLOG_BATCHES: u64 = 10;
+const BACKLOG_BATCHES: u64 = 3;
 /// All must be settled so long after the last put.
-const DRAIN_MAX: Duration = Duration::from_secs(30);
+const DRAIN_MAX: Duration = Duration::from_secs(60);
 
 /// The parameters of a load.
 #[derive(Args, Clone, Debug, PartialEq)]

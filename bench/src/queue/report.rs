@@ -1,4 +1,6 @@
-//! The report with plots: one HTML file, everything in it, no scripts. It shows what queue.md says in numbers.
+//! The report with plots: one HTML file with everything in it, without scripts.
+//!
+//! It shows what queue.md says in numbers; how plots are drawn is in [`plot`].
 
 use std::fmt::Write as _;
 

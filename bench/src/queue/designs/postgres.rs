@@ -228,7 +228,7 @@ impl Lane for Worker {
         match request {
             Request::Put(jobs) => {
                 self.asked = Asked::Put;
-                let array = array(jobs, |job, out| payload::write(job, out));
+                let array = array(jobs, payload::write);
                 self.execute("put", &[array], out);
             }
             Request::Reserve { jobs_max } => {

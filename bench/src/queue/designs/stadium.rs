@@ -94,11 +94,6 @@ impl Stadium {
         self.service.pid()
     }
 
-    /// Where everything is that it keeps.
-    pub(crate) fn folder(&self) -> &Path {
-        self.service.folder()
-    }
-
     /// The end of its log.
     pub(crate) fn log(&self) -> String {
         self.service.log()

@@ -1,4 +1,6 @@
-//! Plots as SVG: bars with whiskers, ranges and percentile lines. They know scales and labels, and nothing of queues.
+//! Plots as SVG: bars with whiskers, ranges and percentile lines.
+//!
+//! They know scales and labels, and nothing of queues. Colours are classes of the page's style.
 
 use std::fmt::Write as _;
 
@@ -6,7 +8,7 @@ use crate::figure::shown;
 
 /// Width of every plot, and of the column of names.
 const WIDTH: f64 = 880.0;
-const NAMES: f64 = 190.0;
+const NAMES: f64 = 220.0;
 /// Room for a value behind a bar.
 const VALUES: f64 = 90.0;
 const ROW: f64 = 30.0;
