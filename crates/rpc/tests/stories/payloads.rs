@@ -1,6 +1,9 @@
 //! Payloads from nothing to megabytes, and those that are too large.
 
-use stadium_rpc::{CallContext, CallError, CallOptions, ServerConfig, StreamSender};
+use stadium_rpc::{
+    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Method, ServerConfig, Service,
+    StreamSender,
+};
 
 use crate::scenery::*;
 
@@ -32,10 +35,10 @@ fn large_payloads_do_not_mix_when_many_are_under_way() {
 #[test]
 fn many_large_answers_to_small_requests_arrive() {
     let (bell, second) = (Bell::default(), Bell::default());
-    const LATER: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::unary("words/Later");
-    const BLOCKING: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::unary("words/Blocking");
+    const LATER: Method<Word, Word> = Method::unary("words/Later");
+    const BLOCKING: Method<Word, Word> = Method::unary("words/Blocking");
     let service = words()
-        .inline(&ECHO, |_: &stadium_rpc::Call<'_>, request: &Word, answer: &mut Word| {
+        .inline(&ECHO, |_: &Call<'_>, request: &Word, answer: &mut Word| {
             answer.number = request.number;
             answer.bytes.resize(1_000_000, 1);
             Ok(())
@@ -89,38 +92,72 @@ fn stream_of_large_messages_arrives_whole() {
     assert_eq!(stream.next_within(SOON), Ok(None));
 }
 
+/// The most bytes that one side lets a message have, where it is about that.
+const BOUND: usize = 10_000;
+
+/// Messages above it: one that fits one frame, and one that takes several.
+const ABOVE: [usize; 2] = [20_000, 200_000];
+
+/// The echo, and one that answers with as many bytes as it is asked for.
+fn answers_of_size() -> (Service, Method<Word, Word>) {
+    const ASYNC: Method<Word, Word> = Method::unary("words/Async");
+    let service = words()
+        .inline(&ECHO, |_: &Call<'_>, request: &Word, answer: &mut Word| {
+            answer.bytes.resize(request.number as usize, 1);
+            Ok(())
+        })
+        .asynchronous(
+            &ASYNC,
+            |_: CallContext, request: Word| async move { Ok(of_size(request.number as usize)) },
+        );
+    (service, ASYNC)
+}
+
 #[test]
 fn request_that_the_client_may_not_send_is_rejected_at_once() {
     let server = serve(echo());
-    let mut config = client_config(&[&server]);
-    config.payload_bytes_max = 100_000;
-    let words = stadium_rpc::Client::start(config).expect("a thread can be had").service("words");
-    assert_eq!(rejection(words.call(&ECHO, &of_size(200_000)).wait()).0, "RPC-006");
-    assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
+    let config = ClientConfig { payload_bytes_max: BOUND, ..client_config(&[&server]) };
+    let words = Client::start(config).expect("a thread can be had").service("words");
+    for size in ABOVE {
+        assert_eq!(rejection(words.call(&ECHO, &of_size(size)).wait()).0, "RPC-006", "{size} bytes");
+        assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
+    }
+    assert_eq!(counted(&server, "words/Echo").ok, 2, "the server hears of no other");
 }
 
 #[test]
 fn request_that_the_server_does_not_take_fails_alone() {
-    let server = serve_with(ServerConfig { payload_bytes_max: 100_000, ..server_config() }, echo());
+    let server = serve_with(ServerConfig { payload_bytes_max: BOUND, ..server_config() }, echo());
     let words = client_of(&[&server]).service("words");
-    let answer = words.call(&ECHO, &of_size(200_000)).wait();
-    assert!(matches!(answer, Err(CallError::Rejected { .. })), "{answer:?}");
-    assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
+    for size in ABOVE {
+        let answer = words.call(&ECHO, &of_size(size)).wait();
+        assert!(matches!(answer, Err(CallError::Rejected { .. })), "{size} bytes: {answer:?}");
+        assert!(words.call(&ECHO, &of_size(1_000)).wait().is_ok());
+    }
 }
 
 #[test]
 fn answer_that_is_too_large_is_a_rejection() {
-    let config = ServerConfig { payload_bytes_max: 100_000, ..server_config() };
-    const ASYNC: stadium_rpc::Method<Word, Word> = stadium_rpc::Method::unary("words/Async");
-    let service = words()
-        .inline(&ECHO, |_: &stadium_rpc::Call<'_>, _: &Word, answer: &mut Word| {
-            answer.bytes.resize(200_000, 1);
-            Ok(())
-        })
-        .asynchronous(&ASYNC, |_: CallContext, _: Word| async { Ok(of_size(200_000)) });
-    let server = serve_with(config, service);
+    let (service, asynchronous) = answers_of_size();
+    let server = serve_with(ServerConfig { payload_bytes_max: BOUND, ..server_config() }, service);
     let words = client_of(&[&server]).service("words");
-    assert_eq!(rejection(words.call(&ECHO, &word("")).wait()).0, "RPC-006");
-    assert_eq!(rejection(words.call(&ASYNC, &word("")).wait()).0, "RPC-006");
-    assert_eq!(rejection(words.call(&ECHO, &word("")).wait()).0, "RPC-006", "the connection goes on");
+    for size in ABOVE {
+        for method in [ECHO, asynchronous, ECHO] {
+            let answer = words.call(&method, &number(size as u64)).wait();
+            assert_eq!(rejection(answer).0, "RPC-006", "{size} bytes");
+        }
+        assert!(words.call(&ECHO, &number(1_000)).wait().is_ok(), "the connection goes on");
+    }
+}
+
+#[test]
+fn answer_that_the_client_does_not_take_fails_alone() {
+    let server = serve(answers_of_size().0);
+    let config = ClientConfig { payload_bytes_max: BOUND, ..client_config(&[&server]) };
+    let words = Client::start(config).expect("a thread can be had").service("words");
+    for size in ABOVE {
+        let answer = words.call(&ECHO, &number(size as u64)).wait();
+        assert!(matches!(answer, Err(CallError::Rejected { .. })), "{size} bytes: {answer:?}");
+        assert!(words.call(&ECHO, &number(1_000)).wait().is_ok(), "the connection goes on");
+    }
 }
