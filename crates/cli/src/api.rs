@@ -19,6 +19,12 @@ use crate::settings_flags::SettingsFlags;
 /// Bytes of an answer we are willing to read; the largest page of devices is far below.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
+/// Connections kept open between requests: as many as a worker has threads that ask.
+const IDLE_CONNECTIONS_MAX: usize = 256;
+
+/// When to come back to a server that is busy and does not say.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
 /// The authorities of the system, where Debian keeps them.
 const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
@@ -38,6 +44,65 @@ pub(crate) struct ServerFlags {
     /// Data directory of a server on this machine, for its address and key [default: server.data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+}
+
+/// A request to the API.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    /// With which method.
+    pub(crate) method: Method,
+    /// The path with its query, from `/api` on.
+    pub(crate) path: &'a str,
+    /// JSON; none where it says all there is to say.
+    pub(crate) body: Option<&'a str>,
+    /// Makes repeating it safe.
+    pub(crate) idempotency_key: Option<&'a str>,
+}
+
+/// A method of the API.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Method {
+    /// Looks.
+    Get,
+    /// Does something.
+    Post,
+    /// Makes it so.
+    Put,
+    /// Changes a part.
+    Patch,
+    /// Takes away.
+    Delete,
+}
+
+/// Why a request was not answered with what it asked for, by what its caller may do about it.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Nobody answered, or not to the end: whether it happened is unknown.
+    Unanswered(Failure),
+    /// Nothing happened; ask again after a while.
+    Busy {
+        /// After so long.
+        retry_after: Duration,
+        /// In words.
+        failure: Failure,
+    },
+    /// Nothing happened, and it will never work like this.
+    Rejected {
+        /// The stable code, such as `QUE-022`; empty where there is none.
+        code: String,
+        /// In words.
+        failure: Failure,
+    },
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Unanswered(failure)
+            | Refused::Busy { failure, .. }
+            | Refused::Rejected { failure, .. } => failure,
+        }
+    }
 }
 
 /// A server, and the key to it.
@@ -91,6 +156,8 @@ impl Api {
             .tls_config(tls)
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(30)))
+            .max_idle_connections(IDLE_CONNECTIONS_MAX)
+            .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
             .user_agent(concat!("stadium/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();
@@ -135,6 +202,35 @@ impl Api {
         Ok((response.status().as_u16(), text))
     }
 
+    /// A request whose caller decides by the sort of refusal.
+    pub(crate) fn ask(&self, ask: Ask<'_>) -> Result<Value, Refused> {
+        let url = self.full(ask.path);
+        let answer = match ask.method {
+            Method::Get => self.authorised(self.agent.get(url)).call(),
+            Method::Delete => self.authorised(self.agent.delete(url)).call(),
+            Method::Post => self.send(self.agent.post(url), ask),
+            Method::Put => self.send(self.agent.put(url), ask),
+            Method::Patch => self.send(self.agent.patch(url), ask),
+        };
+        self.read(answer)
+    }
+
+    fn send(
+        &self,
+        request: ureq::RequestBuilder<ureq::typestate::WithBody>,
+        ask: Ask<'_>,
+    ) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
+        let request = self.authorised(request);
+        let request = match ask.idempotency_key {
+            Some(key) => request.header("Idempotency-Key", key),
+            None => request,
+        };
+        match ask.body {
+            Some(body) => request.header("Content-Type", "application/json").send(body),
+            None => request.send_empty(),
+        }
+    }
+
     fn full(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
@@ -157,23 +253,42 @@ impl Api {
         &self,
         answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<Value, Failure> {
-        let mut response = answer.map_err(|error| self.unreachable(&error))?;
+        Ok(self.read(answer)?)
+    }
+
+    fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Value, Refused> {
+        let mut response = answer.map_err(|error| Refused::Unanswered(self.unreachable(&error)))?;
         let status = response.status();
         let text = response
             .body_mut()
             .with_config()
             .limit(ANSWER_BYTES_MAX)
             .read_to_string()
-            .context(format_args!("the answer of {} broke off", self.url))?;
+            .context(format_args!("the answer of {} broke off", self.url))
+            .map_err(Refused::Unanswered)?;
         if status.is_success() {
             if text.is_empty() {
                 return Ok(Value::Null);
             }
             return serde_json::from_str(&text)
-                .context(format_args!("{} did not answer with JSON", self.url));
+                .context(format_args!("{} did not answer with JSON", self.url))
+                .map_err(Refused::Unanswered);
         }
         let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
-        Err(Failure::new(self.refused(status, retry_after, &text)))
+        let failure = Failure::new(self.refused(status, retry_after, &text));
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            let seconds = retry_after.and_then(|seconds| seconds.parse().ok());
+            return Err(Refused::Busy {
+                retry_after: seconds.map_or(RETRY_AFTER, Duration::from_secs),
+                failure,
+            });
+        }
+        if status.is_server_error() {
+            return Err(Refused::Unanswered(failure));
+        }
+        let problem: Value = serde_json::from_str(&text).unwrap_or_default();
+        let code = problem.get("code").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Err(Refused::Rejected { code, failure })
     }
 
     /// A refusal in words: the server's own (RFC 9457), its code, and what to do.

@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Demo(command::demo::Arguments),
     /// Push a message to devices
     Push(command::push::Arguments),
+    /// Put jobs into queues, work on them, look at them, and help those that failed
+    Queue(Box<command::queue::Arguments>),
     /// List, show and disconnect devices; write their passwords
     Device(command::device::Arguments),
     /// Find, describe, call and look after services

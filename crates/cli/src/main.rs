@@ -37,6 +37,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Demo(demo) => command::demo::run(&demo, terminal),
         Command::Load(load) => command::swarm::run(&load, terminal),
         Command::Push(push) => command::push::run(push, terminal),
+        Command::Queue(queue) => command::queue::run(*queue, terminal),
         Command::Device(device) => command::device::run(device, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
         Command::Key(key) => command::key::run(key, terminal),

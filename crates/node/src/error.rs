@@ -20,6 +20,8 @@ pub enum Error {
     Http(String),
     /// The services of this process, or the way to others, cannot start.
     Services(String),
+    /// A shard cannot be opened: its journal, its checkpoints, or the number of shards.
+    Shards(String),
     /// The operating system refused something the node needs.
     System(String),
 }
@@ -36,11 +38,12 @@ impl Error {
             Self::Http(_) => "NODE-005",
             Self::System(_) => "NODE-006",
             Self::Services(_) => "NODE-008",
+            Self::Shards(_) => "NODE-012",
         }
     }
 
     /// Every code with what it means and what to do, for the reference.
-    pub const HELP: [(&'static str, &'static str); 11] = [
+    pub const HELP: [(&'static str, &'static str); 12] = [
         (
             "NODE-001",
             "The data directory (`server.data`) cannot be made or used. It must be writable by the server's user alone.",
@@ -71,10 +74,17 @@ impl Error {
             "NODE-009",
             "A call of `stadium` or `queue` over RPC was rejected: it carried no API key, one that was revoked, or one that may not do this. The message names the role that is needed. Send the key as a bearer token in the authentication metadata.",
         ),
-        ("NODE-010", "A call of `stadium` or `queue` over RPC was rejected: a field of it is wrong. The message names it."),
+        (
+            "NODE-010",
+            "A call of `stadium` or `queue` over RPC was rejected: a field of it is wrong. The message names it.",
+        ),
         (
             "NODE-011",
             "A shard answered a call of `queue` with what was not asked: a bug. Report it with the server's log; what was asked for may have happened.",
+        ),
+        (
+            "NODE-012",
+            "A shard cannot be opened; the message carries the SHARD or JRN code that says why and what to do. Nothing of its data was changed.",
         ),
     ];
 }
@@ -87,6 +97,7 @@ impl fmt::Display for Error {
         | Self::Edge(text)
         | Self::Http(text)
         | Self::Services(text)
+        | Self::Shards(text)
         | Self::System(text)) = self;
         write!(f, "{text} ({})", self.code())
     }

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_http::{Fleet, Reloader, Server, SocketTaker};
+use stadium_http::{Fleet, Queues, Reloader, Server, SocketTaker};
+use stadium_shard::Shards;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -21,6 +22,7 @@ pub(crate) struct HttpPort {
     pub(crate) address: SocketAddr,
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
+    queues: Queues,
     reloader: Reloader,
     shutdown: Option<oneshot::Sender<()>>,
     served: Option<JoinHandle<()>>,
@@ -40,13 +42,18 @@ impl HttpPort {
         let server = runtime
             .block_on(Server::bind(config, fleet, Some(taker)))
             .map_err(|error| Error::Http(error.to_string()))?;
-        let (address, reloader) = (server.address(), server.reloader());
+        let (address, reloader, queues) = (server.address(), server.reloader(), server.queues());
         let (shutdown, stopped) = oneshot::channel::<()>();
         let served = runtime.spawn(server.run(async move {
             // A dropped sender means that the node is going, too.
             let _ = stopped.await;
         }));
-        Ok(Self { address, scheme, reloader, shutdown: Some(shutdown), served: Some(served) })
+        Ok(Self { address, scheme, queues, reloader, shutdown: Some(shutdown), served: Some(served) })
+    }
+
+    /// Answers for queues from now on, by these shards.
+    pub(crate) fn serve(&self, shards: Shards) {
+        self.queues.serve(shards);
     }
 
     /// Reads its certificate and the API keys again.

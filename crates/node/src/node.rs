@@ -1,8 +1,9 @@
 //! A running node: everything started from the settings, and stopped again in order.
 //!
-//! Starting goes from the inside out (directory, certificates, authentication, loops, HTTP), and whatever fails undoes
-//! what came before it. Draining goes from the outside in: readiness says no, devices are moved away, HTTP finishes
-//! its requests, loops end. Signals are [`crate::run`]'s business.
+//! Starting goes from the inside out (directory, certificates, authentication, loops, HTTP), then shards read their
+//! journals, and whatever fails undoes what came before it. Draining goes from the outside in: readiness says no, devices
+//! are moved away, HTTP finishes its requests, loops end, shards write last checkpoints. Signals are [`crate::run`]'s
+//! business.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ use crate::open_files;
 use crate::running::{Listener, Published, Running};
 use crate::services::{Around, Bridge, Services};
 use crate::settings::Settings;
-use crate::shards::ShardsDoor;
+use crate::shards::{Count, ShardsDoor};
 use crate::web_sockets::Adopter;
 
 /// Threads of the control plane: HTTP only, which a core serves with ease.
@@ -40,6 +41,9 @@ const DRAIN_MIN: Duration = Duration::from_millis(500);
 /// The least time for callers of services to be answered and to go elsewhere.
 const QUIESCE_MIN: Duration = Duration::from_secs(2);
 
+/// Longest that last checkpoints may hold a stop up; without them the next start reads more of the journals.
+const SHARDS_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Longest that running HTTP requests may hold a stop up.
 const HTTP_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -50,6 +54,7 @@ pub struct Node {
     services: Arc<Services>,
     http: Option<HttpPort>,
     edge: Option<Edge>,
+    shards: ShardsDoor,
     runtime: Option<Runtime>,
     data: DataDirectory,
     fleet: SharedFleet,
@@ -112,9 +117,12 @@ impl Node {
             None => None,
         };
         let shards = ShardsDoor::default();
-        let around = Around { fleet: fleet.clone(), data: data.path(), shards: &shards, tls: rpc_tls, bridge };
+        let around =
+            Around { fleet: fleet.clone(), data: data.path(), shards: &shards, tls: rpc_tls, bridge };
         let services = Arc::new(Services::start(settings, around)?);
         fleet.serve(Arc::clone(&services));
+        // Last, because it may take long, and all else that can fail should have failed before.
+        open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
         let listeners = plan
             .names
             .iter()
@@ -143,6 +151,7 @@ impl Node {
             services,
             http,
             edge: Some(edge),
+            shards,
             runtime: Some(runtime),
             data,
             fleet,
@@ -270,6 +279,8 @@ impl Node {
         if let Some(edge) = self.edge.take() {
             edge.stop();
         }
+        // Nobody is left to ask them.
+        self.shards.stop(SHARDS_PATIENCE);
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -293,6 +304,24 @@ pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
         }
         other => other,
     }
+}
+
+/// Opens the shards, and lets callers of HTTP and RPC through to them.
+fn open_shards(
+    settings: &Settings,
+    data: &DataDirectory,
+    door: &ShardsDoor,
+    fleet: &SharedFleet,
+    http: Option<&HttpPort>,
+) -> Result<(), Error> {
+    let count = if settings.shards.count == 0 { Count::AsTheDirectorySays } else { Count::Asked };
+    let told = Arc::clone(fleet);
+    let plan = mapping::shards::settings(settings, data.path());
+    let shards = door.open(plan, count, move |words| told.starting(words))?;
+    if let Some(http) = http {
+        http.serve(shards);
+    }
+    Ok(())
 }
 
 fn open_certificates(settings: &Settings) -> Result<(TlsHandles, Vec<Certificates>), Error> {

@@ -11,6 +11,7 @@ pub(crate) mod key;
 pub(crate) mod openapi;
 pub(crate) mod passwd;
 pub(crate) mod push;
+pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod swarm;

@@ -10,6 +10,7 @@ mod stats;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use stadium_edge::{EdgeHandle, Gathered};
 use stadium_http::fleet::{
     BoxFuture, DeviceId, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NewPush,
@@ -27,7 +28,7 @@ const RETRY_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// Not all listeners are open.
+    /// Not all listeners are open, or shards read their journals.
     Starting = 0,
     /// Everything works.
     Ready = 1,
@@ -39,6 +40,8 @@ pub(crate) enum Phase {
 pub(crate) struct EdgeFleet {
     edge: EdgeHandle,
     phase: AtomicU8,
+    /// What is being done while it starts, in words.
+    starting: Mutex<String>,
     observer: Observer,
     services: OnceLock<Arc<Services>>,
 }
@@ -49,6 +52,7 @@ impl EdgeFleet {
         Self {
             edge,
             phase: AtomicU8::new(Phase::Starting as u8),
+            starting: Mutex::new("listeners are being opened".to_owned()),
             observer: Observer::default(),
             services: OnceLock::new(),
         }
@@ -58,6 +62,11 @@ impl EdgeFleet {
     pub(crate) fn serve(&self, services: Arc<Services>) {
         // Set once, when the node starts.
         let _ = self.services.set(services);
+    }
+
+    /// What a node that is starting does now, in words.
+    pub(crate) fn starting(&self, what: String) {
+        *self.starting.lock() = what;
     }
 
     /// Where the node is from now on.
@@ -144,9 +153,7 @@ impl Fleet for EdgeFleet {
 
     fn readiness(&self) -> Readiness {
         match self.phase.load(Ordering::Acquire) {
-            phase if phase == Phase::Starting as u8 => {
-                Readiness::Starting("listeners are being opened".to_owned())
-            }
+            phase if phase == Phase::Starting as u8 => Readiness::Starting(self.starting.lock().clone()),
             phase if phase == Phase::Ready as u8 => Readiness::Ready,
             _ => Readiness::Draining,
         }

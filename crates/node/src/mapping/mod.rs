@@ -8,5 +8,6 @@ pub(crate) mod discovery;
 pub(crate) mod edge;
 pub(crate) mod http;
 pub(crate) mod rpc;
+pub(crate) mod shards;
 pub(crate) mod sockets;
 pub(crate) mod tls;

@@ -1,0 +1,56 @@
+//! The shards, as `stadium_shard` takes them.
+//!
+//! All of their data is in one folder of the data directory; how many there are is decided by the folder where it exists.
+
+use std::path::Path;
+
+use stadium_queue::Bounds;
+use stadium_shard::Settings as ShardSettings;
+
+use crate::settings::Settings;
+
+/// The folder in the data directory.
+const FOLDER: &str = "shards";
+
+/// Shards of a new directory at most, where the settings do not say. More than that only make batches smaller.
+const COUNT_MAX: usize = 4;
+
+/// The shards of a data directory.
+pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
+    let Settings { shards, journal, queue, .. } = settings;
+    let count = match shards.count {
+        0 => {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            u16::try_from(cores.min(COUNT_MAX)).unwrap_or(1)
+        }
+        count => count,
+    };
+    let usual = ShardSettings::in_directory(data.join(FOLDER), count);
+    ShardSettings {
+        journal: stadium_journal::Options {
+            segment_bytes: journal.segment_bytes,
+            reserve_bytes: journal.reserve_bytes,
+            waiting_bytes_max: bytes(journal.unsynced_bytes_max),
+            tail_bytes: bytes(journal.tail_bytes),
+            ..usual.journal
+        },
+        bounds: Bounds {
+            jobs_max: queue.jobs_max,
+            queues_max: queue.queues_max,
+            dedups_max: queue.dedups_max,
+            schedules_max: queue.schedules_max,
+            payload_bytes_max: queue.payload_bytes_max,
+            finished_max: queue.finished_max,
+            ..usual.bounds
+        },
+        mailbox_commands_max: shards.waiting_max as usize,
+        mailbox_bytes_max: bytes(shards.waiting_bytes_max),
+        waiting_max: shards.consumers_max as usize,
+        checkpoint_bytes: shards.checkpoint_journal_bytes,
+        ..usual
+    }
+}
+
+fn bytes(bytes: impl Into<u64>) -> usize {
+    usize::try_from(bytes.into()).unwrap_or(usize::MAX)
+}
