@@ -9,6 +9,7 @@
 //! injected faults ([`memory`]). [`conformance`] is what every implementation has to pass.
 
 mod checkpoint;
+mod checkpoint_files;
 pub mod conformance;
 mod disk;
 mod error;
@@ -23,6 +24,7 @@ mod options;
 mod position;
 
 pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints};
+pub use checkpoint_files::FileCheckpoints;
 pub use disk::{Disk, DiskFile, LockError, LockGuard};
 pub use error::{Damage, Error};
 pub use file::{FileJournal, Stepper};
