@@ -601,8 +601,9 @@ impl Handler for ServerLoop {
         let was_ready = peer.ready;
         let mut used = 0;
         let mut flow = Flow::Open;
-        // A long batch leaves in parts, so that the peer works on the first while we make the next. Where others
-        // are ready too there is work for all sides anyway, and each connection is written once.
+        // A long batch leaves in parts, so that the peer works on the first while we make the next. The rest is never
+        // less than a part: small batches would beget smaller ones. Where others are ready too there is work for all
+        // sides anyway, and each connection is written once.
         let worth = core.gate.answers_worth_a_write();
         let alone = io.is_alone();
         let part_bytes = bytes.len() / PARTS_MAX;
@@ -621,7 +622,8 @@ impl Handler for ServerLoop {
                         more = true;
                         return;
                     }
-                    if alone && events >= worth && used - part_begins >= part_bytes {
+                    let part = used - part_begins;
+                    if alone && events >= worth && part >= part_bytes && bytes.len() - used >= part {
                         more = true;
                         return;
                     }
