@@ -1,4 +1,6 @@
 //! Payloads from nothing to megabytes, and those that are too large.
+//!
+//! What one side lets a message have it neither sends nor takes more of, in one frame or in several.
 
 use stadium_rpc::{
     Call, CallContext, CallError, CallOptions, Client, ClientConfig, Method, ServerConfig, Service,
