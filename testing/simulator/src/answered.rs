@@ -10,7 +10,7 @@ use stadium_queue::{
 };
 
 use crate::clock::Span;
-use crate::effect::{edited, extended};
+use crate::effect::{edited, extended, may_edit};
 use crate::ledger::{Dedup, Issued, Ledger, Turn, Violation};
 use crate::message::{Content, Tag};
 use crate::place::{Gone, Live, Phase, Place, QueueNumber, add};
@@ -148,13 +148,11 @@ impl Ledger {
             }
             Command::Forward { lease, .. } => self.lease_refused(*lease, refusal),
             Command::Find { job } => self.not_found(*job, high),
-            Command::Edit { job, .. } => {
+            Command::Edit { job, edit } => {
                 let Some(tag) = self.tag_of(*job) else { return Ok(()) };
-                let stays = |place: &Place| match place {
-                    Place::Live(live) => !live.is(*job) || matches!(live.phase, Phase::Reserved { .. }),
-                    Place::Absent | Place::Transit(_) | Place::Gone(_) => true,
-                };
-                let places = self.message(tag).places.iter().filter(|place| stays(place)).cloned().collect();
+                let taken = |live: &Live| live.job == Some(*job) && may_edit(live, edit);
+                let stays = |place: &&Place| !place.live().is_some_and(taken);
+                let places = self.message(tag).places.iter().filter(stays).cloned().collect();
                 self.keep(tag, places, || format!("an edit was rejected: {refusal}"))
             }
             // A queue that nobody has put into yet does not exist.
@@ -235,12 +233,21 @@ impl Ledger {
         let Some(tag) = self.tag_of(lease.job) else {
             return Violation::new(format!("lease {lease} of a job that nobody saw was forwarded"));
         };
+        if placed.duplicate {
+            // Said again with a lease that had forwarded it: so it doesn't hold any more.
+            let before = |place: &&Place| place.live().is_none_or(|live| !live.held_by(lease));
+            let places = self.message(tag).places.iter().filter(before).cloned().collect();
+            return self.keep(tag, places, || format!("lease {lease} is said to be forwarded already"));
+        }
         let held = self.message(tag).places.iter().filter_map(Place::live);
         let held = held.filter(|live| live.held_by(lease));
         let mut places = Vec::new();
         for live in held {
-            let next = self.forwarded(live, queue, job, issued.during);
-            add(&mut places, Place::Live(Live { job: Some(placed.job), ..next }));
+            let next = match self.forwarded(live, queue, job, issued.during) {
+                Place::Live(next) => Place::Live(Live { job: Some(placed.job), ..next }),
+                next => next,
+            };
+            add(&mut places, next);
         }
         self.keep(tag, places, || format!("lease {lease} was forwarded"))?;
         self.jobs.insert(placed.job, tag);
@@ -428,7 +435,7 @@ impl Ledger {
         };
         let mut places = Vec::new();
         for live in self.message(tag).places.iter().filter_map(Place::live) {
-            if live.is(job) && !matches!(live.phase, Phase::Reserved { .. }) {
+            if live.is(job) && may_edit(live, edit) {
                 add(&mut places, edited(live, edit, now));
             }
         }

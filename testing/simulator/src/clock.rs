@@ -10,7 +10,6 @@ use stadium_queue::Time;
 pub struct Clock {
     now: u64,
     high: u64,
-    low: u64,
     jumps_back: u32,
 }
 
@@ -19,7 +18,7 @@ const START: u64 = 1_767_225_600_000;
 
 impl Default for Clock {
     fn default() -> Self {
-        Clock { now: START, high: START, low: START, jumps_back: 0 }
+        Clock { now: START, high: START, jumps_back: 0 }
     }
 }
 
@@ -27,6 +26,11 @@ impl Clock {
     /// What it shows.
     pub fn now(&self) -> Time {
         Time(self.now)
+    }
+
+    /// What it showed at first.
+    pub fn start(&self) -> Time {
+        Time(START)
     }
 
     /// The latest that it ever showed.
@@ -48,7 +52,6 @@ impl Clock {
     /// Somebody sets it back by so many milliseconds, at most to where it began.
     pub fn set_back(&mut self, by: u64) {
         self.now = self.now.saturating_sub(by).max(START);
-        self.low = self.low.min(self.now);
         self.jumps_back += 1;
     }
 }
@@ -77,6 +80,11 @@ impl Span {
     /// Whether it may be this moment.
     pub fn holds(self, time: Time) -> bool {
         self.min <= time && time <= self.max
+    }
+
+    /// From what the clock shows to the latest that it ever showed: a shard's own time is in between.
+    pub fn of(clock: &Clock) -> Span {
+        Span { min: clock.now(), max: clock.high() }
     }
 
     /// The smallest span around both.

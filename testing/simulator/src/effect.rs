@@ -54,7 +54,7 @@ impl Ledger {
                 vec![Place::Live(Live { phase: Phase::Buried, ..live.clone() })]
             }
             Command::Forward { lease, queue, job } if live.held_by(*lease) => {
-                vec![Place::Live(self.forwarded(live, self.queue(queue), job, now))]
+                vec![self.forwarded(live, self.queue(queue), job, now)]
             }
             Command::Reserve { queue, lease, .. } => {
                 let mut places = unchanged();
@@ -67,10 +67,9 @@ impl Ledger {
             Command::Delete { jobs } if jobs.iter().any(|&job| live.is(job)) => {
                 vec![Place::Gone(Gone::Taken)]
             }
-            Command::Edit { job, edit } if live.is(*job) => match live.phase {
-                Phase::Reserved { .. } => unchanged(),
-                _ => vec![edited(live, edit, now)],
-            },
+            Command::Edit { job, edit } if live.is(*job) && may_edit(live, edit) => {
+                vec![edited(live, edit, now)]
+            }
             Command::Kick { queue, jobs } if live.phase == Phase::Buried => {
                 self.chosen(live, self.queue(queue), self.queue(queue), jobs, now)
             }
@@ -109,9 +108,9 @@ impl Ledger {
             return vec![unchanged];
         }
         match jobs {
-            JobSet::Ids(ids) if ids.iter().any(|&id| live.is(id)) => vec![live.revived(to, now)],
+            JobSet::Ids(ids) if ids.iter().any(|&id| live.is(id)) => vec![live.revived(to, &self.rules, now)],
             JobSet::Ids(_) => vec![unchanged],
-            JobSet::Oldest(_) => vec![unchanged, live.revived(to, now)],
+            JobSet::Oldest(_) => vec![unchanged, live.revived(to, &self.rules, now)],
         }
     }
 
@@ -132,12 +131,12 @@ impl Ledger {
     }
 
     /// A job that went on to another queue.
-    pub(crate) fn forwarded(&self, live: &Live, queue: QueueNumber, job: &NewJob, now: Span) -> Live {
+    pub(crate) fn forwarded(&self, live: &Live, queue: QueueNumber, job: &NewJob, now: Span) -> Place {
         let mut next = self.new_live(queue, job, now);
         if job.payload.is_empty() {
             next.version = live.version;
         }
-        next
+        next.from_shard(self.rules[live.queue.0].shard, &self.rules)
     }
 }
 
@@ -148,6 +147,15 @@ fn due(when: When, now: Span) -> Span {
         When::After(delay) => now.after(delay),
         // At once where it has passed; the moment itself then stays its due time or becomes now.
         When::At(time) => Span { min: time, max: time.max(now.max) },
+    }
+}
+
+/// Whether an edit is taken: not of a reserved job, and a due time only of one that waits.
+pub(crate) fn may_edit(live: &Live, edit: &Edit) -> bool {
+    match live.phase {
+        Phase::Waiting => true,
+        Phase::Reserved { .. } => false,
+        Phase::Buried | Phase::Dead => edit.when.is_none() && edit.time_to_live.is_none(),
     }
 }
 

@@ -10,7 +10,7 @@ use stadium_queue::{Command, JobId, JobSet, Lease, QueueName, Time};
 
 use crate::clock::Span;
 use crate::message::Tag;
-use crate::place::{Dead, Place, QueueNumber, Rules, pass_time};
+use crate::place::{Place, QueueNumber, Rules, pass_time};
 
 /// A promise that was broken.
 #[derive(Debug, Clone)]
@@ -71,6 +71,13 @@ pub struct Message {
     pub places: Vec<Place>,
 }
 
+impl Message {
+    /// Whether it may be in a queue, or on its way to one.
+    pub fn is_here(&self) -> bool {
+        self.places.iter().any(|place| matches!(place, Place::Live(_) | Place::Transit(_)))
+    }
+}
+
 /// What puts a message before or after others of its key: those with the same first three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
@@ -99,8 +106,6 @@ pub(crate) struct Dedup {
 pub struct Queue {
     /// Its name.
     pub name: QueueName,
-    /// What its settings mean.
-    pub rules: Rules,
     /// Whether it may be paused, and whether it may be running.
     pub paused: (bool, bool),
 }
@@ -114,22 +119,19 @@ pub struct Ledger {
     pub(crate) jobs: HashMap<JobId, Tag>,
     pub(crate) dedups: HashMap<(QueueNumber, u8), Vec<Dedup>>,
     pub(crate) schedules: HashMap<Tag, QueueNumber>,
-    /// Reserves whose answers were lost, since the last look: each may have taken a job that is not known.
-    pub(crate) lost_reserves: Vec<Issued>,
 }
 
 impl Ledger {
     /// A record of these queues.
     pub fn new(queues: Vec<(QueueName, Rules)>) -> Ledger {
         let rules = queues.iter().map(|(_, rules)| rules.clone()).collect();
-        let queues =
-            queues.into_iter().map(|(name, rules)| Queue { name, rules, paused: (false, true) }).collect();
+        let queues = queues.into_iter().map(|(name, _)| Queue { name, paused: (false, true) }).collect();
         Ledger { queues, rules, ..Ledger::default() }
     }
 
-    /// The queues.
-    pub fn queues(&self) -> &[Queue] {
-        &self.queues
+    /// What a queue's settings mean.
+    pub fn rules(&self, queue: QueueNumber) -> &Rules {
+        &self.rules[queue.0]
     }
 
     /// The messages.
@@ -187,11 +189,6 @@ impl Ledger {
     pub fn remembers(&self, queue: QueueNumber, id: u8, high: Time, margin: u64) -> Option<Tag> {
         let known = self.dedups.get(&(queue, id))?.last()?;
         (high.after(margin) < known.until_min).then_some(known.tag)
-    }
-
-    /// Dead jobs of a queue: what it does with them.
-    pub fn dead(&self, queue: QueueNumber) -> Dead {
-        self.rules[queue.0].dead
     }
 
     /// The messages that a command may do something to.

@@ -8,5 +8,79 @@ mod audit;
 mod clock;
 mod effect;
 mod ledger;
+mod machine;
 mod message;
 mod place;
+mod plan;
+mod trace;
+mod workload;
+mod world;
+
+use std::fmt;
+
+pub use machine::Sabotage;
+pub use plan::Plan;
+pub use trace::Trace;
+pub use world::Summary;
+
+/// A seed whose run broke a promise.
+#[derive(Debug)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// What was promised and what happened.
+    pub what: String,
+    /// The last lines of the run.
+    pub trace: Vec<String>,
+}
+
+/// Lines of the trace that a report ends with.
+const LINES: usize = 30;
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in self.trace.iter().skip(self.trace.len().saturating_sub(LINES)) {
+            writeln!(f, "{line}")?;
+        }
+        writeln!(f, "seed {}: {}", self.seed, self.what)?;
+        write!(f, "replay: cargo run -p stadium-simulator -- --seed {} --verbose", self.seed)
+    }
+}
+
+/// Runs one seed.
+///
+/// # Errors
+///
+/// The promise that was broken, with the last lines of the run.
+pub fn run(seed: u64, sabotage: Sabotage) -> Result<Summary, Box<Failure>> {
+    let mut world = world::World::new(Plan::new(seed), sabotage, Trace::Off);
+    world.run().map_err(|_| replay(seed, sabotage))
+}
+
+/// Runs a failing seed again, and keeps what happens.
+fn replay(seed: u64, sabotage: Sabotage) -> Box<Failure> {
+    let mut world = world::World::new(Plan::new(seed), sabotage, Trace::Kept(Vec::new()));
+    let (what, message) = match world.run() {
+        Err(violation) => (violation.what, violation.message),
+        Ok(_) => ("failed, and not when it was run again: the seed does not decide everything".into(), None),
+    };
+    let mut trace = match world.into_trace() {
+        Trace::Kept(lines) => lines,
+        Trace::Off | Trace::Printed => Vec::new(),
+    };
+    if let Some(tag) = message {
+        let (named, faulty) = (format!("{tag} "), ["-> shard", "<-"]);
+        trace.retain(|line| line.contains(&named) || !faulty.iter().any(|part| line.contains(part)));
+    }
+    Box::new(Failure { seed, what, trace })
+}
+
+/// Runs one seed and prints what happens.
+///
+/// # Errors
+///
+/// The promise that was broken.
+pub fn run_printed(seed: u64) -> Result<Summary, String> {
+    let mut world = world::World::new(Plan::new(seed), Sabotage::None, Trace::Printed);
+    world.run().map_err(|violation| violation.to_string())
+}

@@ -94,14 +94,14 @@ pub enum Dead {
 /// What a queue's settings mean for a message.
 #[derive(Debug, Clone)]
 pub struct Rules {
+    /// The shard that it lives on.
+    pub shard: u16,
     /// For dead jobs.
     pub dead: Dead,
-    /// Attempts in it, for jobs that come from elsewhere.
+    /// Attempts of jobs whose put names no number.
     pub attempts_max: u16,
     /// The longest delay between two attempts.
     pub backoff_max: u64,
-    /// How long dead jobs stay.
-    pub dead_time_to_live: u64,
 }
 
 impl Live {
@@ -124,16 +124,7 @@ impl Live {
     pub fn dies(&self, rules: &[Rules], now: Span) -> Place {
         match rules[self.queue.0].dead {
             Dead::Kept => Place::Live(self.with(Phase::Dead)),
-            Dead::Moved(queue) => Place::Live(Live {
-                queue,
-                job: None,
-                phase: Phase::Waiting,
-                attempts: None,
-                attempts_max: rules[queue.0].attempts_max,
-                due: now,
-                reservation: 0,
-                ..self.clone()
-            }),
+            Dead::Moved(queue) => self.revived(queue, rules, now),
             Dead::Discarded => Place::Gone(Gone::Expired),
         }
     }
@@ -176,15 +167,21 @@ impl Live {
         })
     }
 
-    /// Due again with attempts anew, in this queue or another.
-    pub fn revived(&self, queue: QueueNumber, now: Span) -> Place {
-        Place::Live(Live {
-            queue,
-            attempts: Some(0),
-            due: now,
-            job: if queue == self.queue { self.job } else { None },
-            ..self.with(Phase::Waiting)
-        })
+    /// Due again with attempts anew, in this queue or another. It may be due later than now: behind others of its key.
+    pub fn revived(&self, queue: QueueNumber, rules: &[Rules], now: Span) -> Place {
+        let due = Span { min: now.min, max: Time(u64::MAX) };
+        let expires = if self.phase == Phase::Buried { self.expires } else { None };
+        let next = Live { queue, attempts: Some(0), due, expires, ..self.with(Phase::Waiting) };
+        next.from_shard(rules[self.queue.0].shard, rules)
+    }
+
+    /// As it goes into its queue from a shard: over to another one it takes time, and gets a new id.
+    pub fn from_shard(self, shard: u16, rules: &[Rules]) -> Place {
+        if rules[self.queue.0].shard == shard {
+            return Place::Live(self);
+        }
+        let due = Span { min: self.due.min, max: Time(u64::MAX) };
+        Place::Transit(Live { job: None, reservation: 0, due, ..self })
     }
 
     /// What `JobState` names, as far as the checker tells states apart.
@@ -219,8 +216,8 @@ impl Place {
         if let Phase::Reserved { until, .. } = live.phase
             && until.min <= high
         {
-            let due = Span { min: until.min, max: high.after(rules[live.queue.0].backoff_max) };
-            places.extend(live.failed(due, rules, Span { min: until.min, max: high }));
+            let due = Span { min: until.min, max: Time(u64::MAX) };
+            places.extend(live.failed(due, rules, due));
         }
         if live.expires.is_some_and(|expires| expires.min <= high) {
             places.push(Place::Gone(Gone::Expired));

@@ -1,0 +1,190 @@
+//! What a seed decides before anything runs: sizes, queues, which commands come how often, which faults.
+//!
+//! Each seed leaves some commands and faults out and has much of others: a run in which everything
+//! happens all the time finds less than many runs that each do something else.
+
+use fastrand::Rng;
+use stadium_queue::{Backoff, DeadLetter, Limit, QueueName, QueueSettings};
+
+use crate::place::{Dead, QueueNumber, Rules};
+
+/// What a run does.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The seed.
+    pub seed: u64,
+    /// Shards.
+    pub shards: u16,
+    /// Steps: each hands in commands, lets time pass, or lets something go wrong.
+    pub steps: u32,
+    /// The queues and their settings.
+    pub queues: Vec<(QueueName, QueueSettings, Rules)>,
+    /// How often each command comes.
+    pub weights: Vec<(Kind, u32)>,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// Bytes of journal between checkpoints.
+    pub checkpoint_bytes: u64,
+    /// Bytes of a checkpoint encoded in a turn.
+    pub checkpoint_slice_bytes: usize,
+    /// Commands that a turn takes.
+    pub turn_commands_max: usize,
+    /// Bytes of most payloads, at most.
+    pub payload_bytes: usize,
+    /// One in so many payloads has kilobytes.
+    pub big_one_in: u32,
+    /// Steps of the journal's own work that a turn is followed by, at most: few make commits slow.
+    pub disk_steps_max: u32,
+    /// Keys that jobs have.
+    pub keys: u8,
+}
+
+/// A kind of command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Put,
+    Reserve,
+    Settle,
+    Release,
+    Extend,
+    Bury,
+    Forward,
+    Delete,
+    Edit,
+    Kick,
+    Redrive,
+    Purge,
+    Pause,
+    Resume,
+    Schedule,
+    Find,
+    History,
+    Declare,
+}
+
+/// How often something goes wrong: once in so many steps on the average, 0 for never.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// Power fails, at any operation of the disk.
+    pub power: u32,
+    /// The process is killed: what was written stays, synced or not.
+    pub kill: u32,
+    /// A sync fails.
+    pub sync: u32,
+    /// A write fails.
+    pub write: u32,
+    /// The disk is full for some time.
+    pub full: u32,
+    /// The clock goes forward by seconds to hours.
+    pub forward: u32,
+    /// The clock is set back.
+    pub back: u32,
+    /// A consumer goes away.
+    pub vanish: u32,
+    /// A bit of an acknowledged byte flips at the end.
+    pub flip: bool,
+}
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn new(seed: u64) -> Plan {
+        let mut random = Rng::with_seed(seed);
+        let shards = if random.u8(..4) == 0 { 2 } else { 1 };
+        let often = |random: &mut Rng, choices: &[u32]| choices[random.usize(..choices.len())];
+        let faults = Faults {
+            power: often(&mut random, &[0, 60, 120, 240]),
+            kill: often(&mut random, &[0, 0, 100, 200]),
+            sync: often(&mut random, &[0, 0, 0, 150]),
+            write: often(&mut random, &[0, 0, 0, 150]),
+            full: often(&mut random, &[0, 0, 0, 100]),
+            forward: often(&mut random, &[0, 40, 100]),
+            back: often(&mut random, &[0, 0, 100]),
+            vanish: often(&mut random, &[0, 0, 30]),
+            flip: random.u8(..6) == 0,
+        };
+        let queues = queues(&mut random, shards);
+        let weights = ALL.iter().map(|&(kind, usual)| {
+            let factor = match kind {
+                Kind::Put | Kind::Reserve | Kind::Settle => often(&mut random, &[1, 1, 2]),
+                _ => often(&mut random, &[0, 1, 1, 3]),
+            };
+            (kind, usual * factor)
+        });
+        let weights = weights.collect();
+        Plan {
+            seed,
+            shards,
+            steps: random.u32(100..260),
+            queues,
+            weights,
+            faults,
+            segment_bytes: [64 << 10, 64 << 10, 128 << 10][random.usize(..3)],
+            checkpoint_bytes: [4 << 10, 16 << 10, 64 << 10, 1 << 20][random.usize(..4)],
+            checkpoint_slice_bytes: [256, 1 << 10, 16 << 10][random.usize(..3)],
+            turn_commands_max: [2, 16, 1_024][random.usize(..3)],
+            payload_bytes: [40, 200, 900][random.usize(..3)],
+            big_one_in: [0, 0, 20, 6][random.usize(..4)],
+            disk_steps_max: [3, 8, 40, 200][random.usize(..4)],
+            keys: [0, 1, 3, 8][random.usize(..4)],
+        }
+    }
+}
+
+/// The longest delay between two attempts in any queue of a simulation.
+const BACKOFF_MAX: u64 = 4_000;
+
+fn queues(random: &mut Rng, shards: u16) -> Vec<(QueueName, QueueSettings, Rules)> {
+    let count = random.usize(2..5);
+    let name = |at: usize| QueueName::new(&format!("q{at}")).expect("a name");
+    (0..count)
+        .map(|at| {
+            let dead = match random.u8(..4) {
+                0 => Dead::Discarded,
+                1 if at + 1 < count => Dead::Moved(QueueNumber(at + 1)),
+                _ => Dead::Kept,
+            };
+            let limit = (random.u8(..8) == 0).then_some(Limit { rate: 20.0, burst: 3 });
+            let key_limit = (random.u8(..8) == 0).then_some(Limit { rate: 5.0, burst: 2 });
+            let attempts_max = random.u16(1..5);
+            let settings = QueueSettings {
+                attempts_max,
+                backoff: Backoff { first: 200, factor: 2.0, max: BACKOFF_MAX, jitter: 0.5 },
+                dead_letter: match dead {
+                    Dead::Kept => DeadLetter::Keep,
+                    Dead::Moved(queue) => DeadLetter::Queue(name(queue.0)),
+                    Dead::Discarded => DeadLetter::Discard,
+                },
+                limit,
+                key_limit,
+                ..QueueSettings::default()
+            };
+            let shard = stadium_queue::Place::home(&name(at), shards);
+            let rules = Rules { shard, dead, attempts_max, backoff_max: BACKOFF_MAX };
+            (name(at), settings, rules)
+        })
+        .collect()
+}
+
+/// All kinds, with how often each usually comes.
+const ALL: &[(Kind, u32)] = &[
+    (Kind::Put, 40),
+    (Kind::Reserve, 30),
+    (Kind::Settle, 24),
+    (Kind::Release, 8),
+    (Kind::Extend, 3),
+    (Kind::Bury, 3),
+    (Kind::Forward, 6),
+    (Kind::Delete, 3),
+    (Kind::Edit, 4),
+    (Kind::Kick, 2),
+    (Kind::Redrive, 2),
+    (Kind::Purge, 1),
+    (Kind::Pause, 1),
+    (Kind::Resume, 3),
+    (Kind::Schedule, 1),
+    (Kind::Find, 3),
+    (Kind::History, 2),
+    (Kind::Declare, 1),
+];

@@ -1,0 +1,32 @@
+//! What happened, line by line, for whoever replays a seed.
+//!
+//! A run without a trace spends nothing on it; a failing seed is run again with one.
+
+use crate::clock::Clock;
+
+/// What becomes of the lines.
+#[derive(Debug, Default)]
+pub enum Trace {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Kept, for the report of a failure.
+    Kept(Vec<String>),
+    /// Printed at once.
+    Printed,
+}
+
+impl Trace {
+    /// One line, made only where somebody reads it.
+    pub fn line(&mut self, clock: &Clock, text: impl FnOnce() -> String) {
+        let line = |text: String| {
+            let text = if text.len() > 4_000 { text.chars().take(4_000).collect() } else { text };
+            format!("{:>9} ms  {text}", clock.now().0 - clock.start().0)
+        };
+        match self {
+            Trace::Off => {}
+            Trace::Kept(lines) => lines.push(line(text())),
+            Trace::Printed => println!("{}", line(text())),
+        }
+    }
+}
