@@ -1,11 +1,9 @@
 //! A shard's journal and checkpoints in its folder.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
-use stadium_journal::{
-    CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints, Error, FileJournal, Opening, Options,
-    Position,
-};
+use stadium_journal::{Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, Opening, Options};
 
 use crate::core::Store;
 
@@ -23,28 +21,16 @@ impl Store for FileStore {
         FileJournal::open(&self.folder.join("journal"), &Options { opening, ..self.options.clone() })
     }
 
-    fn checkpoints(&mut self) -> Result<Box<dyn Checkpoints>, Error> {
-        Ok(Box::new(NoCheckpoints))
-    }
-}
-
-/// Recovery reads the whole journal.
-struct NoCheckpoints;
-
-impl Checkpoints for NoCheckpoints {
-    fn begin(&self, _position: Position) -> Result<Box<dyn CheckpointWriter>, Error> {
-        Err(Error::Io {
-            what: "a checkpoint".into(),
-            kind: std::io::ErrorKind::Unsupported,
-            message: "files of checkpoints are not there yet".into(),
-        })
-    }
-
-    fn newest(&self) -> Result<Option<Box<dyn CheckpointReader>>, Error> {
-        Ok(None)
-    }
-
-    fn list(&self) -> Result<Vec<CheckpointInfo>, Error> {
-        Ok(Vec::new())
+    fn checkpoints(&mut self, journal: Option<JournalId>) -> Result<Box<dyn Checkpoints>, Error> {
+        let folder = self.folder.join("checkpoints");
+        let shard = self.options.shard;
+        Ok(Box::new(match journal {
+            None => {
+                let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+                made.map_err(|error| Error::io(format!("making {}", folder.display()), &error))?;
+                FileCheckpoints::read_only(&folder, shard)
+            }
+            some => FileCheckpoints::open(&folder, shard, some)?,
+        }))
     }
 }

@@ -75,8 +75,7 @@ pub(super) fn open<S: Store, C: Caller>(
     after_failure: Option<Position>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Running<S::Journal, C>, Measured), Error> {
-    let checkpoints = store.checkpoints()?;
-    let newest = checkpoints.newest()?;
+    let newest = store.checkpoints(None)?.newest()?;
     let info = newest.as_ref().map(|reader| reader.info());
     let from = info.map_or(Position::START, |info| info.position);
     let journal = store.open(Opening { checkpoint: from, after_failure, holder: Holder::Respect })?;
@@ -99,7 +98,7 @@ pub(super) fn open<S: Store, C: Caller>(
     segments.changes().clear();
     segments.refresh(&journal);
     queues.live_payloads(&mut |at| segments.book(&journal, Position(at.record), i64::from(at.length)));
-    let checkpointing = Checkpointing::new(checkpoints, info)?;
+    let checkpointing = Checkpointing::new(store.checkpoints(Some(journal.id()))?, info)?;
     let running = Running::new(journal, queues, checkpointing, segments, settings.seed, tail_records);
     Ok((running, measured))
 }

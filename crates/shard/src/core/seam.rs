@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use stadium_journal::{Checkpoints, Journal, Opening};
+use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
 use stadium_queue::{Answer, Command, Delivery, QueueName, Refusal, Spread, Time};
 
 /// Where a shard's journal and its checkpoints are.
@@ -22,12 +22,16 @@ pub trait Store: Send {
     /// As the journal's own opening: in use, corrupt, foreign, or the disk's.
     fn open(&mut self, opening: Opening) -> Result<Self::Journal, stadium_journal::Error>;
 
-    /// The checkpoints beside it. Called before [`Self::open`] too, which wants to know the newest one's position.
+    /// The checkpoints beside it. First without the journal's id, to read the newest one, whose position [`Self::open`] is
+    /// told: nothing may be changed then, since somebody else may have the journal open. Then with its id, to be written to.
     ///
     /// # Errors
     ///
     /// The folder cannot be used.
-    fn checkpoints(&mut self) -> Result<Box<dyn Checkpoints>, stadium_journal::Error>;
+    fn checkpoints(
+        &mut self,
+        journal: Option<JournalId>,
+    ) -> Result<Box<dyn Checkpoints>, stadium_journal::Error>;
 }
 
 /// Who asked: what the driver wants back with the answer.
