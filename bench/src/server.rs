@@ -79,9 +79,9 @@ impl Places {
         Ok(Self { target, bench })
     }
 
-    /// The product's binary, release build.
+    /// The product's binary, built as this binary was.
     pub(crate) fn stadium(&self) -> PathBuf {
-        self.target.join("release/stadium")
+        self.bench.with_file_name("stadium")
     }
 
     /// A program of the product's that only benches start: an example, built as this binary was.

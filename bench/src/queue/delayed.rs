@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::designs::{Setup, Spread, Stadium, Start};
-use super::harness::{Amount, Caller, Clock, Due, Measured, Outcome, Plan, Request, Tally, Token, drive};
+use super::harness::{
+    Amount, Caller, Clock, Due, Endpoint as _, Measured, Outcome, Plan, Request, Tally, Token, drive,
+};
 use crate::machine;
 use crate::process::Cores;
 
@@ -72,7 +74,8 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
         moved,
         ..Plan::default()
     };
-    let taken = drive(&stadium, &plan, &mut tally).context("while jobs came due")?;
+    let taken = drive(&stadium, &plan, &mut tally)
+        .with_context(|| format!("while jobs came due: {}", stadium.log()))?;
     if taken.early > 0 {
         bail!("{} jobs came before they were due", taken.early);
     }
@@ -101,7 +104,7 @@ fn put(stadium: &Stadium, tally: &mut Tally, jobs: u64, due: Due) -> Result<Meas
         due: Some(due),
         ..Plan::default()
     };
-    drive(stadium, &plan, tally).context("while jobs were put")
+    drive(stadium, &plan, tally).with_context(|| format!("while jobs were put: {}", stadium.log()))
 }
 
 /// Cancels the jobs whose ids were kept; how many a second.

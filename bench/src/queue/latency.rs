@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::crowd::Crowd;
 use super::designs::{Design, Start};
@@ -36,7 +36,7 @@ pub(super) fn take(
         drain_max: DRAIN_MAX,
         ..crowd.plan(1)
     };
-    let measured = drive(&*endpoint, &plan, &mut Tally::default())?;
+    let measured = drive(&*endpoint, &plan, &mut Tally::default()).with_context(|| endpoint.log())?;
     let mut numbers = measured.numbers();
     numbers.push(("kept_up".to_owned(), measured.per_second() / RATE));
     Ok(numbers)

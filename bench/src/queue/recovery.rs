@@ -50,7 +50,8 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
         amount: Amount::Jobs(jobs),
         ..Plan::default()
     };
-    let filled = drive(&stadium, &fill, &mut tally).context("while the queue was filled")?;
+    let filled = drive(&stadium, &fill, &mut tally)
+        .with_context(|| format!("while the queue was filled: {}", stadium.log()))?;
     eprintln!("    {:.0} jobs/s put", filled.per_second());
 
     let mut arrivals = Arrivals::new()?;
@@ -84,7 +85,8 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
 
     let empty =
         Plan { producers: 0, consumers: WORKERS, amount: Amount::Nothing, drain_max: DRAIN_MAX, ..fill };
-    let emptied = drive(&stadium, &empty, &mut tally).context("while the queue was emptied")?;
+    let emptied = drive(&stadium, &empty, &mut tally)
+        .with_context(|| format!("while the queue was emptied: {}", stadium.log()))?;
     Ok([
         ("first_answer_s", first_answer_s),
         ("fill_per_second", filled.per_second()),

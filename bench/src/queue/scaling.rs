@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use super::crowd::Crowd;
 use super::designs::{Setup, Spread, Stadium, Start};
-use super::harness::{Tally, drive};
+use super::harness::{Endpoint as _, Tally, drive};
 use crate::process::{self, Cores};
 
 /// Name of the measurement.

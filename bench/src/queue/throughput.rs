@@ -1,6 +1,6 @@
 //! Jobs a second that are put, reserved and settled, each step durable, as fast as answers come.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::crowd::Crowd;
 use super::designs::{Design, Start};
@@ -20,5 +20,6 @@ pub(super) fn take(
 ) -> Result<Vec<(String, f64)>> {
     let endpoint = design.start(start, batch)?;
     let mut tally = Tally::default();
-    Ok(drive(&*endpoint, &crowd.plan(batch), &mut tally)?.numbers())
+    let measured = drive(&*endpoint, &crowd.plan(batch), &mut tally);
+    Ok(measured.with_context(|| endpoint.log())?.numbers())
 }

@@ -37,6 +37,10 @@ impl Endpoint for Beanstalkd {
         vec![self.service.address()]
     }
 
+    fn log(&self) -> String {
+        self.service.log()
+    }
+
     fn workers_each(&self) -> usize {
         1
     }

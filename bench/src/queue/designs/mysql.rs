@@ -54,6 +54,10 @@ impl Endpoint for Table {
         vec![self.service.address()]
     }
 
+    fn log(&self) -> String {
+        self.service.log()
+    }
+
     fn workers_each(&self) -> usize {
         1
     }

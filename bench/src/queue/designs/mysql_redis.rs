@@ -61,6 +61,10 @@ impl Endpoint for TableAndLists {
         vec![self.mariadb.address(), self.redis.address()]
     }
 
+    fn log(&self) -> String {
+        self.mariadb.log()
+    }
+
     fn workers_each(&self) -> usize {
         1
     }

@@ -116,6 +116,10 @@ impl Endpoint for Postgres {
         vec![self.service.address()]
     }
 
+    fn log(&self) -> String {
+        self.service.log()
+    }
+
     fn workers_each(&self) -> usize {
         1
     }

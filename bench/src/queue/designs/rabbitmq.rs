@@ -78,6 +78,10 @@ impl Endpoint for Rabbitmq {
         vec![self.service.address()]
     }
 
+    fn log(&self) -> String {
+        self.service.log()
+    }
+
     fn workers_each(&self) -> usize {
         1
     }

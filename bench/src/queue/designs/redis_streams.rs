@@ -49,6 +49,10 @@ impl Endpoint for RedisStreams {
         vec![self.service.address()]
     }
 
+    fn log(&self) -> String {
+        self.service.log()
+    }
+
     fn workers_each(&self) -> usize {
         1
     }

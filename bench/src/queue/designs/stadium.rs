@@ -94,11 +94,6 @@ impl Stadium {
         self.service.pid()
     }
 
-    /// The end of its log.
-    pub(crate) fn log(&self) -> String {
-        self.service.log()
-    }
-
     /// Ends it by SIGKILL and starts it again on what it left; does not wait for anything.
     pub(crate) fn kill_and_start(&mut self) -> Result<()> {
         let folder = self.service.folder().to_path_buf();
@@ -121,6 +116,10 @@ fn serve(program: &Path, folder: &Path, setup: Setup, rpc: SocketAddr, http: Soc
 impl Endpoint for Stadium {
     fn addresses(&self) -> Vec<SocketAddr> {
         vec![self.service.address()]
+    }
+
+    fn log(&self) -> String {
+        self.service.log()
     }
 
     fn workers_each(&self) -> usize {

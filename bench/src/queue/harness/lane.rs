@@ -109,6 +109,8 @@ pub(crate) trait Endpoint {
     fn workers_each(&self) -> usize;
     /// A lane of workers of one role; `index` counts the lanes of both roles.
     fn lane(&self, role: Role, index: usize) -> Box<dyn Lane>;
+    /// The end of what its server said, for when it fails.
+    fn log(&self) -> String;
     /// How long a consumer that found nothing waits before it asks again. Zero where the server lets it wait.
     fn empty_pause(&self) -> Duration {
         Duration::ZERO
