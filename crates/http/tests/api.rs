@@ -352,7 +352,9 @@ fn the_description_names_every_path_and_each_is_answered() {
     for (path, item) in api["paths"].as_object().expect("paths") {
         for method in item.as_object().expect("methods").keys() {
             described.push(format!("{} {path}", method.to_uppercase()));
-            let asked = path.replace("{id}", "x");
+            let asked = ["id", "queue", "job", "lease", "name"]
+                .iter()
+                .fold(path.clone(), |path, part| path.replace(&format!("{{{part}}}"), "x"));
             let answer = scene.ask(&method.to_uppercase(), &asked, &[], (method == "post").then_some("{}"));
             assert!(![404, 405, 500].contains(&answer.status), "{method} {path}: {}", answer.status);
         }
@@ -362,18 +364,48 @@ fn the_description_names_every_path_and_each_is_answered() {
         described,
         [
             "DELETE /api/devices/{id}/connection",
+            "DELETE /api/jobs/{job}",
             "DELETE /api/keys/{id}",
+            "DELETE /api/queues/{queue}",
+            "DELETE /api/queues/{queue}/schedules/{name}",
             "GET /api/devices",
             "GET /api/devices/{id}",
+            "GET /api/jobs/{job}",
+            "GET /api/jobs/{job}/history",
             "GET /api/keys",
             "GET /api/live",
+            "GET /api/live/queues",
             "GET /api/pushes",
             "GET /api/pushes/{id}",
+            "GET /api/queues",
+            "GET /api/queues/{queue}",
+            "GET /api/queues/{queue}/jobs",
+            "GET /api/queues/{queue}/schedules",
             "GET /healthz",
             "GET /metrics",
             "GET /readyz",
+            "PATCH /api/jobs/{job}",
+            "POST /api/jobs/delete",
             "POST /api/keys",
+            "POST /api/leases/bury",
+            "POST /api/leases/extend",
+            "POST /api/leases/release",
+            "POST /api/leases/settle",
+            "POST /api/leases/{lease}/bury",
+            "POST /api/leases/{lease}/extend",
+            "POST /api/leases/{lease}/forward",
+            "POST /api/leases/{lease}/release",
+            "POST /api/leases/{lease}/settle",
             "POST /api/push",
+            "POST /api/queues/{queue}/jobs",
+            "POST /api/queues/{queue}/kick",
+            "POST /api/queues/{queue}/pause",
+            "POST /api/queues/{queue}/purge",
+            "POST /api/queues/{queue}/redrive",
+            "POST /api/queues/{queue}/reserve",
+            "POST /api/queues/{queue}/resume",
+            "PUT /api/queues/{queue}",
+            "PUT /api/queues/{queue}/schedules/{name}",
         ]
     );
     let references = api.to_string();
@@ -388,7 +420,9 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
     let scene = Scene::begin();
     let root = scene.ask("GET", "/", &[], None);
     assert_eq!((root.status, root.header("location")), (307, Some("/live")));
-    for path in ["/live", "/docs", "/docs/errors/HTTP-005"] {
+    for path in
+        ["/live", "/queues", "/queues/mails", "/docs", "/docs/errors/HTTP-005", "/docs/errors/QUE-022"]
+    {
         let page = scene.ask("GET", path, &[], None);
         assert_eq!(page.status, 200, "{path}");
         let policy = page.header("content-security-policy").expect("a policy");
@@ -396,7 +430,9 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
         assert!(!page.text.contains("//cdn") && !page.text.contains("src=\"http"), "{path}");
     }
     let docs = scene.ask("GET", "/docs", &[], None).text;
-    for shown in ["/api/push", "expiry_s", "HTTP-015", "Idempotency-Key"] {
+    for shown in
+        ["/api/push", "expiry_s", "HTTP-015", "Idempotency-Key", "/api/queues", "delay_ms", "QUE-022"]
+    {
         assert!(docs.contains(shown), "{shown}");
     }
     scene.ask("GET", "/docs/errors/HTTP-999", &[], None).problem(404, "HTTP-008");

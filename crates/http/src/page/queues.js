@@ -335,7 +335,7 @@ function showJobs(page) {
   at("job-rows").replaceChildren(...page.jobs.map(jobRow));
   at("job-none").hidden = page.jobs.length > 0;
   show("job-none", view.state || view.key ? "No job is like that." : "The queue is empty.");
-  show("jobs-say", page.jobs.length ? `${view.after ? "From further on: " : ""}${page.jobs.length} jobs, oldest due first` : "");
+  show("jobs-say", page.jobs.length ? `${view.after ? "From further on: " : ""}${jobs(page.jobs.length)}${view.state ? ", oldest due first" : ", those that are due first"}` : "");
   at("jobs-first").hidden = view.after === null;
   at("jobs-on").disabled = page.next === null;
   at("jobs-on").onclick = () => go({ after: page.next });

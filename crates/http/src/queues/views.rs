@@ -303,7 +303,7 @@ impl JobReport {
     }
 }
 
-/// A page of a queue's jobs, oldest due first.
+/// A page of a queue's jobs.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JobPage {
     pub(crate) jobs: Vec<JobReport>,

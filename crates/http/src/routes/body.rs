@@ -2,7 +2,6 @@
 //!
 //! A body is JSON with known fields; an unknown or mistaken one is refused with its path, and nothing has happened.
 
-use axum::body::HttpBody;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
@@ -17,12 +16,7 @@ pub(super) async fn read_json<T: DeserializeOwned>(
     app: &App,
     request: Request,
 ) -> Result<(T, Bytes), Problem> {
-    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        let given = content_type.unwrap_or("nothing");
-        return Err(Problem::new(CONTENT_TYPE_WRONG, format!("the content type is {given}")));
-    }
+    json_type(request.headers())?;
     let body = bytes(app, request).await?;
     Ok((parse(&body)?, body))
 }
@@ -32,10 +26,23 @@ pub(super) async fn read_json_or_default<T: DeserializeOwned + Default>(
     app: &App,
     request: Request,
 ) -> Result<T, Problem> {
-    if request.body().is_end_stream() {
+    let type_checked = json_type(request.headers());
+    let body = bytes(app, request).await?;
+    if body.is_empty() {
         return Ok(T::default());
     }
-    Ok(read_json(app, request).await?.0)
+    type_checked?;
+    parse(&body)
+}
+
+fn json_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let given = content_type.unwrap_or("nothing");
+    Err(Problem::new(CONTENT_TYPE_WRONG, format!("the content type is {given}")))
 }
 
 async fn bytes(app: &App, request: Request) -> Result<Bytes, Problem> {

@@ -126,7 +126,9 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A queue's jobs with their payloads, oldest due first, without touching them.
+/// A queue's jobs with their payloads, without touching them.
+///
+/// Of one state the oldest due are first; of all, jobs that are due come first, then reserved, delayed, buried and dead ones.
 #[utoipa::path(get, path = "/api/queues/{queue}/jobs", tag = "Queues",
     params(("queue" = String, Path, description = "The queue."),
            ("state" = Option<String>, Query, description = "Only `delayed`, `due`, `reserved`, `buried` or `dead` jobs."),

@@ -5,13 +5,14 @@
 #![allow(dead_code, reason = "each suite uses its part")]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use stadium_http::fleet::DeviceId;
 use stadium_http::fleet::memory::MemoryFleet;
-use stadium_http::{Config, Fleet, Server, SocketTaker};
+use stadium_http::{Config, Fleet, Queues, Server, SocketTaker};
+use stadium_shard::{Settings, Shards};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
@@ -21,8 +22,10 @@ pub struct Scene {
     pub fleet: Arc<MemoryFleet>,
     pub admin: String,
     pub data: tempfile::TempDir,
+    queues: Queues,
+    shards: Option<Shards>,
     stop: Option<oneshot::Sender<()>>,
-    stopped: std::sync::mpsc::Receiver<()>,
+    stopped: Mutex<std::sync::mpsc::Receiver<()>>,
     runtime: Option<Runtime>,
 }
 
@@ -71,7 +74,7 @@ impl Scene {
             .expect("a runtime starts");
         let bound = runtime.block_on(Server::bind(config, Arc::clone(&fleet) as Arc<dyn Fleet>, taker));
         let server = bound.expect("it binds");
-        let address = server.address();
+        let (address, queues) = (server.address(), server.queues());
         let (stop, stop_asked) = oneshot::channel::<()>();
         let (tell, stopped) = std::sync::mpsc::channel();
         runtime.spawn(async move {
@@ -80,7 +83,42 @@ impl Scene {
         });
         let admin = std::fs::read_to_string(data.path().join("admin.key")).expect("made at the first start");
         let admin = admin.trim().to_owned();
-        Self { address, fleet, admin, data, stop: Some(stop), stopped, runtime: Some(runtime) }
+        let (shards, stopped) = (None, Mutex::new(stopped));
+        Self {
+            address,
+            fleet,
+            admin,
+            data,
+            queues,
+            shards,
+            stop: Some(stop),
+            stopped,
+            runtime: Some(runtime),
+        }
+    }
+
+    /// A server with two shards on a disk of their own, small enough for a test.
+    pub fn with_queues() -> Self {
+        let mut scene = Self::begin();
+        let mut settings = Settings::in_directory(scene.data.path().join("shards"), 2);
+        settings.journal.segment_bytes = 4 << 20;
+        settings.journal.reserve_bytes = 1 << 20;
+        settings.journal.record_bytes_max = 3 << 20;
+        let shards = Shards::open(settings, |_, _| {}).expect("the shards start");
+        scene.queues.serve(shards.clone());
+        scene.shards = Some(shards);
+        scene
+    }
+
+    /// Puts JSON as the admin.
+    pub fn put(&self, path: &str, json: &str) -> Answer {
+        self.send("PUT", path, json)
+    }
+
+    pub fn send(&self, method: &str, path: &str, json: &str) -> Answer {
+        let bearer = format!("Bearer {}", self.admin);
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+        self.ask(method, path, &headers, Some(json))
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -141,7 +179,8 @@ impl Scene {
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
-        self.stopped.recv_timeout(Duration::from_secs(8)).is_ok()
+        let stopped = self.stopped.lock().expect("nobody fails while it is held");
+        stopped.recv_timeout(Duration::from_secs(8)).is_ok()
     }
 }
 
@@ -150,6 +189,9 @@ impl Drop for Scene {
         drop(self.stop.take());
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
+        }
+        if let Some(shards) = self.shards.take() {
+            shards.stop(Duration::from_secs(20));
         }
     }
 }
