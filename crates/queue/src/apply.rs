@@ -178,14 +178,18 @@ impl Queues {
         if expires.is_some() {
             self.set_expires(place, expires);
         }
-        let state = self.delayed_or_due(due);
+        let state = if work.at_once { self.due_at_once() } else { self.delayed_or_due(due) };
         self.attach(place, state);
         place
     }
 
-    /// While the timers lag behind, what is due at once goes through them too, so that it keeps its turn.
     fn delayed_or_due(&self, due: Time) -> JobState {
-        if due <= self.now && self.timers.reached(self.now) { JobState::Due } else { JobState::Delayed }
+        if due <= self.now { self.due_at_once() } else { JobState::Delayed }
+    }
+
+    /// While the timers lag behind, what is due at once goes through them too, so that it keeps its turn.
+    fn due_at_once(&self) -> JobState {
+        if self.timers.reached(self.now) { JobState::Due } else { JobState::Delayed }
     }
 
     /// # Errors
@@ -331,7 +335,7 @@ impl Queues {
             self.queues.at_mut(from).jobs -= 1;
             self.queues.at_mut(context.queue).jobs += 1;
         }
-        let state = self.delayed_or_due(due);
+        let state = self.due_at_once();
         self.attach(place, state);
         Ok(())
     }

@@ -29,6 +29,8 @@ pub(crate) struct DedupPart<'a> {
 pub(crate) struct Work<'a> {
     pub(crate) priority: u8,
     pub(crate) attempts_max: u16,
+    /// Due at once, whatever the clock says: `due` is what keeps its turn.
+    pub(crate) at_once: bool,
     pub(crate) key: Option<&'a str>,
     pub(crate) dedup: Option<DedupPart<'a>>,
     pub(crate) payload: Payload<'a>,
@@ -382,6 +384,7 @@ impl Encoder<'_> {
 fn flags_of(work: &Work<'_>, expires: bool) -> u8 {
     u8::from(work.key.is_some()) * flag::KEY
         | u8::from(expires) * flag::EXPIRES
+        | u8::from(work.at_once) * flag::DUE
         | u8::from(work.dedup.is_some()) * flag::DEDUP
         | u8::from(matches!(work.payload, Payload::At(_))) * flag::ELSEWHERE
 }
@@ -548,7 +551,8 @@ impl<'a> Decoder<'a> {
         let time_to_live = (flags & flag::EXPIRES != 0).then(|| self.input.number()).transpose()?;
         let next = self.next_moment()?;
         let (bytes, at) = self.payload()?;
-        let work = Work { priority, attempts_max, key, dedup: None, payload: Payload::Bytes(bytes) };
+        let work =
+            Work { priority, attempts_max, at_once: false, key, dedup: None, payload: Payload::Bytes(bytes) };
         Ok((Event::Scheduled { name, cron, time_zone, missed, time_to_live, work, next }, at))
     }
 
@@ -587,7 +591,8 @@ impl<'a> Decoder<'a> {
             let at = PayloadAt { record, offset: self.input.small()?, length: self.input.small()? };
             (Payload::At(at), at)
         };
-        Ok((Work { priority, attempts_max, key, dedup, payload }, expires, at))
+        let at_once = flags & flag::DUE != 0;
+        Ok((Work { priority, attempts_max, at_once, key, dedup, payload }, expires, at))
     }
 
     fn changes(&mut self) -> Result<(Changes<'a>, PayloadAt), Corrupt> {

@@ -2,57 +2,61 @@
 
 use crate::encoding::corrupt;
 use crate::events::{Decoder, Event, Fate, JobEvent, Payload, Work};
-use crate::{Attempt, Corrupt, HistoryEntry, JobId, Place, QueueName, Time, WorkerName};
+use crate::{Attempt, Corrupt, HistoryEntry, JobId, Place, QueueName, Queues, Time, WorkerName};
 
-/// What one record says about one job, newest first, and where its previous event stands.
-///
-/// `events` begins `offset` bytes into the record at `at`, whose time was `time`. There is no previous
-/// event where this record holds the put, or says nothing about the job.
-///
-/// # Errors
-///
-/// Events of another version.
-pub fn history(
-    job: JobId,
-    at: u64,
-    time: Time,
-    offset: u32,
-    events: &[u8],
-) -> Result<(Vec<HistoryEntry>, Option<u64>), Corrupt> {
-    let sequence = job.sequence();
-    let mut decoder = Decoder::new(at, time, offset, events);
-    let (mut queue, mut worker, mut reason) = ("", "", "");
-    let mut entries = Vec::new();
-    let mut previous = None;
-    while let Some(event) = decoder.next() {
-        let what = match event?.0 {
-            Event::Queue(name) => {
-                queue = name;
-                continue;
-            }
-            Event::Worker(name) => {
-                worker = name;
-                continue;
-            }
-            Event::Reason(text) => {
-                reason = text;
-                continue;
-            }
-            Event::Put { job, due, .. } if job == sequence => {
-                Some(Attempt::Put { queue: name_of(queue)?, due })
-            }
-            Event::Job { job: of, back, what } if of == sequence => {
-                if back > 0 && previous.is_none() {
-                    previous = Some(at - back);
+impl Queues {
+    /// Appends what one record says about one job, newest first, and answers where its previous event stands.
+    ///
+    /// `events` begins `offset` bytes into the record at `at`, whose time was `time`. There is no previous
+    /// event where this record holds the put, or says nothing about the job.
+    ///
+    /// # Errors
+    ///
+    /// Events of another version.
+    pub fn history(
+        &self,
+        job: JobId,
+        at: u64,
+        time: Time,
+        offset: u32,
+        events: &[u8],
+        into: &mut Vec<HistoryEntry>,
+    ) -> Result<Option<u64>, Corrupt> {
+        let sequence = job.sequence();
+        let mut decoder = Decoder::new(at, time, offset, events);
+        let (mut queue, mut worker, mut reason) = ("", "", "");
+        let begin = into.len();
+        let mut previous = None;
+        while let Some(event) = decoder.next() {
+            let what = match event?.0 {
+                Event::Queue(name) => {
+                    queue = name;
+                    continue;
                 }
-                attempt(job, &what, queue, worker, reason)?
-            }
-            _ => None,
-        };
-        entries.extend(what.map(|what| HistoryEntry { at: time, what }));
+                Event::Worker(name) => {
+                    worker = name;
+                    continue;
+                }
+                Event::Reason(text) => {
+                    reason = text;
+                    continue;
+                }
+                Event::Put { job, due, .. } if job == sequence => {
+                    Some(Attempt::Put { queue: name_of(queue)?, due })
+                }
+                Event::Job { job: of, back, what } if of == sequence => {
+                    if back > 0 && previous.is_none() {
+                        previous = Some(at - back);
+                    }
+                    attempt(job, &what, queue, worker, reason)?
+                }
+                _ => None,
+            };
+            into.extend(what.map(|what| HistoryEntry { at: time, what }));
+        }
+        into[begin..].reverse();
+        Ok(previous)
     }
-    entries.reverse();
-    Ok((entries, previous))
 }
 
 fn name_of(queue: &str) -> Result<QueueName, Corrupt> {

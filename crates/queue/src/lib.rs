@@ -51,7 +51,7 @@ pub use command::{
     Spread, When,
 };
 pub use delivery::Delivery;
-pub use history::{Described, describe, history};
+pub use history::{Described, describe};
 pub use moving::{MoveCursor, PayloadChange};
 pub use name::{InvalidName, JobId, Key, Lease, Milliseconds, QueueName, Time, WorkerName};
 pub use record::Record;

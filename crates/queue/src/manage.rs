@@ -295,6 +295,7 @@ impl Queues {
         let work = Work {
             priority: job.priority.unwrap_or(Bounds::PRIORITY_DEFAULT),
             attempts_max,
+            at_once: false,
             key: job.key.as_ref().map(Key::as_str),
             dedup: None,
             payload: Payload::Bytes(&job.payload),

@@ -71,6 +71,7 @@ impl Queues {
         let queue = self.queues.at(place);
         let due = self.due_of(place, queue, job);
         let now = self.now;
+        let at_once = due_at(job.when, now) == now;
         let dedup = job.dedup.as_ref().map(|dedup| DedupPart {
             id: dedup.id.as_str(),
             content: content_of(job),
@@ -79,6 +80,7 @@ impl Queues {
         let work = Work {
             priority: job.priority.unwrap_or(Bounds::PRIORITY_DEFAULT),
             attempts_max: job.attempts_max.unwrap_or(queue.settings().attempts_max),
+            at_once,
             key: job.key.as_ref().map(crate::Key::as_str),
             dedup,
             payload,
@@ -270,6 +272,7 @@ impl Queues {
         let work = Work {
             priority: job.priority.unwrap_or(Bounds::PRIORITY_DEFAULT),
             attempts_max: job.attempts_max.unwrap_or(old.attempts_max()),
+            at_once: false,
             key: job.key.as_ref().map(crate::Key::as_str),
             dedup,
             payload,

@@ -130,6 +130,7 @@ impl Queues {
         let work = Work {
             priority: *priority,
             attempts_max: *attempts_max,
+            at_once: true,
             key: key.as_ref().map(crate::Key::as_str),
             dedup: None,
             payload: Payload::At(*payload),

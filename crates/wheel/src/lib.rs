@@ -185,8 +185,20 @@ impl Wheel {
             if fired.len() >= enough {
                 return false;
             }
-            self.take(links, (self.now & 0xff) as usize, fired);
-            self.now = self.now.wrapping_add(1);
+            let (start, left) = ((self.now & 0xff) as usize, self.ahead(to));
+            let occupied = self.heads[start..SLOTS].iter().position(|head| *head != NONE);
+            match occupied.map(|ticks| ticks as u32).filter(|ticks| *ticks <= left) {
+                Some(ticks) => {
+                    self.take(links, start + ticks as usize, fired);
+                    self.now = self.now.wrapping_add(ticks + 1);
+                }
+                // Nothing for a long while: a round of rounds at once.
+                None if self.now & 0xffff == 0 && left >= 0x1_0000 && self.none_near() => {
+                    self.now = self.now.wrapping_add(0x1_0000);
+                }
+                // Nothing more fires in this round, or not by then.
+                None => self.now = self.now.wrapping_add(left.min((SLOTS - 1 - start) as u32) + 1),
+            }
             let mut level = 1;
             while level < LEVELS && (self.now >> (8 * (level - 1))) & 0xff == 0 {
                 self.cascade(links, level);
@@ -194,6 +206,11 @@ impl Wheel {
             }
         }
         true
+    }
+
+    /// Whether nothing is armed within the next 2^16 ticks that begin now.
+    fn none_near(&self) -> bool {
+        self.heads[..2 * SLOTS].iter().all(|head| *head == NONE)
     }
 
     fn take(&mut self, links: &mut impl Links, slot: usize, fired: &mut Vec<u32>) {
@@ -384,6 +401,28 @@ mod tests {
             order.extend(fired.drain(..).map(|index| (index, next)));
         }
         assert_eq!(order, [(2, u32::MAX - 1_000), (0, u32::MAX), (1, 70_000)]);
+    }
+
+    #[test]
+    fn a_long_way_is_gone_in_leaps_and_nothing_is_passed_over() {
+        let mut links = vec![Link::IDLE; 100];
+        let mut wheel = Wheel::around(5);
+        let mut due: Vec<u32> = (0..100).map(|index| 70_000 + index * index * 4_099).collect();
+        for (index, at) in due.iter().enumerate() {
+            wheel.arm(&mut links, index as u32, *at);
+        }
+        let (mut fired, mut order) = (Vec::new(), Vec::new());
+        for to in (0..60_000_000).step_by(999_983) {
+            let before = wheel.now();
+            wheel.advance(&mut links, to, &mut fired);
+            for index in fired.drain(..) {
+                let at = due[index as usize];
+                assert!((before..=to).contains(&at), "{at} fired between {before} and {to}");
+                order.push(at);
+            }
+        }
+        due.sort_unstable();
+        assert_eq!(order, due);
     }
 
     #[test]

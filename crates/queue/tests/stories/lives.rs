@@ -1,0 +1,371 @@
+//! The life of a job: put, reserved, and then settled, released, buried, dead, kicked, redriven, forwarded.
+
+use stadium_queue::{
+    Answer, Attempt, Backoff, Command, DeadLetter, Edit, Given, JobSet, JobState, NewJob, QueueSettings,
+    Retry, When,
+};
+
+use crate::desk::{Desk, after, checkpoint, job, keyed, queue, restored};
+
+#[test]
+fn a_job_is_put_reserved_and_settled() {
+    let mut desk = Desk::new();
+    let id = desk.put("mail", job("hello"));
+    let reserved = desk.try_reserve("mail", 10).unwrap().remove(0);
+    assert_eq!((reserved.lease.job, reserved.attempt), (id, 1));
+    assert_eq!(desk.read(reserved.payload), "hello");
+    assert_eq!(desk.reserve("mail", 10), [], "nobody else gets it");
+    assert_eq!(desk.settle(reserved.lease), Ok(Given::Done));
+    assert_eq!(desk.queues.jobs(), 0);
+    let stats = desk.stats("mail");
+    assert_eq!((stats.put, stats.handed_out, stats.settled), (1, 1, 1));
+}
+
+#[test]
+fn settling_twice_is_told_so_even_after_a_crash() {
+    let mut desk = Desk::new();
+    desk.put("mail", job("hello"));
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.settle(lease), Ok(Given::Done));
+    assert_eq!(desk.settle(lease), Ok(Given::Already));
+    desk.crash();
+    assert_eq!(desk.settle(lease), Ok(Given::Already));
+}
+
+#[test]
+fn a_delayed_job_is_due_in_its_millisecond() {
+    let mut desk = Desk::new();
+    desk.put("mail", after("later", 5_000));
+    desk.pass(4_999);
+    assert_eq!(desk.reserve("mail", 1), []);
+    assert_eq!(desk.queues.next_deadline(), Some(desk.now.after(1)));
+    desk.pass(1);
+    assert_eq!(desk.work("mail", 1), ["later"]);
+}
+
+#[test]
+fn a_job_that_is_due_in_a_year_waits_for_it() {
+    let mut desk = Desk::new();
+    let year = 365 * 24 * 3_600_000;
+    desk.put("mail", after("next year", year));
+    for _ in 0..364 {
+        desk.pass(24 * 3_600_000);
+        assert_eq!(desk.reserve("mail", 1), []);
+    }
+    desk.pass(24 * 3_600_000);
+    assert_eq!(desk.work("mail", 1), ["next year"]);
+}
+
+#[test]
+fn a_lease_that_ends_gives_the_job_to_another_worker() {
+    let mut desk = Desk::new();
+    desk.put("mail", job("hello"));
+    let lost = desk.reserve("mail", 1)[0];
+    desk.pass(30_000);
+    assert_eq!(desk.stats("mail").retried, 1);
+    desk.pass(1_000);
+    let reserved = desk.try_reserve("mail", 1).unwrap().remove(0);
+    assert_eq!(reserved.attempt, 2);
+    assert_eq!(desk.settle(lost).unwrap_err().code(), "QUE-022");
+    assert_eq!(desk.settle(reserved.lease), Ok(Given::Done));
+}
+
+#[test]
+fn an_extended_lease_ends_later() {
+    let mut desk = Desk::new();
+    desk.put("mail", job("hello"));
+    let lease = desk.reserve("mail", 1)[0];
+    desk.pass(29_000);
+    let given = desk.given(Command::Extend { leases: vec![lease], lease: 60_000 });
+    assert_eq!(given, [Ok(Given::Done)]);
+    desk.pass(59_000);
+    assert_eq!(desk.settle(lease), Ok(Given::Done));
+}
+
+#[test]
+fn a_released_job_comes_back_after_the_back_off_and_dies_after_its_last_attempt() {
+    let mut desk = Desk::new();
+    let backoff = Backoff { first: 1_000, factor: 2.0, max: 10_000, jitter: 0.0 };
+    desk.declare("mail", QueueSettings { attempts_max: 3, backoff, ..QueueSettings::default() });
+    let id = desk.put("mail", job("hello"));
+    for (attempt, delay) in [(1, 1_000), (2, 2_000)] {
+        let reserved = desk.try_reserve("mail", 1).unwrap().remove(0);
+        assert_eq!(reserved.attempt, attempt);
+        assert_eq!(desk.release(reserved.lease, Retry::Backoff), Ok(Given::Done));
+        desk.pass(delay - 1);
+        assert_eq!(desk.reserve("mail", 1), []);
+        desk.pass(1);
+    }
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.release(lease, Retry::Backoff), Ok(Given::Dead));
+    let view = desk.find(id);
+    assert_eq!((view.state, view.reason.as_deref()), (JobState::Dead, Some("it did not work")));
+    // Redriven it begins anew.
+    let count = desk.count(Command::Redrive { queue: queue("mail"), jobs: JobSet::Oldest(10), to: None });
+    assert_eq!(count, 1);
+    assert_eq!(desk.try_reserve("mail", 1).unwrap()[0].attempt, 1);
+}
+
+#[test]
+fn an_attempt_that_never_began_does_not_count() {
+    let mut desk = Desk::new();
+    desk.put("mail", NewJob { attempts_max: Some(1), ..job("hello") });
+    for _ in 0..5 {
+        let reserved = desk.try_reserve("mail", 1).unwrap().remove(0);
+        assert_eq!(reserved.attempt, 1);
+        assert_eq!(desk.release(reserved.lease, Retry::NotTried(0)), Ok(Given::Done));
+    }
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.release(lease, Retry::After(0)), Ok(Given::Dead));
+}
+
+#[test]
+fn dead_jobs_go_where_their_queue_says() {
+    let mut desk = Desk::new();
+    for (name, dead_letter) in [
+        ("keep", DeadLetter::Keep),
+        ("move", DeadLetter::Queue(queue("dead"))),
+        ("drop", DeadLetter::Discard),
+    ] {
+        desk.declare(name, QueueSettings { attempts_max: 1, dead_letter, ..QueueSettings::default() });
+        desk.put(name, job(name));
+        let lease = desk.reserve(name, 1)[0];
+        assert_eq!(desk.release(lease, Retry::Backoff), Ok(Given::Dead));
+    }
+    assert_eq!((desk.stats("keep").dead, desk.stats("move").dead, desk.stats("drop").dead), (1, 0, 0));
+    assert_eq!(desk.work("dead", 10), ["move"]);
+    assert_eq!(desk.queues.jobs(), 2);
+}
+
+#[test]
+fn a_dead_job_is_gone_after_its_time() {
+    let mut desk = Desk::new();
+    let settings = QueueSettings { attempts_max: 1, dead_time_to_live: 5_000, ..QueueSettings::default() };
+    desk.declare("mail", settings);
+    desk.put("mail", job("hello"));
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.release(lease, Retry::Backoff), Ok(Given::Dead));
+    desk.crash();
+    desk.pass(4_999);
+    assert_eq!(desk.stats("mail").dead, 1);
+    desk.pass(1);
+    assert_eq!(desk.queues.jobs(), 0);
+}
+
+#[test]
+fn a_buried_job_stays_until_it_is_kicked() {
+    let mut desk = Desk::new();
+    let id = desk.put("mail", job("hello"));
+    let lease = desk.reserve("mail", 1)[0];
+    let reason = Some("look at me".to_owned());
+    assert_eq!(desk.given(Command::Bury { leases: vec![lease], reason }), [Ok(Given::Done)]);
+    desk.pass(1_000_000);
+    assert_eq!(desk.find(id).reason.as_deref(), Some("look at me"));
+    assert_eq!(desk.count(Command::Kick { queue: queue("mail"), jobs: JobSet::Ids(vec![id, id]) }), 1);
+    assert_eq!(desk.work("mail", 10), ["hello"]);
+}
+
+#[test]
+fn a_time_to_live_ends_a_job_that_nobody_settled() {
+    let mut desk = Desk::new();
+    let mortal = |payload| NewJob { time_to_live: Some(10_000), ..job(payload) };
+    desk.put("mail", mortal("waits"));
+    desk.put("mail", NewJob { when: When::After(20_000), ..mortal("is never due") });
+    desk.put("held", mortal("is worked on"));
+    let lease = desk.reserve("held", 1)[0];
+    desk.pass(10_000);
+    assert_eq!(desk.stats("mail").due + desk.stats("mail").delayed, 0);
+    assert_eq!(desk.settle(lease), Ok(Given::Done), "who works on it may finish it");
+}
+
+#[test]
+fn a_job_whose_time_is_over_goes_when_it_is_released() {
+    let mut desk = Desk::new();
+    desk.put("mail", NewJob { time_to_live: Some(10_000), ..job("mortal") });
+    let lease = desk.reserve("mail", 1)[0];
+    desk.pass(11_000);
+    assert_eq!(desk.release(lease, Retry::After(0)), Ok(Given::Done));
+    desk.pass(1);
+    assert_eq!(desk.queues.jobs(), 0);
+}
+
+#[test]
+fn an_edited_job_is_what_it_was_edited_to() {
+    let mut desk = Desk::new();
+    let id = desk.put("mail", after("old", 1_000));
+    let edit = Edit {
+        payload: Some("new".into()),
+        when: Some(When::After(9_000)),
+        priority: Some(9),
+        time_to_live: Some(50_000),
+        attempts_max: Some(2),
+    };
+    desk.done(Command::Edit { job: id, edit });
+    desk.crash();
+    let view = desk.find(id);
+    assert_eq!((view.priority, view.attempts_max, view.due), (9, 2, desk.now.after(9_000)));
+    assert_eq!(view.expires, Some(desk.now.after(50_000)));
+    assert_eq!(desk.read(view.payload), "new");
+    desk.pass(8_999);
+    assert_eq!(desk.reserve("mail", 1), []);
+    desk.pass(1);
+    let lease = desk.reserve("mail", 1)[0];
+    let refused = desk.ask(Command::Edit { job: id, edit: Edit { priority: Some(1), ..Edit::default() } });
+    assert_eq!(refused.unwrap_err().code(), "QUE-023", "not while somebody works on it");
+    assert_eq!(desk.settle(lease), Ok(Given::Done));
+}
+
+#[test]
+fn a_deleted_job_is_gone_and_its_lease_lost() {
+    let mut desk = Desk::new();
+    let id = desk.put("mail", job("hello"));
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.given(Command::Delete { jobs: vec![id] }), [Ok(Given::Done)]);
+    assert_eq!(desk.given(Command::Delete { jobs: vec![id] }), [Ok(Given::Already)]);
+    assert_eq!(desk.settle(lease).unwrap_err().code(), "QUE-022");
+}
+
+#[test]
+fn a_forwarded_job_is_in_exactly_one_queue_and_forwarding_twice_says_where() {
+    let mut desk = Desk::new();
+    desk.put("incoming", keyed("sms", "alice"));
+    let lease = desk.reserve("incoming", 1)[0];
+    let forward = Command::Forward { lease, queue: queue("router"), job: NewJob::default() };
+    let Answer::Placed(first) = desk.ask(forward.clone()).unwrap() else { panic!() };
+    assert_eq!((desk.stats("incoming").settled, desk.stats("router").due), (1, 1));
+    desk.crash();
+    let Answer::Placed(second) = desk.ask(forward).unwrap() else { panic!() };
+    assert_eq!((first[0].job, first[0].duplicate), (second[0].job, false));
+    assert!(second[0].duplicate);
+    assert_eq!(desk.work("router", 10), ["sms"], "an empty payload is the one it had");
+    assert_eq!(desk.queues.jobs(), 1);
+}
+
+#[test]
+fn a_paused_queue_takes_jobs_and_gives_none() {
+    let mut desk = Desk::new();
+    desk.put("mail", job("one"));
+    desk.done(Command::Pause { queue: queue("mail") });
+    desk.put("mail", job("two"));
+    desk.crash();
+    assert_eq!(desk.reserve("mail", 10), []);
+    let mut ready = Vec::new();
+    desk.queues.take_ready(&mut ready);
+    assert!(ready.is_empty());
+    desk.done(Command::Resume { queue: queue("mail") });
+    desk.queues.take_ready(&mut ready);
+    assert_eq!(ready, [queue("mail")]);
+    assert_eq!(desk.work("mail", 10), ["one", "two"]);
+}
+
+#[test]
+fn a_purge_takes_out_what_there_was_and_nothing_that_comes_after() {
+    let mut desk = Desk::new();
+    for batch in 0..30 {
+        let jobs = (0..1_000).map(|n| if n % 2 == 0 { job("due") } else { after("delayed", 60_000) });
+        desk.try_put(if batch % 3 == 0 { "other" } else { "mail" }, jobs.collect()).unwrap();
+    }
+    let held = desk.reserve("mail", 5);
+    assert_eq!(desk.count(Command::Purge { queue: queue("mail"), state: None }), 19_995);
+    desk.put("mail", job("new"));
+    assert!(desk.queues.jobs() > 10_000, "not all of it is gone at once");
+    assert_eq!(desk.reserve("mail", 10), [], "but none of it is handed out");
+    desk.tick();
+    assert_eq!(desk.work("mail", 10), ["new"]);
+    desk.crash();
+    let stats = desk.stats("mail");
+    assert_eq!((stats.due, stats.delayed, stats.reserved), (0, 0, 6));
+    assert_eq!(desk.stats("other").due + desk.stats("other").delayed, 10_000);
+    desk.settle_all(held);
+    assert_eq!(desk.count(Command::Purge { queue: queue("mail"), state: Some(JobState::Reserved) }), 1);
+}
+
+#[test]
+fn a_dropped_queue_is_gone_and_may_be_made_again() {
+    let mut desk = Desk::new();
+    desk.put("mail", job("hello"));
+    assert_eq!(desk.ask(Command::Drop { queue: queue("mail") }).unwrap_err().code(), "QUE-025");
+    let lease = desk.reserve("mail", 1)[0];
+    desk.settle_all(vec![lease]);
+    desk.done(Command::Drop { queue: queue("mail") });
+    assert_eq!(desk.ask(Command::Stats { queue: queue("mail") }).unwrap_err().code(), "QUE-020");
+    desk.put("mail", job("again"));
+    desk.crash();
+    assert_eq!(desk.work("mail", 1), ["again"]);
+}
+
+#[test]
+fn a_history_tells_everything_newest_first() {
+    let mut desk = Desk::new();
+    desk.declare("mail", QueueSettings { attempts_max: 2, ..QueueSettings::default() });
+    let id = desk.put("mail", job("hello"));
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.release(lease, Retry::After(10)), Ok(Given::Done));
+    desk.pass(10);
+    let worker = Some(stadium_queue::WorkerName::new("bob").unwrap());
+    let command = Command::Reserve { queue: queue("mail"), jobs_max: 1, lease: Some(5_000), wait: 0, worker };
+    let Answer::Reserved(reserved) = desk.ask(command).unwrap() else { panic!() };
+    desk.pass(5_000);
+    desk.count(Command::Redrive {
+        queue: queue("mail"),
+        jobs: JobSet::Ids(vec![id]),
+        to: Some(queue("second")),
+    });
+    let lease = desk.reserve("second", 1)[0];
+    desk.settle_all(vec![lease]);
+    let told: Vec<_> = desk.history(id).into_iter().map(|entry| entry.what).collect();
+    assert!(matches!(&told[0], Attempt::Settled));
+    assert!(matches!(&told[1], Attempt::Reserved { attempt: 1, worker: None, .. }));
+    assert!(matches!(&told[2], Attempt::Revived { queue: to } if *to == queue("second")));
+    assert!(matches!(&told[3], Attempt::Dead { reason } if reason.contains("lease")));
+    assert!(matches!(&told[4], Attempt::Reserved { attempt: 2, worker: Some(bob), until }
+        if bob.as_str() == "bob" && *until == reserved[0].until));
+    assert!(matches!(&told[5], Attempt::Released { error: Some(error), .. } if error == "it did not work"));
+    assert!(matches!(&told[6], Attempt::Reserved { attempt: 1, .. }));
+    assert!(matches!(&told[7], Attempt::Put { .. }));
+    assert_eq!(told.len(), 8);
+}
+
+#[test]
+fn a_checkpoint_is_the_state_at_its_beginning() {
+    let mut desk = Desk::new();
+    for n in 0..2_000 {
+        desk.put("mail", keyed(&format!("job {n}"), &format!("key {}", n % 7)));
+        desk.put("mail", after(&format!("later {n}"), 1_000 + n));
+    }
+    let held = desk.reserve("mail", 5);
+    desk.queues.checkpoint_begin();
+    let records = desk.records.len();
+    let mut chunks = Vec::new();
+    loop {
+        let mut chunk = Vec::new();
+        let more = desk.queues.checkpoint_next(&mut chunk, 1_000);
+        chunks.push(chunk);
+        // It goes on meanwhile.
+        desk.pass(1);
+        for lease in desk.reserve("mail", 3) {
+            desk.settle_all(vec![lease]);
+        }
+        if !more {
+            break;
+        }
+    }
+    let mut back = restored(desk.place, &desk.bounds, &chunks);
+    assert_eq!(back.jobs(), 4_000);
+    desk.replay_into(&mut back, records);
+    assert_eq!(back.jobs(), desk.queues.jobs());
+    desk.queues = back;
+    desk.settle_all(held);
+    desk.pass(10_000);
+    let mut worked = 0;
+    loop {
+        let leases = desk.reserve("mail", 1_000);
+        if leases.is_empty() {
+            break;
+        }
+        worked += leases.len();
+        desk.settle_all(leases);
+    }
+    assert_eq!(desk.queues.jobs(), 0, "{worked} were left");
+    assert!(checkpoint(&mut desk.queues, 1 << 20).len() >= 8);
+}
