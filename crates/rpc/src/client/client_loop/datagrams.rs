@@ -15,7 +15,8 @@ use hashbrown::HashMap;
 use stadium_reactor::{Io, UdpId, UdpSettings};
 use stadium_rsocket::frame::{self, Frame, More, PREFIX_BYTES, Payload, StreamId};
 
-use super::{ClientLoop, outcome_of};
+use super::ClientLoop;
+use super::answers::outcome_of;
 use crate::answer::CallError;
 use crate::balance::{Choice, InstanceId, Outcome};
 use crate::client::completion::Completion;

@@ -1,0 +1,226 @@
+//! What a connection says of calls: answers, messages, refusals, and how each call ends.
+//!
+//! A call ends once, here, and whoever waits for it is told. While a connection is being read no other can be
+//! written: what its events ask of others gathers, and is done by `follow_up`.
+
+use stadium_reactor::Io;
+use stadium_rsocket::connection::{Closed, Event, Tag};
+use stadium_rsocket::frame::{Completes, Next};
+
+use super::{ClientLoop, Done, milliseconds};
+use crate::answer::CallError;
+use crate::balance::{Balancer, InstanceId, Outcome};
+use crate::client::completion::{Completion, Items};
+use crate::client::letter::Letter;
+use crate::client::slot::{Attempt, NEVER, of_tag};
+use crate::client::transfer::Transfer;
+use crate::method::{Idempotency, Interaction};
+use crate::wire;
+
+/// What an event asks for beyond its call.
+pub(super) enum Flow {
+    Open,
+    Credit(u32),
+    Lease,
+    Closing,
+    Closed,
+    Resumed,
+}
+
+impl ClientLoop {
+    /// Handles what a connection says. Returns whether it is at its end.
+    pub(super) fn event(
+        &mut self,
+        now_us: u64,
+        service: u16,
+        instance: InstanceId,
+        event: Event<'_>,
+    ) -> Flow {
+        match event {
+            Event::Payload { tag, payload, more, .. }
+                if matches!(self.slots.at(of_tag(tag).0).transfer(), Some(Transfer::Download { .. })) =>
+            {
+                self.piece(now_us, tag, &payload.data, more);
+            }
+            Event::Piece { tag, data, more, .. } => self.piece(now_us, tag, data, more),
+            Event::Payload { tag, next, completes, payload, .. } => {
+                self.answered(now_us, tag, next, completes, &payload.data);
+            }
+            Event::Failed { tag, code, text, .. } => {
+                let (place, which) = of_tag(tag);
+                let error = wire::call_error(code, text);
+                self.failed.push((place, which, outcome_of(&error), error));
+            }
+            Event::Credit { tag, .. } => return Flow::Credit(of_tag(tag).0),
+            Event::Cancelled { tag, .. } => {
+                // The service wants no more of what a channel's caller sends.
+                let slot = self.slots.at(of_tag(tag).0);
+                if let Some(channel) = &mut slot.channel {
+                    channel.messages.clear();
+                    channel.completes = false;
+                }
+                if let Completion::Stream(items) = &slot.completion {
+                    items.0.refuse();
+                }
+            }
+            Event::MetadataPush(metadata) => {
+                if let Some((load, quiescing)) = wire::read_load(metadata) {
+                    self.services[usize::from(service)].balancer.load(instance, load, quiescing);
+                }
+            }
+            Event::Lease { .. } => return Flow::Lease,
+            Event::Closing { .. } => return Flow::Closing,
+            Event::Resumed => return Flow::Resumed,
+            Event::Closed(Closed::Peer { code, text }) => {
+                let text = String::from_utf8_lossy(text);
+                tracing::debug!(code = code.0, %text, "A service closed the connection");
+                return Flow::Closed;
+            }
+            Event::Closed(_) => return Flow::Closed,
+            _ => {}
+        }
+        Flow::Open
+    }
+
+    /// The answer of an attempt, or a stream's next message.
+    fn answered(&mut self, now_us: u64, tag: Tag, next: Next, completes: Completes, data: &[u8]) {
+        let (place, which) = of_tag(tag);
+        let slot = self.slots.at(place);
+        let Some(attempt) = *slot.attempt(which) else { return };
+        if let Some(Transfer::Upload(upload)) = slot.transfer()
+            && !upload.is_over
+        {
+            // The service has answered without the rest.
+            self.cancels.push((attempt.connection, attempt.stream));
+        }
+        if slot.interaction == Interaction::Unary {
+            *slot.attempt(which) = None;
+            let latency_us = now_us.saturating_sub(attempt.sent_us);
+            let one = &mut self.services[usize::from(slot.service)];
+            if slot.transfers {
+                // How long it took says how large it was, not how its instance is.
+                one.balancer.stream_ended(attempt.instance, Outcome::Ok, latency_us, now_us);
+            } else {
+                one.balancer.ended(attempt.instance, Outcome::Ok, latency_us, now_us);
+            }
+            if let Some(pool) = one.live_pool(attempt.instance) {
+                pool.answered(attempt.connection);
+            }
+            if slot.idempotency == Idempotency::Idempotent
+                && let Some(hedge) = &mut self.routes[slot.route as usize].hedge
+            {
+                hedge.answered(latency_us, now_us);
+            }
+            return self.end(place, Ok(()), data);
+        }
+        if next == Next::Value
+            && let Completion::Stream(items) = &slot.completion
+        {
+            items.0.push(data);
+        }
+        if completes == Completes::Yes {
+            *slot.attempt(which) = None;
+            let one = &mut self.services[usize::from(slot.service)];
+            tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Ok, now_us);
+            self.end(place, Ok(()), &[]);
+        }
+    }
+
+    /// A call has ended; whoever waits is told.
+    pub(in crate::client) fn end(&mut self, place: u32, how: Result<(), CallError>, data: &[u8]) {
+        let slot = self.slots.at(place);
+        if slot.timed {
+            slot.timed = false;
+            (slot.again_us, slot.hedge_us) = (NEVER, NEVER);
+            self.wheel.disarm(&mut self.slots, place);
+        }
+        let slot = self.slots.at(place);
+        if slot.in_flight() {
+            for attempt in [slot.first.take(), slot.second.take()].into_iter().flatten() {
+                self.cancels.push((attempt.connection, attempt.stream));
+                // What a copy took so far is known; how it would have ended is not.
+                let one = &mut self.services[usize::from(slot.service)];
+                tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Cancelled, self.now_us);
+            }
+        }
+        if let Some(Transfer::Download { behind: Some(id) }) = slot.transfer() {
+            self.caught_up.push(*id);
+        }
+        let (serial, tag) = (slot.serial, slot.tag);
+        match std::mem::replace(&mut slot.completion, Completion::Discard) {
+            Completion::Discard => {}
+            Completion::Local => {
+                let start = self.answers.len();
+                self.answers.extend_from_slice(data);
+                self.done.push_back(Done { tag, place, serial, how, answer: start..self.answers.len() });
+            }
+            Completion::Future(answer) => answer.0.complete(how.map(|()| data.to_vec())),
+            Completion::Stream(items) => items.0.end(how),
+            Completion::Callback(callback) => callback.call(how.map(|()| data)),
+        }
+        self.slots.give_back(place);
+    }
+
+    /// Sends what a channel's caller has given, as far as the service's credit goes.
+    pub(super) fn send_channel(&mut self, io: &mut Io<Letter>, place: u32) {
+        let slot = self.slots.at(place);
+        let (Some(attempt), Some(channel)) = (slot.first, slot.channel.as_mut()) else { return };
+        self.links.write(io, attempt.connection, |connection, out| {
+            while let Some(message) = channel.messages.front() {
+                let encode = |out: &mut Vec<u8>| out.extend_from_slice(message);
+                if connection.payload(attempt.stream, Completes::No, None, encode, out).is_err() {
+                    return;
+                }
+                channel.messages.pop_front();
+                if let Completion::Stream(items) = &slot.completion {
+                    items.0.sent();
+                }
+            }
+            if std::mem::take(&mut channel.completes) {
+                let _ = connection.complete(attempt.stream, out);
+            }
+        });
+    }
+
+    pub(super) fn items_place(&mut self, items: &Items) -> Option<u32> {
+        let (place, serial) = items.place.look()?;
+        self.slots.find(place, serial).map(|_| place)
+    }
+
+    /// What reading one connection asks of others.
+    pub(super) fn follow_up(&mut self, io: &mut Io<Letter>) {
+        while let Some((place, which, outcome, error)) = self.failed.pop() {
+            self.attempt_failed(io, place, which, outcome, error);
+        }
+        while let Some(id) = self.caught_up.pop() {
+            self.read_on(io, id);
+        }
+        while let Some((id, stream)) = self.cancels.pop() {
+            self.links.write(io, id, |connection, out| connection.cancel(stream, out));
+        }
+    }
+}
+
+/// Tells the balancer how an attempt ended. How long a stream was open says nothing about its instance.
+pub(super) fn tell_end(
+    balancer: &mut Balancer,
+    interaction: Interaction,
+    attempt: &Attempt,
+    outcome: Outcome,
+    now_us: u64,
+) {
+    if matches!(interaction, Interaction::Stream | Interaction::Channel) {
+        balancer.stream_ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
+    } else {
+        balancer.ended(attempt.instance, outcome, now_us.saturating_sub(attempt.sent_us), now_us);
+    }
+}
+
+/// What an instance's refusal says of it.
+pub(super) fn outcome_of(error: &CallError) -> Outcome {
+    match error {
+        CallError::Busy { retry_after, .. } => Outcome::Busy { retry_after_ms: milliseconds(*retry_after) },
+        CallError::Deadline => Outcome::Deadline,
+        _ => Outcome::Rejected,
+    }
+}
