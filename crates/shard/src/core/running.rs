@@ -386,6 +386,21 @@ impl<J: Journal, C: Caller> Running<J, C> {
             return Ok(());
         }
         let durable = self.journal.durable()?;
+        self.release_until(durable, output, settings, place);
+        if self.pending.is_empty() {
+            self.segments.remove_dead(&mut self.journal, durable);
+        }
+        Ok(())
+    }
+
+    /// Lets the answers go whose records are before `durable`.
+    pub(super) fn release_until(
+        &mut self,
+        durable: Position,
+        output: &mut Output<C>,
+        settings: &CoreSettings,
+        place: Place,
+    ) {
         let mut last_batch = None;
         while self.pending.front().is_some_and(|pending| pending.after <= durable) {
             let pending = self.pending.pop_front().expect("there is a first one");
@@ -416,10 +431,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
             }
         }
         self.figures.damaged = self.payloads.damaged;
-        if self.pending.is_empty() {
-            self.segments.remove_dead(&mut self.journal, durable);
-        }
-        Ok(())
     }
 
     /// Jobs that were found unreadable when they were to be handed out are set aside.

@@ -364,6 +364,10 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.closed.why = why;
         self.closed.durable = durable.or(self.closed.durable);
         self.closed.again_at = now;
+        // What became durable before the failure happened: to call it Busy would be a lie.
+        if let Some(durable) = self.closed.durable {
+            running.release_until(durable, output, &self.settings, self.settings.place);
+        }
         let refusal = self.not_open();
         running.give_up(&refusal, output);
         self.before.add(&running.figures);
