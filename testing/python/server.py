@@ -75,14 +75,24 @@ class Server:
             command = self._mosquitto(tls)
         else:
             command = self._stadium(loops, settings, trial)
+        self.command = command
+        self._start()
+
+    def _start(self):
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=self.folder
+            self.command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=self.folder
         )
         try:
             until("the server to be ready", self._ready)
         except BaseException:
             self.stop()
             raise
+
+    def restart(self):
+        """Stops the server as an operator does, and starts it again on the same data and ports."""
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(PATIENCE_S) == 0, self.output()
+        self._start()
 
     def _stadium(self, loops, settings, trial):
         (self.folder / "stadium.toml").write_text(settings.replace("@", f"{self.folder}/"))

@@ -348,9 +348,10 @@ fn metrics_carry_units_help_and_the_fleets_figures() {
 fn the_description_names_every_path_and_each_is_answered() {
     let scene = Scene::begin();
     let api = scene.get("/openapi.json").json();
-    let mut described = Vec::new();
+    let (mut described, mut names) = (Vec::new(), Vec::new());
     for (path, item) in api["paths"].as_object().expect("paths") {
-        for method in item.as_object().expect("methods").keys() {
+        for (method, operation) in item.as_object().expect("methods") {
+            names.push(operation["operationId"].to_string());
             described.push(format!("{} {path}", method.to_uppercase()));
             let asked = ["id", "queue", "job", "lease", "name"]
                 .iter()
@@ -360,6 +361,9 @@ fn the_description_names_every_path_and_each_is_answered() {
         }
     }
     described.sort();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), described.len(), "each operation has a name of its own");
     assert_eq!(
         described,
         [

@@ -61,11 +61,11 @@ fn queues_are_shown_sorted_searched_and_paged() {
     browser.evaluate(&click("#page-on"));
     browser.wait_until("document.querySelectorAll('#queue-rows tr').length === 20");
     browser.wait_until(&format!("{} === '51 to 70 of 70 queues'", text("page-says")));
-    let search = "const box = document.getElementById('search'); box.value = 'TENANT-1'; box.dispatchEvent(new Event('input'))";
+    let search = "{ const box = document.getElementById('search'); box.value = 'TENANT-1'; box.dispatchEvent(new Event('input')) }";
     browser.evaluate(search);
     browser.wait_until("document.querySelectorAll('#queue-rows tr').length === 10");
     assert_eq!(browser.evaluate("location.search"), "?search=TENANT-1");
-    browser.evaluate("const box = document.getElementById('search'); box.value = ''; box.dispatchEvent(new Event('input'))");
+    browser.evaluate("{ const box = document.getElementById('search'); box.value = ''; box.dispatchEvent(new Event('input')) }");
     browser.evaluate(&click("#filter [data-state=buried]"));
     browser.wait_until("document.querySelectorAll('#queue-rows tr').length === 1");
     // A put is seen without asking for it.

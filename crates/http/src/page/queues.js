@@ -275,7 +275,8 @@ async function refreshOne(mine) {
   show("do-pause", queue.paused ? "Resume" : "Pause");
   at("do-kick").disabled = queue.jobs.buried === 0;
   at("do-redrive").disabled = queue.jobs.dead === 0;
-  at("do-purge").disabled = queue.jobs.total === 0;
+  at("do-purge").hidden = queue.jobs.total === 0;
+  at("do-drop").hidden = queue.jobs.total > 0;
   showTiles(queue.jobs);
   show("one-put", now ? rate(now.per_s.put) : "–");
   show("one-settled", now ? rate(now.per_s.settled) : "–");
@@ -440,6 +441,16 @@ async function send(method, path, body) {
   return value;
 }
 
+/** Repeats what concerns a thousand jobs at most each time until none is left. */
+async function sendAll(path) {
+  let count = 0;
+  for (;;) {
+    const some = (await send("POST", path)).count;
+    if (some === 0) return { count };
+    count += some;
+  }
+}
+
 /** Does it, and says what came of it. */
 async function change(does, done) {
   try {
@@ -502,15 +513,15 @@ at("do-pause").addEventListener("click", async () => {
 });
 
 at("do-kick").addEventListener("click", async () => {
-  const text = `${jobs(newest.jobs.buried)} become due again, 1,000 at a time, and their attempts start anew.`;
+  const text = `${jobs(newest.jobs.buried)} become due again, and their attempts start anew.`;
   if (!(await confirmed({ title: "Kick the buried jobs?", text, yes: "Kick" }))) return;
-  change(() => send("POST", `${path()}/kick`), (value) => `${jobs(value.count)} due again`);
+  change(() => sendAll(`${path()}/kick`), (value) => `${jobs(value.count)} due again`);
 });
 
 at("do-redrive").addEventListener("click", async () => {
-  const text = `${jobs(newest.jobs.dead)} become due again, 1,000 at a time, and their attempts start anew.`;
+  const text = `${jobs(newest.jobs.dead)} become due again, and their attempts start anew.`;
   if (!(await confirmed({ title: "Redrive the dead jobs?", text, yes: "Redrive" }))) return;
-  change(() => send("POST", `${path()}/redrive`), (value) => `${jobs(value.count)} due again`);
+  change(() => sendAll(`${path()}/redrive`), (value) => `${jobs(value.count)} due again`);
 });
 
 at("do-purge").addEventListener("click", async () => {
@@ -521,6 +532,12 @@ at("do-purge").addEventListener("click", async () => {
   const answer = await confirmed({ title: `Purge ${view.queue}?`, text, yes: "Purge", danger: true, choices, type: view.queue });
   if (!answer) return;
   change(() => send("POST", `${path()}/purge`, answer.choice ? { state: answer.choice } : {}), (value) => `${jobs(value.count)} purged`);
+});
+
+at("do-drop").addEventListener("click", async () => {
+  const text = "The empty queue goes with its settings, schedules and figures. A put into it makes another one. This needs a key with the role admin.";
+  if (!(await confirmed({ title: `Drop ${view.queue}?`, text, yes: "Drop", danger: true }))) return;
+  if (await change(() => send("DELETE", path()), "Dropped")) go({ queue: null, state: "", key: "" }, "push");
 });
 
 lay();

@@ -66,7 +66,7 @@ pub(crate) struct CreatedKeyView {
 }
 
 /// The API keys, without their secrets.
-#[utoipa::path(get, path = "/api/keys", tag = "API keys",
+#[utoipa::path(get, operation_id = "list_keys", path = "/api/keys", tag = "API keys",
     responses((status = 200, description = "The keys.", body = KeyList),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
               (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem)))]
@@ -75,7 +75,7 @@ pub(crate) async fn list(_: Admin, State(app): State<Arc<App>>) -> Json<KeyList>
 }
 
 /// Makes a key. Its secret is in this answer and nowhere else.
-#[utoipa::path(post, path = "/api/keys", tag = "API keys", request_body = NewKey,
+#[utoipa::path(post, operation_id = "create_key", path = "/api/keys", tag = "API keys", request_body = NewKey,
     responses((status = 201, description = "The key with its secret.", body = CreatedKeyView),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
               (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem),
@@ -95,7 +95,7 @@ pub(crate) async fn create(
 }
 
 /// Takes a key away; it stops working at once.
-#[utoipa::path(delete, path = "/api/keys/{id}", tag = "API keys",
+#[utoipa::path(delete, operation_id = "revoke_key", path = "/api/keys/{id}", tag = "API keys",
     params(("id" = String, Path, description = "The key's id.")),
     responses((status = 204, description = "It no longer works."),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),

@@ -132,7 +132,7 @@ impl ConnectionView {
 }
 
 /// Devices with a connection or a session, in order of their ids.
-#[utoipa::path(get, path = "/api/devices", tag = "Devices",
+#[utoipa::path(get, operation_id = "list_devices", path = "/api/devices", tag = "Devices",
     params(("prefix" = Option<String>, Query, description = "Only ids that begin so."),
            ("connected" = Option<bool>, Query, description = "`true`: only connected devices; `false`: only those away."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 unless said otherwise."),
@@ -167,7 +167,7 @@ pub(crate) async fn list(
 }
 
 /// One device with its subscriptions.
-#[utoipa::path(get, path = "/api/devices/{id}", tag = "Devices",
+#[utoipa::path(get, operation_id = "find_device", path = "/api/devices/{id}", tag = "Devices",
     params(("id" = String, Path, description = "The device's id, percent-encoded.")),
     responses((status = 200, description = "The device.", body = DeviceView),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
@@ -182,7 +182,7 @@ pub(crate) async fn show(
 }
 
 /// Closes a device's connection. Its session stays, and it may connect again.
-#[utoipa::path(delete, path = "/api/devices/{id}/connection", tag = "Devices",
+#[utoipa::path(delete, operation_id = "disconnect_device", path = "/api/devices/{id}/connection", tag = "Devices",
     params(("id" = String, Path, description = "The device's id, percent-encoded.")),
     responses((status = 204, description = "The connection is being closed."),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),

@@ -25,14 +25,14 @@ pub(crate) struct Health {
 }
 
 /// Whether the process answers at all. Needs no key.
-#[utoipa::path(get, path = "/healthz", tag = "Operating", security(()),
+#[utoipa::path(get, operation_id = "health", path = "/healthz", tag = "Operating", security(()),
     responses((status = 200, description = "The process answers.", body = Health)))]
 pub(crate) async fn healthz() -> Json<Health> {
     Json(Health { status: "alive" })
 }
 
 /// Whether new work should be sent here. Needs no key.
-#[utoipa::path(get, path = "/readyz", tag = "Operating", security(()),
+#[utoipa::path(get, operation_id = "readiness", path = "/readyz", tag = "Operating", security(()),
     responses((status = 200, description = "Send work here.", body = Health),
               (status = 503, description = "Starting or draining (`HTTP-014`).", body = crate::openapi::Problem)))]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<Json<Health>, Problem> {
@@ -54,7 +54,7 @@ pub(crate) fn not_ready(readiness: &Readiness) -> Option<Problem> {
 }
 
 /// Every counter, gauge and histogram in the OpenMetrics text format, for Prometheus.
-#[utoipa::path(get, path = "/metrics", tag = "Operating",
+#[utoipa::path(get, operation_id = "metrics", path = "/metrics", tag = "Operating",
     responses((status = 200, description = "The metrics.", body = String,
                content_type = "application/openmetrics-text"),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem)))]

@@ -35,7 +35,7 @@ const IDEMPOTENCY_WINDOW_MS: u64 = 24 * 3_600_000;
 ///
 /// 201: the jobs are on disk. Makes the queue, with the usual settings, where there is none. With the header
 /// `Idempotency-Key` or with a `dedup_id` a repeated request puts nothing and answers the first jobs' ids with 200.
-#[utoipa::path(post, path = "/api/queues/{queue}/jobs", tag = "Queues", request_body = PutFields,
+#[utoipa::path(post, operation_id = "put_jobs", path = "/api/queues/{queue}/jobs", tag = "Queues", request_body = PutFields,
     params(("queue" = String, Path, description = "Letters, digits, `-`, `_` and `.`; at most 128 bytes."),
            ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 201, description = "The jobs are on disk. For one job a `PlacedJob`, for several `PlacedJobs`.", body = PlacedJobs,
@@ -109,7 +109,7 @@ fn answer(placed: &[Placed], one: bool) -> Response {
 }
 
 /// One job as it stands, with its payload.
-#[utoipa::path(get, path = "/api/jobs/{job}", tag = "Queues",
+#[utoipa::path(get, operation_id = "find_job", path = "/api/jobs/{job}", tag = "Queues",
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 200, description = "The job.", body = JobReport), LookProblems))]
 pub(crate) async fn show(
@@ -122,7 +122,7 @@ pub(crate) async fn show(
 }
 
 /// What became of a job: every attempt, worker and error, the newest first. Also for a while after it is done.
-#[utoipa::path(get, path = "/api/jobs/{job}/history", tag = "Queues",
+#[utoipa::path(get, operation_id = "job_history", path = "/api/jobs/{job}/history", tag = "Queues",
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 200, description = "Its events.", body = History), LookProblems))]
 pub(crate) async fn history(
@@ -136,7 +136,7 @@ pub(crate) async fn history(
 }
 
 /// Changes a job that nobody works on: payload, due time, priority, time to live, attempts.
-#[utoipa::path(patch, path = "/api/jobs/{job}", tag = "Queues", request_body = EditFields,
+#[utoipa::path(patch, operation_id = "edit_job", path = "/api/jobs/{job}", tag = "Queues", request_body = EditFields,
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 204, description = "It is changed."), WorkProblems))]
 pub(crate) async fn edit(
@@ -152,7 +152,7 @@ pub(crate) async fn edit(
 }
 
 /// Takes a job out, whatever its state; a worker that has it loses its lease.
-#[utoipa::path(delete, path = "/api/jobs/{job}", tag = "Queues",
+#[utoipa::path(delete, operation_id = "delete_job", path = "/api/jobs/{job}", tag = "Queues",
     params(("job" = String, Path, description = "The job's id.")),
     responses((status = 200, description = "It is gone.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn delete(
@@ -165,7 +165,7 @@ pub(crate) async fn delete(
 }
 
 /// Takes several jobs out; each has its own outcome.
-#[utoipa::path(post, path = "/api/jobs/delete", tag = "Queues", request_body = DeleteFields,
+#[utoipa::path(post, operation_id = "delete_jobs", path = "/api/jobs/delete", tag = "Queues", request_body = DeleteFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn delete_several(
     _: Sender,

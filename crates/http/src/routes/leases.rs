@@ -34,7 +34,7 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 ///
 /// With `wait_ms` it waits for a first job where none is due. No jobs is an answer, not an error. The answer waits until
 /// the reservation is on disk; a client that is gone by then gives its jobs back.
-#[utoipa::path(post, path = "/api/queues/{queue}/reserve", tag = "Queues", request_body = ReserveFields,
+#[utoipa::path(post, operation_id = "reserve_jobs", path = "/api/queues/{queue}/reserve", tag = "Queues", request_body = ReserveFields,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "The jobs.", body = ReservedJobs), WorkProblems))]
 pub(crate) async fn reserve(
@@ -74,7 +74,7 @@ pub(crate) async fn reserve(
 /// The job is done.
 ///
 /// Settling again what was settled answers `already`.
-#[utoipa::path(post, path = "/api/leases/{lease}/settle", tag = "Queues",
+#[utoipa::path(post, operation_id = "settle_lease", path = "/api/leases/{lease}/settle", tag = "Queues",
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "It is done, on disk.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn settle(
@@ -86,7 +86,7 @@ pub(crate) async fn settle(
 }
 
 /// Several jobs are done; each lease has its own outcome.
-#[utoipa::path(post, path = "/api/leases/settle", tag = "Queues", request_body = SettleFields,
+#[utoipa::path(post, operation_id = "settle_leases", path = "/api/leases/settle", tag = "Queues", request_body = SettleFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn settle_several(
     _: Sender,
@@ -101,7 +101,7 @@ pub(crate) async fn settle_several(
 /// The job is not done, and is to be tried again: after the queue's back-off, or after `delay_ms`.
 ///
 /// `dead` says that it was its last attempt.
-#[utoipa::path(post, path = "/api/leases/{lease}/release", tag = "Queues", request_body = Option<ReleaseFields>,
+#[utoipa::path(post, operation_id = "release_lease", path = "/api/leases/{lease}/release", tag = "Queues", request_body = Option<ReleaseFields>,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "It is to be tried again, or dead.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn release(
@@ -116,7 +116,7 @@ pub(crate) async fn release(
 }
 
 /// Several jobs are to be tried again; each lease has its own outcome.
-#[utoipa::path(post, path = "/api/leases/release", tag = "Queues", request_body = ReleaseManyFields,
+#[utoipa::path(post, operation_id = "release_leases", path = "/api/leases/release", tag = "Queues", request_body = ReleaseManyFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn release_several(
     _: Sender,
@@ -130,7 +130,7 @@ pub(crate) async fn release_several(
 }
 
 /// The worker needs longer: the lease ends `lease_ms` from now.
-#[utoipa::path(post, path = "/api/leases/{lease}/extend", tag = "Queues", request_body = ExtendFields,
+#[utoipa::path(post, operation_id = "extend_lease", path = "/api/leases/{lease}/extend", tag = "Queues", request_body = ExtendFields,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "The lease is longer.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn extend(
@@ -145,7 +145,7 @@ pub(crate) async fn extend(
 }
 
 /// Several leases end later; each has its own outcome.
-#[utoipa::path(post, path = "/api/leases/extend", tag = "Queues", request_body = ExtendManyFields,
+#[utoipa::path(post, operation_id = "extend_leases", path = "/api/leases/extend", tag = "Queues", request_body = ExtendManyFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn extend_several(
     _: Sender,
@@ -158,7 +158,7 @@ pub(crate) async fn extend_several(
 }
 
 /// Sets the job aside until somebody kicks it: it is wrong, and another attempt would not help.
-#[utoipa::path(post, path = "/api/leases/{lease}/bury", tag = "Queues", request_body = Option<BuryFields>,
+#[utoipa::path(post, operation_id = "bury_lease", path = "/api/leases/{lease}/bury", tag = "Queues", request_body = Option<BuryFields>,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 200, description = "It is buried.", body = OneOutcome), WorkProblems))]
 pub(crate) async fn bury(
@@ -173,7 +173,7 @@ pub(crate) async fn bury(
 }
 
 /// Sets several jobs aside; each lease has its own outcome.
-#[utoipa::path(post, path = "/api/leases/bury", tag = "Queues", request_body = BuryManyFields,
+#[utoipa::path(post, operation_id = "bury_leases", path = "/api/leases/bury", tag = "Queues", request_body = BuryManyFields,
     responses((status = 200, description = "What became of each.", body = Outcomes), WorkProblems))]
 pub(crate) async fn bury_several(
     _: Sender,
@@ -186,7 +186,7 @@ pub(crate) async fn bury_several(
 }
 
 /// The job is done here and becomes a new one in another queue, in one step: it is always in exactly one of them.
-#[utoipa::path(post, path = "/api/leases/{lease}/forward", tag = "Queues", request_body = ForwardFields,
+#[utoipa::path(post, operation_id = "forward_lease", path = "/api/leases/{lease}/forward", tag = "Queues", request_body = ForwardFields,
     params(("lease" = String, Path, description = "What was reserved.")),
     responses((status = 201, description = "The job there.", body = PlacedJob), WorkProblems))]
 pub(crate) async fn forward(

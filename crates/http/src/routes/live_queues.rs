@@ -163,7 +163,7 @@ fn line(points: &VecDeque<f32>) -> Vec<f32> {
 }
 
 /// The queues as they were at most two seconds ago, with rates and their last two minutes.
-#[utoipa::path(get, path = "/api/live/queues", tag = "Queues",
+#[utoipa::path(get, operation_id = "live_queues", path = "/api/live/queues", tag = "Queues",
     params(("queue" = Option<String>, Query, description = "Only this queue."),
            ("search" = Option<String>, Query, description = "Only queues whose name contains this."),
            ("sort" = Option<String>, Query, description = "`name`, `jobs`, `due`, `reserved`, `dead`, `oldest`, `put` or `settled`; the most first, `due` unless said otherwise."),

@@ -267,7 +267,7 @@ pub(crate) struct AcceptedPush {
 ///
 /// 202: the server owns it now, and `url` shows how far it has come. 503: it does not, try again after `Retry-After`. 4xx:
 /// it never will. With the header `Idempotency-Key` a repeated request gets the first answer and pushes nothing.
-#[utoipa::path(post, path = "/api/push", tag = "Pushes", request_body = PushRequest,
+#[utoipa::path(post, operation_id = "push", path = "/api/push", tag = "Pushes", request_body = PushRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 202, description = "Accepted.", body = AcceptedPush,
                headers(("Location" = String, description = "Where to see how far it has come."),
@@ -469,7 +469,7 @@ pub(crate) struct PushList {
 }
 
 /// The newest pushes.
-#[utoipa::path(get, path = "/api/pushes", tag = "Pushes",
+#[utoipa::path(get, operation_id = "list_pushes", path = "/api/pushes", tag = "Pushes",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "How many; 50 unless said otherwise.")),
     responses((status = 200, description = "The newest first.", body = PushList),
               (status = 400, description = "`HTTP-017`", body = crate::openapi::Problem),
@@ -484,7 +484,7 @@ pub(crate) async fn list(
 }
 
 /// How far a push has come.
-#[utoipa::path(get, path = "/api/pushes/{id}", tag = "Pushes",
+#[utoipa::path(get, operation_id = "find_push", path = "/api/pushes/{id}", tag = "Pushes",
     params(("id" = String, Path, description = "The push's id.")),
     responses((status = 200, description = "What is known of it.", body = PushView),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),

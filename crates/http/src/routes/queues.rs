@@ -31,7 +31,7 @@ const SEARCHED_MAX: usize = 10_000;
 ///
 /// With `search` a page may hold fewer queues than `limit`, even none, and still have a `next`: 10,000 queues are looked
 /// at for one page.
-#[utoipa::path(get, path = "/api/queues", tag = "Queues",
+#[utoipa::path(get, operation_id = "list_queues", path = "/api/queues", tag = "Queues",
     params(("search" = Option<String>, Query, description = "Only queues whose name contains this."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Queues on the page; 100 unless said otherwise."),
            ("after" = Option<String>, Query, description = "Only names after this one: `next` of the page before.")),
@@ -75,7 +75,7 @@ pub(crate) async fn list(
 }
 
 /// A queue's figures and settings.
-#[utoipa::path(get, path = "/api/queues/{queue}", tag = "Queues",
+#[utoipa::path(get, operation_id = "find_queue", path = "/api/queues/{queue}", tag = "Queues",
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "The queue.", body = QueueReport), LookProblems))]
 pub(crate) async fn show(
@@ -94,7 +94,7 @@ async fn stats(app: &App, queue: QueueName) -> Result<QueueReport, Problem> {
 /// Makes a queue, or gives one these settings; what is left out gets its default.
 ///
 /// A queue that is put into without being made has the defaults.
-#[utoipa::path(put, path = "/api/queues/{queue}", tag = "Queues", request_body = SettingsFields,
+#[utoipa::path(put, operation_id = "declare_queue", path = "/api/queues/{queue}", tag = "Queues", request_body = SettingsFields,
     params(("queue" = String, Path, description = "Letters, digits, `-`, `_` and `.`; at most 128 bytes.")),
     responses((status = 200, description = "The queue.", body = QueueReport), WorkProblems))]
 pub(crate) async fn declare(
@@ -112,7 +112,7 @@ pub(crate) async fn declare(
 }
 
 /// Takes a queue away with its schedules; refused while it holds jobs.
-#[utoipa::path(delete, path = "/api/queues/{queue}", tag = "Queues",
+#[utoipa::path(delete, operation_id = "drop_queue", path = "/api/queues/{queue}", tag = "Queues",
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 204, description = "It is gone."), WorkProblems))]
 pub(crate) async fn remove(
@@ -129,7 +129,7 @@ pub(crate) async fn remove(
 /// A queue's jobs with their payloads, without touching them.
 ///
 /// Of one state the oldest due are first; of all, jobs that are due come first, then reserved, delayed, buried and dead ones.
-#[utoipa::path(get, path = "/api/queues/{queue}/jobs", tag = "Queues",
+#[utoipa::path(get, operation_id = "peek_jobs", path = "/api/queues/{queue}/jobs", tag = "Queues",
     params(("queue" = String, Path, description = "The queue."),
            ("state" = Option<String>, Query, description = "Only `delayed`, `due`, `reserved`, `buried` or `dead` jobs."),
            ("key" = Option<String>, Query, description = "Only jobs with this key."),
@@ -167,7 +167,7 @@ pub(crate) async fn peek(
 }
 
 /// Hands nothing out until the queue is resumed; puts go on.
-#[utoipa::path(post, path = "/api/queues/{queue}/pause", tag = "Queues",
+#[utoipa::path(post, operation_id = "pause_queue", path = "/api/queues/{queue}/pause", tag = "Queues",
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 204, description = "It is paused."), WorkProblems))]
 pub(crate) async fn pause(
@@ -182,7 +182,7 @@ pub(crate) async fn pause(
 }
 
 /// Hands jobs out again.
-#[utoipa::path(post, path = "/api/queues/{queue}/resume", tag = "Queues",
+#[utoipa::path(post, operation_id = "resume_queue", path = "/api/queues/{queue}/resume", tag = "Queues",
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 204, description = "It hands out."), WorkProblems))]
 pub(crate) async fn resume(
@@ -197,7 +197,7 @@ pub(crate) async fn resume(
 }
 
 /// Takes all jobs in one state out of a queue, or all but reserved ones.
-#[utoipa::path(post, path = "/api/queues/{queue}/purge", tag = "Queues", request_body = Option<PurgeFields>,
+#[utoipa::path(post, operation_id = "purge_queue", path = "/api/queues/{queue}/purge", tag = "Queues", request_body = Option<PurgeFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "How many jobs are gone.", body = Counted), WorkProblems))]
 pub(crate) async fn purge(
@@ -218,7 +218,7 @@ pub(crate) async fn purge(
 }
 
 /// Buried jobs are due again, and their attempts start anew.
-#[utoipa::path(post, path = "/api/queues/{queue}/kick", tag = "Queues", request_body = Option<JobSetFields>,
+#[utoipa::path(post, operation_id = "kick_jobs", path = "/api/queues/{queue}/kick", tag = "Queues", request_body = Option<JobSetFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "How many jobs are due again.", body = Counted), WorkProblems))]
 pub(crate) async fn kick(
@@ -234,7 +234,7 @@ pub(crate) async fn kick(
 }
 
 /// Dead jobs are due again, here or in another queue, and their attempts start anew.
-#[utoipa::path(post, path = "/api/queues/{queue}/redrive", tag = "Queues", request_body = Option<RedriveFields>,
+#[utoipa::path(post, operation_id = "redrive_jobs", path = "/api/queues/{queue}/redrive", tag = "Queues", request_body = Option<RedriveFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "How many jobs are due again.", body = Counted), WorkProblems))]
 pub(crate) async fn redrive(

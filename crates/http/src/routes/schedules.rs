@@ -19,7 +19,7 @@ use crate::queues::fields::ScheduleFields;
 use crate::queues::views::{ScheduleReport, Schedules};
 
 /// The schedules of a queue, by name.
-#[utoipa::path(get, path = "/api/queues/{queue}/schedules", tag = "Queues",
+#[utoipa::path(get, operation_id = "list_schedules", path = "/api/queues/{queue}/schedules", tag = "Queues",
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "Its schedules.", body = Schedules), LookProblems))]
 pub(crate) async fn list(
@@ -33,7 +33,7 @@ pub(crate) async fn list(
 }
 
 /// Puts a job again and again, at the moments of a cron expression. The same name replaces the schedule.
-#[utoipa::path(put, path = "/api/queues/{queue}/schedules/{name}", tag = "Queues", request_body = ScheduleFields,
+#[utoipa::path(put, operation_id = "set_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues", request_body = ScheduleFields,
     params(("queue" = String, Path, description = "The queue that the jobs are put into."),
            ("name" = String, Path, description = "What the schedule is called; one name is one schedule of a queue.")),
     responses((status = 204, description = "It is on disk."), WorkProblems))]
@@ -51,7 +51,7 @@ pub(crate) async fn set(
 }
 
 /// Ends a schedule; jobs that it put stay.
-#[utoipa::path(delete, path = "/api/queues/{queue}/schedules/{name}", tag = "Queues",
+#[utoipa::path(delete, operation_id = "end_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues",
     params(("queue" = String, Path, description = "The queue."),
            ("name" = String, Path, description = "The schedule.")),
     responses((status = 204, description = "It puts nothing any more."), WorkProblems))]
