@@ -49,6 +49,19 @@ impl FolderDisk {
     pub fn read_only(path: &Path) -> Self {
         Self { path: path.to_owned(), access: Access::ReadOnly }
     }
+
+    /// The process that has the folder locked, 0 where the file doesn't say; nothing if nobody has.
+    pub(crate) fn holder(&self) -> Option<u32> {
+        let mut file = File::open(self.path.join(LOCK)).ok()?;
+        match file.try_lock_shared() {
+            Err(fs::TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text).ok()?;
+                Some(text.trim().parse().unwrap_or(0))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Disk for FolderDisk {

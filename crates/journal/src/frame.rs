@@ -11,10 +11,12 @@ pub(crate) const FRAME_HEADER_BYTES: usize = 8;
 pub(crate) const FRAME_ALIGN: usize = 8;
 /// The longest body: its length has 24 bits.
 pub(crate) const BODY_BYTES_MAX: usize = (1 << 24) - 1;
-/// Bytes of the body of a batch, a seal and a gap.
+/// Bytes of the body of a batch and of a seal.
 pub(crate) const NOTE_BODY_BYTES: usize = 16;
-/// Bytes of a whole batch, seal or gap frame.
+/// Bytes of a whole batch or seal frame.
 pub(crate) const NOTE_BYTES: usize = FRAME_HEADER_BYTES + NOTE_BODY_BYTES;
+/// Bytes of a whole gap frame.
+pub(crate) const GAP_BYTES: usize = 16;
 
 const KIND_RECORD: u8 = 1;
 const KIND_BATCH: u8 = 2;
@@ -117,9 +119,15 @@ pub(crate) fn seal(seed: u32, position: Position, note: SealNote) -> [u8; NOTE_B
     note_frame(seed, position, KIND_SEAL, note.durable, reason)
 }
 
-/// The frame that stands for what is lost up to `until`.
-pub(crate) fn gap(seed: u32, position: Position, until: Position) -> [u8; NOTE_BYTES] {
-    note_frame(seed, position, KIND_GAP, until, 1)
+/// The frame that stands for what is lost up to `until`; as short as the shortest record's, so that it always fits.
+pub(crate) fn gap(seed: u32, position: Position, until: Position) -> [u8; GAP_BYTES] {
+    let mut frame = [0; GAP_BYTES];
+    let word = word_of(KIND_GAP, GAP_BYTES - FRAME_HEADER_BYTES);
+    frame[..4].copy_from_slice(&word.to_le_bytes());
+    frame[8..].copy_from_slice(&until.0.to_le_bytes());
+    let sum = checksum(seed, position, word, &frame[8..]);
+    frame[4..8].copy_from_slice(&sum.to_le_bytes());
+    frame
 }
 
 fn note_frame(seed: u32, position: Position, kind: u8, first: Position, second: u64) -> [u8; NOTE_BYTES] {
@@ -153,6 +161,13 @@ pub(crate) fn decode(seed: u32, position: Position, bytes: &[u8]) -> Result<(Fra
     if kind == KIND_RECORD {
         return Ok((Frame::Record(body), whole));
     }
+    if kind == KIND_GAP {
+        let until = <[u8; 8]>::try_from(body).map(|until| Position(u64::from_le_bytes(until)));
+        return match until {
+            Ok(until) if until >= position.plus(whole as u64) => Ok((Frame::Gap(until), whole)),
+            _ => Err(NoFrame::Unknown(kind)),
+        };
+    }
     let Ok(note) = <&[u8; NOTE_BODY_BYTES]>::try_from(body) else { return Err(NoFrame::Unknown(kind)) };
     let first = Position(u64::from_le_bytes(note[..8].try_into().expect("8 of 16 bytes")));
     let second = u64::from_le_bytes(note[8..].try_into().expect("8 of 16 bytes"));
@@ -162,7 +177,6 @@ pub(crate) fn decode(seed: u32, position: Position, bytes: &[u8]) -> Result<(Fra
         }
         (KIND_SEAL, 1) => Frame::Seal(SealNote { durable: first, reason: SealReason::Rotation }),
         (KIND_SEAL, 2) => Frame::Seal(SealNote { durable: first, reason: SealReason::Recovery }),
-        (KIND_GAP, _) if first > position => Frame::Gap(first),
         _ => return Err(NoFrame::Unknown(kind)),
     };
     Ok((frame, whole))
@@ -211,7 +225,7 @@ mod tests {
         let note = SealNote { durable: Position(78), reason: SealReason::Recovery };
         assert_eq!(decode(SEED, AT, &seal(SEED, AT, note)), Ok((Frame::Seal(note), NOTE_BYTES)));
         let until = Position(9000);
-        assert_eq!(decode(SEED, AT, &gap(SEED, AT, until)), Ok((Frame::Gap(until), NOTE_BYTES)));
+        assert_eq!(decode(SEED, AT, &gap(SEED, AT, until)), Ok((Frame::Gap(until), GAP_BYTES)));
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub trait Journal: Send {
     /// As for [`Journal::append`].
     fn seal(&mut self) -> Result<(), Error>;
 
-    /// What an append may use now.
+    /// Which records of up to 4 KiB an append takes now; `None`: none at all.
     fn room(&self) -> Option<Room>;
 
     /// Which journal this is.

@@ -17,11 +17,13 @@ mod file;
 mod folder;
 mod frame;
 mod header;
+pub mod inspect;
 mod journal;
 pub mod memory;
 mod metrics;
 mod options;
 mod position;
+pub mod repair;
 
 pub use checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints};
 pub use checkpoint_files::FileCheckpoints;

@@ -4,11 +4,11 @@
 //! the next segment ready ([`keeper`]). Opening is in [`recover`]. The shard's thread never waits for the disk unless it asks to.
 
 mod keeper;
-mod reader;
+pub(crate) mod reader;
 pub(crate) mod recover;
 pub(crate) mod scan;
 pub(crate) mod segments;
-mod shared;
+pub(crate) mod shared;
 pub(crate) mod stock;
 mod tail;
 mod writer;
@@ -36,6 +36,9 @@ use writer::{Progress, Writer};
 
 /// Room that is kept in each segment for a batch frame and a seal.
 const SEAL_ROOM: u64 = 2 * NOTE_BYTES as u64;
+
+/// What [`Journal::room`] looks for: an ordinary record.
+const ROOM_BYTES: u64 = 4096;
 
 /// A journal on files; see [`Journal`] for what it promises.
 pub struct FileJournal {
@@ -451,7 +454,7 @@ impl Journal for FileJournal {
     }
 
     fn room(&self) -> Option<Room> {
-        let needed = SEAL_ROOM + frame::frame_bytes(1) as u64;
+        let needed = SEAL_ROOM + ROOM_BYTES;
         let has_room = self.open.end().plus(needed) <= self.current.0.header.limit();
         let next = self.orders.next(needed, &self.shared);
         if matches!(next, NextSegment::Ready | NextSegment::Soon)

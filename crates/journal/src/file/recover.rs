@@ -419,7 +419,8 @@ fn begin(
     };
     let is_promised = tail.last.is_some_and(|last| last.sealed == Some(SealReason::Rotation));
     let make = |stock: &mut Stock| -> io::Result<Made> {
-        for one in &loaded[tail.used..] {
+        // The last first: a crash in between leaves no hole.
+        for one in loaded[tail.used..].iter().rev() {
             let header = one.segment.header;
             // The segment before may say that this one exists: then it steps aside only for the new one.
             if header.number == number && is_promised {

@@ -48,6 +48,11 @@ impl<'a> Window<'a> {
         Ok(Self { segment, file, length, buffer: Vec::new(), start: 0, held: 0 })
     }
 
+    /// Bytes of the file that may hold frames.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Reads `wanted` bytes at `offset`, fewer where the file ends.
     pub(crate) fn bytes(&mut self, offset: u64, wanted: usize) -> io::Result<&[u8]> {
         let available = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
