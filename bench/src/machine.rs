@@ -5,6 +5,8 @@
 #![allow(unsafe_code, reason = "CPU clocks of other processes")]
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -32,6 +34,19 @@ pub(crate) fn settled_resident_bytes(pid: u32) -> Result<u64> {
         }
     }
     Ok(last)
+}
+
+/// Bytes of disk that a folder takes, as far as it can be read.
+pub(crate) fn folder_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| match entry.metadata() {
+            Ok(about) if about.is_dir() => folder_bytes(&entry.path()),
+            Ok(about) => about.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
 }
 
 /// CPU time that a process, all threads, has used since its start.

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::designs::{Setup, Spread, Stadium, Start};
+use super::designs::{Setup, Stadium, Start};
 use super::harness::{
     Amount, Caller, Clock, Due, Endpoint as _, Measured, Outcome, Plan, Request, Tally, Token, drive,
 };
 use crate::machine;
-use crate::process::Cores;
 
 /// Name of the measurement.
 pub(super) const NAME: &str = "delayed";
@@ -40,8 +39,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// Puts all, changes some, and takes those that come due.
 pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
-    let setup = Setup { cores: Cores::Both, shards: None, spread: Spread::One };
-    let stadium = Stadium::start(start, setup)?;
+    let stadium = Stadium::start(start, Setup::by_default())?;
     let clock = Clock::start();
     let mut tally = Tally::default();
     let before = machine::settled_resident_bytes(stadium.pid())?;
@@ -50,7 +48,8 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
     let far = jobs.checked_sub(WINDOW_JOBS).context("more jobs than the window has")?;
     let far_from = now_ms() + u64::try_from(FAR.as_millis())?;
     let far = put(&stadium, &mut tally, far, Due { first_ms: far_from, per_second: RATE, ids_max: EDITED })?;
-    eprintln!("    {:.0} jobs/s put", far.per_second());
+    let disk_mb = stadium.disk_bytes() as f64 / 1e6;
+    eprintln!("    {:.0} jobs/s put; {disk_mb:.0} MB on disk", far.per_second());
     let full = machine::settled_resident_bytes(stadium.pid())?;
 
     let begins = now_ms() + u64::try_from(LEAD.as_millis())?;
@@ -83,6 +82,7 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
     Ok([
         ("bytes_each", full.saturating_sub(before) as f64 / (jobs - WINDOW_JOBS) as f64),
         ("bytes_each_changed", after.saturating_sub(before) as f64 / jobs as f64),
+        ("disk_mb", disk_mb),
         ("put_per_second", far.per_second()),
         ("cancels_per_second", cancels),
         ("edits_per_second", edits),

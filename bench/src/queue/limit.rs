@@ -41,7 +41,7 @@ fn run(path: &std::path::Path, crowd: &Crowd, batch: usize) -> Result<Vec<(Strin
     let jobs = crowd.consumers as f64 * batch as f64 / 2.0;
     let bytes = (crowd.payload_bytes + 2 * RECORD_BYTES) * crowd.consumers * batch / 2;
     let block = vec![b'x'; bytes.clamp(1, FILE_BYTES)];
-    let mut sync_us = Histogram::<u64>::new(3)?;
+    let mut sync_us = Histogram::<u64>::new_with_bounds(1, 60_000_000, 3)?;
     let (mut at, mut rounds) = (0, 0_u32);
     let started = Instant::now();
     while started.elapsed() < SPAN {

@@ -81,6 +81,7 @@ fn details(crowd: &Crowd) -> Vec<(String, String)> {
     }
     for (value, title) in [
         ("fill_per_second", "jobs put a second before the kill"),
+        ("disk_mb", "disk taken, MB"),
         ("unanswered", "requests that nobody heard"),
         ("busy", "requests told to come back"),
         ("empty_per_second", "jobs reserved and settled a second afterwards"),
@@ -89,6 +90,7 @@ fn details(crowd: &Crowd) -> Vec<(String, String)> {
     }
     for (value, title) in [
         ("bytes_each_changed", "bytes each, after cancels and edits"),
+        ("disk_mb", "disk taken, MB"),
         ("put_per_second", "put a second"),
         ("cancels_per_second", "cancelled a second, by one caller"),
         ("edits_per_second", "edited a second, by one caller"),
@@ -100,6 +102,8 @@ fn details(crowd: &Crowd) -> Vec<(String, String)> {
     for (value, title) in [
         ("one_per_second", "one shard on core 0, jobs/s"),
         ("two_per_second", "two shards on both cores, jobs/s"),
+        ("one_server_cpu", "one shard: server's cores"),
+        ("two_server_cpu", "two shards: server's cores"),
         ("one_client_cpu", "one shard: client's share of core 1"),
         ("two_client_cpu", "two shards: client's share of core 1"),
     ] {

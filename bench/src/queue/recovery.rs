@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use mio::{Events, Poll, Token};
 
-use super::designs::{Setup, Spread, Stadium, Start};
+use super::designs::{Setup, Stadium, Start};
 use super::harness::{
     Amount, Clock, Endpoint, Event, Lane, NewJob, Outcome, Pace, Plan, READ_BYTES, Request, Role, Socket,
     Tally, drive,
 };
-use crate::process::Cores;
 
 /// Name of the measurement.
 pub(super) const NAME: &str = "recovery";
@@ -38,8 +37,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(180);
 
 /// Fills, kills, waits for the first answer, and counts what is there.
 pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
-    let setup = Setup { cores: Cores::Both, shards: None, spread: Spread::One };
-    let mut stadium = Stadium::start(start, setup)?;
+    let mut stadium = Stadium::start(start, Setup::by_default())?;
     let mut tally = Tally::default();
     let fill = Plan {
         producers: WORKERS,
@@ -52,7 +50,8 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
     };
     let filled = drive(&stadium, &fill, &mut tally)
         .with_context(|| format!("while the queue was filled: {}", stadium.log()))?;
-    eprintln!("    {:.0} jobs/s put", filled.per_second());
+    let disk_mb = stadium.disk_bytes() as f64 / 1e6;
+    eprintln!("    {:.0} jobs/s put; {disk_mb:.0} MB on disk", filled.per_second());
 
     let mut arrivals = Arrivals::new()?;
     let before = Instant::now();
@@ -93,6 +92,7 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
         ("empty_per_second", emptied.per_second()),
         ("unanswered", lost as f64),
         ("busy", busy as f64),
+        ("disk_mb", disk_mb),
         ("lost", tally.open() as f64),
     ]
     .map(|(name, value)| (name.to_owned(), value))

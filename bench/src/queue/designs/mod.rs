@@ -97,10 +97,9 @@ impl Design {
     pub(crate) fn start(self, start: &Start<'_>, batch: usize) -> Result<Box<dyn Endpoint>> {
         Ok(match self {
             Self::Limit => bail!("the bare disk takes no jobs"),
-            Self::Stadium => Box::new(Stadium::start(
-                start,
-                Setup { cores: start.cores, shards: None, spread: Spread::One },
-            )?),
+            Self::Stadium => {
+                Box::new(Stadium::start(start, Setup { cores: start.cores, ..Setup::by_default() })?)
+            }
             Self::MysqlTable => Box::new(mysql::Table::start(start, mysql::Locking::Rows)?),
             Self::MysqlLock => Box::new(mysql::Table::start(start, mysql::Locking::Named)?),
             Self::MysqlRedis => Box::new(mysql_redis::TableAndLists::start(start)?),

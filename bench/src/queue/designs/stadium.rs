@@ -16,6 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use super::protobuf::{self, fields, fixed64, head, number, varint_bytes};
 use super::rsocket::{self, Frame};
 use super::service::{Service, Start};
+use crate::machine;
 use crate::process::Cores;
 use crate::queue::harness::{
     Caller, Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role, Token, payload,
@@ -23,7 +24,7 @@ use crate::queue::harness::{
 use crate::server::free_address;
 
 const QUEUE: &[u8] = b"bench";
-/// Workers that share a connection.
+/// Workers that share a connection, unless a row says otherwise.
 const WORKERS_EACH: usize = 50;
 /// How long a consumer waits in one call, milliseconds.
 const WAIT_MS: u64 = 2_000;
@@ -49,6 +50,17 @@ pub(crate) struct Setup {
     pub(crate) shards: Option<u32>,
     /// Where the queue's jobs are.
     pub(crate) spread: Spread,
+    /// Event loops of the services.
+    pub(crate) loops: u32,
+    /// Workers that share a connection.
+    pub(crate) workers_each: usize,
+}
+
+impl Setup {
+    /// As it is by default: all cores, as many shards as it likes, a queue on one of them.
+    pub(crate) fn by_default() -> Self {
+        Self { cores: Cores::Both, shards: None, spread: Spread::One, loops: 1, workers_each: WORKERS_EACH }
+    }
 }
 
 /// Where a queue's jobs are.
@@ -94,6 +106,11 @@ impl Stadium {
         self.service.pid()
     }
 
+    /// Bytes of disk that it takes.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        machine::folder_bytes(self.service.folder())
+    }
+
     /// Ends it by SIGKILL and starts it again on what it left; does not wait for anything.
     pub(crate) fn kill_and_start(&mut self) -> Result<()> {
         let folder = self.service.folder().to_path_buf();
@@ -107,6 +124,7 @@ fn serve(program: &Path, folder: &Path, setup: Setup, rpc: SocketAddr, http: Soc
     command.current_dir(folder).args(["serve", "--mqtt", "off", "--log", "warn"]);
     command.args(["--rpc", &rpc.to_string(), "--http", &http.to_string(), "--data"]);
     command.arg(folder.join("data"));
+    command.arg("--set").arg(format!("rpc.loops={}", setup.loops));
     if let Some(shards) = setup.shards {
         command.arg("--set").arg(format!("shards.count={shards}"));
     }
@@ -123,7 +141,7 @@ impl Endpoint for Stadium {
     }
 
     fn workers_each(&self) -> usize {
-        WORKERS_EACH
+        self.setup.workers_each
     }
 
     fn lane(&self, _role: Role, _index: usize) -> Box<dyn Lane> {
