@@ -46,6 +46,8 @@ pub struct Core<S: Store, C: Caller> {
     /// None while the journal is not open.
     running: Option<Box<Running<S::Journal, C>>>,
     closed: Closed,
+    /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited for it.
+    given_up: Output<C>,
     stopping: Stopping,
     measured: Measured,
     /// Wakes whoever drives this; handed on to each journal that is opened.
@@ -112,6 +114,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             ready: Vec::new(),
             running: Some(Box::new(running)),
             closed,
+            given_up: Output::default(),
             stopping: Stopping::No,
             measured,
             wake: None,

@@ -25,6 +25,10 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.turns += 1;
         if self.running.is_none() {
             self.reopen(now);
+            if self.running.is_some() {
+                output.replies.append(&mut self.given_up.replies);
+                output.confirmations.append(&mut self.given_up.confirmations);
+            }
         }
         let next = match self.running.take() {
             None => self.turn_closed(now, output),
@@ -368,8 +372,9 @@ impl<S: Store, C: Caller> Core<S, C> {
         if let Some(durable) = self.closed.durable {
             running.release_until(durable, output, &self.settings, self.settings.place);
         }
+        // That nothing of the rest happened is true once it is cut, durably: until then nobody is told.
         let refusal = self.not_open();
-        running.give_up(&refusal, output);
+        running.give_up(&refusal, &mut self.given_up);
         self.before.add(&running.figures);
         self.checkpoints_before.add(running.checkpointing.take_counts());
         // The handle, its lock and a checkpoint that was being written are gone before anything is opened.
