@@ -235,14 +235,14 @@ impl Ledger {
         });
         let tag = match moved {
             Some(message) => message.tag,
-            None => self.put_by_schedule(content.tag),
+            None => self.put_by_schedule(content.tag, job),
         };
         self.jobs.insert(job, tag);
         Ok(tag)
     }
 
     /// Another job of a schedule.
-    fn put_by_schedule(&mut self, schedule: Tag) -> Tag {
+    fn put_by_schedule(&mut self, schedule: Tag, job: JobId) -> Tag {
         let queue = self.schedules[&schedule];
         let tag = self.add(None);
         let attempts_max = self.rules[queue.0].attempts_max;
@@ -250,7 +250,8 @@ impl Ledger {
         message.content = schedule;
         message.places = vec![Place::Live(Live {
             queue,
-            job: None,
+            job: Some(job),
+            former: None,
             phase: Phase::Waiting,
             attempts: None,
             attempts_max,

@@ -3,7 +3,7 @@
 //! Used for commands that were under way in a crash: either they happened wholly or not at all. What
 //! is here is the case that they happened.
 
-use stadium_queue::{Command, Edit, JobSet, NewJob, When};
+use stadium_queue::{Command, Edit, JobSet, NewJob, Time, When};
 
 use crate::clock::Span;
 use crate::ledger::{Issued, Ledger, Message};
@@ -119,20 +119,31 @@ impl Ledger {
         Live {
             queue,
             job: None,
+            former: None,
             phase: Phase::Waiting,
             attempts: Some(0),
             attempts_max: job.attempts_max.unwrap_or(self.rules[queue.0].attempts_max),
             priority: job.priority.unwrap_or(PRIORITY),
             version: Content::read(&job.payload).map_or(0, |content| content.version),
-            due: due(job.when, now),
+            due: self.due_of(job, now),
             expires: job.time_to_live.map(|span| now.after(span)),
             reservation: 0,
+        }
+    }
+
+    /// When a put job is due. Where the clock was set back, one with a key is due behind others of its key.
+    fn due_of(&self, job: &NewJob, now: Span) -> Span {
+        let due = due(job.when, now);
+        match job.key {
+            Some(_) if job.when == When::Now => Span { max: Time(u64::MAX), ..due },
+            _ => due,
         }
     }
 
     /// A job that went on to another queue.
     pub(crate) fn forwarded(&self, live: &Live, queue: QueueNumber, job: &NewJob, now: Span) -> Place {
         let mut next = self.new_live(queue, job, now);
+        next.former = live.job;
         if job.payload.is_empty() {
             next.version = live.version;
         }

@@ -49,8 +49,9 @@ impl Machine {
     pub fn new(plan: &Plan, shard: u16, sabotage: Sabotage) -> Machine {
         let place = Place { shard, shards: plan.shards, hash_seed: plan.seed };
         let settings = CoreSettings {
-            bounds: Bounds { payload_bytes_max: 32 << 10, finished_max: 2_000, ..Bounds::default() },
+            bounds: Bounds { payload_bytes_max: 20 << 10, finished_max: 2_000, ..Bounds::default() },
             seed: plan.seed,
+            turn_events_max: 32,
             turn_commands_max: plan.turn_commands_max,
             checkpoint_bytes: plan.checkpoint_bytes,
             checkpoint_slice_bytes: plan.checkpoint_slice_bytes,
@@ -63,8 +64,8 @@ impl Machine {
             shard: u32::from(shard),
             segment_bytes: plan.segment_bytes,
             reserve_bytes: plan.segment_bytes,
-            record_bytes_max: plan.segment_bytes as usize - (16 << 10),
-            waiting_bytes_max: 48 << 10,
+            record_bytes_max: plan.segment_bytes as usize - (20 << 10),
+            waiting_bytes_max: 128 << 10,
             tail_bytes: 32 << 10,
             spares_max: 1,
             opening: Opening::default(),

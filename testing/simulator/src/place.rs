@@ -44,6 +44,8 @@ pub struct Live {
     pub queue: QueueNumber,
     /// Its id, once it was seen.
     pub job: Option<JobId>,
+    /// The id that it had in its queue before, which it has no more.
+    pub former: Option<JobId>,
     /// What it is there.
     pub phase: Phase,
     /// Attempts so far, where known.
@@ -105,15 +107,19 @@ pub struct Rules {
 }
 
 impl Live {
-    /// Whether this lease is the one that holds the job. A lease whose number was lost may be any.
+    /// Whether this lease is the one that holds the job. A lease whose number was lost may be any later one.
     pub fn held_by(&self, lease: Lease) -> bool {
         let Phase::Reserved { number, .. } = self.phase else { return false };
-        self.is(lease.job) && number.is_none_or(|number| number == lease.reservation)
+        let fits = match number {
+            Some(number) => number == lease.reservation,
+            None => lease.reservation > self.reservation,
+        };
+        self.is(lease.job) && fits
     }
 
     /// Whether it may be that job.
     pub fn is(&self, job: JobId) -> bool {
-        self.job.is_none_or(|known| known == job)
+        self.job.map_or(self.former != Some(job), |known| known == job)
     }
 
     fn with(&self, phase: Phase) -> Live {
@@ -181,7 +187,7 @@ impl Live {
             return Place::Live(self);
         }
         let due = Span { min: self.due.min, max: Time(u64::MAX) };
-        Place::Transit(Live { job: None, reservation: 0, due, ..self })
+        Place::Transit(Live { job: None, former: self.job.or(self.former), reservation: 0, due, ..self })
     }
 
     /// What `JobState` names, as far as the checker tells states apart.

@@ -120,7 +120,7 @@ impl Plan {
             queues,
             weights,
             faults,
-            segment_bytes: [64 << 10, 64 << 10, 128 << 10][random.usize(..3)],
+            segment_bytes: [96 << 10, 96 << 10, 192 << 10][random.usize(..3)],
             checkpoint_bytes: [4 << 10, 16 << 10, 64 << 10, 1 << 20][random.usize(..4)],
             checkpoint_slice_bytes: [256, 1 << 10, 16 << 10][random.usize(..3)],
             turn_commands_max: [2, 16, 1_024][random.usize(..3)],

@@ -190,7 +190,8 @@ impl Clients {
             when: (random.u8(..3) == 0).then(|| When::After(random.u64(..5_000))),
             priority: (random.u8(..3) == 0).then(|| random.u8(..10)),
             time_to_live: (random.u8(..5) == 0).then(|| random.u64(1_000..60_000)),
-            attempts_max: (random.u8(..5) == 0).then(|| random.u16(1..5)),
+            // More than it may have had so far: fewer say nothing about a job that waits.
+            attempts_max: (random.u8(..5) == 0).then(|| random.u16(4..9)),
         };
         Some((Command::Edit { job, edit }, Vec::new()))
     }
@@ -253,7 +254,7 @@ pub fn key_name(key: u8) -> Key {
 
 fn payload_bytes(plan: &Plan, random: &mut Rng) -> usize {
     if plan.big_one_in > 0 && random.u32(..plan.big_one_in) == 0 {
-        return random.usize(2_000..20_000);
+        return random.usize(1_000..7_000);
     }
     random.usize(..plan.payload_bytes)
 }

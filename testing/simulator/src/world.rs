@@ -11,14 +11,15 @@ use stadium_journal::memory::Kept;
 use stadium_queue::{
     Answer, Command, Delivery, JobSet, JobState, Key, QueueSettings, QueueStats, Refusal, Retry,
 };
-use stadium_shard::core::{Confirmation, Output, Request, Search};
+use stadium_shard::core::{Confirmation, Next, Output, Request, Search};
 
 use crate::answered::Answered;
 use crate::audit::{Observed, Order};
 use crate::clock::{Clock, Span};
-use crate::ledger::{Issued, Ledger, Violation};
+use crate::ledger::{Issued, Ledger, Message, Violation};
 use crate::machine::{Machine, Sabotage};
 use crate::message::{Content, Tag};
+use crate::place::Place;
 use crate::plan::Plan;
 use crate::trace::Trace;
 use crate::workload::Clients;
@@ -72,14 +73,20 @@ pub struct World {
     crossing: VecDeque<Crossing>,
     /// Commands whose answers were lost in a crash, until everything was looked at.
     lost: Vec<Issued>,
+    /// Leases of consumers who went away, that are released by themselves: the shard, and the last command before it.
+    releases: Vec<(u16, u64, Issued)>,
     next_number: u64,
     /// What the checker sees while it looks.
     look: Option<Look>,
     /// Whether something was broken that may make a shard busy.
     trouble: bool,
+    /// Whether a disk may be full.
+    full: bool,
     /// Crashes so far, to notice that one came in between.
     crashes: u64,
     summary: Summary,
+    /// Why the last turn was not the last one.
+    restless: (Next, bool, usize, bool, usize),
     trace: Trace,
 }
 
@@ -108,11 +115,14 @@ impl World {
             flying: BTreeMap::new(),
             crossing: VecDeque::new(),
             lost: Vec::new(),
+            releases: Vec::new(),
             next_number: 0,
             look: None,
             trouble: false,
+            full: false,
             crashes: 0,
             summary: Summary::default(),
+            restless: (Next::default(), false, 0, false, 0),
             trace,
             plan,
         }
@@ -217,6 +227,7 @@ impl World {
             self.trace.line(&self.clock, || format!("shard {at}'s disk ends at {room} bytes"));
             disk.set_capacity(Some(room));
             self.trouble = true;
+            self.full = true;
         } else if self.once_in(faults.full / 3) {
             self.trace.line(&self.clock, || format!("shard {at}'s disk has room"));
             self.machines[at].disk.set_capacity(None);
@@ -361,6 +372,7 @@ impl World {
                 self.crash(End::PowerFailed)?;
                 return Ok(true);
             }
+            self.restless = (next, is_closed, inbox, worked, self.flying.len());
             busy |= next.at_once || next.commit_runs || is_closed || inbox > 0 || worked;
             busy |= !output.replies.is_empty();
             for reply in std::mem::take(&mut output.replies) {
@@ -387,11 +399,20 @@ impl World {
             }
             match self.crossing.pop_front() {
                 Some(Crossing::Delivery(shard, delivery)) => {
+                    self.trace.line(&self.clock, || {
+                        format!(
+                            "delivery {} of shard {} to shard {shard}, {} B",
+                            delivery.number,
+                            delivery.shard,
+                            delivery.job.payload.len()
+                        )
+                    });
                     if let Some(core) = &mut self.machines[usize::from(shard)].core {
                         core.deliver(delivery);
                     }
                 }
                 Some(Crossing::Confirmation(shard, confirmation)) => {
+                    self.trace.line(&self.clock, || format!("to shard {shard}: {confirmation:?}"));
                     if let Some(core) = &mut self.machines[usize::from(shard)].core {
                         core.confirmed(confirmation);
                     }
@@ -422,6 +443,13 @@ impl World {
             return Violation::new(format!("#{number} is told busy without any need: {refusal}"));
         }
         let high = self.clock.high();
+        // Commands that were under way when somebody went came before the release of what he had.
+        for (shard, _, release) in &self.releases {
+            if *shard == flying.shard {
+                self.ledger.may_have_happened(release, high);
+            }
+        }
+        self.releases.retain(|(shard, until, _)| *shard != flying.shard || number <= *until);
         let checked = self.ledger.answered(&flying.issued, &answer, high);
         checked
             .map_err(|violation| Violation { what: format!("#{number}: {}", violation.what), ..violation })?;
@@ -445,6 +473,7 @@ impl World {
                     ..flying.issued.clone()
                 };
                 self.ledger.may_have_happened(&release, self.clock.high());
+                self.releases.push((flying.shard, self.next_number, release));
             }
             Ok(Answer::Reserved(jobs)) => self.clients.leases.extend(jobs.iter().map(|job| job.lease)),
             _ => {}
@@ -530,7 +559,12 @@ impl World {
                 self.advance(10);
             }
         }
-        Violation::new("the shards never come to rest")
+        let (next, is_closed, inbox, worked, flying) = self.restless;
+        let trouble = self.machines.iter().find_map(|machine| machine.core.as_ref()?.metrics().trouble);
+        Violation::new(format!(
+            "the shards never come to rest: {next:?}, {inbox} in the inbox, {flying} not answered, journal open: {}, disk works: {worked}, trouble: {trouble:?}",
+            !is_closed
+        ))
     }
 
     /// Looks at all queues and holds what they show against the record.
@@ -603,6 +637,9 @@ impl World {
         self.trace.line(&self.clock, || {
             format!("look: {} jobs, {} answers were lost", look.observed.jobs.len(), lost.len())
         });
+        for (_, _, release) in std::mem::take(&mut self.releases) {
+            self.ledger.may_have_happened(&release, self.clock.high());
+        }
         let order = if self.plan.shards == 1 { Order::Submitted } else { Order::Independent };
         self.ledger.audit(&look.observed, &lost, order, self.clock.high())?;
         self.on_time(&look)?;
@@ -612,13 +649,21 @@ impl World {
     /// Nothing is seen whose time is over.
     fn on_time(&self, look: &Look) -> Result<(), Violation> {
         let now = self.clock.now();
+        if self.full {
+            // What time brings is written when there is room.
+            return Ok(());
+        }
         for view in &look.observed.jobs {
             let late = match view.state {
                 JobState::Delayed => view.due <= now,
                 JobState::Reserved => view.lease_until.is_some_and(|until| until <= now),
                 JobState::Due | JobState::Buried | JobState::Dead => false,
             };
-            let over = view.state != JobState::Reserved && view.expires.is_some_and(|at| at <= now);
+            // A job whose time was over while somebody had it goes when it would be handed out again.
+            let never_reserved = |place: &Place| place.live().is_some_and(|live| live.reservation == 0);
+            let tag = self.ledger.tag_of(view.job);
+            let untouched = tag.is_some_and(|tag| self.ledger.message(tag).places.iter().all(never_reserved));
+            let over = untouched && view.attempts == 0 && view.expires.is_some_and(|at| at <= now);
             if late || over {
                 return Violation::new(format!(
                     "at {} job {} still stands like this: {view:?}",
@@ -632,7 +677,10 @@ impl World {
     fn end_faults(&mut self) {
         for machine in &self.machines {
             machine.disk.set_capacity(None);
+            machine.disk.fail_sync(u64::MAX, Kept::Everything);
+            machine.disk.fail_write(u64::MAX);
         }
+        self.full = false;
         self.plan.faults = crate::plan::Faults { flip: self.plan.faults.flip, ..Default::default() };
     }
 
@@ -648,17 +696,20 @@ impl World {
                 self.submit(Command::Unschedule { queue: name.clone(), name: schedule }, Vec::new());
             }
         }
-        for round in 0..60 {
+        // A key's jobs come one by one, so it takes many rounds.
+        for round in 0..1_200 {
             self.quiet()?;
-            self.advance(if round % 2 == 0 { 50 } else { 70_000 });
             self.clients.leases.clear();
             for (name, _, _) in self.plan.queues.clone() {
-                self.submit(Command::Kick { queue: name.clone(), jobs: JobSet::Oldest(1_000) }, Vec::new());
-                let jobs = JobSet::Oldest(1_000);
-                self.submit(Command::Redrive { queue: name.clone(), jobs, to: None }, Vec::new());
+                if round % 8 == 0 {
+                    let jobs = JobSet::Oldest(100);
+                    self.submit(Command::Kick { queue: name.clone(), jobs }, Vec::new());
+                    let jobs = JobSet::Oldest(50);
+                    self.submit(Command::Redrive { queue: name.clone(), jobs, to: None }, Vec::new());
+                }
                 let reserve = Command::Reserve {
                     queue: name,
-                    jobs_max: 1_000,
+                    jobs_max: 100,
                     lease: Some(10_000),
                     wait: 0,
                     worker: None,
@@ -667,15 +718,17 @@ impl World {
             }
             self.quiet()?;
             let leases = std::mem::take(&mut self.clients.leases);
+            let idle = leases.is_empty();
             for some in leases.chunks(500) {
                 self.submit(Command::Settle { leases: some.to_vec() }, Vec::new());
             }
-            if round % 4 == 3 {
+            if idle {
                 self.look()?;
-                let left = self.ledger.messages().iter().find(|message| message.is_here());
-                if left.is_none() {
+                if !self.ledger.messages().iter().any(Message::is_here) {
                     return Ok(());
                 }
+                // What is delayed, or held by somebody, comes later.
+                self.advance(70_000);
             }
         }
         let left = self.ledger.messages().iter().filter(|message| message.is_here());
