@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Device(command::device::Arguments),
     /// Find, describe, call and look after services
     Service(Box<command::service::Arguments>),
+    /// Verify, read and repair the journals of a data directory
+    Journal(command::journal::Arguments),
     /// Make, list and revoke API keys
     Key(command::key::Arguments),
     /// Simulate devices and measure

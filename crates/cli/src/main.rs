@@ -40,6 +40,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Queue(queue) => command::queue::run(*queue, terminal),
         Command::Device(device) => command::device::run(device, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
+        Command::Journal(journal) => command::journal::run(journal, terminal),
         Command::Key(key) => command::key::run(key, terminal),
         Command::Health(health) => command::health::run(&health, terminal),
         Command::Openapi => command::openapi::run(terminal),

@@ -105,6 +105,20 @@ impl Terminal {
         io::stderr().is_terminal()
     }
 
+    /// Goes on where a person says yes.
+    pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
+        if !(io::stdin().is_terminal() && self.is_watched()) {
+            return Err(Failure::Usage(format!("{question} Nobody is here to ask: say --yes")));
+        }
+        let mut err = io::stderr().lock();
+        let asked = write!(err, "{question} [y/N] ").and_then(|()| err.flush());
+        let mut line = String::new();
+        match asked.and_then(|()| io::stdin().read_line(&mut line)) {
+            Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
+            _ => Err(Failure::new("nothing was done")),
+        }
+    }
+
     /// A progress bar on standard error, or nothing where no person watches.
     pub(crate) fn progress(&self, length: u64, label: &str) -> ProgressBar {
         let target = if self.is_watched() && !self.is_json() {

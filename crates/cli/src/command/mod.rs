@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod health;
+pub(crate) mod journal;
 pub(crate) mod key;
 pub(crate) mod openapi;
 pub(crate) mod passwd;

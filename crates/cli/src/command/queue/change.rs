@@ -2,8 +2,6 @@
 //!
 //! What cannot be undone asks first where a person sits at the terminal, and wants `--yes` where none does.
 
-use std::io::{self, IsTerminal as _, Write as _};
-
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
@@ -190,7 +188,7 @@ fn again(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let mut total = 0;
-    let mut one = |fields: Value| -> Result<u64, Failure> {
+    let one = |fields: Value| -> Result<u64, Failure> {
         let mut body = more.clone();
         body.extend(fields.as_object().cloned().unwrap_or_default());
         Ok(number(&ask(api, Method::Post, path, Some(&body.into()))?, "count"))
@@ -253,7 +251,7 @@ pub(super) fn purge(api: &Api, arguments: PurgeArguments, terminal: &Terminal) -
         None => "all jobs that nobody works on".to_owned(),
     };
     if !arguments.yes {
-        confirm(&format!("Take {which} out of {}?", arguments.queue), terminal)?;
+        terminal.confirm(&format!("Take {which} out of {}? It cannot be undone.", arguments.queue))?;
     }
     let body = match arguments.state {
         Some(state) => json!({"state": state.word()}),
@@ -268,21 +266,6 @@ pub(super) fn purge(api: &Api, arguments: PurgeArguments, terminal: &Terminal) -
         count(number(&answer, "count")),
         terminal.out(Style::Warning, "taken out")
     ))
-}
-
-/// Goes on where a person says yes.
-fn confirm(question: &str, terminal: &Terminal) -> Result<(), Failure> {
-    if !(io::stdin().is_terminal() && terminal.is_watched()) {
-        return Err(Failure::Usage(format!("{question} It cannot be undone: say --yes")));
-    }
-    let mut err = io::stderr().lock();
-    let asked = write!(err, "{question} It cannot be undone. [y/N] ").and_then(|()| err.flush());
-    let mut line = String::new();
-    let answered = asked.and_then(|()| io::stdin().read_line(&mut line));
-    match answered {
-        Ok(_) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(Failure::new("nothing was done")),
-    }
 }
 
 /// Takes jobs out.

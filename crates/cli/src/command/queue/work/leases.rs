@@ -23,7 +23,7 @@ pub(super) const WAIT: Duration = Duration::from_secs(2);
 pub(super) const WAIT_WHILE_OTHERS_RUN: Duration = Duration::from_millis(500);
 
 /// When to ask again where no answer came.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
+pub(super) const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Bytes of an error or a reason, as the server takes them.
 pub(super) const ERROR_BYTES_MAX: usize = 1_024;
@@ -50,13 +50,15 @@ pub(super) enum Found {
     Job(Box<Job>),
     /// None was due.
     Nothing,
-    /// No answer now.
-    Later {
+    /// The server is busy.
+    Busy {
         /// When to ask again.
         after: Duration,
-        /// What is in the way.
+        /// With what.
         why: Failure,
     },
+    /// No answer came.
+    Unanswered(Failure),
     /// It will never work.
     Never(Failure),
 }
@@ -103,8 +105,8 @@ impl<'a> Leases<'a> {
                 Some(Ok(job)) => Found::Job(Box::new(job)),
                 Some(Err(failure)) => Found::Never(failure),
             },
-            Err(Refused::Busy { retry_after, failure }) => Found::Later { after: retry_after, why: failure },
-            Err(Refused::Unanswered(failure)) => Found::Later { after: AGAIN_AFTER, why: failure },
+            Err(Refused::Busy { retry_after, failure }) => Found::Busy { after: retry_after, why: failure },
+            Err(Refused::Unanswered(failure)) => Found::Unanswered(failure),
             // A queue is made by its first put, so there will be one.
             Err(Refused::Rejected { code, .. }) if code == "QUE-020" => {
                 thread::sleep(wait.min(AGAIN_AFTER));

@@ -147,6 +147,8 @@ struct State {
     signal: u8,
     /// Why it ended, where that is a failure.
     failure: Option<Failure>,
+    /// Whether the server has answered at all.
+    met: bool,
     /// Whether the server was said not to answer, so that it is said once.
     told_away: bool,
     /// Jobs by how they ended.
@@ -202,7 +204,10 @@ impl Work<'_> {
                 // What others still run may put more.
                 Found::Nothing if self.arguments.drain && self.state().running.is_empty() => self.leave(),
                 Found::Nothing => self.answered(),
-                Found::Later { after, why } => self.away(after, &why),
+                Found::Busy { after, why } => self.away(after, &why),
+                // Who was never there is more likely misspelt than away.
+                Found::Unanswered(failure) if !self.state().met => self.fail(failure),
+                Found::Unanswered(failure) => self.away(leases::AGAIN_AFTER, &failure),
                 Found::Never(failure) => self.fail(failure),
             }
         }
@@ -222,7 +227,9 @@ impl Work<'_> {
 
     /// The server answers.
     fn answered(&self) {
-        if std::mem::take(&mut self.state().told_away) {
+        let mut state = self.state();
+        state.met = true;
+        if std::mem::take(&mut state.told_away) {
             self.terminal.note("the server answers again");
         }
     }

@@ -1,0 +1,213 @@
+//! `stadium journal`: the journals of a data directory, looked at and repaired without a server.
+//!
+//! `verify` and `dump` change nothing, and may look at what a server has open. `repair` needs it closed, and destroys
+//! nothing: damaged files are kept under another name. Where journals are is found in [`place`].
+
+mod dump;
+mod place;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use stadium_journal::inspect::Report;
+use stadium_journal::repair::{Repaired, repair};
+
+use self::place::{PlaceArguments, Shard};
+use crate::failure::{Context, Failure};
+use crate::terminal::{Style, Terminal, count};
+
+/// What to do with journals.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Read everything and say what is damaged; exit code 1 where something is
+    Verify {
+        #[command(flatten)]
+        place: PlaceArguments,
+    },
+    /// Print the records: when what happened to which job
+    Dump(dump::Arguments),
+    /// Go on without what is damaged; damaged files are kept beside the others
+    Repair {
+        #[command(flatten)]
+        place: PlaceArguments,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Runs one of them.
+pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    match arguments.action {
+        Action::Verify { place } => verify(&place, terminal),
+        Action::Dump(arguments) => dump::run(&arguments, terminal),
+        Action::Repair { place, yes } => mend(&place, yes, terminal),
+    }
+}
+
+fn verify(place: &PlaceArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let mut damages = 0;
+    let mut reports = Vec::new();
+    for shard in place.shards()? {
+        let checkpoint = shard.checkpoint()?;
+        let report = shard.inspect()?.verify(checkpoint).context(shard.shown())?;
+        damages += report.damages.len();
+        if terminal.is_json() {
+            reports.push(as_json(&report, checkpoint.0));
+        } else {
+            told(&report, checkpoint.0, terminal)?;
+        }
+    }
+    if terminal.is_json() {
+        terminal.json(&json!({ "journals": reports }))?;
+    }
+    match damages {
+        0 => Ok(()),
+        _ => Err(Failure::new(format!(
+            "damaged in {damages} places; `stadium journal repair {}` goes on without what is lost, once the server is \
+             stopped; a copy of the directory first does no harm",
+            place.directory.display()
+        ))),
+    }
+}
+
+fn told(report: &Report, checkpoint: u64, terminal: &Terminal) -> Result<(), Failure> {
+    let verdict = if report.damages.is_empty() {
+        terminal.out(Style::Good, "sound")
+    } else {
+        terminal.out(Style::Bad, "damaged")
+    };
+    let title = terminal.out(Style::Strong, format!("shard {}", report.shard));
+    terminal.data(&format!("{title} {verdict}  {}", terminal.out(Style::Name, &report.place)))?;
+    terminal.data(&format!(
+        "  {} records in {} segments, up to position {}; checkpoint at {checkpoint:#x}",
+        count(report.records),
+        report.segments.len(),
+        report.end
+    ))?;
+    if let Some(process) = report.in_use_by {
+        let who = if process == 0 { "a server".to_owned() } else { format!("process {process}") };
+        terminal.data(&format!("  {who} has it open: its end was not judged"))?;
+    }
+    if report.torn_bytes > 0 {
+        terminal.data(&format!(
+            "  {} bytes at the end were never finished; the next start cuts them, and nobody was promised them",
+            count(report.torn_bytes)
+        ))?;
+    }
+    for segment in &report.segments {
+        terminal.data(&format!(
+            "  {} to {}  {:<9}  {:>10} records  {}",
+            segment.start,
+            segment.end,
+            segment.state.name(),
+            count(segment.records),
+            segment.file
+        ))?;
+    }
+    for damage in &report.damages {
+        terminal.data(&format!("  {} {damage}", terminal.out(Style::Bad, "damage:")))?;
+    }
+    Ok(())
+}
+
+fn as_json(report: &Report, checkpoint: u64) -> Value {
+    let segments: Vec<Value> = report
+        .segments
+        .iter()
+        .map(|segment| {
+            json!({
+                "file": segment.file,
+                "start": segment.start.0,
+                "end": segment.end.0,
+                "bytes": segment.bytes,
+                "records": segment.records,
+                "batches": segment.batches,
+                "state": segment.state.name(),
+            })
+        })
+        .collect();
+    let damages: Vec<Value> = report
+        .damages
+        .iter()
+        .map(|damage| {
+            json!({
+                "file": damage.file,
+                "offset": damage.offset,
+                "position": damage.position.0,
+                "what": damage.what,
+            })
+        })
+        .collect();
+    json!({
+        "shard": report.shard,
+        "place": report.place,
+        "in_use_by": report.in_use_by,
+        "records": report.records,
+        "end": report.end.0,
+        "checkpoint": checkpoint,
+        "torn_bytes": report.torn_bytes,
+        "segments": segments,
+        "damages": damages,
+    })
+}
+
+fn mend(place: &PlaceArguments, yes: bool, terminal: &Terminal) -> Result<(), Failure> {
+    let mut damaged: Vec<(Shard, usize)> = Vec::new();
+    for shard in place.shards()? {
+        let report = shard.inspect()?.verify(shard.checkpoint()?).context(shard.shown())?;
+        if !report.damages.is_empty() {
+            damaged.push((shard, report.damages.len()));
+        }
+    }
+    if !yes && !damaged.is_empty() {
+        let places: usize = damaged.iter().map(|(_, damages)| damages).sum();
+        terminal.confirm(&format!(
+            "Go on without what is lost in {places} places? The damaged files are kept under another name."
+        ))?;
+    }
+    let mut results = Vec::new();
+    for (shard, _) in &damaged {
+        let repaired = repair(&shard.journal, shard.checkpoint()?).context(shard.shown())?;
+        if terminal.is_json() {
+            results.push(repaired_json(shard, &repaired));
+        } else {
+            repaired_told(shard, &repaired, terminal)?;
+        }
+    }
+    if terminal.is_json() {
+        return terminal.json(&json!({ "repaired": results }));
+    }
+    if damaged.is_empty() {
+        terminal.data("nothing is damaged, nothing was done")?;
+    }
+    Ok(())
+}
+
+fn repaired_told(shard: &Shard, repaired: &Repaired, terminal: &Terminal) -> Result<(), Failure> {
+    terminal.data(&format!("{} {}", terminal.out(Style::Strong, "repaired"), shard.shown()))?;
+    for lost in &repaired.lost {
+        terminal.data(&format!("  lost from {} to {}: {}", lost.from, lost.until, lost.what))?;
+    }
+    for kept in &repaired.kept {
+        terminal.data(&format!("  kept as it was: {kept}"))?;
+    }
+    for written in &repaired.written {
+        terminal.data(&format!("  written anew: {written}"))?;
+    }
+    Ok(())
+}
+
+fn repaired_json(shard: &Shard, repaired: &Repaired) -> Value {
+    let lost: Vec<Value> = repaired
+        .lost
+        .iter()
+        .map(|lost| json!({"from": lost.from.0, "until": lost.until.0, "what": lost.what}))
+        .collect();
+    json!({"place": shard.shown(), "lost": lost, "kept": repaired.kept, "written": repaired.written})
+}
