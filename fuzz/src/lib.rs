@@ -1,7 +1,9 @@
 //! Fuzz bodies as ordinary functions. The targets in fuzz_targets/ hand them what libFuzzer invents
 //! (`cargo +nightly fuzz run mqtt_decode`); tests on stable hand them random and damaged packets.
 
+pub mod journal_decode;
 pub mod mqtt_broker;
 pub mod mqtt_decode;
+pub mod queue_events;
 pub mod rsocket_connection;
 pub mod rsocket_decode;

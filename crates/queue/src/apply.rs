@@ -68,7 +68,7 @@ impl Queues {
                     )));
                 }
                 Event::Put { job, due, expires, ref work } => {
-                    if job <= self.sequence {
+                    if job <= self.sequence || job >> crate::JobId::SEQUENCE_BITS != 0 {
                         return Err(corrupt(format!(
                             "record {at} puts job {job} after job {}",
                             self.sequence
@@ -285,7 +285,7 @@ impl Queues {
                 };
                 self.payload_lives(payload);
                 self.outgoing.insert(number, sent);
-                self.outgoing_next = self.outgoing_next.max(number + 1);
+                self.outgoing_next = self.outgoing_next.max(number.saturating_add(1));
                 let job = self.jobs.at(place);
                 let (sequence, settled) = (job.sequence(), job.state() == JobState::Reserved);
                 self.remove(place, End::Forwarded, sequence);

@@ -114,6 +114,8 @@ pub(crate) struct Queue {
     pub(crate) lists: [List; 5],
     /// Rebuilt.
     pub(crate) bucket: Bucket,
+    /// Rebuilt: a lane of it may stay without a job until its bucket is full.
+    pub(crate) idle_lanes: bool,
     /// Rebuilt: it is in the list of queues that became ready.
     pub(crate) announced: bool,
 }
@@ -145,6 +147,7 @@ impl Queue {
             waiting: List::default(),
             lists: [List::default(); 5],
             bucket: Bucket::default(),
+            idle_lanes: false,
             announced: false,
         }
     }

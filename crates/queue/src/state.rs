@@ -257,8 +257,12 @@ impl Queues {
             .map(|(_, &at)| at)
             .collect();
         schedules.into_iter().for_each(|at| self.remove_schedule(at));
-        let lanes: Vec<_> = self.lanes.iter().filter(|(_, of)| of.queue == place).map(|(at, _)| at).collect();
-        lanes.into_iter().for_each(|lane| self.remove_lane(lane));
+        queue.open.into_iter().filter(|&lane| lane != NONE).for_each(|lane| self.remove_lane(lane));
+        if queue.idle_lanes {
+            let lanes: Vec<_> =
+                self.lanes.iter().filter(|(_, of)| of.queue == place).map(|(at, _)| at).collect();
+            lanes.into_iter().for_each(|lane| self.remove_lane(lane));
+        }
     }
 
     pub(crate) fn remove_schedule(&mut self, place: u32) {
@@ -319,7 +323,11 @@ impl Queues {
         let queue = self.queues.at(lane.queue);
         let now = self.now;
         match queue.settings().key_limit.and_then(|limit| lane.bucket.full_at(now, &limit)) {
-            Some(full) => self.timers.arm(Timer::Lane(place), full, now),
+            Some(full) => {
+                let queue = lane.queue;
+                self.queues.at_mut(queue).idle_lanes = true;
+                self.timers.arm(Timer::Lane(place), full, now);
+            }
             None => self.remove_lane(place),
         }
     }

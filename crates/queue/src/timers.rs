@@ -81,7 +81,9 @@ impl Timers {
         let index = timer.index();
         self.places.0[(index >> KIND) as usize].reach(index & PLACE);
         self.wheel.disarm(&mut self.places, index);
-        self.wheel.arm(&mut self.places, index, at.0.min(now.0 + AHEAD_MAX) as u32);
+        // What passed long ago must not look as if it were ahead.
+        let tick = at.0.clamp(now.0, now.0.saturating_add(AHEAD_MAX)) as u32;
+        self.wheel.arm(&mut self.places, index, tick);
     }
 
     #[inline]
