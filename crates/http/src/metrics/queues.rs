@@ -103,11 +103,13 @@ fn queues(to: &mut Encoder<'_>, look: &Look<'_>) -> fmt::Result {
         let age_ms = figures.oldest_due_ms.map_or(0, |since| look.at_ms.saturating_sub(since));
         family.encode_family(&[("queue", *queue)])?.encode_gauge(&(age_ms as f64 * MS))?;
     }
-    let gauges: [(&str, &str, fn(&Figures) -> u64); 2] = [
-        ("queue_waiting_consumers", "Consumers that wait for a job", |figures| figures.waiting),
-        ("queue_paused", "1 while nothing is handed out; of `(other)` how many", |figures| figures.paused),
-    ];
-    for (name, help, of) in gauges {
+    const PAUSED: &str = "1 while nothing is handed out; of `(other)` how many";
+    let waiting: fn(&Figures) -> u64 = |figures| figures.waiting;
+    let paused: fn(&Figures) -> u64 = |figures| figures.paused;
+    for (name, help, of) in [
+        ("queue_waiting_consumers", "Consumers that wait for a job", waiting),
+        ("queue_paused", PAUSED, paused),
+    ] {
         let mut family = to.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (queue, figures) in &series {
             family.encode_family(&[("queue", *queue)])?.encode_gauge(&of(figures))?;

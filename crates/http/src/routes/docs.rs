@@ -80,7 +80,7 @@ fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, ope
         "<details><summary><code class=\"method\">{}</code> <code>{}</code> <span>{}</span></summary>",
         method.to_uppercase(),
         escape(path),
-        escape(operation["summary"].as_str().unwrap_or_default())
+        inline(operation["summary"].as_str().unwrap_or_default())
     );
     body.push_str(&prose(operation["description"].as_str().unwrap_or_default()));
     if list(&operation["parameters"]).next().is_some() {
@@ -98,7 +98,8 @@ fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, ope
     }
     let request = &operation["requestBody"]["content"]["application/json"]["schema"];
     if request.is_object() {
-        body.push_str("<h4>Body</h4>");
+        let optional = operation["requestBody"]["required"] != true;
+        body.push_str(if optional { "<h4>Body <small>optional</small></h4>" } else { "<h4>Body</h4>" });
         write_schema(body, api, request);
     }
     body.push_str("<h4>Answers</h4><dl>");
@@ -116,10 +117,16 @@ fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, ope
     body.push_str("</dl></details>");
 }
 
-/// The fields of an object's schema, one level deep; what they refer to is named.
+/// The fields of an object's schema, one level deep, or of each of its cases; what they refer to is named.
 fn write_schema(body: &mut String, api: &Value, schema: &Value) {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let schema = if name.is_empty() { schema } else { &api["components"]["schemas"][name] };
+    for (index, case) in list(&schema["oneOf"]).filter(|case| case["type"] != "null").enumerate() {
+        if index > 0 {
+            body.push_str("<p>Or:</p>");
+        }
+        write_schema(body, api, case);
+    }
     let required: Vec<_> = list(&schema["required"]).filter_map(Value::as_str).collect();
     body.push_str("<dl>");
     for (field, value) in fields(&schema["properties"]) {

@@ -34,7 +34,7 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 ///
 /// With `wait_ms` it waits for a first job where none is due. No jobs is an answer, not an error. The answer waits until
 /// the reservation is on disk; a client that is gone by then gives its jobs back.
-#[utoipa::path(post, operation_id = "reserve_jobs", path = "/api/queues/{queue}/reserve", tag = "Queues", request_body = ReserveFields,
+#[utoipa::path(post, operation_id = "reserve_jobs", path = "/api/queues/{queue}/reserve", tag = "Queues", request_body = Option<ReserveFields>,
     params(("queue" = String, Path, description = "The queue.")),
     responses((status = 200, description = "The jobs.", body = ReservedJobs), WorkProblems))]
 pub(crate) async fn reserve(

@@ -94,7 +94,7 @@ async fn stats(app: &App, queue: QueueName) -> Result<QueueReport, Problem> {
 /// Makes a queue, or gives one these settings; what is left out gets its default.
 ///
 /// A queue that is put into without being made has the defaults.
-#[utoipa::path(put, operation_id = "declare_queue", path = "/api/queues/{queue}", tag = "Queues", request_body = SettingsFields,
+#[utoipa::path(put, operation_id = "declare_queue", path = "/api/queues/{queue}", tag = "Queues", request_body = Option<SettingsFields>,
     params(("queue" = String, Path, description = "Letters, digits, `-`, `_` and `.`; at most 128 bytes.")),
     responses((status = 200, description = "The queue.", body = QueueReport), WorkProblems))]
 pub(crate) async fn declare(
