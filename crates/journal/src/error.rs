@@ -95,8 +95,8 @@ impl Error {
             Self::NoRecord(_) => "JRN-008",
             Self::Corrupt(_) => "JRN-009",
             Self::Foreign(_) => "JRN-010",
-            Self::Setting(_) => "JRN-011",
-            Self::Io { .. } => "JRN-012",
+            Self::Setting(_) => "JRN-012",
+            Self::Io { .. } => "JRN-011",
         }
     }
 

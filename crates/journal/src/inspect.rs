@@ -116,7 +116,15 @@ impl Inspection {
         Self::of(Arc::new(disk), in_use_by)
     }
 
-    pub(crate) fn of(disk: Arc<dyn Disk>, in_use_by: Option<u32>) -> Result<Self, Error> {
+    /// Looks at a journal on any disk that nobody has open.
+    ///
+    /// # Errors
+    /// As for [`Inspection::open`].
+    pub fn open_on(disk: Arc<dyn Disk>) -> Result<Self, Error> {
+        Self::of(disk, None)
+    }
+
+    fn of(disk: Arc<dyn Disk>, in_use_by: Option<u32>) -> Result<Self, Error> {
         let names = disk
             .list()
             .map_err(|error| Error::io(format!("listing the files of {} failed", disk.place()), &error))?;
@@ -204,8 +212,9 @@ impl Inspection {
                 .iter()
                 .zip(&scans[index + 1..])
                 .any(|((later, _), scan)| scan.end > later.header.first());
-            let is_short = scan.sealed.is_none()
-                && (is_followed || (self.in_use_by.is_none() && proof > scan.end && proof > header.first()));
+            let is_cut = *bytes < header.capacity;
+            let is_proven = self.in_use_by.is_none() && proof > scan.end && proof > header.first();
+            let is_short = scan.sealed.is_none() && (is_followed || is_cut || is_proven);
             let state = match scan.sealed {
                 _ if is_short => SegmentState::Damaged,
                 Some(SealReason::Rotation) => SegmentState::Sealed,

@@ -45,7 +45,7 @@ pub trait Journal: Send {
     /// `Failed`, `Fenced`.
     fn commit(&mut self) -> Result<(), Error>;
 
-    /// All before the position is on disk.
+    /// All before the position is on disk. Call it after each wake: it also starts a commit that had to wait for others.
     ///
     /// # Errors
     /// `Failed`, `Fenced`: a commit failed, now and for ever on this handle.

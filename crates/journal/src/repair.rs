@@ -264,8 +264,9 @@ impl Work<'_> {
                 .iter()
                 .zip(&scans[index + 1..])
                 .any(|((later, _), scan)| scan.end > later.header.first());
-            let is_short =
-                found.sealed.is_none() && (is_followed || (proof > found.end && proof > header.first()));
+            let is_proven = proof > found.end && proof > header.first();
+            let is_cut = *length < header.capacity;
+            let is_short = found.sealed.is_none() && (is_followed || is_cut || is_proven);
             if !is_short {
                 continue;
             }
@@ -275,8 +276,8 @@ impl Work<'_> {
             let read = read.map_err(|error| self.failed("reading a segment", &error))?;
             bytes.truncate(read);
             // The greatest position in this segment that must be before its end.
-            let least = if is_followed || proof > header.limit() { Position::START } else { proof };
-            self.mend(segment, &mut bytes, found.end, least);
+            let is_whole = !(is_followed || is_cut || proof > header.limit());
+            self.mend(segment, &mut bytes, found.end, is_whole.then_some(proof));
             self.keep(&name)?;
             self.put(&name, &bytes)?;
         }
@@ -284,7 +285,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn mend(&mut self, segment: &SegmentFile, bytes: &mut Vec<u8>, damaged: Position, least: Position) {
+    /// `least`: where the last records are known to have ended; nothing if they may have gone on to the segment's limit.
+    fn mend(
+        &mut self,
+        segment: &SegmentFile,
+        bytes: &mut Vec<u8>,
+        damaged: Position,
+        least: Option<Position>,
+    ) {
         let what = "the checksum is wrong, or the bytes are not there";
         let offset = |position| usize::try_from(segment.offset(position)).expect("a segment fits in memory");
         let mut at = damaged;
@@ -293,7 +301,9 @@ impl Work<'_> {
             let step = match frame::decode(segment.seed, at, bytes.get(offset(at)..).unwrap_or_default()) {
                 Ok((Frame::Seal(_), _)) => return,
                 Ok((Frame::Gap(until), _)) => Some(until),
-                Ok((Frame::Batch(note), _)) if note.bytes == 0 && at >= least => None,
+                Ok((Frame::Batch(note), used)) if note.bytes == 0 => {
+                    least.is_some_and(|least| at < least).then_some(at.plus(used as u64))
+                }
                 Ok((_, used)) => Some(at.plus(used as u64)),
                 Err(NoFrame::Short(_) | NoFrame::Invalid | NoFrame::Unknown(_)) => None,
             };
@@ -317,12 +327,12 @@ impl Work<'_> {
             self.done.lost.push(Lost { from: at, until: next, what: what.to_owned() });
             at = next;
         }
-        let until = if least > at { least } else { segment.header.limit() };
-        if least > at || least == Position::START {
+        let until = least.unwrap_or(segment.header.limit());
+        if until > at {
             self.done.lost.push(Lost { from: at, until, what: what.to_owned() });
         }
         bytes.truncate(offset(at));
-        end_with(bytes, &segment.header, segment.seed, at, least);
+        end_with(bytes, &segment.header, segment.seed, at, least.unwrap_or_default());
     }
 }
 

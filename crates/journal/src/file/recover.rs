@@ -279,6 +279,10 @@ fn find_tail(disk: &dyn Disk, loaded: &[Loaded], checkpoint: Position) -> Result
             )));
         }
         tail.proof = tail.proof.max(found.proof);
+        if found.sealed.is_none() && loaded[tail.used - 1].file_bytes < segment.header.capacity {
+            let offset = segment.offset(found.end);
+            return Err(damage(disk, &name, offset, found.end, "the file is shorter than its segment"));
+        }
         if found.sealed.is_some() || found.end > segment.header.first() {
             tail.last = Some(found);
         } else {
@@ -364,10 +368,11 @@ fn mend(
         if !bytes.is_empty() {
             file.write_at(&bytes, segment.offset(from))?;
         }
+        file.sync()?;
+        // Only behind a durable seal: a file that is short and not sealed is damage. Losing the cut is harmless.
         if seals {
             file.truncate(length)?;
         }
-        file.sync()?;
         Ok(if seals { length } else { file.length()?.min(segment.header.capacity) })
     };
     let file_bytes = mend().map_err(|error| on(disk, "mending the tail", &error))?;

@@ -42,6 +42,16 @@ pub(crate) enum Replace {
     Empty,
 }
 
+/// Whether a new segment may be smaller than usual.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shrink {
+    Never,
+    IfFull,
+}
+
+/// The smallest segment that opening on a full disk makes do with, bytes.
+const SHRUNK_BYTES_MIN: u64 = 4 * HEADER_BYTES;
+
 impl Stock {
     /// The stock that `names`, the files of the folder, leave.
     pub(crate) fn new(
@@ -86,8 +96,9 @@ impl Stock {
         base: Position,
         replace: Replace,
     ) -> io::Result<Made> {
+        let shrink = if replace == Replace::Empty { Shrink::IfFull } else { Shrink::Never };
         let making = format!("{:012}-{}.new", number.0, self.epoch);
-        let (file, capacity, from_reserve) = self.blocks(&making)?;
+        let (file, capacity, from_reserve) = self.blocks(&making, shrink)?;
         let header =
             Header { shard: self.shard, journal: self.journal, number, base, capacity, epoch: self.epoch };
         let page = header.encode();
@@ -104,7 +115,7 @@ impl Stock {
     }
 
     /// A file with blocks, under the name `making`: a spare, a fresh one, or the one set aside.
-    fn blocks(&mut self, making: &str) -> io::Result<(Arc<dyn DiskFile>, u64, bool)> {
+    fn blocks(&mut self, making: &str, shrink: Shrink) -> io::Result<(Arc<dyn DiskFile>, u64, bool)> {
         while let Some(spare) = self.spares.pop() {
             self.disk.rename(&spare, making)?;
             let file = self.disk.open(making)?;
@@ -120,6 +131,18 @@ impl Stock {
                 self.disk.rename(RESERVE, making)?;
                 self.reserve = None;
                 Ok((self.disk.open(making)?, bytes, true))
+            }
+            (Err(error), _) if is_full(&error) && shrink == Shrink::IfFull => {
+                // Opening on a full disk: what cutting the last segment has freed may be enough to free more.
+                let mut bytes = self.segment_bytes / 2;
+                while bytes >= SHRUNK_BYTES_MIN {
+                    match self.fresh(making, bytes & !(HEADER_BYTES - 1)) {
+                        Ok(file) => return Ok((file, bytes & !(HEADER_BYTES - 1), true)),
+                        Err(error) if is_full(&error) => bytes /= 2,
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(error)
             }
             (Err(error), _) => Err(error),
         }

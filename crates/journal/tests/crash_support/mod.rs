@@ -2,6 +2,8 @@
 //!
 //! The book is kept apart from the journal: what `durable` covered must be read again, what it didn't may be.
 
+#![allow(dead_code, reason = "each suite uses a part of it")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
