@@ -266,8 +266,15 @@ impl Queues {
                 if changes.expires.is_some() {
                     self.set_expires(place, changes.expires);
                 }
-                if changes.due.is_some() || changes.priority.is_some() {
-                    self.move_job(place, changes.due, changes.priority);
+                let lane = self.jobs.at(place).lane;
+                match (changes.due, changes.priority) {
+                    (None, None) => {}
+                    // In a key order is before priority: it stays where it is.
+                    (None, Some(priority)) if self.lanes.at(lane).key.is_some() => {
+                        self.jobs.at_mut(place).prioritise(priority);
+                        self.settle_lane(lane);
+                    }
+                    (due, priority) => self.move_job(place, due, priority),
                 }
             }
             JobEvent::Deleted | JobEvent::Expired => self.remove(place, End::Gone, 0),

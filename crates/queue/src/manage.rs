@@ -14,7 +14,7 @@ use crate::record::Writer;
 use crate::refusal::{CRON, NOT_EMPTY, SCHEDULE_UNKNOWN, SCHEDULES_FULL, SPREAD, STATE, busy, rejected};
 use crate::{
     Answer, Bounds, Cron, Edit, Given, JobId, JobSet, JobState, Key, NewJob, QueueName, QueueSettings,
-    Queues, Refusal, validate,
+    Queues, Refusal, Time, validate,
 };
 
 /// Places of the table of jobs that a purge looks at before it answers; the rest goes on in the background.
@@ -134,8 +134,8 @@ impl Queues {
         }
         let changes = Changes {
             expires: edit.time_to_live.map(|span| self.now.after(span)),
-            due: edit.when.map(|when| due_at(when, self.now)),
-            priority: edit.priority,
+            due: self.due_of_edit(place, state, edit),
+            priority: edit.priority.filter(|&priority| priority != self.jobs.at(place).priority()),
             attempts_max: edit.attempts_max,
             payload: edit.payload.as_deref(),
         };
@@ -143,6 +143,22 @@ impl Queues {
             self.emit(writer, place, &JobEvent::Edited(changes));
         }
         Ok(Answer::Done)
+    }
+
+    /// What is due at once stands behind what is due already; so does a job without key of another priority.
+    fn due_of_edit(&self, place: u32, state: JobState, edit: &Edit) -> Option<Time> {
+        let job = self.jobs.at(place);
+        let lane = self.lanes.at(job.lane);
+        let moves = edit.priority.is_some_and(|priority| priority != job.priority());
+        if edit.when.is_none() && !(moves && lane.key.is_none() && state == JobState::Due) {
+            return None;
+        }
+        let due = due_at(edit.when.unwrap_or_default(), self.now);
+        let tail = lane.ready.tail;
+        if due > self.now || lane.key.is_none() || tail == NONE {
+            return Some(due);
+        }
+        Some(due.max(self.jobs.at(tail).due().after(1)))
     }
 
     pub(crate) fn purge(

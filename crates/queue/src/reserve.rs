@@ -14,13 +14,6 @@ use crate::{Answer, JobState, Lease, Milliseconds, QueueName, Queues, Reserved, 
 /// Jobs that one reserve takes out instead of handing them out; the next one goes on.
 const TAKEN_OUT_MAX: u32 = 1_000;
 
-/// What the front of a queue has for a consumer.
-enum Next {
-    Job(u32),
-    /// Nothing that may be handed out now.
-    Nothing,
-}
-
 impl Queues {
     pub(crate) fn reserve(
         &mut self,
@@ -40,7 +33,7 @@ impl Queues {
         let mut reserved = Vec::with_capacity(likely);
         let mut taken_out = 0;
         while reserved.len() < jobs_max as usize && taken_out < TAKEN_OUT_MAX {
-            let Next::Job(job) = self.next_job(place) else { break };
+            let Some(job) = self.next_job(place) else { return Ok(Answer::Reserved(reserved)) };
             if let Some(what) = self.not_to_be_handed_out(place, job) {
                 self.emit(writer, job, &what);
                 taken_out += 1;
@@ -76,18 +69,18 @@ impl Queues {
     }
 
     /// The job whose turn it is. Lanes whose key has no token step aside until it has one.
-    fn next_job(&mut self, place: u32) -> Next {
+    fn next_job(&mut self, place: u32) -> Option<u32> {
         let now = self.now;
         loop {
             let queue = self.queues.at(place);
             if queue.paused || queue.ring_mask == 0 {
-                return Next::Nothing;
+                return None;
             }
             if let Some(limit) = &queue.settings().limit
                 && let Err(at) = queue.bucket.ask(now, limit)
             {
                 self.timers.arm(Timer::Queue(place), at, now);
-                return Next::Nothing;
+                return None;
             }
             let priority = 15 - queue.ring_mask.leading_zeros();
             let lane_place = queue.rings[priority as usize].head;
@@ -103,7 +96,7 @@ impl Queues {
                 continue;
             }
             debug_assert!(lane.ready.head != NONE, "a lane in a ring has a job that is due");
-            return Next::Job(lane.ready.head);
+            return Some(lane.ready.head);
         }
     }
 

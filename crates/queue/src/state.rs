@@ -546,7 +546,9 @@ impl Queues {
         if state != JobState::Reserved && extra != NONE {
             // While it was reserved its time may have run out unheeded.
             let expires = self.extras.at(extra).expires;
-            if expires.0 != 0 && !self.timers.is_armed(Timer::Extra(extra)) {
+            if expires.0 != 0 && expires <= now {
+                self.over.push_back(extra);
+            } else if expires.0 != 0 && !self.timers.is_armed(Timer::Extra(extra)) {
                 self.timers.arm(Timer::Extra(extra), expires, now);
             }
         }
@@ -737,6 +739,10 @@ impl Queues {
                             self.timers.arm(Timer::Job(place), job.due(), now);
                         }
                         JobState::Delayed => came_due.push((job.due(), job.sequence(), place)),
+                        JobState::Reserved if self.lease_until(job) > now => {
+                            let until = self.lease_until(job);
+                            self.timers.arm(Timer::Job(place), until, now);
+                        }
                         JobState::Reserved => self.lapsed.push_back(place),
                         _ => {}
                     }
@@ -828,6 +834,8 @@ impl Queues {
         // Tokens are counted from a moment that may lie ahead now.
         let queues: Vec<_> = self.queues.iter().map(|(place, _)| place).collect();
         queues.into_iter().for_each(|place| self.queues.at_mut(place).bucket = Bucket::default());
+        let lanes: Vec<_> = self.lanes.iter().map(|(place, _)| place).collect();
+        lanes.into_iter().for_each(|place| self.lanes.at_mut(place).bucket = Bucket::default());
     }
 
     /// When `tick` is to be called next; it may be called earlier, and may then find nothing.

@@ -70,7 +70,7 @@ fn any_events_are_taken_or_refused() {
     let mut records = Vec::new();
     queue_events::some_queues(&mut |record| records.push(record.to_vec()));
     let mut taken = 0;
-    for round in 0..4_000 {
+    for round in 0..30_000 {
         let mut bytes = if round % 10 == 0 {
             records[(random.next() % 2) as usize].clone()
         } else {
@@ -92,5 +92,5 @@ fn any_events_are_taken_or_refused() {
                 .unwrap_or_else(|_| panic!("bytes: {bytes:02x?}")),
         );
     }
-    assert!(taken > 500, "only {taken} were taken: this tests nothing");
+    assert!(taken > 3_000, "only {taken} were taken: this tests nothing");
 }

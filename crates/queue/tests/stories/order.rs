@@ -182,6 +182,47 @@ fn a_clock_that_leaps_a_year_brings_everything() {
 }
 
 #[test]
+fn what_was_due_long_before_a_leap_of_the_clock_is_due() {
+    let mut desk = Desk::new();
+    desk.put("mail", after("later", 1));
+    // More than half of the wheel's 2^32 ticks: what is so far behind looks as if it were ahead.
+    desk.pass(3_000_000_000);
+    assert_eq!(desk.work("mail", 1), ["later"]);
+}
+
+#[test]
+fn a_consumer_of_a_limited_queue_is_not_called_before_there_is_a_token() {
+    let mut desk = Desk::new();
+    let limit = Some(Limit { rate: 1.0, burst: 1 });
+    desk.declare("mail", QueueSettings { limit, ..QueueSettings::default() });
+    desk.try_put("mail", vec![job("sms"); 3]).unwrap();
+    desk.reserve("mail", 10);
+    let mut ready = Vec::new();
+    desk.queues.take_ready(&mut ready);
+    ready.clear();
+    assert_eq!(desk.reserve("mail", 10), []);
+    desk.queues.take_ready(&mut ready);
+    assert!(ready.is_empty(), "asking again at once finds nothing");
+    desk.pass(1_000);
+    desk.queues.take_ready(&mut ready);
+    assert_eq!(ready, [queue("mail")]);
+}
+
+#[test]
+fn a_lease_ends_by_a_clock_that_was_set_back_weeks() {
+    let mut desk = Desk::new();
+    desk.put("mail", job("sms"));
+    desk.reserve("mail", 1);
+    desk.now.0 -= 20 * 24 * 3_600_000;
+    desk.tick();
+    for _ in 0..20 {
+        desk.pass(24 * 3_600_000);
+    }
+    desk.pass(31_000);
+    assert_eq!(desk.stats("mail").retried, 1);
+}
+
+#[test]
 fn a_peek_pages_through_every_state_without_touching_a_job() {
     let mut desk = Desk::new();
     for n in 0..10 {
