@@ -66,6 +66,24 @@ fn job_bytes(job: &NewJob) -> usize {
         + job.dedup.as_ref().map_or(0, |dedup| 64 + dedup.id.as_str().len())
 }
 
+/// Jobs that a command is about: what it costs to carry out.
+pub(super) fn jobs(command: &Command) -> usize {
+    match command {
+        Command::Put { jobs, .. } => jobs.len(),
+        Command::Reserve { jobs_max, .. } | Command::Peek { jobs_max, .. } => *jobs_max as usize,
+        Command::Settle { leases }
+        | Command::Release { leases, .. }
+        | Command::Extend { leases, .. }
+        | Command::Bury { leases, .. } => leases.len(),
+        Command::Delete { jobs } => jobs.len(),
+        Command::Kick { jobs, .. } | Command::Redrive { jobs, .. } => match jobs {
+            JobSet::Ids(ids) => ids.len(),
+            JobSet::Oldest(count) => *count as usize,
+        },
+        _ => 1,
+    }
+}
+
 /// What ends jobs may use the room that is set aside, so that a full disk can be emptied.
 pub(super) fn room(command: &Command) -> Room {
     match command {

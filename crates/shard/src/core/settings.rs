@@ -15,13 +15,17 @@ pub struct CoreSettings {
     pub waiting_max: usize,
     /// Commands that one turn takes on, so that answers of the last batch do not wait for it too long. 1,024.
     pub turn_commands_max: usize,
+    /// Jobs in the commands that one turn takes on, the last command's excess aside: about a third of a millisecond. 512.
+    ///
+    /// Between turns answers leave and the next commit begins.
+    pub turn_jobs_max: usize,
     /// Events of time (leases that end, ...) that one turn takes on. 1,024.
     pub turn_events_max: u32,
     /// Bytes of journal after which a checkpoint is written, or so many as the last checkpoint had, if that is more. 64 MiB.
     ///
     /// More means less written in all, and a longer recovery.
     pub checkpoint_bytes: u64,
-    /// Bytes of a checkpoint that one turn encodes: about a third of a millisecond. 256 KiB.
+    /// Bytes of a checkpoint that one turn encodes: about a fifth of a millisecond. 64 KiB.
     pub checkpoint_slice_bytes: usize,
     /// Where checkpoints are written.
     pub checkpoint_writer: CheckpointWriting,
@@ -58,9 +62,10 @@ impl CoreSettings {
             seed: place.hash_seed,
             waiting_max: 100_000,
             turn_commands_max: 1_024,
+            turn_jobs_max: 512,
             turn_events_max: 1_024,
             checkpoint_bytes: 64 << 20,
-            checkpoint_slice_bytes: 256 << 10,
+            checkpoint_slice_bytes: 64 << 10,
             checkpoint_writer: CheckpointWriting::OwnThread,
             rewrite_below_percent: 25,
             rewrite_slice_bytes: 256 << 10,

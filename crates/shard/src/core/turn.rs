@@ -8,6 +8,7 @@ use stadium_queue::{Answer, Command, QueueName, Refusal, Spread, Time};
 
 use super::checkpointing::Step;
 use super::opening;
+use super::room;
 use super::running::{Executed, Fault, Running};
 use super::seam::{Caller, Next, Output, Reply, Request, Search, Store};
 use super::{Core, Input, Stopping};
@@ -90,14 +91,17 @@ impl<S: Store, C: Caller> Core<S, C> {
         began: u64,
         output: &mut Output<C>,
     ) -> Result<bool, Fault> {
-        let mut taken = 0;
-        while taken < self.settings.turn_commands_max as u64 {
+        let (mut taken, mut jobs) = (0, 0);
+        while taken < self.settings.turn_commands_max as u64 && jobs < self.settings.turn_jobs_max {
             let Some(input) = self.inbox.pop_front() else {
                 break;
             };
             taken += 1;
             let is_done = match input {
-                Input::Request(request) => self.take_request(running, request, now, began, output)?,
+                Input::Request(request) => {
+                    jobs += room::jobs(&request.command);
+                    self.take_request(running, request, now, began, output)?
+                }
                 Input::Release(leases) => {
                     self.released_unsent += leases.len() as u64;
                     running.give_back(leases, now)?;
