@@ -18,6 +18,18 @@ pub enum Interaction {
     Channel,
 }
 
+impl Interaction {
+    /// What it is, for people who know RSocket.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Unary => "a request with one answer (REQUEST_RESPONSE)",
+            Self::OneWay => "a request without an answer (REQUEST_FNF)",
+            Self::Stream => "a request with a stream of answers (REQUEST_STREAM)",
+            Self::Channel => "streams both ways (REQUEST_CHANNEL)",
+        }
+    }
+}
+
 /// Whether a call may be made twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Idempotency {

@@ -46,8 +46,9 @@ impl Methods {
                 }
                 if !fits(served.function.kind(), served.interaction) {
                     return Err(format!(
-                        "`{}` is called as {:?}, and its function answers otherwise",
-                        served.route, served.interaction
+                        "`{}` is {}, and its function answers otherwise",
+                        served.route,
+                        served.interaction.words()
                     ));
                 }
                 methods.add(service as u16, served.clone(), false, !one.interceptors.is_empty())?;

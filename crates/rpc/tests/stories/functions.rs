@@ -197,7 +197,9 @@ fn unknown_routes_and_wrong_interactions_are_rejected() {
     let unknown = Method::<Word, Word>::unary("words/Nothing");
     assert_eq!(rejection(words.call(&unknown, &word("")).wait()).0, "RPC-002");
     let mut stream = words.stream(&Method::<Word, Word>::stream("words/Echo"), &word(""), 5, &none());
-    assert_eq!(rejection(stream.next_within(SOON)).0, "RPC-003");
+    let (code, reason) = rejection(stream.next_within(SOON));
+    let text = "`words/Echo` is a request with one answer (REQUEST_RESPONSE), and is not called so";
+    assert_eq!((&*code, &*reason), ("RPC-003", text));
     let (_sender, mut answers) =
         words.channel(&Method::<Word, Word>::channel("words/Echo"), &word(""), 5, &none());
     assert_eq!(rejection(answers.next_within(SOON)).0, "RPC-003");

@@ -68,7 +68,8 @@ impl Core {
         if pattern_of(interaction) != request.pattern
             && !(interaction == Interaction::Unary && request.pattern == Pattern::FireAndForget)
         {
-            let text = format!("RPC-003: `{}` is called as {interaction:?}", method.route);
+            let text =
+                format!("RPC-003: `{}` is {}, and is not called so", method.route, interaction.words());
             self.count(place, Outcome::Rejected);
             return refuse(connection, request, ErrorCode::INVALID, &text, out);
         }
