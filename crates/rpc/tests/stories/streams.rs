@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use stadium_rpc::{
-    Call, CallContext, CallError, CallOptions, Next, Refusal, Server, StreamReceiver, StreamSender, Ticks,
+    Call, CallContext, CallError, CallOptions, Client, ClientConfig, Next, Refusal, Server, StreamReceiver,
+    StreamSender, Ticks,
 };
 use stadium_rsocket::frame::REQUEST_N_MAX;
 
@@ -260,6 +261,33 @@ fn channel_whose_service_does_not_take_is_bounded() {
     drop(sender);
     assert_eq!(answers.next_within(SOON), Ok(Some(number(taken))), "what was taken arrives");
     assert_eq!(answers.next_within(SOON), Ok(None));
+}
+
+#[test]
+fn message_that_is_too_large_ends_its_channel() {
+    let ended = Tally::default();
+    let server = serve(echo().channel(&TALK, {
+        let ended = ended.clone();
+        move |_: CallContext, requests: StreamReceiver<Word>, out: StreamSender<Word>| {
+            let ended = CountsDrop(ended.clone());
+            async move {
+                let _ended = ended;
+                while let Some(request) = requests.next().await.map_err(|_| no())? {
+                    out.send(request).await?;
+                }
+                Ok(())
+            }
+        }
+    }));
+    let config = ClientConfig { payload_bytes_max: 100_000, ..client_config(&[&server]) };
+    let words = Client::start(config).expect("a thread can be had").service("words");
+    let (sender, mut answers) = words.channel(&TALK, &number(1), 4, &none());
+    assert_eq!(answers.next_within(SOON), Ok(Some(number(1))));
+    sender.send(&Word { bytes: vec![1; 200_000], ..number(2) }).expect("there is room");
+    assert_eq!(rejection(answers.next_within(SOON)).0, "RPC-006");
+    assert!(sender.send(&number(3)).is_err(), "nothing goes behind what could not");
+    until("the service knows that its caller has gone", || ended.count() == 1);
+    assert_eq!(words.call(&ECHO, &word("on")).wait(), Ok(word("on")), "the connection goes on");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! written: what its events ask of others gathers, and is done by `follow_up`.
 
 use stadium_reactor::Io;
-use stadium_rsocket::connection::{Closed, Event, Tag};
+use stadium_rsocket::connection::{Closed, Event, SendError, Tag};
 use stadium_rsocket::frame::{Completes, Next};
 
 use super::{ClientLoop, Done, milliseconds};
@@ -161,16 +161,15 @@ impl ClientLoop {
         self.slots.give_back(place);
     }
 
-    /// Sends what a channel's caller has given, as far as the service's credit goes.
+    /// Sends what a channel's caller has given, as far as the service's credit goes. A message that is too large
+    /// ends the call: the service would miss it among the others.
     pub(super) fn send_channel(&mut self, io: &mut Io<Letter>, place: u32) {
         let slot = self.slots.at(place);
         let (Some(attempt), Some(channel)) = (slot.first, slot.channel.as_mut()) else { return };
-        self.links.write(io, attempt.connection, |connection, out| {
+        let sent = self.links.write(io, attempt.connection, |connection, out| {
             while let Some(message) = channel.messages.front() {
                 let encode = |out: &mut Vec<u8>| out.extend_from_slice(message);
-                if connection.payload(attempt.stream, Completes::No, None, encode, out).is_err() {
-                    return;
-                }
+                connection.payload(attempt.stream, Completes::No, None, encode, out)?;
                 channel.messages.pop_front();
                 if let Completion::Stream(items) = &slot.completion {
                     items.0.sent();
@@ -179,7 +178,12 @@ impl ClientLoop {
             if std::mem::take(&mut channel.completes) {
                 let _ = connection.complete(attempt.stream, out);
             }
+            Ok(())
         });
+        if let Some(Err(SendError::TooLarge)) = sent {
+            self.end(place, Err(too_large()), &[]);
+            self.follow_up(io);
+        }
     }
 
     pub(super) fn items_place(&mut self, items: &Items) -> Option<u32> {
@@ -222,5 +226,13 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
         CallError::Busy { retry_after, .. } => Outcome::Busy { retry_after_ms: milliseconds(*retry_after) },
         CallError::Deadline => Outcome::Deadline,
         _ => Outcome::Rejected,
+    }
+}
+
+/// What becomes of a call with a request, or a channel's message, beyond `payload_bytes_max`.
+pub(super) fn too_large() -> CallError {
+    CallError::Rejected {
+        code: "RPC-006".to_owned(),
+        reason: "the request is larger than this client sends".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::RequestError;
 use stadium_rsocket::frame::Completes;
 
-use super::answers::tell_end;
+use super::answers::{tell_end, too_large};
 use super::{ClientLoop, Route, TICK_US};
 use crate::answer::CallError;
 use crate::balance::{self, Choice, Decision, Elsewhere, Hedge, Idempotence, InstanceId, Outcome};
@@ -254,10 +254,7 @@ impl ClientLoop {
                 }
                 self.services[usize::from(slot.service)].balancer.began(instance, now_us);
             }
-            Some(Err(RequestError::TooLarge)) => {
-                let why = "the request is larger than this client sends".to_owned();
-                self.end(place, Err(CallError::Rejected { code: "RPC-006".to_owned(), reason: why }), &[]);
-            }
+            Some(Err(RequestError::TooLarge)) => self.end(place, Err(too_large()), &[]),
             Some(Err(RequestError::NoLease { retry_after_ms })) => {
                 if which == 0 {
                     let wait_us = u64::from(retry_after_ms.clamp(5, 1_000)) * 1_000;
