@@ -67,7 +67,7 @@ pub(crate) struct ClientLoop {
     caught_up: Vec<ConnectionId>,
     /// Connections that lost their sockets, to be tried again: when, which.
     pub(super) resumptions: BinaryHeap<Reverse<(u64, ConnectionId)>>,
-    cancels: Vec<(ConnectionId, StreamId)>,
+    pub(super) cancels: Vec<(ConnectionId, StreamId)>,
     datagrams: Datagrams,
     scratch_ids: Vec<InstanceId>,
     avoided: Vec<InstanceId>,

@@ -3,6 +3,7 @@
 //! Whatever becomes of a call, its end is told once: an end that is dropped untold says that it was cancelled.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -47,7 +48,7 @@ impl Drop for ItemsEnd {
     }
 }
 
-/// A callback that is called once, whatever becomes of the call.
+/// A callback that is called once, whatever becomes of the call. Where it panics the others' calls go on.
 pub(crate) struct CallbackEnd(Option<Callback>);
 
 impl CallbackEnd {
@@ -56,17 +57,20 @@ impl CallbackEnd {
     }
 
     pub(crate) fn call(mut self, answer: Result<&[u8], CallError>) {
-        if let Some(callback) = self.0.take() {
-            callback(answer);
+        self.tell(answer);
+    }
+
+    fn tell(&mut self, answer: Result<&[u8], CallError>) {
+        let Some(callback) = self.0.take() else { return };
+        if catch_unwind(AssertUnwindSafe(|| callback(answer))).is_err() {
+            tracing::error!("A callback of a call panicked");
         }
     }
 }
 
 impl Drop for CallbackEnd {
     fn drop(&mut self) {
-        if let Some(callback) = self.0.take() {
-            callback(Err(CallError::Cancelled));
-        }
+        self.tell(Err(CallError::Cancelled));
     }
 }
 

@@ -245,8 +245,8 @@ impl ServiceClient {
         Pending::raw(answer, self.shared.handle.clone())
     }
 
-    /// Calls, and has `then` called on the client's thread with the encoded answer; it must not block. For those
-    /// who have a loop of their own to go back to.
+    /// Calls, and has `then` called on the client's thread with the encoded answer; it must not block, and where it
+    /// panics the log says so. For those who have a loop of their own to go back to.
     pub fn call_bytes_then(
         &self,
         route: &str,
@@ -333,8 +333,8 @@ impl ServiceClient {
     }
 
     /// Calls with a request of bytes that are taken piece by piece, as the connection takes them. `pieces` runs on the
-    /// client's thread and must not block. The call is not made again where it fails; a client with a `Busy` answer
-    /// begins anew.
+    /// client's thread and must not block; where it panics the call is cancelled. The call is not made again where it
+    /// fails; a client with a `Busy` answer begins anew.
     pub fn upload<A>(
         &self,
         method: &Method<Raw, A>,

@@ -3,6 +3,8 @@
 //! An upload's pieces are taken from its caller as the connection takes them; a download's are kept for its caller up
 //! to a bound, beyond which the connection is not read. Neither is made again: what has gone is gone.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::{Connection, Piece, Tag};
 use stadium_rsocket::frame::{Completes, More};
@@ -11,6 +13,7 @@ use super::client_loop::ClientLoop;
 use super::completion::Completion;
 use super::letter::Letter;
 use super::slot::of_tag;
+use crate::answer::CallError;
 use crate::balance::Outcome;
 
 /// Bytes that an upload puts into one turn. The next ones follow when these have left.
@@ -35,6 +38,9 @@ pub(crate) struct Upload {
     pub(crate) is_over: bool,
 }
 
+/// What gives an upload's pieces panicked: the call ends, and others go on.
+struct Panicked;
+
 impl Upload {
     pub(crate) fn new(pieces: Box<dyn Iterator<Item = Vec<u8>> + Send>) -> Self {
         Self { pieces, piece: Vec::new(), sent: 0, is_over: false }
@@ -46,21 +52,26 @@ impl Upload {
         connection: &mut Connection,
         stream: stadium_rsocket::frame::StreamId,
         out: &mut Vec<u8>,
-    ) {
+    ) -> Result<(), Panicked> {
         let (start, most) = (out.len(), connection.piece_bytes_max());
         while !self.is_over && out.len() - start < TURN_BYTES_MAX {
             if self.sent == self.piece.len() {
                 self.sent = 0;
-                match self.pieces.next() {
-                    Some(piece) => self.piece = piece,
-                    None => {
+                match catch_unwind(AssertUnwindSafe(|| self.pieces.next())) {
+                    Err(_) => {
+                        tracing::error!("An upload's pieces panicked");
+                        self.is_over = true;
+                        return Err(Panicked);
+                    }
+                    Ok(Some(piece)) => self.piece = piece,
+                    Ok(None) => {
                         let last =
                             Piece { metadata: None, data: &[], more: More::Whole, completes: Completes::Yes };
                         // Where the stream has ended its end is on its way here.
                         let _ = connection.piece(stream, last, out);
                         self.is_over = true;
                         self.piece = Vec::new();
-                        return;
+                        return Ok(());
                     }
                 }
             }
@@ -69,10 +80,11 @@ impl Upload {
             let piece = Piece { metadata: None, data, more: More::Follows, completes: Completes::No };
             if !data.is_empty() && connection.piece(stream, piece, out).is_err() {
                 self.is_over = true;
-                return;
+                return Ok(());
             }
             self.sent = end;
         }
+        Ok(())
     }
 }
 
@@ -86,9 +98,13 @@ impl ClientLoop {
                 return false;
             };
             if self.links.takes_more(io, attempt.connection) {
-                self.links.write(io, attempt.connection, |connection, out| {
-                    upload.send(connection, attempt.stream, out);
+                let sent = self.links.write(io, attempt.connection, |connection, out| {
+                    upload.send(connection, attempt.stream, out)
                 });
+                if let Some(Err(Panicked)) = sent {
+                    self.cancels.push((attempt.connection, attempt.stream));
+                    self.failed.push((*place, 0, Outcome::Cancelled, CallError::Cancelled));
+                }
             }
             !upload.is_over
         });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stadium_rpc::{CallError, Listen, ServerConfig};
+use stadium_rpc::{CallContext, CallError, Listen, Method, PieceReceiver, Raw, ServerConfig};
 
 use crate::scenery::*;
 
@@ -98,6 +98,41 @@ fn server_that_no_longer_answers_is_found_out_by_its_keep_alive() {
     let client = stadium_rpc::Client::start(config).expect("a thread can be had");
     let answer = client.service("words").call(&ECHO, &word("")).wait();
     assert!(matches!(answer, Err(CallError::Broken(_))), "{answer:?}");
+}
+
+#[test]
+fn what_panics_on_a_clients_thread_ends_its_own_call_alone() {
+    const PUT: Method<Raw, Word> = Method::unary("words/Put");
+    let (bell, begun, dropped) = (Bell::default(), Tally::default(), Tally::default());
+    let service = named_waiting("here", &bell, &begun);
+    let server = serve(service.upload(&PUT, {
+        let dropped = dropped.clone();
+        move |_: CallContext, pieces: PieceReceiver| {
+            let dropped = CountsDrop(dropped.clone());
+            async move {
+                let _dropped = dropped;
+                while pieces.next().await.is_some() {}
+                Ok(word("whole"))
+            }
+        }
+    }));
+    let words = client_of(&[&server]).service("words");
+    let under_way = words.call(&ECHO, &word(""));
+    until("it has begun", || begun.count() == 1);
+    // There is no such route: the answer comes at once.
+    let options = stadium_rpc::CallOptions::default();
+    words.call_bytes_then("words/Nothing", Vec::new(), &options, |_| panic!("as the story wants it"));
+    let mut given = 0;
+    let pieces = std::iter::from_fn(move || {
+        given += 1;
+        assert!(given < 3, "as the story wants it");
+        Some(vec![1; 1_000])
+    });
+    assert_eq!(words.upload(&PUT, pieces, &options).wait(), Err(CallError::Cancelled));
+    until("the service is told that no more comes", || dropped.count() == 1);
+    bell.ring();
+    assert_eq!(under_way.wait(), Ok(word("here")));
+    assert_eq!(words.call(&ECHO, &word("")).wait(), Ok(word("here")), "the client goes on");
 }
 
 #[test]
