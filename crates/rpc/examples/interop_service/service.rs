@@ -120,9 +120,9 @@ pub fn service(notes: &Notes) -> Service {
 
 async fn numbers(out: &StreamSender<Bare>, count: u64, size: usize) -> Result<(), Refusal> {
     for number in 0..count {
-        let mut text = number.to_string();
-        text.extend(std::iter::repeat_n('.', size.saturating_sub(text.len())));
-        out.send(text.into()).await?;
+        let mut text = number.to_string().into_bytes();
+        text.resize(text.len().max(size), b'.');
+        out.send(Bare(text)).await?;
     }
     Ok(())
 }
