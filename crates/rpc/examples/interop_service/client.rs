@@ -52,7 +52,7 @@ fn play(address: &str, case: &str, options: &Options) -> Result<()> {
     }
     if case == "frozen" {
         config.keepalive_interval = Duration::from_millis(100);
-        config.keepalive_lifetime = Duration::from_millis(600);
+        config.keepalive_lifetime = Duration::from_secs(3);
     }
     let client = Client::start(config)?;
     let story = Story { service: client.service("interop"), key: unique(case), options };

@@ -257,7 +257,7 @@ final class Client {
 
     /** The server's process is stopped: the client notices within a lifetime. */
     private void frozen() throws Exception {
-        RSocketConnector connector = connector().keepAlive(Duration.ofMillis(100), Duration.ofMillis(600));
+        RSocketConnector connector = connector().keepAlive(Duration.ofMillis(100), Duration.ofSeconds(3));
         RSocket socket = connector.connect(transport()).block(PATIENCE);
         equal(text(ask(socket, "echo", "before")), "before");
         signal("STOP");
