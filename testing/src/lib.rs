@@ -12,6 +12,7 @@ pub mod device;
 pub mod faults;
 pub mod fleet;
 pub mod interop;
+pub mod killable;
 pub mod network;
 pub mod ports;
 pub mod process;

@@ -28,9 +28,7 @@ impl Ledger {
     ///
     /// The promise that it breaks.
     pub fn answered(&mut self, issued: &Issued, answer: &Answered, high: Time) -> Result<(), Violation> {
-        for tag in self.concerned(issued) {
-            self.pass_time_of(tag, high);
-        }
+        self.pass_time_for(issued, high);
         let answer = match answer {
             Ok(answer) => answer,
             Err(refusal) => return self.refused(issued, refusal, high),
@@ -283,7 +281,7 @@ impl Ledger {
                     && live.is(job.lease.job)
                     && live.version == content.version
                     && live.priority == job.priority
-                    && live.due.min <= high
+                    && live.due.min <= high.after(1)
                     && live.reservation < job.lease.reservation
                     && live.attempts.is_none_or(|attempts| attempts + 1 == job.attempt)
                     && job.attempt <= live.attempts_max
@@ -322,8 +320,8 @@ impl Ledger {
             other.key == Some(key)
                 && other.turn.is_some_and(|other| {
                     other.at_once
-                        && (other.queue, other.priority, other.jumps_back)
-                            == (turn.queue, turn.priority, turn.jumps_back)
+                        && (other.queue, other.priority, other.order)
+                            == (turn.queue, turn.priority, turn.order)
                         && other.number < turn.number
                 })
         });
@@ -557,7 +555,7 @@ pub(crate) fn turn(issued: &Issued, index: usize, queue: QueueNumber, job: &NewJ
     Some(Turn {
         queue,
         priority: job.priority.unwrap_or(4),
-        jumps_back: issued.jumps_back,
+        order: issued.order,
         number: issued.number * 1_000 + index as u64,
         at_once,
     })

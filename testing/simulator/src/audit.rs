@@ -165,8 +165,8 @@ impl Ledger {
     /// A command whose answer nobody waits for: it happens, or did not.
     pub fn may_have_happened(&mut self, issued: &Issued, high: Time) {
         self.note_lost(issued);
+        self.pass_time_for(issued, high);
         for tag in self.concerned(issued) {
-            self.pass_time_of(tag, high);
             let message = self.message(tag);
             let mut places = message.places.clone();
             for place in self.after(message, &message.places, issued) {

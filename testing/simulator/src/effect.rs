@@ -184,7 +184,12 @@ pub(crate) fn edited(live: &Live, edit: &Edit, now: Span) -> Place {
     let version = edit.payload.as_ref().and_then(|payload| Content::read(payload).ok());
     Place::Live(Live {
         version: version.map_or(live.version, |content| content.version),
-        due: edit.when.map_or(live.due, |when| due(when, now)),
+        due: match (edit.when, edit.priority) {
+            (Some(when), _) => due(when, now),
+            // It lines up again among those of its new priority.
+            (None, Some(_)) => Span { min: live.due.min, max: Time(u64::MAX) },
+            (None, None) => live.due,
+        },
         priority: edit.priority.unwrap_or(live.priority),
         expires: edit.time_to_live.map_or(live.expires, |span| Some(now.after(span))),
         attempts_max: edit.attempts_max.unwrap_or(live.attempts_max),

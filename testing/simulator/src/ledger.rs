@@ -48,8 +48,8 @@ pub struct Issued {
     pub tags: Vec<Tag>,
     /// The moments that the clock showed since.
     pub during: Span,
-    /// How often the clock had been set back when it was submitted.
-    pub jumps_back: u32,
+    /// Puts with the same number here are due in the order in which they were submitted. Once the clock was set back no two are.
+    pub order: u64,
     /// Whether the shard may have refused it for want of room.
     pub may_refuse: bool,
 }
@@ -85,8 +85,8 @@ pub struct Turn {
     pub queue: QueueNumber,
     /// Its priority.
     pub priority: u8,
-    /// How often the clock had been set back: before and after, due moments tell another order.
-    pub jumps_back: u32,
+    /// See [`Issued::order`].
+    pub order: u64,
     /// In the order of the puts.
     pub number: u64,
     /// Whether it was due at once, so that it holds back those after it.
@@ -228,6 +228,20 @@ impl Ledger {
             .collect()
     }
 
+    /// Adds what time may have done to the messages that a command may concern.
+    pub(crate) fn pass_time_for(&mut self, issued: &Issued, high: Time) {
+        match issued.command {
+            // Time may have brought any message into the queue.
+            Command::Purge { .. }
+            | Command::Kick { .. }
+            | Command::Redrive { .. }
+            | Command::Reserve { .. } => {
+                self.pass_time(high);
+            }
+            _ => self.concerned(issued).into_iter().for_each(|tag| self.pass_time_of(tag, high)),
+        }
+    }
+
     /// Adds what time may have done to all messages.
     pub fn pass_time(&mut self, high: Time) {
         let Ledger { messages, rules, .. } = self;
@@ -240,6 +254,17 @@ impl Ledger {
     pub(crate) fn pass_time_of(&mut self, tag: Tag, high: Time) {
         let Ledger { messages, rules, .. } = self;
         pass_time(&mut messages[tag.0 as usize].places, high, rules);
+    }
+
+    /// Nothing is between two shards any more.
+    pub(crate) fn all_arrived(&mut self) -> Result<(), Violation> {
+        for at in 0..self.messages.len() {
+            let tag = self.messages[at].tag;
+            let here = |place: &&Place| !matches!(place, Place::Transit(_));
+            let places = self.messages[at].places.iter().filter(here).cloned().collect();
+            self.keep(tag, places, || "went to another shard and never came there".into())?;
+        }
+        Ok(())
     }
 
     /// Keeps the places that agree with what was seen.

@@ -1,0 +1,98 @@
+//! A server with a data directory that outlives it: killed, started again, on the same ports.
+//!
+//! [`crate::server::Server`] is for suites whose data goes with the server. Here the directory is the suite's own.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::api::Api;
+use crate::deadline::{PATIENCE, until};
+use crate::ports;
+use crate::process::{Process, Signal};
+use crate::server::binary;
+
+/// Where a server's data is, and where it listens.
+#[derive(Debug)]
+pub struct Killable {
+    data: PathBuf,
+    settings: PathBuf,
+    log: PathBuf,
+    http: SocketAddr,
+    child: Option<Child>,
+}
+
+impl Killable {
+    /// A server that is not started. `place` holds its settings and log, `data` its data.
+    pub fn new(place: &Path, data: &Path, settings: &str) -> Result<Self> {
+        let file = place.join("stadium.toml");
+        std::fs::write(&file, settings)?;
+        let http = ports::free()?;
+        Ok(Self { data: data.into(), settings: file, log: place.join("log"), http, child: None })
+    }
+
+    /// Starts it and waits until it is ready.
+    pub fn start(&mut self) -> Result<()> {
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut command = Command::new(binary()?);
+        command.arg("serve").arg("--trial").arg("--config").arg(&self.settings);
+        command.arg("--data").arg(&self.data).arg("--http").arg(self.http.to_string());
+        command.args(["--mqtt", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--loops", "1"]);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        self.child = Some(command.spawn().context("cannot start the server")?);
+        let api = self.api();
+        let child = self.child.as_mut().context("it was just started")?;
+        let ready = until(PATIENCE, "the server to be ready", || {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(Err(status)));
+            }
+            Ok((api.plain("/readyz")?.0 == 200).then_some(Ok(())))
+        });
+        match ready.with_context(|| self.log())? {
+            Ok(()) => Ok(()),
+            Err(status) => bail!("the server ended with {status}:\n{}", self.log()),
+        }
+    }
+
+    /// Kills it with SIGKILL.
+    pub fn kill(&mut self) -> Result<()> {
+        if let Some(mut child) = self.child.take() {
+            child.kill()?;
+            child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Asks it to stop with SIGTERM, and waits until it has.
+    pub fn terminate(&mut self, within: Duration) -> Result<ExitStatus> {
+        let mut child = self.child.take().context("it does not run")?;
+        Process(child.id()).signal(Signal::TERM)?;
+        until(within, "the server to exit", || Ok(child.try_wait()?))
+    }
+
+    /// The HTTP API, with the admin key.
+    pub fn api(&self) -> Api {
+        Api::new(self.http, self.data.join("admin.key"), None)
+    }
+
+    /// The end of what it wrote to standard output and error.
+    pub fn log(&self) -> String {
+        let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(60)..].join("\n")
+    }
+}
+
+impl Drop for Killable {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- log of the server\n{}", self.log());
+        }
+        // It may have ended already; there is nothing to do then.
+        let _ = self.kill();
+    }
+}
