@@ -21,6 +21,8 @@ use crate::server::free_address;
 
 const QUEUE: &str = "jobs";
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+/// Batches that a consumer is handed before it acknowledges: one to work on and one behind it.
+const PREFETCH_BATCHES: usize = 2;
 /// The largest frame that we take; the server's default.
 const FRAME_BYTES_MAX: u32 = 131_072;
 
@@ -65,7 +67,7 @@ impl Rabbitmq {
             command.env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", loopback);
             Ok(command)
         })?;
-        let prefetch = u16::try_from(batch).context("a batch of at most 65,535")?;
+        let prefetch = u16::try_from(PREFETCH_BATCHES * batch).context("a batch of at most 32,767")?;
         let rabbitmq = Self { service, _epmd: epmd, prefetch };
         // It listens before it can make a queue; the first that can is this one.
         rabbitmq.service.wait(|| Caller::connect(&rabbitmq).is_ok())?;
