@@ -4,9 +4,10 @@
 //! back. They decide nothing: what an event does not say follows from the state alone.
 
 use crate::cron::Moments;
+use crate::decoding::Decoder;
 use crate::encoding::corrupt;
 use crate::entries::{End, Finished, Purge, Queue, Remembered, Schedule, Sent, key, queue_name};
-use crate::events::{Decoder, Event, Fate, JobEvent, Work};
+use crate::events::{Event, Fate, JobEvent, Work};
 use crate::index::hash_of;
 use crate::job::{Job, NONE};
 use crate::record::Writer;

@@ -6,8 +6,9 @@
 use stadium_table::{Damaged, Entry};
 
 use crate::cron::Moments;
+use crate::decoding::read_settings;
 use crate::encoding::{Reader, number, text};
-use crate::events::{read_settings, write_settings};
+use crate::events::write_settings;
 use crate::job::NONE;
 use crate::{Corrupt, Cron, JobState, Key, Limit, Missed, PayloadAt, QueueName, QueueSettings, Time};
 

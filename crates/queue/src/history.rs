@@ -1,7 +1,10 @@
 //! Reading events back for people: the history of one job, and a record in words.
+//!
+//! A history goes from record to record backwards; which records there are is the shard's to know.
 
+use crate::decoding::Decoder;
 use crate::encoding::corrupt;
-use crate::events::{Decoder, Event, Fate, JobEvent, Payload, Work};
+use crate::events::{Event, Fate, JobEvent, Payload, Work};
 use crate::{Attempt, Corrupt, HistoryEntry, JobId, Place, QueueName, Queues, Time, WorkerName};
 
 impl Queues {

@@ -1,18 +1,5 @@
 //! A job as it stands in memory: 64 bytes, whatever its payload.
 //!
-//! ```text
-//! id        sequence 54 | priority 4 | state 3 | retry 1 | - 2
-//! record    position of the record that holds the payload
-//! last      position of the record with its newest event
-//! due       moment 48 | attempts 16
-//! put       moment 48 | attempts at most 16
-//! offset, length      of the payload in its record
-//! lane                whose turn decides when it is its turn; the lane knows queue and key
-//! extra               what few jobs have: a time to live, a reason
-//! reservation         how many times it was reserved
-//! lease until         low 32 bits of the moment; leases are shorter than 2^31 ms
-//! ```
-//!
 //! Where it hangs in lists and timers is not part of it: see [`crate::state`].
 
 use stadium_table::{Damaged, Entry, take};
@@ -24,6 +11,20 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 const MOMENT_MAX: u64 = (1 << 48) - 1;
 
+/// A job.
+///
+/// ```text
+/// id        sequence 54 | priority 4 | state 3 | retry 1 | - 2
+/// record    position of the record that holds the payload
+/// last      position of the record with its newest event
+/// due       moment 48 | attempts 16
+/// put       moment 48 | attempts at most 16
+/// offset, length      of the payload in its record
+/// lane                whose turn decides when it is its turn; the lane knows queue and key
+/// extra               what few jobs have: a time to live, a reason
+/// reservation         how many times it was reserved
+/// lease until         low 32 bits of the moment; leases are shorter than 2^31 ms
+/// ```
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
     id: u64,

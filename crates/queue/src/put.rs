@@ -1,4 +1,6 @@
 //! New jobs: puts, forwards, and what they need to know about a queue.
+//!
+//! Everything is checked before the first event is written: a put is all or nothing.
 
 use crate::entries::Queue;
 use crate::events::{DedupPart, Event, JobEvent, Payload, Work};

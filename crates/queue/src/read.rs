@@ -1,4 +1,6 @@
 //! Questions that change nothing: peek, find, stats, list, schedules.
+//!
+//! Each looks at a bounded number of jobs, however large the queue.
 
 use std::ops::Bound;
 

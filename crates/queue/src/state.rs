@@ -1,46 +1,42 @@
 //! The state of all queues of a shard, and where jobs hang in it.
 //!
-//! What must last stands in tables. Everything else is built from them: indexes, timers, and lists. A
-//! job is in exactly one list and has at most one timer of its own:
-//!
-//! ```text
-//! state     list of                          timer
-//! delayed   its queue                        when it is due
-//! due       its lane, in order               -
-//! reserved  its queue                        when the lease ends
-//! buried    its queue                        -
-//! dead      its queue                        - (its extra's: when it goes)
-//! ```
-//!
-//! A lane with a due job stands in the ring of its first job's priority, or among those that wait:
-//! because a job of its key must be done first, or because its key has no token.
+//! What must last stands in tables. Everything else is built from them: indexes, timers, and lists. How
+//! jobs move between these is [`crate::lists`]'s business, when they do [`crate::clock`]'s.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{BuildHasher, Hash};
 
 use foldhash::quality::FixedState;
 use hashbrown::HashTable;
 use stadium_table::Table;
-use std::hash::{BuildHasher, Hash};
 
 use crate::entries::Lane;
-use crate::entries::{Bucket, Extra, Finished, LanePlace, Line, List, Queue, Remembered, Schedule, Sent};
+use crate::entries::{Extra, Finished, Line, Queue, Remembered, Schedule, Sent};
 use crate::index::{Index, hash_of};
 use crate::job::{Job, NONE};
 use crate::paged::Paged;
 use crate::timers::{Timer, Timers};
-use crate::{Bounds, JobState, Key, PayloadAt, PayloadChange, Place, QueueName, Time};
-
-/// Timers that fire before anything else is looked at.
-const FIRED_AT_ONCE: usize = 8_192;
-
-/// A clock that steps back less far is taken to stand still, in milliseconds.
-const STEP_BACK: u64 = 1_000;
+use crate::{Bounds, Key, PayloadAt, PayloadChange, Place, QueueName, Time};
 
 /// All queues of one shard.
 ///
 /// `execute` and `tick` decide, write what they decided as events into a record, and apply those; `apply`
 /// does the same with the events of a record that was read back, and decides nothing. So the state after
 /// a replay is the state that was.
+///
+/// A job is in exactly one list and has at most one timer of its own:
+///
+/// ```text
+/// state     list of                          timer
+/// delayed   its queue                        when it is due
+/// due       its lane, in order               -
+/// reserved  its queue                        when the lease ends
+/// buried    its queue                        -
+/// dead      its queue                        - (its extra's: when it goes)
+/// ```
+///
+/// A lane with a due job stands in the ring of its first job's priority, or among those that wait:
+/// because a job of its key must be done first, or because its key has no token.
 pub struct Queues {
     pub(crate) place: Place,
     pub(crate) bounds: Bounds,
@@ -89,8 +85,8 @@ pub struct Queues {
     pub(crate) changes: Vec<PayloadChange>,
     pub(crate) random: u64,
     pub(crate) checkpoint: crate::checkpoint::Progress,
-    fired: Vec<u32>,
-    came_due: Vec<(Time, u64, u32)>,
+    pub(crate) fired: Vec<u32>,
+    pub(crate) came_due: Vec<(Time, u64, u32)>,
 }
 
 impl Queues {
@@ -458,405 +454,8 @@ impl Queues {
         }
     }
 
-    // Lists.
-
-    fn list(&mut self, job: u32) -> &mut List {
-        let (state, lane) = (self.jobs.at(job).state(), self.jobs.at(job).lane);
-        if state == JobState::Due {
-            return &mut self.lanes.at_mut(lane).ready;
-        }
-        let queue = self.lanes.at(lane).queue;
-        &mut self.queues.at_mut(queue).lists[state as usize]
-    }
-
-    fn push_back(&mut self, job: u32) {
-        let list = self.list(job);
-        list.length += 1;
-        let tail = std::mem::replace(&mut list.tail, job);
-        if tail == NONE {
-            list.head = job;
-        } else {
-            self.lines[tail].next = job;
-        }
-        self.lines[job] = Line { next: NONE, previous: tail };
-    }
-
-    fn push_front(&mut self, job: u32) {
-        let list = self.list(job);
-        list.length += 1;
-        let head = std::mem::replace(&mut list.head, job);
-        if head == NONE {
-            list.tail = job;
-        } else {
-            self.lines[head].previous = job;
-        }
-        self.lines[job] = Line { next: head, previous: NONE };
-    }
-
-    fn unlink(&mut self, job: u32) {
-        let line = std::mem::take(&mut self.lines[job]);
-        if line.previous != NONE {
-            self.lines[line.previous].next = line.next;
-        }
-        if line.next != NONE {
-            self.lines[line.next].previous = line.previous;
-        }
-        let list = self.list(job);
-        list.length -= 1;
-        if list.head == job {
-            list.head = line.next;
-        }
-        if list.tail == job {
-            list.tail = line.previous;
-        }
-    }
-
-    /// Hangs a job in where it belongs in a state; it hangs nowhere.
-    pub(crate) fn attach(&mut self, job: u32, state: JobState) {
-        self.lines.reach(job);
-        let now = self.now;
-        let until = self.lease_until(self.jobs.at(job));
-        let entry = self.jobs.at_mut(job);
-        entry.become_state(state);
-        let (lane, due, retry, extra) = (entry.lane, entry.due(), entry.retry(), entry.extra);
-        let keyed = self.lanes.at(lane).key.is_some();
-        match state {
-            JobState::Delayed => {
-                self.push_back(job);
-                self.timers.arm(Timer::Job(job), due, now);
-            }
-            JobState::Due => {
-                if retry && keyed {
-                    self.push_front(job);
-                } else {
-                    self.push_back(job);
-                }
-                let queue = self.lanes.at(lane).queue;
-                self.queues.at_mut(queue).due += 1;
-            }
-            JobState::Reserved => {
-                self.push_back(job);
-                self.timers.arm(Timer::Job(job), until, now);
-            }
-            JobState::Buried | JobState::Dead => self.push_back(job),
-        }
-        if keyed && (state == JobState::Reserved || state == JobState::Delayed && retry) {
-            self.lanes.at_mut(lane).holder = job;
-        }
-        if state != JobState::Reserved && extra != NONE {
-            // While it was reserved its time may have run out unheeded.
-            let expires = self.extras.at(extra).expires;
-            if expires.0 != 0 && expires <= now {
-                self.over.push_back(extra);
-            } else if expires.0 != 0 && !self.timers.is_armed(Timer::Extra(extra)) {
-                self.timers.arm(Timer::Extra(extra), expires, now);
-            }
-        }
-        if state == JobState::Due || keyed {
-            self.settle_lane(lane);
-        }
-    }
-
-    /// Takes a job from where it hangs.
-    pub(crate) fn detach(&mut self, job: u32) {
-        self.unlink(job);
-        let entry = self.jobs.at(job);
-        let (lane, state) = (entry.lane, entry.state());
-        match state {
-            JobState::Delayed | JobState::Reserved => self.timers.disarm(Timer::Job(job)),
-            JobState::Due => {
-                let queue = self.lanes.at(lane).queue;
-                self.queues.at_mut(queue).due -= 1;
-            }
-            JobState::Buried | JobState::Dead => {}
-        }
-        let held = self.lanes.at(lane).holder == job;
-        if held {
-            self.lanes.at_mut(lane).holder = NONE;
-        }
-        if held || state == JobState::Due {
-            self.settle_lane(lane);
-        }
-    }
-
-    /// Moves a lane to where it belongs now.
-    pub(crate) fn settle_lane(&mut self, place: u32) {
-        let lane = self.lanes.at(place);
-        let belongs = if lane.ready.head == NONE {
-            LanePlace::Out
-        } else if lane.holder != NONE || lane.parked {
-            LanePlace::Waiting
-        } else {
-            LanePlace::Ring(self.jobs.at(lane.ready.head).priority())
-        };
-        if belongs != lane.place {
-            self.unhang_lane(place);
-            self.hang_lane(place, belongs);
-        }
-    }
-
-    /// The lane had its turn: the others of its ring come first.
-    pub(crate) fn rotate(&mut self, place: u32) {
-        let lane = self.lanes.at(place);
-        let at = lane.place;
-        if let LanePlace::Ring(_) = at
-            && lane.line.next != NONE
-        {
-            self.unhang_lane(place);
-            self.hang_lane(place, at);
-        }
-    }
-
-    fn unhang_lane(&mut self, place: u32) {
-        let lane = self.lanes.at_mut(place);
-        let (at, queue, line) = (lane.place, lane.queue, std::mem::take(&mut lane.line));
-        lane.place = LanePlace::Out;
-        let queue = self.queues.at_mut(queue);
-        let list = match at {
-            LanePlace::Out => return,
-            LanePlace::Ring(priority) => &mut queue.rings[usize::from(priority)],
-            LanePlace::Waiting => &mut queue.waiting,
-        };
-        list.length -= 1;
-        if list.head == place {
-            list.head = line.next;
-        }
-        if list.tail == place {
-            list.tail = line.previous;
-        }
-        if let LanePlace::Ring(priority) = at
-            && list.head == NONE
-        {
-            queue.ring_mask &= !(1 << priority);
-        }
-        if line.previous != NONE {
-            self.lanes.at_mut(line.previous).line.next = line.next;
-        }
-        if line.next != NONE {
-            self.lanes.at_mut(line.next).line.previous = line.previous;
-        }
-    }
-
-    fn hang_lane(&mut self, place: u32, at: LanePlace) {
-        let queue_place = self.lanes.at(place).queue;
-        let queue = self.queues.at_mut(queue_place);
-        let list = match at {
-            LanePlace::Out => return,
-            LanePlace::Ring(priority) => {
-                queue.ring_mask |= 1 << priority;
-                &mut queue.rings[usize::from(priority)]
-            }
-            LanePlace::Waiting => &mut queue.waiting,
-        };
-        list.length += 1;
-        let tail = std::mem::replace(&mut list.tail, place);
-        if tail == NONE {
-            list.head = place;
-        }
-        if matches!(at, LanePlace::Ring(_)) {
-            self.announce(queue_place);
-        }
-        if tail != NONE {
-            self.lanes.at_mut(tail).line.next = place;
-        }
-        let lane = self.lanes.at_mut(place);
-        lane.line = Line { next: NONE, previous: tail };
-        lane.place = at;
-    }
-
-    /// Something of the queue may be handed out now.
-    pub(crate) fn announce(&mut self, place: u32) {
-        let queue = self.queues.at_mut(place);
-        if !queue.announced && !queue.paused && queue.ring_mask != 0 {
-            queue.announced = true;
-            self.ready.push(place);
-        }
-    }
-
-    /// The queues in which something became ready to be handed out since the last call, each once.
-    pub fn take_ready(&mut self, into: &mut Vec<QueueName>) {
-        for place in self.ready.drain(..) {
-            let queue = self.queues.at_mut(place);
-            queue.announced = false;
-            if !queue.paused && queue.ring_mask != 0 {
-                into.push(queue.name.clone());
-            }
-        }
-    }
-
     /// Payloads that came to life or died since the last call.
     pub fn take_payload_changes(&mut self, into: &mut Vec<PayloadChange>) {
         into.append(&mut self.changes);
-    }
-
-    // Time.
-
-    /// Time goes on: jobs whose moment has come become due, dedup ids are forgotten, gates open. Nothing
-    /// of this needs an event: it follows from the moments that events named.
-    pub(crate) fn advance(&mut self, now: Time) {
-        self.advance_some(now, 1);
-    }
-
-    /// The same to the end, however much it is.
-    pub(crate) fn advance_all(&mut self, now: Time) {
-        while !self.advance_some(now, usize::MAX) {}
-    }
-
-    fn advance_some(&mut self, now: Time, rounds: usize) -> bool {
-        let stepped_back = now.0.saturating_add(STEP_BACK) < self.now.0;
-        let leapt = now.0.saturating_sub(self.now.0) >= crate::timers::AHEAD_MAX;
-        if stepped_back || leapt {
-            self.rearm_all(now);
-        }
-        self.now = self.now.max(now);
-        let now = self.now;
-        if self.timers.reached(now) {
-            return true;
-        }
-        let mut fired = std::mem::take(&mut self.fired);
-        let mut reached = false;
-        for _ in 0..rounds {
-            fired.clear();
-            reached = self.timers.advance(now, &mut fired, FIRED_AT_ONCE);
-            self.fire(&fired);
-            if reached {
-                break;
-            }
-        }
-        self.fired = fired;
-        reached
-    }
-
-    fn fire(&mut self, fired: &[u32]) {
-        let now = self.now;
-        let mut came_due = std::mem::take(&mut self.came_due);
-        for &index in fired {
-            match Timer::of(index) {
-                Timer::Job(place) => {
-                    let job = self.jobs.at(place);
-                    match job.state() {
-                        JobState::Delayed if job.due() > now => {
-                            self.timers.arm(Timer::Job(place), job.due(), now);
-                        }
-                        JobState::Delayed => came_due.push((job.due(), job.sequence(), place)),
-                        JobState::Reserved if self.lease_until(job) > now => {
-                            let until = self.lease_until(job);
-                            self.timers.arm(Timer::Job(place), until, now);
-                        }
-                        JobState::Reserved => self.lapsed.push_back(place),
-                        _ => {}
-                    }
-                }
-                Timer::Extra(place) => {
-                    let expires = self.extras.at(place).expires;
-                    if expires > now {
-                        self.timers.arm(Timer::Extra(place), expires, now);
-                    } else {
-                        self.over.push_back(place);
-                    }
-                }
-                Timer::Dedup(place) => {
-                    let until = self.remembered.at(place).until;
-                    if until > now {
-                        self.timers.arm(Timer::Dedup(place), until, now);
-                    } else {
-                        self.forget(place);
-                    }
-                }
-                Timer::Lane(place) => self.lane_gate(place),
-                Timer::Queue(place) => self.announce(place),
-            }
-        }
-        came_due.sort_unstable();
-        for (_, _, place) in came_due.drain(..) {
-            self.detach(place);
-            self.attach(place, JobState::Due);
-        }
-        self.came_due = came_due;
-    }
-
-    fn lane_gate(&mut self, place: u32) {
-        let now = self.now;
-        let lane = self.lanes.at_mut(place);
-        if std::mem::take(&mut lane.parked) {
-            self.settle_lane(place);
-        }
-        let lane = self.lanes.at(place);
-        if lane.jobs == 0 && lane.key.is_some() {
-            let limit = self.queues.at(lane.queue).settings().key_limit;
-            match limit.and_then(|limit| lane.bucket.full_at(now, &limit)) {
-                Some(full) => self.timers.arm(Timer::Lane(place), full, now),
-                None => self.remove_lane(place),
-            }
-        }
-    }
-
-    /// The clock was set, or much time has passed: every timer is armed anew. Takes some time with many jobs.
-    pub(crate) fn rearm_all(&mut self, now: Time) {
-        let ends: Vec<_> = self
-            .jobs
-            .iter()
-            .filter(|(_, job)| job.state() == JobState::Reserved)
-            .map(|(place, job)| (place, self.lease_until(job)))
-            .collect();
-        self.now = now;
-        for (place, until) in ends {
-            // What ended long ago must not look as if it ended in the future.
-            let until = until.0.max(now.0.saturating_sub(crate::timers::AHEAD_MAX));
-            self.jobs.at_mut(place).lease_until = until as u32;
-        }
-        self.timers.restart(now);
-        let mut arm = Vec::new();
-        for (place, job) in self.jobs.iter() {
-            match job.state() {
-                JobState::Delayed => arm.push((Timer::Job(place), job.due())),
-                JobState::Reserved => arm.push((Timer::Job(place), self.lease_until(job))),
-                _ => {}
-            }
-        }
-        arm.extend(
-            self.extras
-                .iter()
-                .filter(|(_, extra)| extra.expires.0 != 0)
-                .map(|(place, extra)| (Timer::Extra(place), extra.expires)),
-        );
-        arm.extend(self.remembered.iter().map(|(place, entry)| (Timer::Dedup(place), entry.until)));
-        arm.extend(
-            self.lanes
-                .iter()
-                .filter(|(_, lane)| lane.parked || lane.key.is_some() && lane.jobs == 0)
-                .map(|(place, _)| (Timer::Lane(place), now)),
-        );
-        arm.extend(self.queues.iter().map(|(place, _)| (Timer::Queue(place), now)));
-        for (timer, at) in arm {
-            self.timers.arm(timer, at, now);
-        }
-        // Tokens are counted from a moment that may lie ahead now.
-        let queues: Vec<_> = self.queues.iter().map(|(place, _)| place).collect();
-        queues.into_iter().for_each(|place| self.queues.at_mut(place).bucket = Bucket::default());
-        let lanes: Vec<_> = self.lanes.iter().map(|(place, _)| place).collect();
-        lanes.into_iter().for_each(|place| self.lanes.at_mut(place).bucket = Bucket::default());
-    }
-
-    /// When `tick` is to be called next; it may be called earlier, and may then find nothing.
-    pub fn next_deadline(&self) -> Option<Time> {
-        let overdue = !self.lapsed.is_empty()
-            || !self.over.is_empty()
-            || !self.purges.is_empty()
-            || !self.timers.reached(self.now);
-        if overdue {
-            return Some(self.now);
-        }
-        let moment = self.moments.first().map(|&(at, _)| at);
-        [self.timers.next(self.now), moment].into_iter().flatten().min()
-    }
-
-    /// A number that nobody foresees, from the one that the driver passed in.
-    pub(crate) fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut drawn = self.random;
-        drawn = (drawn ^ drawn >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        drawn = (drawn ^ drawn >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        drawn ^ drawn >> 31
     }
 }

@@ -1,4 +1,7 @@
 //! The naive model, and the machine beside it.
+//!
+//! Where the clock was set back, moments are of two clocks: the model then takes them from the machine, and
+//! checks that nothing is lost, doubled or handed out against the order of a key.
 
 use std::collections::HashMap;
 

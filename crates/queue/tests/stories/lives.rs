@@ -1,4 +1,6 @@
 //! The life of a job: put, reserved, and then settled, released, buried, dead, kicked, redriven, forwarded.
+//!
+//! Many a story crashes on the way: nothing that is told may depend on what only memory knew.
 
 use stadium_queue::{
     Answer, Attempt, Backoff, Command, DeadLetter, Edit, Given, JobSet, JobState, NewJob, QueueSettings,

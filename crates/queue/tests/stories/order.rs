@@ -1,4 +1,6 @@
 //! Who is handed out when: priorities, keys, fair shares, limits.
+//!
+//! And what becomes of that when the clock leaps or is set back.
 
 use std::collections::HashMap;
 

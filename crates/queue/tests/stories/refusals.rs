@@ -1,4 +1,6 @@
-//! What is refused, and with which code. Nothing happens then: the desk checks that no event was written.
+//! What is refused, and with which code.
+//!
+//! Nothing happens then: the desk checks that no event was written.
 
 use stadium_queue::{
     Backoff, Bounds, CODES, Command, Cron, Dedup, Edit, JobId, JobSet, Lease, Limit, Missed, NewJob, Place,

@@ -1,4 +1,6 @@
-//! Between shards, and between segments: jobs and payloads that move and are never lost or doubled.
+//! Between shards, and between segments: jobs and payloads that move.
+//!
+//! Nothing is lost on the way, and nothing is there twice.
 
 use std::collections::HashMap;
 
