@@ -198,7 +198,9 @@ impl One {
         match slot.poll(context.waker()) {
             None => Poll::Pending,
             Some(answer) => {
-                self.slot.take().map(Slot::recycle);
+                if let Some(slot) = self.slot.take() {
+                    Slot::recycle(slot);
+                }
                 Poll::Ready(answer)
             }
         }

@@ -56,12 +56,15 @@ fn nth(model: &BTreeMap<u32, Name>, n: u16) -> Option<u32> {
     model.keys().nth(usize::from(n) % model.len().max(1)).copied()
 }
 
+/// What the map was when a checkpoint began, and its slices so far.
+type Begun = (BTreeMap<u32, Name>, Vec<Vec<u8>>);
+
 /// The table and the map beside it, and the checkpoint that runs.
 #[derive(Default)]
 struct Pair {
     table: Table<Name>,
     model: BTreeMap<u32, Name>,
-    begun: Option<(BTreeMap<u32, Name>, Vec<Vec<u8>>)>,
+    begun: Option<Begun>,
     restored: usize,
 }
 

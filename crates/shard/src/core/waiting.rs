@@ -137,9 +137,8 @@ impl<C: Caller> Waiting<C> {
 
     fn take(&mut self, slot: usize) -> Waiter<C> {
         let waiter = self.waiters.remove(slot);
-        match waiter.previous {
-            Some(previous) => self.waiters[previous].next = waiter.next,
-            None => {}
+        if let Some(previous) = waiter.previous {
+            self.waiters[previous].next = waiter.next;
         }
         if let Some(next) = waiter.next {
             self.waiters[next].previous = waiter.previous;
