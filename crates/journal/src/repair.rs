@@ -65,6 +65,9 @@ pub fn repair_on(disk: &dyn Disk, checkpoint: Position) -> Result<Repaired, Erro
     work.load()?;
     work.replace_missing(checkpoint)?;
     work.mend_segments(checkpoint)?;
+    // A seal that was found behind damage may promise a segment that isn't there.
+    work.broken.clear();
+    work.replace_missing(checkpoint)?;
     work.done.lost.sort_by_key(|lost| lost.from);
     Ok(work.done)
 }
@@ -257,7 +260,8 @@ impl Work<'_> {
             scans.push(self.scan(segment)?);
         }
         let proof = scans.iter().map(|scan| scan.proof).max().unwrap_or_default().max(checkpoint);
-        let segments = std::mem::take(&mut self.segments);
+        let mut segments = std::mem::take(&mut self.segments);
+        let mut left = segments.len();
         for (index, ((segment, length), found)) in segments.iter().zip(&scans).enumerate() {
             let header = &segment.header;
             let is_followed = segments[index + 1..]
@@ -271,6 +275,20 @@ impl Work<'_> {
                 continue;
             }
             let name = segment.name();
+            let is_promised = index > 0 && scans[index - 1].sealed == Some(SealReason::Rotation);
+            if !is_followed && !is_proven && found.end == header.first() && !is_promised {
+                // Nothing is in it, nor in those after it, and no seal says that they exist. What was cut off is not known.
+                for (empty, length) in &segments[index..] {
+                    let header = &empty.header;
+                    if *length < header.capacity {
+                        let what = "the file was cut; it may have held records".to_owned();
+                        self.done.lost.push(Lost { from: header.first(), until: header.limit(), what });
+                    }
+                    self.keep(&empty.name())?;
+                }
+                left = index;
+                break;
+            }
             let mut bytes = vec![0; usize::try_from(*length).expect("a segment fits in memory")];
             let read = self.disk.open(&name).and_then(|file| file.read_at(&mut bytes, 0));
             let read = read.map_err(|error| self.failed("reading a segment", &error))?;
@@ -281,6 +299,7 @@ impl Work<'_> {
             self.keep(&name)?;
             self.put(&name, &bytes)?;
         }
+        segments.truncate(left);
         self.segments = segments;
         Ok(())
     }
@@ -331,7 +350,7 @@ impl Work<'_> {
         if until > at {
             self.done.lost.push(Lost { from: at, until, what: what.to_owned() });
         }
-        bytes.truncate(offset(at));
+        bytes.resize(offset(at), 0);
         end_with(bytes, &segment.header, segment.seed, at, least.unwrap_or_default());
     }
 }
