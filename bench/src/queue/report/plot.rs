@@ -147,10 +147,13 @@ pub(super) fn ranges(ranges: &[Range]) -> String {
 pub(super) fn lines(lines: &[Line<'_>], labels: &[&str], marks: &[Mark]) -> String {
     let all = || lines.iter().flat_map(|line| line.points.iter().copied());
     let scale = Decades::around(
-        all().filter(|point| *point > 0.0).fold(f64::MAX, f64::min),
+        all()
+            .chain(marks.iter().map(|mark| mark.value))
+            .filter(|value| *value > 0.0)
+            .fold(f64::MAX, f64::min),
         all().chain(marks.iter().map(|mark| mark.value)).fold(0.0, f64::max),
     );
-    let (left, right, head, bottom) = (70.0, WIDTH - 150.0, 12.0, 312.0);
+    let (left, right, head, bottom) = (84.0, WIDTH - 150.0, 12.0, 312.0);
     let y = |value: f64| bottom - scale.share(value) * (bottom - head);
     let between = (right - left) / (labels.len() as f64 - 1.0);
     let mut svg = start(bottom + AXIS);
