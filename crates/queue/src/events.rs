@@ -381,11 +381,12 @@ impl Encoder<'_> {
 }
 
 fn flags_of(work: &Work<'_>, expires: bool) -> u8 {
-    u8::from(work.key.is_some()) * flag::KEY
-        | u8::from(expires) * flag::EXPIRES
-        | u8::from(work.at_once) * flag::DUE
-        | u8::from(work.dedup.is_some()) * flag::DEDUP
-        | u8::from(matches!(work.payload, Payload::At(_))) * flag::ELSEWHERE
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    flag(work.key.is_some(), flag::KEY)
+        | flag(expires, flag::EXPIRES)
+        | flag(work.at_once, flag::DUE)
+        | flag(work.dedup.is_some(), flag::DEDUP)
+        | flag(matches!(work.payload, Payload::At(_)), flag::ELSEWHERE)
 }
 
 pub(crate) fn write_settings(out: &mut Vec<u8>, settings: &QueueSettings) {

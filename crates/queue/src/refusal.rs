@@ -120,13 +120,11 @@ codes! {
 }
 
 /// It will never work like this.
-
 pub(crate) fn rejected(code: &'static str, reason: impl Into<String>) -> Refusal {
     Refusal::Rejected { code, reason: reason.into() }
 }
 
 /// Not now.
-
 pub(crate) fn busy(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {
     Refusal::Busy { code, retry_after, reason: reason.into() }
 }

@@ -296,16 +296,13 @@ impl World {
             // The clock may have been set back since: the machine counts on the latest moment for a second.
             _ if self.jumped && dedup.is_some() => {
                 self.adopt_all();
-                return;
             }
             (Some((id, before, _)), Ok(placed)) if before == content => {
                 assert_eq!((placed[0].job, placed[0].duplicate), (id, true));
-                return;
             }
             (Some((_, before, _)), Err(refusal)) => {
                 assert_eq!(refusal.code(), "QUE-024");
                 assert_ne!(before, content);
-                return;
             }
             (None, Ok(placed)) => {
                 assert!(!placed[0].duplicate);
