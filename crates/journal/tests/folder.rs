@@ -1,4 +1,6 @@
 //! What only real files show: the lock and its process id, a full file system, allocations, and fixtures.
+//!
+//! The full file system is a tmpfs of 2 MiB in a mount namespace of a child process; the fixture is never made again.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,6 @@
 //! Damage of every sort: `verify` names it, `repair` goes on without it and keeps what is whole, and the journal opens.
+//!
+//! What is gone must be said to be; `JOURNAL_SEEDS=n` runs more seeds of up to three damages each.
 
 mod crash_support;
 
