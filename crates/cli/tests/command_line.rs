@@ -11,9 +11,20 @@ fn help_names_every_command_and_the_exit_codes() {
     let help = run(&["--help"]);
     assert!(help.status.success());
     let text = out(&help);
-    for command in
-        ["serve", "demo", "push", "device", "key", "load", "config", "openapi", "health", "completions"]
-    {
+    for command in [
+        "serve",
+        "demo",
+        "push",
+        "queue",
+        "journal",
+        "device",
+        "key",
+        "load",
+        "config",
+        "openapi",
+        "health",
+        "completions",
+    ] {
         assert!(text.contains(&format!("\n  {command} ")), "{command} is not in {text}");
     }
     assert!(text.contains("Exit codes: 0 done; 1 failed"), "{text}");
@@ -30,6 +41,10 @@ fn each_command_explains_itself() {
         &["device", "show"],
         &["device", "kick"],
         &["device", "passwd"],
+        &["queue", "put"],
+        &["queue", "work"],
+        &["queue", "redrive"],
+        &["journal", "repair"],
         &["key", "create"],
         &["key", "list"],
         &["key", "revoke"],

@@ -76,7 +76,18 @@ pub struct Server {
 impl Server {
     /// Starts one with its own data directory and waits until it is ready.
     pub fn start(arguments: &[&str]) -> Self {
-        let data = tempfile::tempdir().expect("a temporary directory can be made");
+        Self::start_in(tempfile::tempdir().expect("a temporary directory can be made"), arguments)
+    }
+
+    /// Starts another one in the same data directory, once this one has ended or was sent what ends it.
+    pub fn again(mut self, arguments: &[&str]) -> Self {
+        self.ended();
+        let unused = tempfile::tempdir().expect("a temporary directory can be made");
+        let data = std::mem::replace(&mut self.data, unused);
+        Self::start_in(data, arguments)
+    }
+
+    fn start_in(data: tempfile::TempDir, arguments: &[&str]) -> Self {
         let shown = data.path().display().to_string();
         let mut command = stadium(&[
             "serve",

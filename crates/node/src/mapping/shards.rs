@@ -28,8 +28,9 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
     let usual = ShardSettings::in_directory(data.join(FOLDER), count);
     ShardSettings {
         journal: stadium_journal::Options {
-            segment_bytes: journal.segment_bytes,
-            reserve_bytes: journal.reserve_bytes,
+            segment_bytes: rounded(journal.segment_bytes),
+            reserve_bytes: rounded(journal.reserve_bytes),
+            record_bytes_max: record_bytes_max(settings),
             waiting_bytes_max: bytes(journal.unsynced_bytes_max),
             tail_bytes: bytes(journal.tail_bytes),
             ..usual.journal
@@ -49,6 +50,25 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
         checkpoint_bytes: shards.checkpoint_journal_bytes,
         ..usual
     }
+}
+
+/// The longest record: what commands usually make, and the largest payload in any case, as far as a segment has room.
+pub(crate) fn record_bytes_max(settings: &Settings) -> usize {
+    let usual = stadium_journal::Options::default().record_bytes_max;
+    let payload = settings.queue.payload_bytes_max as usize + BESIDE_PAYLOAD_BYTES;
+    let room = bytes(rounded(settings.journal.segment_bytes)).saturating_sub(SEGMENT_FRAME_BYTES);
+    usual.max(payload).min(room)
+}
+
+/// Bytes that a record needs beside a payload of the largest size.
+pub(crate) const BESIDE_PAYLOAD_BYTES: usize = 64 << 10;
+
+/// Bytes of a segment that no record gets: its header, and its last frames.
+const SEGMENT_FRAME_BYTES: usize = 8 << 10;
+
+/// Sizes of files come in steps of 4 KiB.
+fn rounded(bytes: u64) -> u64 {
+    bytes & !4_095
 }
 
 fn bytes(bytes: impl Into<u64>) -> usize {

@@ -8,6 +8,7 @@ use super::layers::Origin;
 use super::problem::{Code, Problem};
 use super::sections::{Anonymous, ClientCertificates, DiscoveryBackend, Settings, Tls};
 use super::value::Addresses;
+use crate::mapping::shards::{BESIDE_PAYLOAD_BYTES, record_bytes_max};
 
 /// Every conflict between the settings.
 pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem> {
@@ -19,6 +20,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.paths(settings);
     finder.rpc(settings);
     finder.discovery(settings);
+    finder.journal(settings);
     finder.found
 }
 
@@ -184,6 +186,16 @@ impl Finder<'_> {
         }
     }
 
+    fn journal(&mut self, settings: &Settings) {
+        let payload = settings.queue.payload_bytes_max as usize;
+        if payload + BESIDE_PAYLOAD_BYTES > record_bytes_max(settings) {
+            self.add(
+                "queue.payload_bytes_max",
+                format!("= {payload} does not fit in a segment: raise journal.segment_bytes"),
+            );
+        }
+    }
+
     fn discovery(&mut self, settings: &Settings) {
         let discovery = &settings.discovery;
         let remote = matches!(discovery.backend, DiscoveryBackend::Etcd | DiscoveryBackend::ZooKeeper);
@@ -243,6 +255,10 @@ mod tests {
             (
                 "[server]\ntrial = true\n[rpc]\nlisten = \"0.0.0.0:7800\"\nopen = true\n",
                 "rpc.listen = 0.0.0.0:7800 is not loopback",
+            ),
+            (
+                "[journal]\nsegment_bytes = 4_194_304\n[queue]\npayload_bytes_max = 4_194_304\n",
+                "queue.payload_bytes_max = 4194304 does not fit in a segment",
             ),
             ("[discovery]\nbackend = \"etcd\"\n", "discovery.backend needs discovery.endpoints"),
             ("[discovery]\nservices = [\"geo/1=127.0.0.1:1\"]\n", "discovery.services is the list for"),

@@ -106,7 +106,7 @@ fn with_node(
 fn settings(arguments: &Arguments, data: &Path) -> Result<Settings, Failure> {
     let text = format!(
         "[server]\ntrial = true\ndata = {:?}\nloops = {}\n[mqtt]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"{}\"\n[rpc]\nlisten = \"off\"\n\
-         [shards]\ncount = 1\n[journal]\nsegment_bytes = 1048576\nreserve_bytes = 65536\n[log]\nlevel = \"warn\"\n",
+         [shards]\ncount = 1\n[journal]\nsegment_bytes = 4194304\nreserve_bytes = 65536\n[log]\nlevel = \"warn\"\n",
         data.display().to_string(),
         arguments.loops,
         arguments.http,

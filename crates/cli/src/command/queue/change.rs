@@ -66,7 +66,6 @@ pub(super) struct DeleteArguments {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "different", required = true, multiple = true, args = ["payload", "delay", "at", "priority", "ttl", "attempts"])]
 pub(super) struct EditArguments {
     /// The job's id
     job: u64,
@@ -317,6 +316,11 @@ pub(super) fn edit(api: &Api, arguments: EditArguments, terminal: &Terminal) -> 
         ("attempts_max", arguments.attempts.map(Value::from)),
     ];
     fields.extend(values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    if fields.is_empty() {
+        return Err(Failure::Usage(
+            "say what becomes different, such as --delay 1h or --priority 9".to_owned(),
+        ));
+    }
     ask(api, Method::Patch, &format!("/api/jobs/{}", arguments.job), Some(&fields.into()))?;
     let id = arguments.job.to_string();
     said(&json!({"id": id, "edited": true}), "is changed", &id, terminal)

@@ -11,8 +11,8 @@ group! {
         jobs_max: u32 = 20_000_000, unit "jobs", in 1..=1_000_000_000, cost "about 90 bytes of memory each; payloads are on disk";
         /// Queues.
         queues_max: u32 = 100_000, unit "queues", in 1..=10_000_000, cost "about 400 bytes each";
-        /// Largest payload of a job. Larger ones are rejected.
-        payload_bytes_max: u32 = 1_048_576, unit "bytes", in 1..=16_777_216, cost "memory for each command in flight";
+        /// Largest payload of a job; it must fit in a segment. Larger ones are rejected.
+        payload_bytes_max: u32 = 1_048_576, unit "bytes", in 1..=8_388_608, cost "memory for each command in flight";
         /// Dedup ids that are remembered at once.
         dedups_max: u32 = 4_000_000, unit "ids", in 1..=1_000_000_000, cost "about 120 bytes each";
         /// Schedules.
