@@ -15,8 +15,8 @@ use stadium_testing::api::Api;
 use stadium_testing::deadline::{PATIENCE, until, until_true};
 use stadium_testing::killable::Killable;
 
-/// Small segments, so that many begin and end while the server is killed; a lost reserve ends soon.
-const SETTINGS: &str = "[journal]\nsegment_bytes = 1048576\nreserve_bytes = 262144\n[shards]\ncount = 2\n";
+/// Small segments, so that a start is quick and several fit on a small disk.
+const SETTINGS: &str = "[journal]\nsegment_bytes = 9437184\nreserve_bytes = 262144\n[shards]\ncount = 2\n";
 
 /// Times that the server is killed.
 const KILLS: u32 = 100;
@@ -260,13 +260,13 @@ fn has_checkpoint(folder: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// A file system of 24 MiB in memory, unmounted when dropped. Needs root, as the network suites do.
+/// A file system of 64 MiB in memory, unmounted when dropped. Needs root, as the network suites do.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
     fn mount(at: &'a Path) -> Result<Self> {
         let status = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"])
             .arg(at)
             .status()
             .context("cannot run mount")?;
@@ -292,7 +292,7 @@ fn a_full_disk_refuses_keeps_its_word_and_serves_again_when_there_is_room() -> R
     let api = server.api();
     // Somebody else fills the disk.
     let ballast = disk.join("ballast");
-    let filled = std::fs::write(&ballast, vec![1; 24 << 20]);
+    let filled = std::fs::write(&ballast, vec![1; 64 << 20]);
     ensure!(filled.is_err(), "the disk is larger than it should be");
 
     let load = Load { told: Arc::default(), acknowledged: Arc::default(), stop: Arc::default() };
