@@ -21,6 +21,9 @@ pub type Answered = Result<Answer<Bytes>, Refusal>;
 /// Longest dedup window of a queue that names none, see [`crate::plan`].
 const WINDOW_DEFAULT: u64 = 3_600_000;
 
+/// A job that lines up behind others of its key is due that much later at most, in milliseconds, and may be handed out before.
+const BEHIND: u64 = 100;
+
 impl Ledger {
     /// Holds an answer against the record.
     ///
@@ -281,7 +284,7 @@ impl Ledger {
                     && live.is(job.lease.job)
                     && live.version == content.version
                     && live.priority == job.priority
-                    && live.due.min <= high.after(1)
+                    && live.due.min <= high.after(BEHIND)
                     && live.reservation < job.lease.reservation
                     && live.attempts.is_none_or(|attempts| attempts + 1 == job.attempt)
                     && job.attempt <= live.attempts_max
@@ -320,8 +323,7 @@ impl Ledger {
             other.key == Some(key)
                 && other.turn.is_some_and(|other| {
                     other.at_once
-                        && (other.queue, other.priority, other.order)
-                            == (turn.queue, turn.priority, turn.order)
+                        && (other.queue, other.priority) == (turn.queue, turn.priority)
                         && other.number < turn.number
                 })
         });
@@ -547,6 +549,9 @@ fn twice(jobs: &[NewJob], id: u8) -> bool {
 /// The place of a put in the order of its key: only those whose due moment is that of the put, or later.
 pub(crate) fn turn(issued: &Issued, index: usize, queue: QueueNumber, job: &NewJob) -> Option<Turn> {
     use stadium_queue::When;
+    if issued.set_back {
+        return None;
+    }
     let at_once = match job.when {
         When::Now => true,
         When::After(_) => false,
@@ -555,7 +560,6 @@ pub(crate) fn turn(issued: &Issued, index: usize, queue: QueueNumber, job: &NewJ
     Some(Turn {
         queue,
         priority: job.priority.unwrap_or(4),
-        order: issued.order,
         number: issued.number * 1_000 + index as u64,
         at_once,
     })

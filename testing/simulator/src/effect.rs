@@ -187,7 +187,7 @@ pub(crate) fn edited(live: &Live, edit: &Edit, now: Span) -> Place {
         due: match (edit.when, edit.priority) {
             (Some(when), _) => due(when, now),
             // It lines up again among those of its new priority.
-            (None, Some(_)) => Span { min: live.due.min, max: Time(u64::MAX) },
+            (None, Some(_)) => Span { min: Time(0), max: Time(u64::MAX) },
             (None, None) => live.due,
         },
         priority: edit.priority.unwrap_or(live.priority),

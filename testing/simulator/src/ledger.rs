@@ -48,8 +48,8 @@ pub struct Issued {
     pub tags: Vec<Tag>,
     /// The moments that the clock showed since.
     pub during: Span,
-    /// Puts with the same number here are due in the order in which they were submitted. Once the clock was set back no two are.
-    pub order: u64,
+    /// Whether the clock was ever set back: due moments tell another order then than puts.
+    pub set_back: bool,
     /// Whether the shard may have refused it for want of room.
     pub may_refuse: bool,
 }
@@ -78,15 +78,13 @@ impl Message {
     }
 }
 
-/// What puts a message before or after others of its key: those with the same first three.
+/// What puts a message before or after others of its key: those of the same queue and priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     /// Into which queue it was put.
     pub queue: QueueNumber,
     /// Its priority.
     pub priority: u8,
-    /// See [`Issued::order`].
-    pub order: u64,
     /// In the order of the puts.
     pub number: u64,
     /// Whether it was due at once, so that it holds back those after it.

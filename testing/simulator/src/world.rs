@@ -92,6 +92,8 @@ pub struct World {
 
 #[derive(Default)]
 struct Look {
+    /// The number of its first question.
+    first: u64,
     waiting: Vec<u64>,
     observed: Observed,
     stats: Vec<QueueStats>,
@@ -157,6 +159,9 @@ impl World {
             self.step()?;
         }
         self.end_faults();
+        self.quiet()?;
+        // A shard whose disk was full looks for room again after a while.
+        self.advance(5_000);
         self.look()?;
         if self.plan.faults.flip {
             return self.flip();
@@ -344,7 +349,7 @@ impl World {
             command: command.clone(),
             tags,
             during: Span::of(&self.clock),
-            order: if self.clock.jumps_back() == 0 { 0 } else { number },
+            set_back: self.clock.jumps_back() > 0,
             may_refuse: self.trouble || has_dedup,
         };
         self.flying.insert(number, InFlight { issued, shard, is_gone: false, is_look });
@@ -579,7 +584,7 @@ impl World {
                 // That crash was followed by a look of its own.
                 return Ok(());
             }
-            let mut look = Look::default();
+            let mut look = Look { first: self.next_number + 1, ..Look::default() };
             for (name, _, rules) in self.plan.queues.clone() {
                 let peek = Command::Peek {
                     queue: name.clone(),
@@ -640,9 +645,11 @@ impl World {
         self.trace.line(&self.clock, || {
             format!("look: {} jobs, {} answers were lost", look.observed.jobs.len(), lost.len())
         });
-        for (_, _, release) in std::mem::take(&mut self.releases) {
-            self.ledger.may_have_happened(&release, self.clock.high());
+        for (_, _, release) in &self.releases {
+            self.ledger.may_have_happened(release, self.clock.high());
         }
+        // Who went while this look was on has his jobs released after it.
+        self.releases.retain(|(_, until, _)| *until >= look.first);
         let order = if self.plan.shards == 1 { Order::Submitted } else { Order::Independent };
         self.ledger.audit(&look.observed, &lost, order, self.clock.high())?;
         self.on_time(&look)?;
