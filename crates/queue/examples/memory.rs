@@ -87,6 +87,33 @@ fn main() {
     }
     println!("  cancel      {:6.0} ns", begin.elapsed().as_nanos() as f64 / steps as f64);
 
+    let begin = Instant::now();
+    let mut chunks = Vec::new();
+    let (mut longest, mut bytes) = (0.0_f64, 0);
+    driver.queues.checkpoint_begin();
+    loop {
+        let slice = Instant::now();
+        let mut chunk = Vec::new();
+        let more = driver.queues.checkpoint_next(&mut chunk, 256 << 10);
+        longest = longest.max(slice.elapsed().as_secs_f64() * 1e3);
+        bytes += chunk.len();
+        chunks.push(chunk);
+        if !more {
+            break;
+        }
+    }
+    let took = begin.elapsed().as_secs_f64();
+    println!("  checkpoint  {took:6.2} s, {} MB, longest slice of 256 KiB {longest:.2} ms", bytes >> 20);
+    let begin = Instant::now();
+    let mut restored = Driver::new().queues;
+    for chunk in &chunks {
+        restored.restore(chunk).expect("our own chunk");
+    }
+    restored.restore_finish().expect("our own checkpoint");
+    println!("  restore     {:6.2} s", begin.elapsed().as_secs_f64());
+    assert_eq!(restored.jobs(), driver.queues.jobs());
+    drop((restored, chunks));
+
     // They come due over an hour, a millisecond at a time.
     let mut latest = 0.0_f64;
     let mut all = Vec::new();

@@ -242,39 +242,46 @@ impl Queues {
     }
 
     fn rebuild_jobs(&mut self) -> Result<(), Corrupt> {
-        let mut due = Vec::new();
-        let mut set_aside = Vec::new();
-        let mut others = Vec::new();
+        let (mut due, mut set_aside) = (Vec::new(), Vec::new());
+        self.by_sequence.reserve(self.jobs.len());
         for (place, job) in self.jobs.iter() {
-            if job.sequence() > self.sequence || !self.lanes.contains(job.lane) {
-                return Err(corrupt(format!("job {} stands in no lane", job.sequence())));
+            if job.sequence() > self.sequence {
+                return Err(corrupt(format!("job {} was never put", job.sequence())));
             }
+            let Some(lane) = self.lanes.get_mut(job.lane) else {
+                return Err(corrupt(format!("job {} stands in no lane", job.sequence())));
+            };
             if job.extra != NONE && self.extras.get(job.extra).is_none_or(|extra| extra.job != place) {
                 return Err(corrupt(format!("job {} has another one's extra", job.sequence())));
             }
+            lane.jobs += 1;
+            self.queues.at_mut(lane.queue).jobs += 1;
             self.places_end = self.places_end.max(place + 1);
             let jobs = &self.jobs;
             self.by_sequence.insert(hash_of(job.sequence()), place, |of| hash_of(jobs.at(of).sequence()));
             match job.state() {
-                // Retries are pushed to the front, so they come last.
-                JobState::Due => due.push((job.lane, job.retry(), job.due(), job.sequence(), place)),
-                JobState::Buried | JobState::Dead => set_aside.push((job.last, job.sequence(), place)),
-                JobState::Delayed | JobState::Reserved => others.push(place),
+                JobState::Due => due.push(place),
+                JobState::Buried | JobState::Dead => set_aside.push(place),
+                JobState::Delayed | JobState::Reserved => {}
             }
         }
-        for place in 0..self.places_end {
-            let Some(job) = self.jobs.get(place) else { continue };
-            let lane = self.lanes.at_mut(job.lane);
-            lane.jobs += 1;
-            let queue = lane.queue;
-            self.queues.at_mut(queue).jobs += 1;
+        // Retries are pushed to the front, so they come last. Mostly all are in order as they are.
+        let turn = |&place: &u32| {
+            let job = self.jobs.at(place);
+            (job.lane, job.retry(), job.due(), job.sequence())
+        };
+        if !due.is_sorted_by_key(turn) {
+            due.sort_unstable_by_key(turn);
         }
-        due.sort_unstable();
-        set_aside.sort_unstable();
-        let set_aside = set_aside.into_iter().map(|(_, _, place)| place);
-        let due = due.into_iter().map(|(_, _, _, _, place)| place);
+        set_aside.sort_unstable_by_key(|&place| (self.jobs.at(place).last, self.jobs.at(place).sequence()));
         // Holders first: a lane that must wait never stands in a ring.
-        for place in others.into_iter().chain(set_aside).chain(due) {
+        for place in 0..self.places_end {
+            let state = self.jobs.get(place).map(crate::job::Job::state);
+            if let Some(state @ (JobState::Delayed | JobState::Reserved)) = state {
+                self.attach(place, state);
+            }
+        }
+        for place in set_aside.into_iter().chain(due) {
             let state = self.jobs.at(place).state();
             self.attach(place, state);
         }

@@ -129,14 +129,18 @@ impl Queues {
             self.jobs.at_mut(place).lease_until = until as u32;
         }
         self.timers.restart(now);
-        let mut arm = Vec::new();
-        for (place, job) in self.jobs.iter() {
+        for place in 0..self.places_end {
+            let Some(job) = self.jobs.get(place) else { continue };
             match job.state() {
-                JobState::Delayed => arm.push((Timer::Job(place), job.due())),
-                JobState::Reserved => arm.push((Timer::Job(place), self.lease_until(job))),
+                JobState::Delayed => self.timers.arm(Timer::Job(place), job.due(), now),
+                JobState::Reserved => {
+                    let until = self.lease_until(job);
+                    self.timers.arm(Timer::Job(place), until, now);
+                }
                 _ => {}
             }
         }
+        let mut arm = Vec::new();
         arm.extend(
             self.extras
                 .iter()

@@ -47,6 +47,11 @@ impl Index {
         }
     }
 
+    /// Makes room in an empty index for so many.
+    pub(crate) fn reserve(&mut self, entries: usize) {
+        self.parts.iter_mut().for_each(|part| part.reserve(entries / PARTS, |_| 0));
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.parts.iter().map(HashTable::allocation_size).sum::<usize>()
             + size_of_val::<[HashTable<u32>]>(&self.parts)
