@@ -205,7 +205,7 @@ impl Story<'_> {
     fn frozen(&self) -> Result<()> {
         let pid = self.options.get("pid").ok_or("the server's pid is needed")?;
         equal(&self.ask(&ECHO, "before")?, "before")?;
-        signal("STOP", pid)?;
+        stop(pid)?;
         let short = CallOptions { deadline: Some(Duration::from_millis(300)), ..CallOptions::default() };
         let since = Instant::now();
         let error = self.service.call_with(&ECHO, &Bare::from("late".to_owned()), &short).wait().err();
@@ -235,6 +235,30 @@ impl Story<'_> {
             check(Instant::now() < until, || format!("waited for the note {expected}, there is {there}"))?;
         }
     }
+}
+
+/// Stops the process: when this returns all its threads stand. The signal alone is on its way to them, and one that
+/// runs meanwhile still answers.
+fn stop(pid: &str) -> Result<()> {
+    signal("STOP", pid)?;
+    let until = Instant::now() + PATIENCE;
+    while !stands(pid)? {
+        check(Instant::now() < until, || format!("the process {pid} does not stop"))?;
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// Whether all threads of the process are stopped, as far as it can be read.
+fn stands(pid: &str) -> Result<bool> {
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        // The state stands behind the name, which is in parentheses. A thread that is gone by now has no file.
+        let stat = std::fs::read_to_string(thread?.path().join("stat")).unwrap_or_default();
+        if !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn signal(name: &str, pid: &str) -> Result<()> {
