@@ -243,12 +243,18 @@ function showShards(shards) {
 let typed = 0;
 at("search").addEventListener("input", () => {
   clearTimeout(typed);
-  typed = setTimeout(() => go({ search: at("search").value.trim() }), 200);
+  typed = setTimeout(() => choose({}), 200);
 });
-at("sort").addEventListener("change", () => go({ sort: at("sort").value }));
+at("sort").addEventListener("change", () => choose({ sort: at("sort").value }));
 at("filter").addEventListener("click", (event) => {
-  if (event.target.dataset.state !== undefined) go({ state: event.target.dataset.state });
+  if (event.target.dataset.state !== undefined) choose({ state: event.target.dataset.state });
 });
+
+/** Another choice of queues, with what was typed so far. */
+function choose(change) {
+  clearTimeout(typed);
+  go({ search: at("search").value.trim(), ...change });
+}
 at("page-back").addEventListener("click", () => go({ skip: Math.max(0, view.skip - QUEUES_ON_PAGE) }));
 at("page-on").addEventListener("click", () => go({ skip: view.skip + QUEUES_ON_PAGE }));
 at("to-list").addEventListener("click", (event) => {
@@ -306,7 +312,7 @@ function showTiles(jobs) {
       const word = element("small", state ? "word" : "", name);
       word.dataset.state = state;
       tile.append(word, element("b"));
-      tile.addEventListener("click", () => go({ state }));
+      tile.addEventListener("click", () => chooseJobs({ state }));
       return tile;
     }));
   }
@@ -384,8 +390,14 @@ function showSchedules(schedules) {
 let keyTyped = 0;
 at("job-key").addEventListener("input", () => {
   clearTimeout(keyTyped);
-  keyTyped = setTimeout(() => go({ key: at("job-key").value.trim() }), 250);
+  keyTyped = setTimeout(() => chooseJobs({}), 250);
 });
+
+/** Another choice of jobs, with what was typed so far. */
+function chooseJobs(change) {
+  clearTimeout(keyTyped);
+  go({ key: at("job-key").value.trim(), ...change });
+}
 at("jobs-first").addEventListener("click", () => go({ after: null }));
 
 // ---- One job
