@@ -206,7 +206,7 @@ impl Run {
 fn what_was_acknowledged_survives_whatever_happens() {
     let seeds = match std::env::var("JOURNAL_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
-        None => 0..std::env::var("JOURNAL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1500),
+        None => 0..std::env::var("JOURNAL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(1000),
     };
     let (mut acknowledged, mut crashes, mut failures, mut full) = (0, 0, 0, 0);
     let single = seeds.end - seeds.start == 1;
