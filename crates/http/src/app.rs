@@ -1,4 +1,6 @@
 //! What every request shares.
+//!
+//! All of it is behind one `Arc`, made when the port is bound; only the shards come later.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

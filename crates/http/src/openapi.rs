@@ -1,4 +1,6 @@
 //! The API's description (OpenAPI 3.1), made from the handlers and the types that they read and write.
+//!
+//! docs/reference/openapi.json is a copy of it; a stale copy fails the build.
 
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};

@@ -1,4 +1,6 @@
-//! Moments as text: `2026-11-21T21:09:03.250Z` (RFC 3339). Written in UTC with milliseconds, read with any offset.
+//! Moments as text: `2026-11-21T21:09:03.250Z` (RFC 3339).
+//!
+//! Written in UTC with milliseconds, read with any offset; what is no date of the calendar is none here.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

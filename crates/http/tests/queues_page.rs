@@ -1,4 +1,6 @@
-//! The queues' page in a real headless Chromium, over real shards: it shows, searches, opens a job, and changes things.
+//! The queues' page in a real headless Chromium, over real shards.
+//!
+//! It shows, searches, opens a job, changes things after asking, and fits a phone.
 
 #[path = "support/browser.rs"]
 mod browser;

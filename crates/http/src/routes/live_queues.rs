@@ -1,4 +1,6 @@
 //! The queues as they are now, for the console: rates, the last two minutes, sorted and searched.
+//!
+//! All of it is read from the newest look, see [`crate::queues::samples`]: a page costs the shards nothing.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

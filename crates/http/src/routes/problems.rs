@@ -1,4 +1,6 @@
 //! What a request about queues may be refused with, for the API's description.
+//!
+//! Which code comes with which status is in [`crate::problem`] and [`crate::queues::codes`].
 
 use utoipa::IntoResponses;
 

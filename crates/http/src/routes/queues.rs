@@ -1,4 +1,6 @@
 //! Queues: their figures and settings, their jobs, and what an operator does to them.
+//!
+//! Who may send may pause, kick and redrive; what loses jobs or changes a queue for everybody takes an admin.
 
 use std::sync::Arc;
 

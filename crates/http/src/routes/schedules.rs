@@ -1,4 +1,6 @@
 //! Schedules: jobs that are put again and again.
+//!
+//! Whether an expression and a time zone are ones is the queue's to say; here is only what JSON makes of them.
 
 use std::sync::Arc;
 
