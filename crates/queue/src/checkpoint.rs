@@ -221,7 +221,7 @@ impl Queues {
     fn rebuild_schedules(&mut self) -> Result<(), Corrupt> {
         for (place, schedule) in self.schedules.iter() {
             let queue =
-                self.queues.get_mut(schedule.queue).ok_or_else(|| corrupt("a schedule of no queue"))?;
+                self.queues.entry_mut(schedule.queue).ok_or_else(|| corrupt("a schedule of no queue"))?;
             queue.schedules += 1;
             self.by_schedule.insert((schedule.queue, schedule.name.clone()), place);
             if let Some(next) = schedule.next {
@@ -248,7 +248,7 @@ impl Queues {
             if job.sequence() > self.sequence {
                 return Err(corrupt(format!("job {} was never put", job.sequence())));
             }
-            let Some(lane) = self.lanes.get_mut(job.lane) else {
+            let Some(lane) = self.lanes.entry_mut(job.lane) else {
                 return Err(corrupt(format!("job {} stands in no lane", job.sequence())));
             };
             if job.extra != NONE && self.extras.get(job.extra).is_none_or(|extra| extra.job != place) {

@@ -267,7 +267,7 @@ impl Queues {
             self.moments.remove(&(next, place));
         }
         self.by_schedule.remove(&(schedule.queue, schedule.name));
-        if let Some(queue) = self.queues.get_mut(schedule.queue) {
+        if let Some(queue) = self.queues.entry_mut(schedule.queue) {
             queue.schedules -= 1;
         }
         self.payload_died(schedule.payload);

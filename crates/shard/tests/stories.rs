@@ -1,4 +1,6 @@
 //! Stories of shards on real files: what a caller sees, also over a restart.
+//!
+//! Each has a data directory of its own; what crashes and full disks do is told in `core.rs`, on a disk in memory.
 
 mod scenery;
 

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! An entry right of the cursor that changes is saved by itself first, and marked in its page. A page
-//! that the cursor reaches is saved without its marked entries. Outside a checkpoint the cursor stands
-//! right of everything, so that a change pays for one comparison.
+//! that the cursor reaches is saved without them. Outside a checkpoint a change pays for one comparison.
 
 use crate::entry::{Damaged, Entry, take};
 
@@ -157,7 +156,7 @@ impl<T: Entry> Table<T> {
 
     /// The entry there, if any, to be changed.
     #[inline]
-    pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+    pub fn entry_mut(&mut self, index: u32) -> Option<&mut T> {
         if !self.contains(index) {
             return None;
         }

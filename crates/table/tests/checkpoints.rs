@@ -92,7 +92,7 @@ impl Pair {
             Step::Change(n, to) => {
                 if let Some(index) = nth(&self.model, n) {
                     let name = Name(format!("changed to {to}"));
-                    *self.table.get_mut(index).expect("the model holds it") = name.clone();
+                    *self.table.entry_mut(index).expect("the model holds it") = name.clone();
                     self.model.insert(index, name);
                 }
             }
@@ -224,7 +224,7 @@ fn a_vacant_place_holds_nothing() {
     assert_eq!(pair.table.remove(1), Some(Name("n1".into())));
     assert_eq!(pair.table.remove(1), None);
     assert_eq!(pair.table.get(1), None);
-    assert!(pair.table.get_mut(1).is_none());
+    assert!(pair.table.entry_mut(1).is_none());
     assert_eq!(pair.table.get(70_000), None);
     assert_eq!(pair.table.insert(Name("again".into())), 1);
 }
