@@ -104,6 +104,8 @@ impl Plan {
             vanish: often(&mut random, &[0, 0, 30]),
             flip: random.u8(..6) == 0,
         };
+        // With two shards the checker cannot tell yet when a job that a consumer left is released.
+        let faults = if shards == 1 { faults } else { Faults { vanish: 0, ..faults } };
         let queues = queues(&mut random, shards);
         let weights = ALL.iter().map(|&(kind, usual)| {
             let factor = match kind {

@@ -537,10 +537,16 @@ impl World {
                         again = true;
                         break;
                     }
-                    let full = self.machines[at].disk.clone();
-                    full.set_capacity(None);
-                    // A server doesn't start on a full disk; it does when there is room.
+                    let disk = self.machines[at].disk.clone();
+                    disk.set_capacity(None);
+                    disk.fail_sync(NEVER, Kept::Everything);
+                    disk.fail_write(NEVER);
+                    // A server doesn't start on a disk that is full or fails; it does on one that doesn't.
                     if let Err(error) = self.machines[at].open(self.clock.now()) {
+                        if self.machines[at].is_stopped() {
+                            again = true;
+                            break;
+                        }
                         return Violation::new(format!("shard {at} does not open after a crash: {error}"));
                     }
                     self.trace
