@@ -147,7 +147,7 @@ impl Ledger {
         if job.payload.is_empty() {
             next.version = live.version;
         }
-        next.from_shard(self.rules[live.queue.0].shard, &self.rules)
+        next.sent_by_shard(self.rules[live.queue.0].shard, &self.rules)
     }
 }
 

@@ -178,11 +178,11 @@ impl Live {
         let due = Span { min: now.min, max: Time(u64::MAX) };
         let expires = if self.phase == Phase::Buried { self.expires } else { None };
         let next = Live { queue, attempts: Some(0), due, expires, ..self.with(Phase::Waiting) };
-        next.from_shard(rules[self.queue.0].shard, rules)
+        next.sent_by_shard(rules[self.queue.0].shard, rules)
     }
 
     /// As it goes into its queue from a shard: over to another one it takes time, and gets a new id.
-    pub fn from_shard(self, shard: u16, rules: &[Rules]) -> Place {
+    pub fn sent_by_shard(self, shard: u16, rules: &[Rules]) -> Place {
         if rules[self.queue.0].shard == shard {
             return Place::Live(self);
         }

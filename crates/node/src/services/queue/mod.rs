@@ -1,6 +1,6 @@
 //! The service `queue`: named queues of jobs, for services that have RPC.
 //!
-//! A request becomes a command ([`read`]), the shards answer it, and the answer becomes a message ([`write`]); a stream
+//! A request becomes a command ([`read`]), the shards answer it, and the answer becomes a message ([`mod@write`]); a stream
 //! of jobs is in [`work`]. How much may be under way is bounded by the shards' mailboxes, which say Busy. The loop's
 //! limit of concurrency, which follows latency, says nothing here: a caller who waits for a job is no sign of load. So
 //! methods are served as uploads, which stand outside of it, and whose bytes reach the shards without another copy.
