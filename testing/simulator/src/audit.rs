@@ -52,6 +52,8 @@ impl Ledger {
         for issued in lost {
             self.note_lost(issued);
         }
+        // Before anything is identified: what moved by itself is known by where it may have gone.
+        self.pass_time(high);
         let mut sights: HashMap<Tag, (&JobView<Bytes>, Content)> = HashMap::new();
         for view in &observed.jobs {
             let content = match Content::read(&view.payload) {
@@ -67,7 +69,6 @@ impl Ledger {
                 return Violation::of(tag, what);
             }
         }
-        self.pass_time(high);
         match order {
             Order::Submitted => self.cut(&sights, lost, high),
             Order::Independent => self.independent(&sights, lost, high),

@@ -221,20 +221,20 @@ impl World {
             self.trace
                 .line(&self.clock, || format!("sync {after} from now fails at shard {at}, kept: {kept:?}"));
             self.machines[at].disk.fail_sync(after, kept);
-            self.trouble = true;
+            self.trouble_begins();
         }
         if self.once_in(faults.write) {
             let after = self.random.u64(..4);
             self.trace.line(&self.clock, || format!("write {after} from now fails at shard {at}"));
             self.machines[at].disk.fail_write(after);
-            self.trouble = true;
+            self.trouble_begins();
         }
         if self.once_in(faults.full) {
             let disk = &self.machines[at].disk;
             let room = disk.used() + self.random.u64(..2 * self.plan.segment_bytes);
             self.trace.line(&self.clock, || format!("shard {at}'s disk ends at {room} bytes"));
             disk.set_capacity(Some(room));
-            self.trouble = true;
+            self.trouble_begins();
             self.full = true;
         } else if self.once_in(faults.full / 3) {
             self.trace.line(&self.clock, || format!("shard {at}'s disk has room"));
@@ -266,6 +266,14 @@ impl World {
             self.vanish();
         }
         Ok(())
+    }
+
+    /// From now on a shard may be busy, also for commands that are under way already.
+    fn trouble_begins(&mut self) {
+        self.trouble = true;
+        for flying in self.flying.values_mut() {
+            flying.issued.may_refuse = true;
+        }
     }
 
     /// A consumer that waits goes away.
@@ -368,6 +376,9 @@ impl World {
             let Some(core) = &mut machine.core else { continue };
             let next = core.turn(self.clock.now(), &mut output);
             let is_closed = core.journal().is_none();
+            if is_closed {
+                self.trace.line(&self.clock, || format!("shard {at}'s journal failed and is not open"));
+            }
             let inbox = core.inbox_len();
             let steps = disk_steps_max.map_or(u32::MAX, |most| self.random.u32(..=most));
             // What the power cut short was never seen by anybody.
@@ -395,8 +406,10 @@ impl World {
                 self.crossing.push_back(Crossing::Confirmation(shard, confirmation));
             }
         }
+        // What goes over now is work for the next turn.
+        busy |= !self.crossing.is_empty();
         self.cross();
-        Ok(busy || !self.crossing.is_empty())
+        Ok(busy)
     }
 
     /// Hands over some of what goes from shard to shard.
@@ -591,6 +604,7 @@ impl World {
                 return Ok(());
             }
             let mut look = Look { first: self.next_number + 1, ..Look::default() };
+            self.trace.line(&self.clock, || "the checker asks what is where".into());
             for (name, _, rules) in self.plan.queues.clone() {
                 let peek = Command::Peek {
                     queue: name.clone(),
