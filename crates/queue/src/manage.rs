@@ -132,6 +132,14 @@ impl Queues {
             let reason = format!("job {id} is buried or dead: kick or redrive it before it can be due");
             return Err(rejected(STATE, reason));
         }
+        let attempts = self.jobs.at(place).attempts();
+        // It would be handed out once more than it may be. Those of a buried or dead one begin anew.
+        if waits && edit.attempts_max.is_some_and(|most| most <= attempts) {
+            let reason = format!(
+                "job {id} had {attempts} attempts already: it needs more than that, or to be deleted"
+            );
+            return Err(rejected(STATE, reason));
+        }
         let changes = Changes {
             expires: edit.time_to_live.map(|span| self.now.after(span)),
             due: self.due_of_edit(place, state, edit),

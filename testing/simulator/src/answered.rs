@@ -10,8 +10,8 @@ use stadium_queue::{
 };
 
 use crate::clock::Span;
-use crate::effect::{edited, extended, may_edit};
-use crate::ledger::{Dedup, Issued, Ledger, Turn, Violation};
+use crate::effect::{edited, extended, takes_edit};
+use crate::ledger::{Dedup, Issued, Ledger, Message, Turn, Violation};
 use crate::message::{Content, Tag};
 use crate::place::{Gone, Live, Phase, Place, QueueNumber, add};
 
@@ -151,7 +151,7 @@ impl Ledger {
             Command::Find { job } => self.not_found(*job, high),
             Command::Edit { job, edit } => {
                 let Some(tag) = self.tag_of(*job) else { return Ok(()) };
-                let taken = |live: &Live| live.job == Some(*job) && may_edit(live, edit);
+                let taken = |live: &Live| live.job == Some(*job) && takes_edit(live, edit) == Some(true);
                 let stays = |place: &&Place| !place.live().is_some_and(taken);
                 let places = self.message(tag).places.iter().filter(stays).cloned().collect();
                 self.keep(tag, places, || format!("an edit was rejected: {refusal}"))
@@ -274,12 +274,8 @@ impl Ledger {
                     return Violation::new(format!("job {} was handed out with {wrong}", job.lease.job));
                 }
             };
-            let tag = self.identify(content, job.lease.job, queue)?;
-            self.pass_time_of(tag, high);
-            let until = issued.during.after(lease);
-            let mut places = Vec::new();
-            for live in self.message(tag).places.iter().filter_map(Place::live) {
-                let fits = live.queue == queue
+            let fits = |live: &Live| {
+                live.queue == queue
                     && live.phase == Phase::Waiting
                     && live.is(job.lease.job)
                     && live.version == content.version
@@ -288,8 +284,13 @@ impl Ledger {
                     && live.reservation < job.lease.reservation
                     && live.attempts.is_none_or(|attempts| attempts + 1 == job.attempt)
                     && job.attempt <= live.attempts_max
-                    && until.holds(job.until);
-                if fits {
+            };
+            let tag = self.identify(content, job.lease.job, queue, |_, _, live| fits(live))?;
+            self.pass_time_of(tag, high);
+            let until = issued.during.after(lease);
+            let mut places = Vec::new();
+            for live in self.message(tag).places.iter().filter_map(Place::live) {
+                if fits(live) && until.holds(job.until) {
                     let next =
                         Live { job: Some(job.lease.job), attempts: Some(job.attempt - 1), ..live.clone() };
                     add(&mut places, next.reserved(Some(job.lease.reservation), Span::at(job.until)));
@@ -434,9 +435,10 @@ impl Ledger {
             return Violation::new(format!("job {job} that nobody saw was edited"));
         };
         let mut places = Vec::new();
-        for live in self.message(tag).places.iter().filter_map(Place::live) {
-            if live.is(job) && may_edit(live, edit) {
-                add(&mut places, edited(live, edit, now));
+        let message = self.message(tag);
+        for live in message.places.iter().filter_map(Place::live) {
+            if live.is(job) && takes_edit(live, edit) != Some(false) {
+                add(&mut places, edited(live, edit, message.key.is_some(), now));
             }
         }
         if edit.when.is_some() || edit.priority.is_some() {
@@ -529,7 +531,8 @@ impl Ledger {
             Err(wrong) => return Violation::new(format!("job {} is shown with {wrong}", view.job)),
         };
         let queue = self.queue(&view.queue);
-        let tag = self.identify(content, view.job, queue)?;
+        let fits = |ledger: &Ledger, _: &Message, live: &Live| ledger.exact(live, view, content).is_some();
+        let tag = self.identify(content, view.job, queue, fits)?;
         self.pass_time_of(tag, high);
         let places = self.agreeing(tag, Some((view, content)));
         self.keep(tag, places, || crate::audit::shown(view, content))

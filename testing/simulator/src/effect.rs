@@ -67,8 +67,13 @@ impl Ledger {
             Command::Delete { jobs } if jobs.iter().any(|&job| live.is(job)) => {
                 vec![Place::Gone(Gone::Taken)]
             }
-            Command::Edit { job, edit } if live.is(*job) && may_edit(live, edit) => {
-                vec![edited(live, edit, now)]
+            Command::Edit { job, edit } if live.is(*job) => {
+                let edited = edited(live, edit, message.key.is_some(), now);
+                match takes_edit(live, edit) {
+                    Some(true) => vec![edited],
+                    Some(false) => unchanged(),
+                    None => vec![edited, place.clone()],
+                }
             }
             Command::Kick { queue, jobs } if live.phase == Phase::Buried => {
                 self.chosen(live, self.queue(queue), self.queue(queue), jobs, now)
@@ -125,18 +130,9 @@ impl Ledger {
             attempts_max: job.attempts_max.unwrap_or(self.rules[queue.0].attempts_max),
             priority: job.priority.unwrap_or(PRIORITY),
             version: Content::read(&job.payload).map_or(0, |content| content.version),
-            due: self.due_of(job, now),
+            due: due(job.when, job.key.is_some(), now),
             expires: job.time_to_live.map(|span| now.after(span)),
             reservation: 0,
-        }
-    }
-
-    /// When a put job is due. Where the clock was set back, one with a key is due behind others of its key.
-    fn due_of(&self, job: &NewJob, now: Span) -> Span {
-        let due = due(job.when, now);
-        match job.key {
-            Some(_) if job.when == When::Now => Span { max: Time(u64::MAX), ..due },
-            _ => due,
         }
     }
 
@@ -151,22 +147,27 @@ impl Ledger {
     }
 }
 
-/// When a put job is due.
-fn due(when: When, now: Span) -> Span {
+/// When a job is due that is put or put off. At once with a key means behind those of the key that are due already, and these
+/// may be due later than now: they were kicked, redriven or edited, or the clock was set back.
+fn due(when: When, has_key: bool, now: Span) -> Span {
+    let latest = |at: Time| if has_key { Time(u64::MAX) } else { at };
     match when {
-        When::Now => now,
+        When::Now => Span { max: latest(now.max), ..now },
         When::After(delay) => now.after(delay),
         // At once where it has passed; the moment itself then stays its due time or becomes now.
-        When::At(time) => Span { min: time, max: time.max(now.max) },
+        When::At(time) if time <= now.max => Span { min: time, max: latest(now.max) },
+        When::At(time) => Span::at(time),
     }
 }
 
-/// Whether an edit is taken: not of a reserved job, and a due time only of one that waits.
-pub(crate) fn may_edit(live: &Live, edit: &Edit) -> bool {
-    match live.phase {
-        Phase::Waiting => true,
-        Phase::Reserved { .. } => false,
-        Phase::Buried | Phase::Dead => edit.when.is_none() && edit.time_to_live.is_none(),
+/// Whether an edit is taken: not of a reserved job, a due time only of one that waits, and of this one's attempts no fewer than it
+/// had. None where the attempts are not known.
+pub(crate) fn takes_edit(live: &Live, edit: &Edit) -> Option<bool> {
+    match (live.phase, edit.attempts_max) {
+        (Phase::Waiting, None) => Some(true),
+        (Phase::Waiting, Some(most)) => live.attempts.map(|attempts| most > attempts),
+        (Phase::Reserved { .. }, _) => Some(false),
+        (Phase::Buried | Phase::Dead, _) => Some(edit.when.is_none() && edit.time_to_live.is_none()),
     }
 }
 
@@ -180,12 +181,12 @@ pub(crate) fn extended(live: &Live, until: Span) -> Place {
 }
 
 /// A job that was changed.
-pub(crate) fn edited(live: &Live, edit: &Edit, now: Span) -> Place {
+pub(crate) fn edited(live: &Live, edit: &Edit, has_key: bool, now: Span) -> Place {
     let version = edit.payload.as_ref().and_then(|payload| Content::read(payload).ok());
     Place::Live(Live {
         version: version.map_or(live.version, |content| content.version),
         due: match (edit.when, edit.priority) {
-            (Some(when), _) => due(when, now),
+            (Some(when), _) => due(when, has_key, now),
             // It lines up again among those of its new priority.
             (None, Some(_)) => Span { min: Time(0), max: Time(u64::MAX) },
             (None, None) => live.due,

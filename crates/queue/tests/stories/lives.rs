@@ -192,6 +192,44 @@ fn a_job_whose_time_is_over_goes_when_it_is_released() {
 }
 
 #[test]
+fn a_job_whose_time_ended_while_it_was_reserved_is_not_seen_until_its_retry() {
+    let mut desk = Desk::new();
+    for how in ["released", "lapsed", "restarted"] {
+        desk.put("mail", NewJob { time_to_live: Some(10_000), ..job("mortal") });
+        let lease = desk.reserve("mail", 1)[0];
+        desk.pass(11_000);
+        match how {
+            "lapsed" => desk.pass(60_000),
+            _ => assert_eq!(desk.release(lease, Retry::After(500_000)), Ok(Given::Done)),
+        }
+        if how == "restarted" {
+            desk.crash();
+        }
+        desk.pass(1);
+        assert_eq!(desk.queues.jobs(), 0, "{how}");
+    }
+}
+
+#[test]
+fn a_job_is_never_edited_to_fewer_attempts_than_it_had() {
+    let mut desk = Desk::new();
+    let id = desk.put("mail", job("hello"));
+    let fewer = |most| Command::Edit { job: id, edit: Edit { attempts_max: Some(most), ..Edit::default() } };
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.release(lease, Retry::After(0)), Ok(Given::Done));
+    desk.pass(1);
+    let refused = desk.ask(fewer(1));
+    assert_eq!(refused.unwrap_err().code(), "QUE-023", "it would have attempt 2 of 1");
+    desk.done(fewer(2));
+    let lease = desk.reserve("mail", 1)[0];
+    assert_eq!(desk.release(lease, Retry::After(0)), Ok(Given::Dead), "that was its last attempt");
+    desk.done(fewer(1));
+    let ids = JobSet::Ids(vec![id]);
+    assert_eq!(desk.count(Command::Redrive { queue: queue("mail"), jobs: ids, to: None }), 1);
+    assert_eq!(desk.work("mail", 10), ["hello"], "attempts begin anew");
+}
+
+#[test]
 fn an_edited_job_is_what_it_was_edited_to() {
     let mut desk = Desk::new();
     let id = desk.put("mail", after("old", 1_000));
