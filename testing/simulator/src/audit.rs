@@ -12,7 +12,7 @@ use stadium_queue::{Command, JobId, JobState, JobView, Time};
 
 use crate::answered::{dedup_number, turn};
 use crate::clock::Span;
-use crate::ledger::{Dedup, Issued, Ledger, Violation, describe};
+use crate::ledger::{Dedup, Issued, Ledger, Message, Violation, describe};
 use crate::message::{Content, Tag};
 use crate::place::{Live, Phase, Place, QueueNumber, add};
 
@@ -55,12 +55,18 @@ impl Ledger {
         // Before anything is identified: what moved by itself is known by where it may have gone.
         self.pass_time(high);
         let mut sights: HashMap<Tag, (&JobView<Bytes>, Content)> = HashMap::new();
-        for view in &observed.jobs {
+        // Those whose ids are known first: what a schedule's others are is found among the messages that are left.
+        let (known, new): (Vec<_>, Vec<_>) =
+            observed.jobs.iter().partition(|view| self.tag_of(view.job).is_some());
+        for view in known.into_iter().chain(new) {
             let content = match Content::read(&view.payload) {
                 Ok(content) => content,
                 Err(wrong) => return Violation::new(format!("job {} is shown with {wrong}", view.job)),
             };
-            let tag = self.identify(content, view.job, self.queue(&view.queue))?;
+            let fits = |ledger: &Ledger, message: &Message, live: &Live| {
+                !sights.contains_key(&message.tag) && ledger.exact(live, view, content).is_some()
+            };
+            let tag = self.identify(content, view.job, self.queue(&view.queue), fits)?;
             if let Some((other, _)) = sights.insert(tag, (view, content)) {
                 let what = format!(
                     "is in two places: job {} of {} and job {} of {}",
@@ -211,12 +217,13 @@ impl Ledger {
         }
     }
 
-    /// The message that a job is, by its payload; what a schedule put is known by its id.
+    /// The message that a job is, by its payload; what a schedule put is known by its id, or where it moved by whether it fits.
     pub(crate) fn identify(
         &mut self,
         content: Content,
         job: JobId,
         queue: QueueNumber,
+        fits: impl Fn(&Ledger, &Message, &Live) -> bool,
     ) -> Result<Tag, Violation> {
         if content.tag.0 as usize >= self.messages.len() {
             return Violation::new(format!("job {job} is {}, which nobody ever put", content.tag));
@@ -229,16 +236,32 @@ impl Ledger {
             return Ok(tag);
         }
         // One that was moved has a new id; or the schedule has put another one.
-        let moved =
-            |place: &Place| place.live().is_some_and(|live| live.job.is_none() && live.queue == queue);
-        let moved = self.messages.iter().find(|message| {
-            message.content == content.tag && message.tag != content.tag && message.places.iter().any(moved)
+        let moved = |message: &Message, place: &Place| {
+            place.live().is_some_and(|live| live.moved_to(queue) && fits(self, message, live))
+        };
+        let candidates = self.messages.iter().filter(|message| {
+            message.content == content.tag
+                && message.tag != content.tag
+                && message.places.iter().any(|place| moved(message, place))
         });
-        let tag = match moved {
+        // They look the same: first those that certainly moved, of these the one that moved last.
+        let rank = |message: &&Message| {
+            let left = |place: &Place| moved(message, place) || matches!(place, Place::Transit(_));
+            let due = message.places.iter().filter(|place| moved(message, place)).filter_map(Place::live);
+            (message.places.iter().all(left), due.map(|live| live.due.min).max())
+        };
+        let tag = match candidates.max_by_key(rank) {
             Some(message) => message.tag,
             None => self.put_by_schedule(content.tag, job),
         };
         self.jobs.insert(job, tag);
+        // Where it may have moved to there, this is its id now; the next one that is seen is another message.
+        for place in &mut self.message_mut(tag).places {
+            match place {
+                Place::Live(live) if live.moved_to(queue) => live.job = Some(job),
+                _ => {}
+            }
+        }
         Ok(tag)
     }
 
@@ -284,7 +307,7 @@ impl Ledger {
         agreeing
     }
 
-    fn exact(&self, live: &Live, view: &JobView<Bytes>, content: Content) -> Option<Live> {
+    pub(crate) fn exact(&self, live: &Live, view: &JobView<Bytes>, content: Content) -> Option<Live> {
         let phase = match (live.phase, view.state, view.lease_until) {
             (Phase::Waiting, JobState::Delayed | JobState::Due, _) if live.due.holds(view.due) => {
                 Phase::Waiting

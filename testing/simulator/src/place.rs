@@ -122,6 +122,11 @@ impl Live {
         self.job.map_or(self.former != Some(job), |known| known == job)
     }
 
+    /// Whether it came to that queue from another shard and was not seen there yet.
+    pub fn moved_to(&self, queue: QueueNumber) -> bool {
+        self.job.is_none() && self.queue == queue
+    }
+
     fn with(&self, phase: Phase) -> Live {
         Live { phase, ..self.clone() }
     }
