@@ -25,6 +25,11 @@ def geo_binary():
     return path
 
 
+def state(task):
+    """The state of one of a process' threads, a letter."""
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
 class Geo:
     """A running geo-service; `address` is where it listens."""
 
@@ -34,7 +39,10 @@ class Geo:
         self.address = self.process.stdout.readline().split()[-1]
 
     def pause(self):
+        """Stops it; returns when each of its threads stands still, which a signal does not wait for."""
         self.process.send_signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        until("all threads to stand still", lambda: all(state(task) == "T" for task in tasks.iterdir()))
 
     def go_on(self):
         self.process.send_signal(signal.SIGCONT)
@@ -413,6 +421,10 @@ def etcd(tmp_path):
     running.stop()
 
 
+# What a server registers of its own.
+OWN = {"stadium": 1, "queue": 1}
+
+
 def listed(etcd):
     """The services that discovery knows, each with its number of instances."""
     command = [binary(), "service", "list", "--json", "--discovery", etcd.discovery]
@@ -425,7 +437,7 @@ def listed(etcd):
 def test_services_find_each_other_in_etcd(etcd, start, geo, device):
     first = geo("--etcd", etcd.url)
     server = start(settings=f'[discovery]\nbackend = "etcd"\nendpoints = ["{etcd.url}"]\nsession_ttl_s = 5\n')
-    until("both to be registered", lambda: listed(etcd) == {"geo": 1, "stadium": 1})
+    until("both to be registered", lambda: listed(etcd) == {"geo": 1, **OWN})
     phone = device(on=server)
     phone.subscribe(f"inbox/{phone.id}")
 
@@ -453,7 +465,7 @@ def test_services_find_each_other_in_etcd(etcd, start, geo, device):
 
 def test_a_server_that_leaves_is_gone_from_discovery(etcd, start):
     server = start(settings=f'[discovery]\nbackend = "etcd"\nendpoints = ["{etcd.url}"]\n')
-    until("it to be registered", lambda: listed(etcd) == {"stadium": 1})
+    until("it to be registered", lambda: listed(etcd) == OWN)
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(PATIENCE_S) == 0
     assert listed(etcd) == {}
