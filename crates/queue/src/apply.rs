@@ -5,14 +5,14 @@
 
 use crate::cron::Moments;
 use crate::decoding::Decoder;
-use crate::encoding::corrupt;
 use crate::entries::{End, Finished, Purge, Queue, Remembered, Schedule, Sent, key, queue_name};
 use crate::events::{Event, Fate, JobEvent, Work};
-use crate::index::hash_of;
 use crate::job::{Job, NONE};
 use crate::record::Writer;
 use crate::timers::Timer;
 use crate::{Corrupt, Cron, JobState, PayloadAt, Queues, Time};
+use stadium_machine::encoding::corrupt;
+use stadium_table::hash_of;
 
 /// Which record an event stands in, and what the ones before it said about it.
 #[derive(Clone, Copy)]

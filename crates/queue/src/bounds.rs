@@ -2,6 +2,8 @@
 //!
 //! Every table of the machine has its bound here; what does not depend on settings is a constant.
 
+use stadium_machine::home;
+
 use crate::{Milliseconds, QueueName, QueueSettings};
 
 /// Which shard of how many this is.
@@ -25,15 +27,6 @@ impl Place {
     pub fn home_of_key(key: &crate::Key, shards: u16) -> u16 {
         home(key.as_str().as_bytes(), shards)
     }
-}
-
-fn home(bytes: &[u8], shards: u16) -> u16 {
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    // FNV's low bits mix poorly; the high half after one multiplication does not.
-    let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (mixed % u64::from(shards.max(1))) as u16
 }
 
 /// How much the queues of one shard may hold. Beyond a bound a command is told Busy and nothing happens.

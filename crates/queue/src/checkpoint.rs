@@ -5,12 +5,12 @@
 
 use stadium_table::Restored;
 
-use crate::encoding::{Reader, corrupt, number};
 use crate::entries::{LanePlace, List, Sent};
-use crate::index::hash_of;
 use crate::job::NONE;
 use crate::timers::Timer;
 use crate::{Corrupt, JobState, Queues, Time};
+use stadium_machine::encoding::{Reader, corrupt, number};
+use stadium_table::hash_of;
 
 /// What the first chunk begins with: the version of what follows.
 const VERSION: u8 = 1;

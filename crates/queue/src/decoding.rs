@@ -3,9 +3,9 @@
 //! Everything is checked, nothing is allocated but settings, and nothing panics: what another version
 //! wrote is refused with the place where it stands.
 
-use crate::encoding::{Reader, corrupt};
 use crate::events::{Changes, DedupPart, Event, Fate, JobEvent, NEVER, Payload, Work, flag};
 use crate::{Backoff, Corrupt, DeadLetter, Limit, Missed, PayloadAt, QueueName, QueueSettings, Spread, Time};
+use stadium_machine::encoding::{Reader, corrupt};
 
 /// Reads the events of one record, one after the other.
 #[derive(Clone)]

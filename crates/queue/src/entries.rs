@@ -7,10 +7,10 @@ use stadium_table::{Damaged, Entry};
 
 use crate::cron::Moments;
 use crate::decoding::read_settings;
-use crate::encoding::{Reader, number, text};
 use crate::events::write_settings;
 use crate::job::NONE;
 use crate::{Corrupt, Cron, JobState, Key, Limit, Missed, PayloadAt, QueueName, QueueSettings, Time};
+use stadium_machine::encoding::{Reader, number, text};
 
 /// The ends of a list through [`Line`]s or lanes.
 #[derive(Clone, Copy)]

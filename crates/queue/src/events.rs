@@ -3,8 +3,8 @@
 //! The format is docs/formats/queue-events.md. Writing appends to the record's buffer. They are read back by
 //! [`crate::decoding`]; what an event does to the state is [`crate::apply`]'s business.
 
-use crate::encoding::{moment, number, text};
 use crate::{DeadLetter, Missed, PayloadAt, QueueSettings, Time};
+use stadium_machine::encoding::{moment, number, text};
 
 /// A payload that stands in this record or in an older one.
 #[derive(Debug, Clone, Copy, PartialEq)]

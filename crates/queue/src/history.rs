@@ -3,9 +3,9 @@
 //! A history goes from record to record backwards; which records there are is the shard's to know.
 
 use crate::decoding::Decoder;
-use crate::encoding::corrupt;
 use crate::events::{Event, Fate, JobEvent, Payload, Work};
 use crate::{Attempt, Corrupt, HistoryEntry, JobId, Place, QueueName, Queues, Time, WorkerName};
+use stadium_machine::encoding::corrupt;
 
 impl Queues {
     /// Appends what one record says about one job, newest first, and answers where its previous event stands.

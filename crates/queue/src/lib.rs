@@ -18,19 +18,16 @@ mod command;
 mod cron;
 mod decoding;
 mod delivery;
-mod encoding;
 mod entries;
 mod events;
 mod execute;
 mod history;
-mod index;
 mod job;
 mod leases;
 mod lists;
 mod manage;
 mod moving;
 mod name;
-mod paged;
 mod put;
 mod read;
 mod record;
@@ -41,8 +38,6 @@ mod tick;
 mod timers;
 mod transfer;
 mod validate;
-
-use std::fmt;
 
 pub use answer::{
     Answer, Attempt, Given, HistoryEntry, JobState, JobView, Outcome, PayloadAt, Placed, QueueStats,
@@ -56,24 +51,10 @@ pub use command::{
 pub use delivery::Delivery;
 pub use history::{Described, describe};
 pub use moving::{MoveCursor, PayloadChange};
-pub use name::{InvalidName, JobId, Key, Lease, Milliseconds, QueueName, Time, WorkerName};
+pub use name::{JobId, Key, Lease, QueueName, WorkerName};
 pub use record::Record;
-pub use refusal::{CODES, Refusal};
+pub use refusal::CODES;
+pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
 pub use state::Queues;
 pub use tick::Ticked;
 pub use transfer::Outgoing;
-
-/// Events or a checkpoint that this machine cannot have written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Corrupt {
-    /// What is wrong with what.
-    pub reason: String,
-}
-
-impl fmt::Display for Corrupt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for Corrupt {}

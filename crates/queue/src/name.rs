@@ -1,101 +1,11 @@
-//! What things are called: queues, keys, workers, jobs, leases, and moments.
+//! What things are called: queues, keys, workers, jobs, and leases.
 //!
 //! Names are checked where they are made, so that nothing behind them has to look again.
 
 use std::fmt;
 use std::str::FromStr;
 
-use compact_str::CompactString;
-
-/// A moment: milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Time(pub u64);
-
-/// A span of milliseconds.
-pub type Milliseconds = u64;
-
-impl Time {
-    /// The moment that many milliseconds later; the end of time where there is none.
-    #[must_use]
-    pub fn after(self, span: Milliseconds) -> Time {
-        Time(self.0.saturating_add(span))
-    }
-}
-
-/// Why a text is not a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidName {
-    /// What it was to name.
-    pub what: &'static str,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
-impl fmt::Display for InvalidName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is no name of a {}: {}", self.what, self.reason)
-    }
-}
-
-impl std::error::Error for InvalidName {}
-
-macro_rules! name {
-    ($(#[$docs:meta])* $name:ident, $what:literal, $bytes_max:literal, $allowed:expr, $rule:literal) => {
-        $(#[$docs])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(CompactString);
-
-        impl $name {
-            /// Bytes that one has at most.
-            pub const BYTES_MAX: usize = $bytes_max;
-
-            /// The name, where the text is one.
-            ///
-            /// # Errors
-            ///
-            /// An empty text, one that is too long, and one with characters that are not allowed.
-            pub fn new(text: &str) -> Result<Self, InvalidName> {
-                let wrong = |reason| Err(InvalidName { what: $what, reason });
-                if text.is_empty() {
-                    return wrong("it is empty".into());
-                }
-                if text.len() > Self::BYTES_MAX {
-                    return wrong(format!("it has {} bytes; {} are allowed", text.len(), Self::BYTES_MAX));
-                }
-                let allowed: fn(char) -> bool = $allowed;
-                match text.chars().find(|&c| !allowed(c)) {
-                    Some(c) => wrong(format!("it holds {c:?}; {}", $rule)),
-                    None => Ok(Self(text.into())),
-                }
-            }
-
-            /// What stands in a free place of a table.
-            #[allow(dead_code, reason = "not every name is in a table")]
-            pub(crate) fn vacant() -> Self {
-                Self(CompactString::const_new(""))
-            }
-
-            /// The text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = InvalidName;
-
-            fn from_str(text: &str) -> Result<Self, InvalidName> {
-                Self::new(text)
-            }
-        }
-    };
-}
+use stadium_machine::{InvalidName, name};
 
 name!(
     /// A queue's name: letters, digits, `-`, `_`, `.`; at most 128 bytes.

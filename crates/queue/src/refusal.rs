@@ -1,64 +1,10 @@
-//! Why a command was not carried out: nothing happened, and whose turn it is.
+//! The codes of the queues' refusals.
 //!
-//! Each reason has a stable code. [`CODES`] is their list: every code that the machine answers is in
-//! it, and every one of it has a page in docs/reference/errors.
+//! Every code that the machine answers is in [`CODES`], and every one of it has a page in docs/reference/errors.
 
-use std::fmt;
+pub(crate) use stadium_machine::{busy, rejected};
 
-use crate::Milliseconds;
-
-/// A command that was not carried out; nothing happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
-    /// Not now: ask again after a while.
-    Busy {
-        /// QUE-NNN or SHARD-NNN; docs/reference/errors.
-        code: &'static str,
-        /// After so long.
-        retry_after: Milliseconds,
-        /// What is in the way, and what to do.
-        reason: String,
-    },
-    /// It will never work like this.
-    Rejected {
-        /// QUE-NNN; docs/reference/errors.
-        code: &'static str,
-        /// What is wrong with what.
-        reason: String,
-    },
-}
-
-impl Refusal {
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Refusal::Busy { code, .. } | Refusal::Rejected { code, .. } => code,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Busy { code, reason, .. } | Refusal::Rejected { code, reason } => {
-                write!(f, "{reason} ({code})")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-macro_rules! codes {
-    ($($(#[$docs:meta])* $name:ident = $code:literal, $title:literal;)*) => {
-        $($(#[$docs])* pub const $name: &str = $code;)*
-
-        /// Every code of the queues, with what it says in a few words.
-        pub const CODES: &[(&str, &str)] = &[$(($code, $title),)*];
-    };
-}
-
-codes! {
+stadium_machine::codes! {
     /// A command names no job, or more than [`Bounds::JOBS_MAX`](crate::Bounds::JOBS_MAX).
     COUNT = "QUE-001", "too many or no jobs in a command";
     /// A priority above 9.
@@ -117,14 +63,4 @@ codes! {
     SCHEDULES_FULL = "QUE-044", "too many schedules";
     /// Too many jobs wait to be taken over by other shards.
     OUTGOING_FULL = "QUE-045", "too many jobs on their way to other shards";
-}
-
-/// It will never work like this.
-pub(crate) fn rejected(code: &'static str, reason: impl Into<String>) -> Refusal {
-    Refusal::Rejected { code, reason: reason.into() }
-}
-
-/// Not now.
-pub(crate) fn busy(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {
-    Refusal::Busy { code, retry_after, reason: reason.into() }
 }

@@ -12,11 +12,10 @@ use stadium_table::Table;
 
 use crate::entries::Lane;
 use crate::entries::{Extra, Finished, Line, Queue, Remembered, Schedule, Sent};
-use crate::index::{Index, hash_of};
 use crate::job::{Job, NONE};
-use crate::paged::Paged;
 use crate::timers::{Timer, Timers};
 use crate::{Bounds, Key, PayloadAt, PayloadChange, Place, QueueName, Time};
+use stadium_table::{Index, Paged, hash_of};
 
 /// All queues of one shard.
 ///

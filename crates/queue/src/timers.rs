@@ -7,7 +7,7 @@
 use stadium_wheel::{Link, Links, Wheel};
 
 use crate::Time;
-use crate::paged::Paged;
+use stadium_table::Paged;
 
 /// The furthest a timer is armed, in milliseconds.
 pub(crate) const AHEAD_MAX: u64 = 1 << 30;

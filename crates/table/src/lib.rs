@@ -6,7 +6,11 @@
 //! without a fork and without a pause. No I/O here: bytes go to the caller's buffer.
 
 mod entry;
+mod index;
+mod paged;
 mod table;
 
 pub use entry::{Damaged, Entry, take};
+pub use index::{Index, hash_of};
+pub use paged::Paged;
 pub use table::{PAGE_ENTRIES, Restored, Table};

@@ -20,10 +20,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-edge", &["stadium-reactor", "stadium-mqtt"]),
     ("stadium-wheel", &[]),
     ("stadium-table", &[]),
-    ("stadium-queue", &["stadium-wheel", "stadium-table"]),
+    ("stadium-machine", &[]),
+    ("stadium-queue", &["stadium-machine", "stadium-wheel", "stadium-table"]),
+    ("stadium-wallet", &["stadium-machine", "stadium-wheel", "stadium-table"]),
     ("stadium-journal", &[]),
-    ("stadium-shard", &["stadium-queue", "stadium-journal", "stadium-table"]),
-    ("stadium-http", &["stadium-shard", "stadium-queue"]),
+    ("stadium-audit", &["stadium-journal"]),
+    ("stadium-shard", &["stadium-machine", "stadium-queue", "stadium-wallet", "stadium-journal", "stadium-table"]),
+    ("stadium-http", &["stadium-shard", "stadium-queue", "stadium-wallet"]),
     (
         "stadium-node",
         &[
@@ -31,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-http",
             "stadium-shard",
             "stadium-queue",
+            "stadium-wallet",
             "stadium-journal",
             "stadium-rpc",
             "stadium-rpc-build",
@@ -47,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-node",
             "stadium-load",
             "stadium-journal",
+            "stadium-audit",
             "stadium-rpc",
             "stadium-rsocket",
             "stadium-discovery",
@@ -55,7 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-example-geo", &["stadium-rpc", "stadium-rpc-build", "stadium-discovery"]),
     ("stadium-bench", &[]),
     ("stadium-testing", &[]),
-    ("stadium-simulator", &["stadium-shard", "stadium-queue", "stadium-journal"]),
+    ("stadium-simulator", &["stadium-shard", "stadium-queue", "stadium-wallet", "stadium-journal"]),
     ("xtask", &[]),
 ];
 

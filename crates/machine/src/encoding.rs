@@ -1,12 +1,12 @@
 //! Numbers, moments and texts as bytes: what events and checkpoints are made of.
 //!
-//! docs/formats/queue-events.md says how each looks. Reading checks everything and allocates nothing.
+//! docs/formats/record.md says how each looks. Reading checks everything and allocates nothing.
 
 use crate::{Corrupt, Time};
 
 /// Appends a number, seven bits a byte.
 #[inline]
-pub(crate) fn number(out: &mut Vec<u8>, mut value: u64) {
+pub fn number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -16,65 +16,88 @@ pub(crate) fn number(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a moment as its distance from another.
 #[inline]
-pub(crate) fn moment(out: &mut Vec<u8>, from: Time, at: Time) {
+pub fn moment(out: &mut Vec<u8>, from: Time, at: Time) {
     let distance = at.0.wrapping_sub(from.0) as i64;
     number(out, (distance << 1 ^ distance >> 63) as u64);
 }
 
 /// Appends a text with its length.
-pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
+pub fn text(out: &mut Vec<u8>, text: &str) {
     number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
 }
 
 /// Bytes to be read from the front.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-pub(crate) fn corrupt(reason: impl Into<String>) -> Corrupt {
+/// What was read cannot have been written.
+pub fn corrupt(reason: impl Into<String>) -> Corrupt {
     Corrupt { reason: reason.into() }
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// From the first byte on.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// Bytes that were read.
-    pub(crate) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether all was read.
+    pub fn is_empty(&self) -> bool {
         self.at == self.bytes.len()
     }
 
+    /// One byte.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end before it does, or say something else.
     #[inline]
-    pub(crate) fn byte(&mut self) -> Result<u8, Corrupt> {
+    pub fn byte(&mut self) -> Result<u8, Corrupt> {
         let byte = *self.bytes.get(self.at).ok_or_else(|| corrupt("it ends within an event"))?;
         self.at += 1;
         Ok(byte)
     }
 
-    pub(crate) fn take(&mut self, bytes: usize) -> Result<&'a [u8], Corrupt> {
+    /// So many bytes.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end before it does, or say something else.
+    pub fn take(&mut self, bytes: usize) -> Result<&'a [u8], Corrupt> {
         let rest = &self.bytes[self.at..];
         let taken = rest.get(..bytes).ok_or_else(|| corrupt("it ends within an event"))?;
         self.at += bytes;
         Ok(taken)
     }
 
-    pub(crate) fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Corrupt> {
+    /// So many bytes, as an array.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end before it does, or say something else.
+    pub fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Corrupt> {
         let (taken, _) =
             self.bytes[self.at..].split_first_chunk().ok_or_else(|| corrupt("it ends within an event"))?;
         self.at += BYTES;
         Ok(*taken)
     }
 
+    /// A number, seven bits a byte.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end before it does, or say something else.
     #[inline]
-    pub(crate) fn number(&mut self) -> Result<u64, Corrupt> {
+    pub fn number(&mut self) -> Result<u64, Corrupt> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -91,18 +114,32 @@ impl<'a> Reader<'a> {
     }
 
     /// A number that fits a smaller type.
-    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Corrupt> {
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end before it does, or say something else.
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Corrupt> {
         T::try_from(self.number()?).map_err(|_| corrupt("a number out of its bounds"))
     }
 
+    /// A moment, by its distance from another.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end before it does, or say something else.
     #[inline]
-    pub(crate) fn moment(&mut self, from: Time) -> Result<Time, Corrupt> {
+    pub fn moment(&mut self, from: Time) -> Result<Time, Corrupt> {
         let raw = self.number()?;
         let distance = (raw >> 1) as i64 ^ -((raw & 1) as i64);
         Ok(Time(from.0.wrapping_add(distance as u64)))
     }
 
-    pub(crate) fn text(&mut self) -> Result<&'a str, Corrupt> {
+    /// A text, by its length.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that end before it does, or say something else.
+    pub fn text(&mut self) -> Result<&'a str, Corrupt> {
         let bytes = self.small::<usize>()?;
         std::str::from_utf8(self.take(bytes)?).map_err(|_| corrupt("a text that is not UTF-8"))
     }

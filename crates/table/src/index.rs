@@ -9,19 +9,19 @@ use hashbrown::HashTable;
 const PARTS: usize = 1_024;
 
 /// Numbers of entries, by hash.
-pub(crate) struct Index {
+pub struct Index {
     parts: Box<[HashTable<u32>]>,
 }
 
 /// Spreads a job's sequence over 64 bits.
 #[inline]
-pub(crate) fn hash_of(sequence: u64) -> u64 {
+pub fn hash_of(sequence: u64) -> u64 {
     let product = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ product >> 29
 }
 
 impl Index {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { parts: (0..PARTS).map(|_| HashTable::new()).collect() }
     }
 
@@ -31,28 +31,28 @@ impl Index {
     }
 
     #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         self.parts[Self::part(hash)].find(hash, |&index| is(index)).copied()
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, hash: u64, index: u32, rehash: impl Fn(u32) -> u64) {
+    pub fn insert(&mut self, hash: u64, index: u32, rehash: impl Fn(u32) -> u64) {
         self.parts[Self::part(hash)].insert_unique(hash, index, |&index| rehash(index));
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, hash: u64, index: u32) {
+    pub fn remove(&mut self, hash: u64, index: u32) {
         if let Ok(entry) = self.parts[Self::part(hash)].find_entry(hash, |&other| other == index) {
             entry.remove();
         }
     }
 
     /// Makes room in an empty index for so many.
-    pub(crate) fn reserve(&mut self, entries: usize) {
+    pub fn reserve(&mut self, entries: usize) {
         self.parts.iter_mut().for_each(|part| part.reserve(entries / PARTS, |_| 0));
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.parts.iter().map(HashTable::allocation_size).sum::<usize>()
             + size_of_val::<[HashTable<u32>]>(&self.parts)
     }

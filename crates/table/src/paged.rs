@@ -8,33 +8,33 @@ use std::ops::{Index, IndexMut};
 /// Values of a page.
 const PAGE: usize = 4_096;
 
-pub(crate) struct Paged<T> {
+pub struct Paged<T> {
     pages: Vec<Box<[T]>>,
 }
 
 impl<T: Copy + Default> Paged<T> {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { pages: Vec::new() }
     }
 
     /// Makes sure that there is a value of that number.
     #[inline]
-    pub(crate) fn reach(&mut self, index: u32) {
+    pub fn reach(&mut self, index: u32) {
         let page = index as usize / PAGE;
         while self.pages.len() <= page {
             self.pages.push(vec![T::default(); PAGE].into_boxed_slice());
         }
     }
 
-    pub(crate) fn has(&self, index: u32) -> bool {
+    pub fn has(&self, index: u32) -> bool {
         (index as usize) < self.pages.len() * PAGE
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.pages.clear();
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.pages.len() * PAGE * size_of::<T>() + self.pages.capacity() * size_of::<Box<[T]>>()
     }
 }

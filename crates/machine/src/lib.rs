@@ -1,0 +1,18 @@
+//! What the state machines of a shard have in common: moments, names, homes, refusals, bytes.
+//!
+//! The queues and the wallet stand side by side on this and know nothing of each other.
+
+mod corrupt;
+pub mod encoding;
+mod home;
+mod name;
+mod refusal;
+mod time;
+
+/// What names are kept in; for [`name!`].
+pub use compact_str::CompactString;
+pub use corrupt::Corrupt;
+pub use home::home;
+pub use name::InvalidName;
+pub use refusal::{Refusal, busy, rejected};
+pub use time::{Milliseconds, Time};
