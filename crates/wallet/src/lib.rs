@@ -12,7 +12,10 @@
 mod answer;
 mod bounds;
 mod command;
+mod delivery;
+mod ledger;
 mod name;
+mod record;
 pub mod refusal;
 
 pub use answer::{
@@ -21,6 +24,9 @@ pub use answer::{
 };
 pub use bounds::Bounds;
 pub use command::{Change, Command, Kind, NewAccount, NewTransfer, Overdraft, Range};
+pub use delivery::{Delivery, Leg, LegKind, Letter};
+pub use ledger::{Executed, Figures, Finished, Ledger, Lookup, Place, Seal, Ticked, Walk};
 pub use name::{AssetCode, TransferId, WalletName};
+pub use record::Record;
 pub use refusal::CODES;
 pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};

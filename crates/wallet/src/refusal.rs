@@ -19,6 +19,8 @@ stadium_machine::codes! {
     SCALE = "WAL-007", "scale out of bounds";
     /// The same id twice in one command.
     ID_TWICE = "WAL-008", "transfer id twice in a command";
+    /// The wallet `@transit` is the shards' own: amounts on their way between them.
+    RESERVED = "WAL-009", "wallet reserved";
     /// No asset has that code.
     ASSET_UNKNOWN = "WAL-020", "unknown asset";
     /// The wallet has no account of that asset.

@@ -1,0 +1,77 @@
+//! What one shard writes to another about a group.
+//!
+//! Letters are sent until they are confirmed, and taken in once however often they come.
+
+use bytes::Bytes;
+
+use crate::{AssetCode, Time, TransferId, WalletName};
+
+/// A letter from another shard.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delivery {
+    /// Whose.
+    pub shard: u16,
+    /// The sender's number for it.
+    pub number: u64,
+    /// The sender has no unconfirmed letter below this number: they need not be remembered any more.
+    pub confirmed_below: u64,
+    /// What it says.
+    pub letter: Letter,
+}
+
+/// What a letter says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Letter {
+    /// Can you do your part? Whoever says yes keeps it ready until it is decided.
+    Prepare {
+        /// The sender's number of the group.
+        group: u64,
+        /// The transfers in which a wallet of the receiver takes part.
+        legs: Vec<Leg>,
+    },
+    /// It is decided.
+    Decide {
+        /// The sender's number of the group.
+        group: u64,
+        /// The number of the letter that asked.
+        prepare: u64,
+        /// Whether it is booked.
+        booked: bool,
+    },
+}
+
+/// A transfer of which at least one side is on the shard that is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leg {
+    /// Its id.
+    pub transfer: TransferId,
+    /// What it is.
+    pub kind: LegKind,
+    /// From whom, and on which shard.
+    pub debit: (WalletName, u16),
+    /// To whom, and on which shard.
+    pub credit: (WalletName, u16),
+    /// Of what.
+    pub asset: AssetCode,
+    /// How much.
+    pub amount: u64,
+    /// The hold that it captures, or the transfer that it reverses.
+    pub of: Option<TransferId>,
+    /// When it counts for the books.
+    pub effective: Option<Time>,
+    /// What an outside system calls it.
+    pub reference: String,
+    /// What its maker wrote.
+    pub metadata: Bytes,
+}
+
+/// What moves an amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LegKind {
+    /// A transfer.
+    Post,
+    /// The capture of a hold.
+    Capture,
+    /// The reversal of a transfer.
+    Reverse,
+}
