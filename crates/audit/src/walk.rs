@@ -1,0 +1,163 @@
+//! Goes through the wallets' sections of all shards, from the first record to the last, and checks what does not depend on their meaning.
+//!
+//! That is: the journal's checksums, the frame, and the chain. Where something cannot be read it is told and stepped over, so that all
+//! that is wrong comes out in one go.
+
+use std::path::Path;
+
+use stadium_journal::inspect::Inspection;
+use stadium_journal::{Checkpoints as _, FileCheckpoints, Position};
+
+use crate::chain;
+use crate::place::{Place, shards};
+use crate::problem::{Kind, Problem, Spot};
+use crate::section::Section;
+use crate::tree::Hash;
+use crate::{Error, Progress};
+
+/// What stands in the way of a walk, or on it.
+pub(crate) enum Seen<'a> {
+    /// A record with a section of the wallets.
+    Record {
+        spot: Spot,
+        section: &'a Section<'a>,
+        /// The chain value before it.
+        before: Hash,
+    },
+    /// Something is wrong.
+    Problem(Problem),
+}
+
+/// The journals of a data directory, as long as they are now.
+pub(crate) struct Walk {
+    shards: Vec<Shard>,
+    bytes_all: u64,
+    bytes_done: u64,
+}
+
+struct Shard {
+    place: Place,
+    inspection: Inspection,
+    /// From where to where records stand.
+    ranges: Vec<(u64, u64)>,
+    problems: Vec<Problem>,
+    in_use: bool,
+}
+
+impl Walk {
+    pub(crate) fn open(directory: &Path) -> Result<Self, Error> {
+        let shards = shards(directory)?.into_iter().map(Shard::open).collect::<Result<Vec<_>, _>>()?;
+        let bytes_all = shards.iter().flat_map(|shard| &shard.ranges).map(|(start, end)| end - start).sum();
+        Ok(Self { shards, bytes_all, bytes_done: 0 })
+    }
+
+    pub(crate) fn shards(&self) -> u16 {
+        u16::try_from(self.shards.len()).expect("1,024 at most")
+    }
+
+    /// Whether a server has the journals open, so that they went on while they were looked at.
+    pub(crate) fn in_use(&self) -> bool {
+        self.shards.iter().any(|shard| shard.in_use)
+    }
+
+    /// All records of one shard.
+    pub(crate) fn shard(
+        &mut self,
+        shard: u16,
+        progress: &mut dyn FnMut(Progress),
+        each: &mut dyn FnMut(Seen<'_>),
+    ) -> Result<(), Error> {
+        let (bytes_all, bytes_before) = (self.bytes_all, self.bytes_done);
+        let one = &self.shards[usize::from(shard)];
+        let mut told = bytes_before;
+        let mut tell = |position: u64| {
+            let done = bytes_before + one.bytes_until(position);
+            if done >= told + PROGRESS_BYTES || position == u64::MAX {
+                told = done;
+                progress(Progress { shard, bytes_done: done, bytes_all });
+            }
+        };
+        one.walk(&mut tell, each)?;
+        self.bytes_done = bytes_before + one.bytes_until(u64::MAX);
+        Ok(())
+    }
+}
+
+/// How often progress is told.
+const PROGRESS_BYTES: u64 = 4 << 20;
+
+impl Shard {
+    fn open(place: Place) -> Result<Self, Error> {
+        let failed = |error| Error::Journal { place: place.journal.display().to_string(), error };
+        let inspection = Inspection::open(&place.journal).map_err(failed)?;
+        let newest = if place.checkpoints.is_dir() {
+            let kept = FileCheckpoints::read_only(&place.checkpoints, u32::from(place.shard)).list();
+            kept.map_err(failed)?.first().map_or(Position::START, |newest| newest.position)
+        } else {
+            Position::START
+        };
+        let report = inspection.verify(newest).map_err(failed)?;
+        let ranges = report.segments.iter().map(|segment| (segment.start.0, segment.end.0)).collect();
+        let problem = |damage: stadium_journal::Damage| Problem {
+            kind: Kind::Damage,
+            shard: place.shard,
+            position: Some(damage.position.0),
+            what: damage.to_string(),
+        };
+        let problems = report.damages.into_iter().map(problem).collect();
+        Ok(Self { place, inspection, ranges, problems, in_use: report.in_use_by.is_some() })
+    }
+
+    fn bytes_until(&self, position: u64) -> u64 {
+        self.ranges.iter().map(|&(start, end)| position.min(end).saturating_sub(start)).sum()
+    }
+
+    fn walk(&self, tell: &mut dyn FnMut(u64), each: &mut dyn FnMut(Seen<'_>)) -> Result<(), Error> {
+        let shard = self.place.shard;
+        let failed = |error| Error::Journal { place: self.place.journal.display().to_string(), error };
+        self.problems.iter().cloned().for_each(|problem| each(Seen::Problem(problem)));
+        let mut reader = self.inspection.reader().map_err(failed)?;
+        let mut chain = Some(chain::beginning(shard));
+        loop {
+            let record = match reader.next() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                // It was told with the journal's damages; what follows does not continue what was before.
+                Err(stadium_journal::Error::Corrupt(damage)) => {
+                    chain = None;
+                    let Some(next) = self.inspection.after_damage(damage.position).map_err(failed)? else {
+                        break;
+                    };
+                    reader.seek(next).map_err(failed)?;
+                    continue;
+                }
+                Err(error) => return Err(failed(error)),
+            };
+            let position = record.position.0;
+            tell(position);
+            let spot = Spot { shard, position };
+            match Section::of(record.body) {
+                Ok(None) => {}
+                Ok(Some(section)) => {
+                    let before = chain.unwrap_or_default();
+                    let digest = chain::digest(&section.events);
+                    if chain
+                        .is_some_and(|before| chain::next(&before, &digest, section.time) != section.chain)
+                    {
+                        let what = "the chain value is not what follows from the record and the one before it: \
+                                    this record was changed, or one before it is missing";
+                        each(Seen::Problem(spot.problem(Kind::Chain, what)));
+                    }
+                    chain = Some(section.chain);
+                    each(Seen::Record { spot, section: &section, before });
+                }
+                Err(what) => {
+                    each(Seen::Problem(spot.problem(Kind::Unreadable, what)));
+                    chain = None;
+                }
+            }
+        }
+        tell(u64::MAX);
+        Ok(())
+    }
+}
