@@ -51,6 +51,15 @@ impl Flight {
         }
     }
 
+    /// Counts the next message as in flight and writes its number and the time into its payload; returns the number.
+    fn next(&mut self, payload: &mut [u8]) -> Result<u32> {
+        let number = self.first.wrapping_add(u32::try_from(self.missing.len())?);
+        payload[..4].copy_from_slice(&number.to_le_bytes());
+        payload[4..12].copy_from_slice(&self.now_us().to_le_bytes());
+        self.missing.push_back(self.devices);
+        Ok(number)
+    }
+
     fn now_us(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
@@ -148,14 +157,11 @@ fn deliver<W: Wire>(
     while !done(flight) {
         outgoing.clear();
         while flight.missing.len() < options.window {
-            let number = flight.first.wrapping_add(u32::try_from(flight.missing.len())?);
-            payload[..4].copy_from_slice(&number.to_le_bytes());
-            payload[4..12].copy_from_slice(&flight.now_us().to_le_bytes());
+            let number = flight.next(&mut payload)?;
             // Never 0, and never one that is still in flight.
             let packet_id = (options.qos > 0).then_some((number % 60_000 + 1) as u16);
             let message = Message { topic: crowd_of::EVERYBODY, packet_id, payload: &payload };
             crowd.wire().publish(&message, &mut outgoing);
-            flight.missing.push_back(flight.devices);
         }
         if !outgoing.is_empty() {
             crowd.send(publisher, &outgoing)?;
@@ -184,13 +190,10 @@ fn deliver_unread<W: Wire>(
     let mut payload = [b'.'; PAYLOAD_BYTES];
     while !done(flight) {
         for _ in 0..options.read_every {
-            let number = flight.first.wrapping_add(u32::try_from(flight.missing.len())?);
-            payload[..4].copy_from_slice(&number.to_le_bytes());
-            payload[4..12].copy_from_slice(&flight.now_us().to_le_bytes());
+            flight.next(&mut payload)?;
             outgoing.clear();
             let message = Message { topic: crowd_of::EVERYBODY, packet_id: Some(1), payload: &payload };
             crowd.wire().publish(&message, &mut outgoing);
-            flight.missing.push_back(flight.devices);
             crowd.send(publisher, &outgoing)?;
             let until = Instant::now() + STALL;
             let mut acknowledged = false;
