@@ -77,6 +77,56 @@ pub(crate) struct Figure {
     pub(crate) limit: Option<f64>,
 }
 
+/// Who is who among the contenders of a bench.
+pub(crate) struct Sides<K: 'static> {
+    /// This product.
+    pub(crate) product: K,
+    /// Those that stand in the results as peers.
+    pub(crate) peers: &'static [K],
+    /// The bare loop.
+    pub(crate) limit: K,
+}
+
+/// A row that is still without thresholds.
+pub(crate) struct Row<'a, K: 'static> {
+    /// Where its values are.
+    pub(crate) samples: &'a Samples<K>,
+    /// `MEASUREMENT.VALUE`.
+    pub(crate) sample: String,
+    /// What was measured.
+    pub(crate) figure: String,
+    /// Of the values.
+    pub(crate) unit: &'static str,
+    /// Which direction is better.
+    pub(crate) better: Better,
+}
+
+impl<K: Contender> Row<'_, K> {
+    /// The median of the best of these.
+    pub(crate) fn best(&self, of: &[K]) -> Option<f64> {
+        let medians = of.iter().filter_map(|contender| self.samples.median(&self.sample, *contender));
+        match self.better {
+            Better::Higher => medians.reduce(f64::max),
+            Better::Lower => medians.reduce(f64::min),
+        }
+    }
+
+    /// The row with its thresholds.
+    pub(crate) fn figure(self, sides: &Sides<K>, must: Option<f64>, aim: Option<f64>) -> Figure {
+        Figure {
+            runs: self.samples.runs(&self.sample, sides.product).to_vec(),
+            value: self.samples.median(&self.sample, sides.product),
+            peers: self.samples.medians(&self.sample, sides.peers),
+            limit: self.samples.median(&self.sample, sides.limit),
+            figure: self.figure,
+            unit: self.unit,
+            better: self.better,
+            must,
+            aim,
+        }
+    }
+}
+
 impl Figure {
     /// Whether anybody has a value.
     pub(crate) fn is_measured(&self) -> bool {

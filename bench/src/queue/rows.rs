@@ -2,43 +2,13 @@
 
 use super::designs::{Design, MYSQL, PEERS};
 use super::{delayed, latency, recovery, scaling, throughput};
-use crate::figure::{Better, Figure, Samples};
+use crate::figure::{Better, Figure, Row, Samples, Sides};
 
 /// How far ahead of the best MySQL design single jobs must be.
 const MYSQL_GAIN: f64 = 5.0;
 
-/// A row that is still without thresholds.
-struct Row<'a> {
-    samples: &'a Samples<Design>,
-    sample: String,
-    figure: String,
-    unit: &'static str,
-    better: Better,
-}
-
-impl Row<'_> {
-    fn best(&self, of: &[Design]) -> Option<f64> {
-        let medians = of.iter().filter_map(|design| self.samples.median(&self.sample, *design));
-        match self.better {
-            Better::Higher => medians.reduce(f64::max),
-            Better::Lower => medians.reduce(f64::min),
-        }
-    }
-
-    fn figure(self, must: f64, aim: Option<f64>) -> Figure {
-        Figure {
-            runs: self.samples.runs(&self.sample, Design::Stadium).to_vec(),
-            value: self.samples.median(&self.sample, Design::Stadium),
-            peers: self.samples.medians(&self.sample, PEERS),
-            limit: self.samples.median(&self.sample, Design::Limit),
-            figure: self.figure,
-            unit: self.unit,
-            better: self.better,
-            must: Some(must),
-            aim,
-        }
-    }
-}
+/// Who is who.
+const SIDES: Sides<Design> = Sides { product: Design::Stadium, peers: PEERS, limit: Design::Limit };
 
 /// Every row, measured or not.
 pub(super) fn figures(samples: &Samples<Design>) -> Vec<Figure> {
@@ -68,11 +38,11 @@ pub(super) fn figures(samples: &Samples<Design>) -> Vec<Figure> {
         "ms",
         Better::Lower,
     )
-    .figure(20.0, disk.map(|disk| 2.0 * disk));
+    .figure(&SIDES, Some(20.0), disk.map(|disk| 2.0 * disk));
     latency.limit = disk;
     vec![
-        single.figure(single_must, Some(100_000.0)),
-        hundred.figure(hundred_must, Some(1_000_000.0)),
+        single.figure(&SIDES, Some(single_must), Some(100_000.0)),
+        hundred.figure(&SIDES, Some(hundred_must), Some(1_000_000.0)),
         latency,
         row(
             of(recovery::NAME, "first_answer_s"),
@@ -80,25 +50,28 @@ pub(super) fn figures(samples: &Samples<Design>) -> Vec<Figure> {
             "s",
             Better::Lower,
         )
-        .figure(10.0, Some(3.0)),
-        row(of(recovery::NAME, "lost"), "the same: acknowledged jobs lost", "jobs", Better::Lower)
-            .figure(0.0, None),
+        .figure(&SIDES, Some(10.0), Some(3.0)),
+        row(of(recovery::NAME, "lost"), "the same: acknowledged jobs lost", "jobs", Better::Lower).figure(
+            &SIDES,
+            Some(0.0),
+            None,
+        ),
         row(
             of(delayed::NAME, "bytes_each"),
             "10 million delayed jobs: memory for each",
             "bytes",
             Better::Lower,
         )
-        .figure(150.0, Some(64.0)),
+        .figure(&SIDES, Some(150.0), Some(64.0)),
         row(
             of(delayed::NAME, "late_p99_ms"),
             "10 million delayed jobs: lateness at 10,000 due a second, 99th percentile",
             "ms",
             Better::Lower,
         )
-        .figure(20.0, Some(5.0)),
+        .figure(&SIDES, Some(20.0), Some(5.0)),
         row(of(scaling::NAME, "gain"), "two shards on 2 cores over one on 1", "times", Better::Higher)
-            .figure(1.6, Some(1.9)),
+            .figure(&SIDES, Some(1.6), Some(1.9)),
     ]
 }
 

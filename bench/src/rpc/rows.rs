@@ -5,7 +5,7 @@
 use super::cell::{CONNECTIONS, Cell, Flight, Message};
 use super::overload;
 use super::peer::{PEERS, Peer};
-use crate::figure::{Better, Figure, Samples};
+use crate::figure::{self, Better, Figure, Samples, Sides};
 
 /// How far ahead of bare Netty each row of the table aims to be.
 const NETTY_AIM: f64 = 1.3;
@@ -14,42 +14,10 @@ const TAIL_AIM: f64 = 5.0;
 /// What "bounded" means for accepted calls under overload: five times the wait that the product's default admission allows.
 const OVERLOAD_P99_US: f64 = 50_000.0;
 
-/// A row that is still without thresholds.
-struct Row<'a> {
-    samples: &'a Samples<Peer>,
-    sample: String,
-    figure: String,
-    unit: &'static str,
-    better: Better,
-}
+/// Who is who.
+const SIDES: Sides<Peer> = Sides { product: Peer::Stadium, peers: PEERS, limit: Peer::Bare };
 
-impl Row<'_> {
-    fn of(&self, peer: Peer) -> Option<f64> {
-        self.samples.median(&self.sample, peer)
-    }
-
-    fn best_peer(&self) -> Option<f64> {
-        let medians = PEERS.iter().filter_map(|peer| self.of(*peer));
-        match self.better {
-            Better::Higher => medians.reduce(f64::max),
-            Better::Lower => medians.reduce(f64::min),
-        }
-    }
-
-    fn figure(self, must: Option<f64>, aim: Option<f64>) -> Figure {
-        Figure {
-            runs: self.samples.runs(&self.sample, Peer::Stadium).to_vec(),
-            value: self.of(Peer::Stadium),
-            peers: self.samples.medians(&self.sample, PEERS),
-            limit: self.of(Peer::Bare),
-            figure: self.figure,
-            unit: self.unit,
-            better: self.better,
-            must,
-            aim,
-        }
-    }
-}
+type Row<'a> = figure::Row<'a, Peer>;
 
 /// Every row, measured or not.
 pub(super) fn figures(samples: &Samples<Peer>) -> Vec<Figure> {
@@ -87,8 +55,8 @@ fn per_second(samples: &Samples<Peer>, cell: Cell) -> Row<'_> {
 
 fn full(samples: &Samples<Peer>, cell: Cell) -> Figure {
     let row = per_second(samples, cell);
-    let (must, aim) = (row.best_peer(), row.of(Peer::Netty).map(|netty| netty * NETTY_AIM));
-    row.figure(must, aim)
+    let (must, aim) = (row.best(PEERS), row.best(&[Peer::Netty]).map(|netty| netty * NETTY_AIM));
+    row.figure(&SIDES, must, aim)
 }
 
 fn median_latency(samples: &Samples<Peer>, cell: Cell, figure: String) -> Row<'_> {
@@ -97,8 +65,8 @@ fn median_latency(samples: &Samples<Peer>, cell: Cell, figure: String) -> Row<'_
 
 fn idle(samples: &Samples<Peer>, cell: Cell) -> Figure {
     let row = median_latency(samples, cell, format!("{}: median round trip", cell.title()));
-    let (must, aim) = (row.best_peer(), row.of(Peer::Netty).map(|netty| netty / NETTY_AIM));
-    row.figure(must, aim)
+    let (must, aim) = (row.best(PEERS), row.best(&[Peer::Netty]).map(|netty| netty / NETTY_AIM));
+    row.figure(&SIDES, must, aim)
 }
 
 fn tail(samples: &Samples<Peer>, cell: Cell) -> Figure {
@@ -109,7 +77,7 @@ fn tail(samples: &Samples<Peer>, cell: Cell) -> Figure {
         unit: "times",
         better: Better::Lower,
     };
-    row.figure(None, Some(TAIL_AIM))
+    row.figure(&SIDES, None, Some(TAIL_AIM))
 }
 
 fn round_trip(samples: &Samples<Peer>) -> Figure {
@@ -119,16 +87,19 @@ fn round_trip(samples: &Samples<Peer>) -> Figure {
         cell,
         "round trip, 48 B, Protocol Buffers both ways, beside the bare echo".into(),
     );
-    let bare = row.of(Peer::Bare);
-    row.figure(bare.map(|bare| bare * 1.4), bare.map(|bare| bare * 1.2))
+    let bare = row.best(&[Peer::Bare]);
+    row.figure(&SIDES, bare.map(|bare| bare * 1.4), bare.map(|bare| bare * 1.2))
 }
 
 fn windows(samples: &Samples<Peer>) -> [Figure; 2] {
     let cell = |connections| Cell { flight: Flight::Each64, message: Message::Small, connections };
     let one = per_second(samples, cell(1));
-    let must = one.of(Peer::RsocketJava).map_or(1e6, |peer| (3.0 * peer).max(1e6));
-    let aim = one.of(Peer::Bare).map(|bare| bare * 0.6);
-    [one.figure(Some(must), aim), per_second(samples, cell(100)).figure(Some(1.5e6), Some(3e6))]
+    let must = one.best(&[Peer::RsocketJava]).map_or(1e6, |peer| (3.0 * peer).max(1e6));
+    let aim = one.best(&[Peer::Bare]).map(|bare| bare * 0.6);
+    [
+        one.figure(&SIDES, Some(must), aim),
+        per_second(samples, cell(100)).figure(&SIDES, Some(1.5e6), Some(3e6)),
+    ]
 }
 
 fn under_overload(samples: &Samples<Peer>) -> [Figure; 4] {
@@ -140,12 +111,22 @@ fn under_overload(samples: &Samples<Peer>) -> [Figure; 4] {
         better,
     };
     [
-        row("goodput_share", "goodput over capacity", "times", Better::Higher).figure(Some(0.9), None),
-        row("p99_us", "99th percentile of accepted calls", "us", Better::Lower)
-            .figure(Some(OVERLOAD_P99_US), None),
-        row("answered_share", "share of arrivals answered, OK or Busy", "times", Better::Higher)
-            .figure(Some(0.99), None),
-        row("busy_share", "share of arrivals told Busy", "times", Better::Higher).figure(None, None),
+        row("goodput_share", "goodput over capacity", "times", Better::Higher).figure(
+            &SIDES,
+            Some(0.9),
+            None,
+        ),
+        row("p99_us", "99th percentile of accepted calls", "us", Better::Lower).figure(
+            &SIDES,
+            Some(OVERLOAD_P99_US),
+            None,
+        ),
+        row("answered_share", "share of arrivals answered, OK or Busy", "times", Better::Higher).figure(
+            &SIDES,
+            Some(0.99),
+            None,
+        ),
+        row("busy_share", "share of arrivals told Busy", "times", Better::Higher).figure(&SIDES, None, None),
     ]
 }
 
