@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::designs::{Setup, Stadium, Start};
+use super::designs::{Setup, Stadium};
 use super::harness::{
-    Amount, Caller, Clock, Due, Endpoint as _, Measured, Outcome, Plan, Request, Tally, Token, drive,
+    Amount, Due, Endpoint as _, Manage, Measured, Outcome, Plan, Queues, Request, Tally, Token, caller, drive,
 };
+use crate::harness::{Caller, Clock};
 use crate::machine;
+use crate::services::Start;
 
 /// Name of the measurement.
 pub(super) const NAME: &str = "delayed";
@@ -55,7 +57,7 @@ pub(super) fn take(start: &Start<'_>, jobs: u64) -> Result<Vec<(String, f64)>> {
     let begins = now_ms() + u64::try_from(LEAD.as_millis())?;
     let due = Due { first_ms: begins, per_second: RATE, ids_max: CANCELLED };
     let soon = put(&stadium, &mut tally, WINDOW_JOBS, due)?;
-    let mut caller = Caller::connect(&stadium)?;
+    let mut caller = caller(&stadium)?;
     let cancels = cancel(&mut caller, &mut tally, &soon)?;
     let (edits, moved) = edit(&mut caller, &far, begins)?;
     if now_ms() > begins {
@@ -108,18 +110,18 @@ fn put(stadium: &Stadium, tally: &mut Tally, jobs: u64, due: Due) -> Result<Meas
 }
 
 /// Cancels the jobs whose ids were kept; how many a second.
-fn cancel(caller: &mut Caller, tally: &mut Tally, put: &Measured) -> Result<f64> {
+fn cancel(caller: &mut Caller<Queues>, tally: &mut Tally, put: &Measured) -> Result<f64> {
     let started = Instant::now();
     for some in put.ids.chunks(CHANGE_BATCH) {
         let ids: Vec<Token> = some.iter().map(|(_, id)| *id).collect();
-        done(caller.ask(Request::Cancel(&ids), ANSWER_MAX)?)?;
+        done(caller.ask(Request::Manage(Manage::Cancel(&ids)), ANSWER_MAX)?)?;
         some.iter().for_each(|(serial, _)| tally.cancelled(*serial));
     }
     Ok(put.ids.len() as f64 / started.elapsed().as_secs_f64())
 }
 
 /// Edits the jobs whose ids were kept to come due in the window; how many a second, and their new stamps.
-fn edit(caller: &mut Caller, put: &Measured, begins_ms: u64) -> Result<(f64, HashMap<u64, u64>)> {
+fn edit(caller: &mut Caller<Queues>, put: &Measured, begins_ms: u64) -> Result<(f64, HashMap<u64, u64>)> {
     let started = Instant::now();
     let mut moved = HashMap::new();
     let window_ms = (WINDOW_JOBS as f64 * 1e3 / RATE) as u64;
@@ -127,7 +129,7 @@ fn edit(caller: &mut Caller, put: &Measured, begins_ms: u64) -> Result<(f64, Has
         let chunk_ms = begins_ms + window_ms * (index * CHANGE_BATCH) as u64 / put.ids.len() as u64;
         let edits: Vec<(Token, u64)> =
             some.iter().zip(0..).map(|((_, id), at)| (*id, chunk_ms + at % 20)).collect();
-        done(caller.ask(Request::Edit(&edits), ANSWER_MAX)?)?;
+        done(caller.ask(Request::Manage(Manage::Edit(&edits)), ANSWER_MAX)?)?;
         let stamps = edits.iter().map(|(_, due_ms)| due_ms * 1_000_000);
         moved.extend(some.iter().map(|(serial, _)| *serial).zip(stamps));
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 
 use super::crowd::Crowd;
-use super::designs::{Design, Start};
+use super::designs::Design;
 use super::harness::{Amount, Pace, Plan, Tally, drive};
+use crate::services::Start;
 
 /// Name of the measurement.
 pub(super) const NAME: &str = "latency";

@@ -23,9 +23,10 @@ use crate::figure::{Contender as _, Figure};
 use crate::process::Cores;
 use crate::selection::Selection;
 use crate::server::Places;
+use crate::services::Start;
 use crate::taken::Taken;
 use crowd::Crowd;
-use designs::{ALL, Design, Start};
+use designs::{ALL, Design};
 
 /// Jobs of the published rows.
 const RECOVERY_JOBS: u64 = 5_000_000;
@@ -50,8 +51,11 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let selection = &options.selection;
     let places = Places::find()?;
-    let mut bench =
-        Bench { options, start: Start { places: &places, cores: Cores::Both }, taken: Taken::default() };
+    let mut bench = Bench {
+        options,
+        start: Start { places: &places, cores: Cores::Both, bench: "queue" },
+        taken: Taken::default(),
+    };
     for round in 1..=selection.rounds {
         bench.round(round);
     }

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use mio::{Events, Poll, Token};
 
-use super::designs::{Setup, Stadium, Start};
+use super::designs::{Setup, Stadium};
 use super::harness::{
-    Amount, Clock, Endpoint, Event, Lane, NewJob, Outcome, Pace, Plan, READ_BYTES, Request, Role, Socket,
-    Tally, drive,
+    Amount, Endpoint, Event, NewJob, Outcome, Pace, Plan, Queues, Request, Role, Tally, drive,
 };
+use crate::harness::{Clock, Lane, READ_BYTES, Socket};
+use crate::services::Start;
 
 /// Name of the measurement.
 pub(super) const NAME: &str = "recovery";
@@ -123,7 +124,7 @@ struct Arrivals {
 /// A connection.
 struct Line {
     socket: Socket,
-    lane: Box<dyn Lane>,
+    lane: Box<dyn Lane<Queues>>,
     outs: Vec<Vec<u8>>,
 }
 

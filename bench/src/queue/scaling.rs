@@ -8,10 +8,11 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 
 use super::crowd::Crowd;
-use super::designs::{Setup, Spread, Stadium, Start};
+use super::designs::{Setup, Spread, Stadium};
 use super::harness::{Endpoint as _, Plan, Tally, drive, payload};
 use crate::machine;
 use crate::process::{self, Cores};
+use crate::services::Start;
 
 /// Name of the measurement.
 pub(super) const NAME: &str = "scaling";

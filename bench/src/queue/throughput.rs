@@ -3,8 +3,9 @@
 use anyhow::{Context as _, Result};
 
 use super::crowd::Crowd;
-use super::designs::{Design, Start};
+use super::designs::Design;
 use super::harness::{Tally, drive};
+use crate::services::Start;
 
 /// Name of the measurement: `single`, or `batch-100`.
 pub(super) fn name(batch: usize) -> String {

@@ -1,15 +1,21 @@
-//! What the load client says and hears, by length only: it counts, it does not interpret.
+//! The protocols that the benches speak, client side, as little of each as they need.
 //!
-//! Two wires, MQTT 3.1.1 and NATS, behind one trait, so that each scenario is written once. Bytes come
-//! from a server that we started, so a malformed packet is an error of the bench and ends the run.
+//! MQTT 3.1.1 and NATS stand behind one trait, so that each scenario of the edge is written once; they are read by length
+//! only: that client counts, it does not interpret. The others are functions from and to bytes. Bytes come from a server that
+//! we started, so a malformed packet is an error of the bench and ends the run.
 
+pub(crate) mod calls;
 mod mqtt;
 mod nats;
+pub(crate) mod postgres;
+pub(crate) mod protobuf;
+pub(crate) mod resp;
+pub(crate) mod rsocket;
 
 pub(crate) use mqtt::Mqtt;
 pub(crate) use nats::Nats;
 
-/// What a packet from the server is to the scenarios.
+/// What a packet from the server is to the scenarios of the edge.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming<'a> {
     /// The answer to the hello: the device is connected.

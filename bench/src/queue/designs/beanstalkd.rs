@@ -4,12 +4,13 @@
 //! logged, so a job that was reserved is ready again after a crash, which costs it less than ours. A batch is pipelined: the
 //! first reserve of a batch waits, the others take what is there.
 
-use std::net::SocketAddr;
-
 use anyhow::{Context as _, Result, bail};
 
-use super::service::{Service, Start};
-use crate::queue::harness::{Endpoint, Event, Lane, Outcome, Request, Reserved, Role, Token, payload};
+use crate::harness::Lane;
+use crate::queue::harness::{
+    Endpoint, Event, Outcome, PRODUCT_ONLY, Queues, Request, Reserved, Role, Token, payload,
+};
+use crate::services::{Service, Start};
 
 /// Seconds that a worker may hold a job.
 const TTR_S: &str = "600";
@@ -33,19 +34,11 @@ impl Beanstalkd {
 }
 
 impl Endpoint for Beanstalkd {
-    fn addresses(&self) -> Vec<SocketAddr> {
-        vec![self.service.address()]
+    fn service(&self) -> &Service {
+        &self.service
     }
 
-    fn log(&self) -> String {
-        self.service.log()
-    }
-
-    fn workers_each(&self) -> usize {
-        1
-    }
-
-    fn lane(&self, _role: Role, _index: usize) -> Box<dyn Lane> {
+    fn lane(&self, _role: Role, _index: usize) -> Box<dyn Lane<Queues>> {
         Box::new(Tube { is_open: false, left: 0, reserved: None, buffer: Vec::new() })
     }
 }
@@ -59,7 +52,7 @@ struct Tube {
     buffer: Vec<u8>,
 }
 
-impl Lane for Tube {
+impl Lane<Queues> for Tube {
     fn open(&mut self, _outs: &mut [Vec<u8>]) {}
 
     fn start(&mut self, _worker: usize, request: Request<'_>, outs: &mut [Vec<u8>]) {
@@ -87,9 +80,7 @@ impl Lane for Tube {
                 }
                 self.left = jobs.len();
             }
-            Request::Cancel(_) | Request::Edit(_) | Request::Declare => {
-                unreachable!("only asked of the product")
-            }
+            Request::Manage(_) => unreachable!("{PRODUCT_ONLY}"),
         }
     }
 

@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::service::{Service, Start};
+use crate::services::{Service, Start};
 
 /// MariaDB running.
 pub(super) fn start(start: &Start<'_>) -> Result<Service> {

@@ -10,20 +10,15 @@ mod mysql;
 mod mysql_redis;
 mod mysql_wire;
 mod postgres;
-mod protobuf;
 mod rabbitmq;
 mod redis_streams;
-mod resp;
-mod rsocket;
-mod service;
 mod stadium;
-mod version;
 
 use anyhow::{Result, bail};
 
 use crate::figure::Contender;
 use crate::queue::harness::Endpoint;
-pub(crate) use service::Start;
+use crate::services::{Start, postgresql, redis, version};
 pub(crate) use stadium::{Setup, Spread, Stadium};
 
 /// An implementation.
@@ -49,7 +44,7 @@ pub(crate) enum Design {
     RedisStreams,
 }
 
-/// All, in the order in which they take their turns.
+/// All, in the order in which they take their turns: the limit, the product, the published MySQL designs, the others.
 pub(crate) const ALL: &[Design] = &[
     Design::Limit,
     Design::Stadium,
@@ -62,19 +57,11 @@ pub(crate) const ALL: &[Design] = &[
     Design::RedisStreams,
 ];
 
-/// The published MySQL designs.
-pub(crate) const MYSQL: &[Design] = &[Design::MysqlTable, Design::MysqlLock, Design::MysqlRedis];
-
 /// Those that stand in the results as peers.
-pub(crate) const PEERS: &[Design] = &[
-    Design::MysqlTable,
-    Design::MysqlLock,
-    Design::MysqlRedis,
-    Design::Postgres,
-    Design::Beanstalkd,
-    Design::Rabbitmq,
-    Design::RedisStreams,
-];
+pub(crate) const PEERS: &[Design] = ALL.split_at(2).1;
+
+/// The published MySQL designs.
+pub(crate) const MYSQL: &[Design] = PEERS.split_at(3).0;
 
 impl Contender for Design {
     fn name(self) -> &'static str {
@@ -142,12 +129,12 @@ impl Design {
             Self::Stadium => "this commit".to_owned(),
             Self::MysqlTable | Self::MysqlLock => version::of("mariadb-server"),
             Self::MysqlRedis => {
-                format!("{}, {}", version::of("mariadb-server"), version::of("redis-server"))
+                format!("{}, {}", version::of("mariadb-server"), redis::version())
             }
-            Self::Postgres => version::of("postgresql-*[0-9]"),
+            Self::Postgres => postgresql::version(),
             Self::Beanstalkd => version::of("beanstalkd"),
             Self::Rabbitmq => version::of("rabbitmq-server"),
-            Self::RedisStreams => version::of("redis-server"),
+            Self::RedisStreams => redis::version(),
         }
     }
 }

@@ -5,15 +5,17 @@
 //! carry its id; it settles by deleting them. Update and read travel in one packet. A deadlock is answered by trying again.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
 use super::mysql_wire::{Connection, Reply, Row};
-use super::service::{Service, Start};
 use super::{database, mariadb};
-use crate::queue::harness::{Endpoint, Event, Lane, Outcome, Request, Reserved, Role, Token, payload};
+use crate::harness::Lane;
+use crate::queue::harness::{
+    Endpoint, Event, Outcome, PRODUCT_ONLY, Queues, Request, Reserved, Role, Token, payload,
+};
+use crate::services::{Service, Start};
 
 /// A consumer that found nothing looks again after this.
 const EMPTY_PAUSE: Duration = Duration::from_millis(2);
@@ -50,19 +52,11 @@ impl Table {
 }
 
 impl Endpoint for Table {
-    fn addresses(&self) -> Vec<SocketAddr> {
-        vec![self.service.address()]
+    fn service(&self) -> &Service {
+        &self.service
     }
 
-    fn log(&self) -> String {
-        self.service.log()
-    }
-
-    fn workers_each(&self) -> usize {
-        1
-    }
-
-    fn lane(&self, _role: Role, index: usize) -> Box<dyn Lane> {
+    fn lane(&self, _role: Role, index: usize) -> Box<dyn Lane<Queues>> {
         // 0 in `worker_id` is nobody.
         Box::new(Worker { id: index + 1, locking: self.locking, asked: Asked::Put, wire: Connection::new() })
     }
@@ -104,7 +98,7 @@ impl Worker {
     }
 }
 
-impl Lane for Worker {
+impl Lane<Queues> for Worker {
     fn open(&mut self, _outs: &mut [Vec<u8>]) {}
 
     fn start(&mut self, _worker: usize, request: Request<'_>, outs: &mut [Vec<u8>]) {
@@ -129,9 +123,7 @@ impl Lane for Worker {
                 self.asked = Asked::Settle(jobs.len());
                 format!("DELETE FROM queue.jobs WHERE id IN ({})", ids(jobs))
             }
-            Request::Cancel(_) | Request::Edit(_) | Request::Declare => {
-                unreachable!("only asked of the product")
-            }
+            Request::Manage(_) => unreachable!("{PRODUCT_ONLY}"),
         };
         self.wire.query(&sql, &mut outs[0]);
     }

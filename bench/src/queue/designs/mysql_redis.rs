@@ -11,9 +11,13 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::mysql_wire::{Connection, Reply};
-use super::service::{Service, Start};
-use super::{database, mariadb, mysql, redis_streams, resp};
-use crate::queue::harness::{Endpoint, Event, Lane, Outcome, Request, Reserved, Role, payload};
+use super::{database, mariadb, mysql};
+use crate::harness::Lane;
+use crate::queue::harness::{
+    Endpoint, Event, Outcome, PRODUCT_ONLY, Queues, Request, Reserved, Role, payload,
+};
+use crate::services::{Service, Start, redis};
+use crate::wire::resp;
 
 /// A consumer that found nothing looks again after this.
 const EMPTY_PAUSE: Duration = Duration::from_millis(2);
@@ -43,10 +47,7 @@ pub(crate) struct TableAndLists {
 impl TableAndLists {
     /// Starts both anew, empty.
     pub(crate) fn start(start: &Start<'_>) -> Result<Self> {
-        let redis = start
-            .service("redis-of-mariadb", |folder, port| Ok(redis_streams::server(start, folder, port)))?;
-        redis.await_port()?;
-        let both = Self { mariadb: mariadb::start(start)?, redis };
+        let both = Self { mariadb: mariadb::start(start)?, redis: redis::start(start)? };
         database::prepare(
             both.mariadb.address(),
             "CREATE DATABASE queue; CREATE TABLE queue.jobs (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, \
@@ -61,15 +62,11 @@ impl Endpoint for TableAndLists {
         vec![self.mariadb.address(), self.redis.address()]
     }
 
-    fn log(&self) -> String {
-        self.mariadb.log()
+    fn service(&self) -> &Service {
+        &self.mariadb
     }
 
-    fn workers_each(&self) -> usize {
-        1
-    }
-
-    fn lane(&self, _role: Role, index: usize) -> Box<dyn Lane> {
+    fn lane(&self, _role: Role, index: usize) -> Box<dyn Lane<Queues>> {
         Box::new(Worker {
             id: index.to_string(),
             step: Step::Opening,
@@ -198,7 +195,7 @@ impl Worker {
     }
 }
 
-impl Lane for Worker {
+impl Lane<Queues> for Worker {
     fn open(&mut self, outs: &mut [Vec<u8>]) {
         for script in [PUT, RESERVE] {
             resp::words(&[b"SCRIPT", b"LOAD", script.as_bytes()], &mut outs[REDIS]);
@@ -231,9 +228,7 @@ impl Lane for Worker {
                 let sql = format!("DELETE FROM queue.jobs WHERE id IN ({})", mysql::ids(jobs));
                 self.wire.query(&sql, &mut outs[MARIADB]);
             }
-            Request::Cancel(_) | Request::Edit(_) | Request::Declare => {
-                unreachable!("only asked of the product")
-            }
+            Request::Manage(_) => unreachable!("{PRODUCT_ONLY}"),
         }
     }
 

@@ -6,18 +6,18 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
-use std::net::SocketAddr;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail};
 
 use super::amqp::{self, Frame, long, long_string, method, short_string};
-use super::service::{Service, Start};
+use crate::harness::Lane;
 use crate::process::Owned;
 use crate::queue::harness::{
-    Caller, Endpoint, Event, Lane, Outcome, Request, Reserved, Role, Token, payload,
+    Endpoint, Event, Outcome, PRODUCT_ONLY, Queues, Request, Reserved, Role, Token, caller, payload,
 };
 use crate::server::free_address;
+use crate::services::{Service, Start};
 
 const QUEUE: &str = "jobs";
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
@@ -70,25 +70,17 @@ impl Rabbitmq {
         let prefetch = u16::try_from(PREFETCH_BATCHES * batch).context("a batch of at most 32,767")?;
         let rabbitmq = Self { service, _epmd: epmd, prefetch };
         // It listens before it can make a queue; the first that can is this one.
-        rabbitmq.service.wait(|| Caller::connect(&rabbitmq).is_ok())?;
+        rabbitmq.service.wait(|| caller(&rabbitmq).is_ok())?;
         Ok(rabbitmq)
     }
 }
 
 impl Endpoint for Rabbitmq {
-    fn addresses(&self) -> Vec<SocketAddr> {
-        vec![self.service.address()]
+    fn service(&self) -> &Service {
+        &self.service
     }
 
-    fn log(&self) -> String {
-        self.service.log()
-    }
-
-    fn workers_each(&self) -> usize {
-        1
-    }
-
-    fn lane(&self, role: Role, _index: usize) -> Box<dyn Lane> {
+    fn lane(&self, role: Role, _index: usize) -> Box<dyn Lane<Queues>> {
         Box::new(Channel {
             role,
             prefetch: self.prefetch,
@@ -242,7 +234,7 @@ fn declare() -> Vec<u8> {
     declare
 }
 
-impl Lane for Channel {
+impl Lane<Queues> for Channel {
     fn open(&mut self, outs: &mut [Vec<u8>]) {
         outs[0].extend_from_slice(amqp::GREETING);
     }
@@ -271,9 +263,7 @@ impl Lane for Channel {
                 }
                 self.settled = true;
             }
-            Request::Cancel(_) | Request::Edit(_) | Request::Declare => {
-                unreachable!("only asked of the product")
-            }
+            Request::Manage(_) => unreachable!("{PRODUCT_ONLY}"),
         }
     }
 

@@ -1,19 +1,16 @@
 //! Redis Streams: XADD; XREADGROUP by a consumer group; XACK and XDEL.
 //!
-//! Durable as ours: `appendfsync always` writes and syncs the append-only file before any answer of the event loop's turn
-//! leaves; what XREADGROUP hands out is in it too (as XCLAIM). Batches are pipelined, which one sync covers. Consumers wait in
+//! Durable as ours, by [`appendfsync always`](crate::services::redis); what XREADGROUP hands out is in it too (as XCLAIM). Batches are pipelined, which one sync covers. Consumers wait in
 //! XREADGROUP BLOCK.
-
-use std::net::SocketAddr;
-use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::resp;
-use super::service::{Service, Start};
+use crate::harness::Lane;
 use crate::queue::harness::{
-    Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role, Token, payload,
+    Endpoint, Event, NewJob, Outcome, PRODUCT_ONLY, Queues, Request, Reserved, Role, Token, payload,
 };
+use crate::services::{Service, Start, redis};
+use crate::wire::resp;
 
 const STREAM: &[u8] = b"jobs";
 const GROUP: &[u8] = b"workers";
@@ -28,36 +25,16 @@ pub(crate) struct RedisStreams {
 impl RedisStreams {
     /// Starts Redis anew, empty.
     pub(crate) fn start(start: &Start<'_>) -> Result<Self> {
-        let service = start.service("redis-streams", |folder, port| Ok(server(start, folder, port)))?;
-        service.await_port()?;
-        Ok(Self { service })
+        Ok(Self { service: redis::start(start)? })
     }
-}
-
-/// Redis, as durable as it can be, in `folder`.
-pub(super) fn server(start: &Start<'_>, folder: &Path, port: u16) -> std::process::Command {
-    let mut redis = start.command("redis-server");
-    redis.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]);
-    redis.args(["--appendonly", "yes", "--appendfsync", "always", "--dir"]).arg(folder);
-    // A rewrite of the file in the middle of a short run would only cost it.
-    redis.args(["--auto-aof-rewrite-percentage", "0", "--maxclients", "10000"]);
-    redis
 }
 
 impl Endpoint for RedisStreams {
-    fn addresses(&self) -> Vec<SocketAddr> {
-        vec![self.service.address()]
+    fn service(&self) -> &Service {
+        &self.service
     }
 
-    fn log(&self) -> String {
-        self.service.log()
-    }
-
-    fn workers_each(&self) -> usize {
-        1
-    }
-
-    fn lane(&self, _role: Role, index: usize) -> Box<dyn Lane> {
+    fn lane(&self, _role: Role, index: usize) -> Box<dyn Lane<Queues>> {
         Box::new(Streams {
             name: format!("worker-{index}").into_bytes(),
             asked: Asked::Group,
@@ -128,7 +105,7 @@ impl Streams {
     }
 }
 
-impl Lane for Streams {
+impl Lane<Queues> for Streams {
     fn open(&mut self, outs: &mut [Vec<u8>]) {
         resp::words(&[b"XGROUP", b"CREATE", STREAM, GROUP, b"0", b"MKSTREAM"], &mut outs[0]);
         self.answers_left = 1;
@@ -139,9 +116,7 @@ impl Lane for Streams {
             Request::Put(jobs) => self.put(jobs, &mut outs[0]),
             Request::Reserve { jobs_max } => self.reserve(jobs_max, &mut outs[0]),
             Request::Settle(jobs) => self.settle(jobs, &mut outs[0]),
-            Request::Cancel(_) | Request::Edit(_) | Request::Declare => {
-                unreachable!("only asked of the product")
-            }
+            Request::Manage(_) => unreachable!("{PRODUCT_ONLY}"),
         }
     }
 

@@ -5,23 +5,20 @@
 //! reserve too.
 
 use std::collections::HashMap;
-use std::fs;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::protobuf::{self, fields, fixed64, head, number, varint_bytes};
-use super::rsocket::{self, Frame};
-use super::service::{Service, Start};
-use crate::machine;
+use crate::harness::Lane;
 use crate::process::Cores;
 use crate::queue::harness::{
-    Caller, Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role, Token, payload,
+    Endpoint, Event, Manage, NewJob, Outcome, Queues, Request, Reserved, Role, Token, caller, payload,
 };
-use crate::server::free_address;
+use crate::services::stadium::Stadium as Server;
+use crate::services::{Service, Start};
+use crate::wire::calls::{Calls, Told};
+use crate::wire::protobuf::{self, fields, fixed64, head, number, varint_bytes};
+use crate::wire::rsocket;
 
 const QUEUE: &[u8] = b"bench";
 /// Workers that share a connection, unless a row says otherwise.
@@ -38,8 +35,6 @@ const DECLARE_MAX: Duration = Duration::from_secs(30);
 const DONE: u64 = 0;
 const ALREADY: u64 = 1;
 const BUSY: u64 = 4;
-/// Where a server writes the key of its administrator.
-const KEY_FILE: &str = "admin.key";
 
 /// How Stadium is started.
 #[derive(Clone, Copy)]
@@ -72,80 +67,49 @@ pub(crate) enum Spread {
     All,
 }
 
-/// A running server.
+/// A running server with the queue.
 pub(crate) struct Stadium {
-    service: Service,
+    server: Server,
     setup: Setup,
-    program: PathBuf,
-    http: SocketAddr,
-    key: String,
 }
 
 impl Stadium {
     /// Starts it anew, empty, and declares the queue.
     pub(crate) fn start(start: &Start<'_>, setup: Setup) -> Result<Self> {
-        let program = start.places.stadium();
-        if !program.exists() {
-            bail!("{} is missing: use `cargo xtask bench queue`", program.display());
-        }
-        let http = free_address()?;
-        let service = start.service("stadium", |folder, port| {
-            Ok(serve(&program, folder, setup, SocketAddr::from(([127, 0, 0, 1], port)), http))
-        })?;
-        service.await_port()?;
-        let file = service.folder().join("data").join(KEY_FILE);
-        let key = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let stadium = Self { service, setup, program, http, key: key.trim().to_owned() };
-        let mut caller = Caller::connect(&stadium)?;
-        caller.ask(Request::Declare, DECLARE_MAX)?;
+        let mut settings = vec![format!("rpc.loops={}", setup.loops)];
+        settings.extend(setup.shards.map(|shards| format!("shards.count={shards}")));
+        let stadium = Self { server: Server::start(start, setup.cores, settings)?, setup };
+        caller(&stadium)?.ask(Request::Manage(Manage::Declare), DECLARE_MAX)?;
         Ok(stadium)
     }
 
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
-        self.service.pid()
+        self.server.pid()
     }
 
     /// Bytes of disk that it takes.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        machine::folder_bytes(self.service.folder())
+        self.server.disk_bytes()
     }
 
     /// Ends it by SIGKILL and starts it again on what it left; does not wait for anything.
     pub(crate) fn kill_and_start(&mut self) -> Result<()> {
-        let folder = self.service.folder().to_path_buf();
-        let mut command = serve(&self.program, &folder, self.setup, self.service.address(), self.http);
-        self.service.restart(&mut command)
+        self.server.kill_and_start()
     }
-}
-
-fn serve(program: &Path, folder: &Path, setup: Setup, rpc: SocketAddr, http: SocketAddr) -> Command {
-    let mut command = setup.cores.command(program);
-    command.current_dir(folder).args(["serve", "--mqtt", "off", "--log", "warn"]);
-    command.args(["--rpc", &rpc.to_string(), "--http", &http.to_string(), "--data"]);
-    command.arg(folder.join("data"));
-    command.arg("--set").arg(format!("rpc.loops={}", setup.loops));
-    if let Some(shards) = setup.shards {
-        command.arg("--set").arg(format!("shards.count={shards}"));
-    }
-    command
 }
 
 impl Endpoint for Stadium {
-    fn addresses(&self) -> Vec<SocketAddr> {
-        vec![self.service.address()]
-    }
-
-    fn log(&self) -> String {
-        self.service.log()
+    fn service(&self) -> &Service {
+        self.server.service()
     }
 
     fn workers_each(&self) -> usize {
         self.setup.workers_each
     }
 
-    fn lane(&self, _role: Role, _index: usize) -> Box<dyn Lane> {
-        let metadata = |method: &str| rsocket::metadata(&format!("queue/{method}"), &self.key);
+    fn lane(&self, _role: Role, _index: usize) -> Box<dyn Lane<Queues>> {
+        let metadata = |method: &str| rsocket::metadata(&format!("queue/{method}"), self.server.key());
         Box::new(Connection {
             spread: self.setup.spread,
             put: metadata("Put"),
@@ -154,9 +118,7 @@ impl Endpoint for Stadium {
             delete: metadata("Delete"),
             edit: metadata("Edit"),
             declare: metadata("Declare"),
-            stream: 1,
-            calls: HashMap::new(),
-            parts: HashMap::new(),
+            calls: Calls::new(),
             edits: HashMap::new(),
             is_open: false,
         })
@@ -173,12 +135,7 @@ struct Connection {
     delete: Vec<u8>,
     edit: Vec<u8>,
     declare: Vec<u8>,
-    /// The next call's stream.
-    stream: u32,
-    /// Calls under way by stream.
-    calls: HashMap<u32, Call>,
-    /// Answers in fragments.
-    parts: HashMap<u32, Vec<u8>>,
+    calls: Calls<Call>,
     /// Calls of an edit that are not answered yet, by worker.
     edits: HashMap<usize, usize>,
     is_open: bool,
@@ -213,30 +170,48 @@ enum Ids {
 }
 
 impl Connection {
-    fn call(&mut self, worker: usize, asked: Asked) -> u32 {
-        let stream = self.stream;
-        self.stream += 2;
-        self.calls.insert(stream, Call { worker, asked });
-        stream
+    fn reserve(&mut self, worker: usize, jobs_max: usize, out: &mut Vec<u8>) {
+        self.calls.ask(Call { worker, asked: Asked::Reserve }, &self.reserve, out, |out| {
+            protobuf::bytes(1, QUEUE, out);
+            for (field, value) in [(2, jobs_max as u64), (3, LEASE_MS), (4, WAIT_MS)] {
+                number(field, value, out);
+            }
+        });
     }
 
-    /// What a whole answer means.
-    fn answer(&mut self, call: Call, data: &[u8]) -> Result<Option<Outcome>> {
-        Ok(match call.asked {
-            Asked::Put { jobs, ids } => Some(Outcome::Put(placed(data, jobs, ids)?)),
-            Asked::Reserve => Some(Outcome::Reserved(reserved(data)?)),
-            Asked::Outcomes { jobs } => Some(outcomes(data, jobs)?),
-            Asked::Declare => Some(Outcome::Done),
-            Asked::Edit => {
-                let left = self.edits.get_mut(&call.worker).context("an edit that nobody made")?;
-                *left -= 1;
-                (*left == 0).then_some(Outcome::Done)
+    fn manage(&mut self, worker: usize, manage: Manage<'_>, out: &mut Vec<u8>) {
+        match manage {
+            Manage::Cancel(jobs) => {
+                let asked = Asked::Outcomes { jobs: jobs.len() };
+                self.calls.ask(Call { worker, asked }, &self.delete, out, |out| {
+                    head(1, 8 * jobs.len(), out);
+                    jobs.iter().for_each(|job| out.extend_from_slice(&id(*job).to_le_bytes()));
+                });
             }
-        })
+            Manage::Edit(jobs) => {
+                self.edits.insert(worker, jobs.len());
+                for (job, run_at_ms) in jobs {
+                    self.calls.ask(Call { worker, asked: Asked::Edit }, &self.edit, out, |out| {
+                        fixed64(1, id(*job), out);
+                        number(4, *run_at_ms, out);
+                    });
+                }
+            }
+            Manage::Declare => {
+                let spread = u64::from(self.spread == Spread::All);
+                self.calls.ask(Call { worker, asked: Asked::Declare }, &self.declare, out, |out| {
+                    protobuf::bytes(1, QUEUE, out);
+                    let mut settings = Vec::new();
+                    number(11, JOBS_MAX, &mut settings);
+                    number(14, spread, &mut settings);
+                    protobuf::bytes(2, &settings, out);
+                });
+            }
+        }
     }
 }
 
-impl Lane for Connection {
+impl Lane<Queues> for Connection {
     fn open(&mut self, outs: &mut [Vec<u8>]) {
         rsocket::setup(&mut outs[0]);
     }
@@ -246,55 +221,20 @@ impl Lane for Connection {
         match request {
             Request::Put(jobs) => {
                 let ids = if jobs.iter().any(|job| job.run_at_ms > 0) { Ids::Kept } else { Ids::Counted };
-                let stream = self.call(worker, Asked::Put { jobs: jobs.len(), ids });
-                rsocket::request(stream, &self.put, out, |out| {
+                let asked = Asked::Put { jobs: jobs.len(), ids };
+                self.calls.ask(Call { worker, asked }, &self.put, out, |out| {
                     protobuf::bytes(1, QUEUE, out);
                     jobs.iter().for_each(|job| new_job(job, out));
                 });
             }
-            Request::Reserve { jobs_max } => {
-                let stream = self.call(worker, Asked::Reserve);
-                rsocket::request(stream, &self.reserve, out, |out| {
-                    protobuf::bytes(1, QUEUE, out);
-                    for (field, value) in [(2, jobs_max as u64), (3, LEASE_MS), (4, WAIT_MS)] {
-                        number(field, value, out);
-                    }
-                });
-            }
+            Request::Reserve { jobs_max } => self.reserve(worker, jobs_max, out),
             Request::Settle(jobs) => {
-                let stream = self.call(worker, Asked::Outcomes { jobs: jobs.len() });
-                rsocket::request(stream, &self.settle, out, |out| {
+                let asked = Asked::Outcomes { jobs: jobs.len() };
+                self.calls.ask(Call { worker, asked }, &self.settle, out, |out| {
                     jobs.iter().for_each(|job| lease(job.token, out));
                 });
             }
-            Request::Cancel(jobs) => {
-                let stream = self.call(worker, Asked::Outcomes { jobs: jobs.len() });
-                rsocket::request(stream, &self.delete, out, |out| {
-                    head(1, 8 * jobs.len(), out);
-                    jobs.iter().for_each(|job| out.extend_from_slice(&id(*job).to_le_bytes()));
-                });
-            }
-            Request::Edit(jobs) => {
-                self.edits.insert(worker, jobs.len());
-                for (job, run_at_ms) in jobs {
-                    let stream = self.call(worker, Asked::Edit);
-                    rsocket::request(stream, &self.edit, out, |out| {
-                        fixed64(1, id(*job), out);
-                        number(4, *run_at_ms, out);
-                    });
-                }
-            }
-            Request::Declare => {
-                let stream = self.call(worker, Asked::Declare);
-                let spread = u64::from(self.spread == Spread::All);
-                rsocket::request(stream, &self.declare, out, |out| {
-                    protobuf::bytes(1, QUEUE, out);
-                    let mut settings = Vec::new();
-                    number(11, JOBS_MAX, &mut settings);
-                    number(14, spread, &mut settings);
-                    protobuf::bytes(2, &settings, out);
-                });
-            }
+            Request::Manage(manage) => self.manage(worker, manage, out),
         }
     }
 
@@ -310,39 +250,32 @@ impl Lane for Connection {
             self.is_open = true;
             events.push(Event::Open);
         }
-        let mut at = 0;
-        while let Some((frame, length)) = rsocket::parse(&bytes[at..])? {
-            at += length;
-            match frame {
-                Frame::Payload { stream, data, follows: true } => {
-                    self.parts.entry(stream).or_default().extend_from_slice(data);
-                }
-                Frame::Payload { stream, data, follows: false } => {
-                    let call = self.calls.remove(&stream).context("an answer to no call")?;
-                    let outcome = match self.parts.remove(&stream) {
-                        None => self.answer(call, data)?,
-                        Some(mut whole) => {
-                            whole.extend_from_slice(data);
-                            self.answer(call, &whole)?
-                        }
-                    };
-                    events.extend(outcome.map(|outcome| Event::Answer(call.worker, outcome)));
-                }
-                Frame::Busy { stream, retry_after_ms } => {
-                    let call = self.calls.remove(&stream).context("an answer to no call")?;
-                    if matches!(call.asked, Asked::Edit) {
-                        bail!("an edit was told busy");
-                    }
-                    let again = Outcome::Again(Duration::from_millis(retry_after_ms));
-                    events.push(Event::Answer(call.worker, again));
-                }
-                Frame::Refused { text } => bail!("stadium: {text}"),
-                Frame::Ping(data) => rsocket::alive(data, &mut outs[0]),
-                Frame::Other => {}
-            }
-        }
-        Ok(at)
+        let edits = &mut self.edits;
+        self.calls.read(bytes, &mut outs[0], |call, told| {
+            let outcome = match told {
+                Told::Answer(data) => answer(call, data, edits)?,
+                Told::Busy(_) if matches!(call.asked, Asked::Edit) => bail!("an edit was told busy"),
+                Told::Busy(after_ms) => Some(Outcome::Again(Duration::from_millis(after_ms))),
+            };
+            events.extend(outcome.map(|outcome| Event::Answer(call.worker, outcome)));
+            Ok(())
+        })
     }
+}
+
+/// What a whole answer means.
+fn answer(call: Call, data: &[u8], edits: &mut HashMap<usize, usize>) -> Result<Option<Outcome>> {
+    Ok(match call.asked {
+        Asked::Put { jobs, ids } => Some(Outcome::Put(placed(data, jobs, ids)?)),
+        Asked::Reserve => Some(Outcome::Reserved(reserved(data)?)),
+        Asked::Outcomes { jobs } => Some(outcomes(data, jobs)?),
+        Asked::Declare => Some(Outcome::Done),
+        Asked::Edit => {
+            let left = edits.get_mut(&call.worker).context("an edit that nobody made")?;
+            *left -= 1;
+            (*left == 0).then_some(Outcome::Done)
+        }
+    })
 }
 
 fn new_job(job: &NewJob, out: &mut Vec<u8>) {

@@ -1,6 +1,6 @@
-//! Drives the workers of a load: one thread, one poll, each worker with one request under way.
+//! Drives the workers of a load, each with one request under way.
 //!
-//! A turn reads what came, gives every worker that has its answer the next request, and then writes once for each connection.
+//! A turn hears what came; every worker that has its answer is given the next request, which the next turn sends.
 //! A consumer that found nothing asks again after the implementation's pause. The load has ended when every job that was put is
 //! settled (or, without consumers, put); it has failed when a job comes twice, a connection ends, or time runs out.
 
@@ -10,46 +10,27 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use hdrhistogram::Histogram;
-use mio::{Events, Poll, Token as PollToken};
 
-use super::lane::{Endpoint, Event, Lane, NewJob, Outcome, Request, Reserved, Role};
+use super::Tally;
+use super::lane::{Endpoint, NewJob, Outcome, Queues, Request, Reserved, Role};
 use super::plan::{Amount, Due, Measured, Pace, Plan};
-use super::socket::READ_BYTES;
-use super::timer::Timer;
-use super::{Clock, Socket, Tally};
+use crate::harness::{Clock, Crews, SLEEP_MAX};
 use crate::machine;
 
-/// Time for all lanes to open.
-const OPEN_MAX: Duration = Duration::from_secs(20);
-/// Longest sleep, so that deadlines are noticed.
-const SLEEP_MAX: Duration = Duration::from_millis(50);
-/// The timer's events; sockets count from 0.
-const TIMER: PollToken = PollToken(usize::MAX - 1);
-/// Events taken at once.
-const EVENTS: usize = 1024;
 /// A job whose consumer has it so much before it is due came early: the clocks of both sides are one clock, rounded to milliseconds.
 const EARLY_NS: u64 = 2_000_000;
 
 /// Runs one load against a running implementation.
 pub(crate) fn drive(endpoint: &dyn Endpoint, plan: &Plan, tally: &mut Tally) -> Result<Measured> {
-    let mut driver = Driver::connect(endpoint, plan, tally)?;
-    driver.wait_until_open()?;
-    driver.run()
+    Driver::connect(endpoint, plan, tally)?.run()
 }
 
 struct Driver<'a> {
     plan: &'a Plan,
     tally: &'a mut Tally,
     clock: Clock,
-    poll: Poll,
-    timer: Timer,
-    lanes: Vec<Crew>,
-    sockets: Vec<Socket>,
-    /// Lane and connection of each socket.
-    places: Vec<(usize, usize)>,
+    crews: Crews<Queues>,
     workers: Vec<Worker>,
-    /// Lanes that were asked something since they last read.
-    asked: Vec<usize>,
     /// Producers without a request.
     idle: Vec<usize>,
     /// Workers that act again at a time.
@@ -61,7 +42,6 @@ struct Driver<'a> {
     putting: usize,
     /// What the tally had before this load.
     before: Before,
-    lanes_open: usize,
     started: Instant,
     measured: Measured,
 }
@@ -74,21 +54,8 @@ struct Before {
     settled: u64,
 }
 
-/// A lane with its buffers.
-struct Crew {
-    lane: Box<dyn Lane>,
-    outs: Vec<Vec<u8>>,
-    /// Its sockets, from this one on.
-    first_socket: usize,
-    /// Its workers, from this one on.
-    first_worker: usize,
-    dirty: bool,
-}
-
 struct Worker {
     role: Role,
-    lane: usize,
-    place: usize,
     asked: Instant,
     /// What a producer has under way.
     jobs: Vec<NewJob>,
@@ -116,91 +83,57 @@ impl<'a> Driver<'a> {
             reserved: tally.reserved_so_far(),
             settled: tally.settled_so_far(),
         };
-        let poll = Poll::new()?;
         let mut driver = Self {
             plan,
             tally,
             clock: Clock::start(),
-            timer: Timer::new(poll.registry(), TIMER)?,
-            poll,
-            lanes: Vec::new(),
-            sockets: Vec::new(),
-            places: Vec::new(),
+            crews: Crews::new()?,
             workers: Vec::new(),
-            asked: Vec::new(),
             idle: Vec::new(),
             alarms: BinaryHeap::new(),
             empty_pause: endpoint.empty_pause(),
             handed: 0,
             putting: 0,
             before,
-            lanes_open: 0,
             started: Instant::now(),
             measured,
         };
+        let (addresses, mut lanes) = (endpoint.addresses(), 0);
         for (role, workers) in [(Role::Producer, plan.producers), (Role::Consumer, plan.consumers)] {
             let mut left = workers;
             while left > 0 {
                 let crew = left.min(endpoint.workers_each());
-                driver.add(endpoint, role, crew)?;
+                driver.crews.add(&addresses, endpoint.lane(role, lanes), crew)?;
+                lanes += 1;
                 left -= crew;
             }
-        }
-        Ok(driver)
-    }
-
-    fn add(&mut self, endpoint: &dyn Endpoint, role: Role, workers: usize) -> Result<()> {
-        let lane = self.lanes.len();
-        let (first_socket, first_worker) = (self.sockets.len(), self.workers.len());
-        for (connection, address) in endpoint.addresses().into_iter().enumerate() {
-            let token = PollToken(self.sockets.len());
-            self.sockets.push(Socket::connect(address, self.poll.registry(), token)?);
-            self.places.push((lane, connection));
-        }
-        for place in 0..workers {
             let asked = Instant::now();
-            self.workers.push(Worker { role, lane, place, asked, jobs: Vec::new(), held: Vec::new() });
+            let worker = || Worker { role, asked, jobs: Vec::new(), held: Vec::new() };
+            driver.workers.extend(std::iter::repeat_with(worker).take(workers));
         }
-        let mut outs = vec![Vec::new(); self.sockets.len() - first_socket];
-        let mut spoken = endpoint.lane(role, lane);
-        spoken.open(&mut outs);
-        self.lanes.push(Crew { lane: spoken, outs, first_socket, first_worker, dirty: true });
-        self.asked.push(lane);
-        Ok(())
-    }
-
-    fn wait_until_open(&mut self) -> Result<()> {
-        let until = Instant::now() + OPEN_MAX;
-        let mut buffer = vec![0; READ_BYTES];
-        let mut events = Events::with_capacity(EVENTS);
-        while self.lanes_open < self.lanes.len() {
-            if Instant::now() > until {
-                bail!("{} of {} lanes opened within {OPEN_MAX:?}", self.lanes_open, self.lanes.len());
-            }
-            self.write()?;
-            self.turn(&mut events, &mut buffer, SLEEP_MAX)?;
-        }
-        Ok(())
+        driver.crews.wait_until_open()?;
+        Ok(driver)
     }
 
     fn run(mut self) -> Result<Measured> {
         let cpu = machine::own_cpu_time()?;
-        let mut buffer = vec![0; READ_BYTES];
-        let mut events = Events::with_capacity(EVENTS);
+        let mut answers = Vec::new();
         self.started = Instant::now();
         for worker in 0..self.workers.len() {
             match self.workers[worker].role {
                 Role::Producer => self.idle.push(worker),
-                Role::Consumer => self.reserve(worker)?,
+                Role::Consumer => self.reserve(worker),
             }
         }
         let mut ended_putting = None;
         while !self.is_done() {
-            self.wake()?;
+            self.wake();
             self.put_what_is_due()?;
-            self.write()?;
             let sleep = self.sleep();
-            self.turn(&mut events, &mut buffer, sleep)?;
+            self.crews.turn(sleep, &mut answers)?;
+            for (worker, outcome) in answers.drain(..) {
+                self.act(worker, outcome)?;
+            }
             if self.is_over() {
                 let ended = *ended_putting.get_or_insert_with(Instant::now);
                 if ended.elapsed() > self.plan.drain_max {
@@ -258,54 +191,7 @@ impl<'a> Driver<'a> {
         sleep
     }
 
-    /// Reads what comes within `sleep` and acts on it.
-    fn turn(&mut self, events: &mut Events, buffer: &mut [u8], sleep: Duration) -> Result<()> {
-        let sleep = self.timer.set(sleep)?;
-        match self.poll.poll(events, Some(sleep)) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
-            other => other?,
-        }
-        for event in events.iter().filter(|event| event.token() != TIMER) {
-            let socket = event.token().0;
-            if event.is_writable() {
-                self.sockets[socket].flush(self.poll.registry())?;
-            }
-            if event.is_readable() || event.is_read_closed() {
-                self.sockets[socket].receive(buffer)?;
-                self.understand(socket)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Has the lane of a socket read its input, as long as that brings anything.
-    fn understand(&mut self, socket: usize) -> Result<()> {
-        let (lane, connection) = self.places[socket];
-        let mut events = Vec::new();
-        loop {
-            let crew = &mut self.lanes[lane];
-            let input = self.sockets[socket].input();
-            let taken = crew.lane.read(connection, input, &mut crew.outs, &mut events)?;
-            crew.dirty = true;
-            let nothing = taken == 0 && events.is_empty();
-            self.sockets[socket].take(taken);
-            for event in events.drain(..) {
-                self.act(lane, event)?;
-            }
-            if nothing {
-                return Ok(());
-            }
-        }
-    }
-
-    fn act(&mut self, lane: usize, event: Event) -> Result<()> {
-        let (worker, outcome) = match event {
-            Event::Open => {
-                self.lanes_open += 1;
-                return Ok(());
-            }
-            Event::Answer(place, outcome) => (self.lanes[lane].first_worker + place, outcome),
-        };
+    fn act(&mut self, worker: usize, outcome: Outcome) -> Result<()> {
         let asked_us = u64::try_from(self.workers[worker].asked.elapsed().as_micros()).unwrap_or(u64::MAX);
         match outcome {
             Outcome::Again(pause) => {
@@ -324,7 +210,7 @@ impl<'a> Driver<'a> {
             }
             Outcome::Reserved(jobs) if jobs.is_empty() => {
                 if self.empty_pause.is_zero() {
-                    self.reserve(worker)?;
+                    self.reserve(worker);
                 } else {
                     self.alarms.push(Reverse((Instant::now() + self.empty_pause, worker)));
                 }
@@ -338,21 +224,21 @@ impl<'a> Driver<'a> {
                     self.measured.late_us.saturating_record(now.saturating_sub(stamp_ns) / 1_000);
                 }
                 self.workers[worker].held = jobs;
-                self.settle(worker)?;
+                self.settle(worker);
             }
             Outcome::Done => {
                 self.measured.settle_us.saturating_record(asked_us);
                 for job in std::mem::take(&mut self.workers[worker].held) {
                     self.tally.settled(job.serial)?;
                 }
-                self.reserve(worker)?;
+                self.reserve(worker);
             }
         }
         Ok(())
     }
 
     /// Workers whose pause has ended ask again.
-    fn wake(&mut self) -> Result<()> {
+    fn wake(&mut self) {
         let now = Instant::now();
         while let Some(Reverse((at, worker))) = self.alarms.peek().copied() {
             if at > now {
@@ -360,12 +246,11 @@ impl<'a> Driver<'a> {
             }
             self.alarms.pop();
             match self.workers[worker].role {
-                Role::Producer => self.put(worker)?,
-                Role::Consumer if self.workers[worker].held.is_empty() => self.reserve(worker)?,
-                Role::Consumer => self.settle(worker)?,
+                Role::Producer => self.put(worker),
+                Role::Consumer if self.workers[worker].held.is_empty() => self.reserve(worker),
+                Role::Consumer => self.settle(worker),
             }
         }
-        Ok(())
     }
 
     /// Gives idle producers what is to be put now.
@@ -401,7 +286,7 @@ impl<'a> Driver<'a> {
                 self.handed += 1;
             }
             self.putting += 1;
-            self.put(worker)?;
+            self.put(worker);
         }
         Ok(())
     }
@@ -418,49 +303,24 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn put(&mut self, worker: usize) -> Result<()> {
+    fn put(&mut self, worker: usize) {
         let jobs = std::mem::take(&mut self.workers[worker].jobs);
-        let result = self.ask(worker, Request::Put(&jobs));
+        self.ask(worker, Request::Put(&jobs));
         self.workers[worker].jobs = jobs;
-        result
     }
 
-    fn reserve(&mut self, worker: usize) -> Result<()> {
-        self.ask(worker, Request::Reserve { jobs_max: self.plan.batch })
+    fn reserve(&mut self, worker: usize) {
+        self.ask(worker, Request::Reserve { jobs_max: self.plan.batch });
     }
 
-    fn settle(&mut self, worker: usize) -> Result<()> {
+    fn settle(&mut self, worker: usize) {
         let held = std::mem::take(&mut self.workers[worker].held);
-        let result = self.ask(worker, Request::Settle(&held));
+        self.ask(worker, Request::Settle(&held));
         self.workers[worker].held = held;
-        result
     }
 
-    fn ask(&mut self, worker: usize, request: Request<'_>) -> Result<()> {
-        let now = Instant::now();
-        let (lane, place) = (self.workers[worker].lane, self.workers[worker].place);
-        self.workers[worker].asked = now;
-        let crew = &mut self.lanes[lane];
-        crew.lane.start(place, request, &mut crew.outs);
-        crew.dirty = true;
-        self.asked.push(lane);
-        Ok(())
-    }
-
-    /// Lets lanes answer what they can answer by themselves, and sends what they have written.
-    fn write(&mut self) -> Result<()> {
-        while let Some(lane) = self.asked.pop() {
-            self.understand(self.lanes[lane].first_socket)?;
-        }
-        for crew in &mut self.lanes {
-            if !crew.dirty {
-                continue;
-            }
-            crew.dirty = false;
-            for (index, out) in crew.outs.iter_mut().enumerate() {
-                self.sockets[crew.first_socket + index].send(out, self.poll.registry())?;
-            }
-        }
-        Ok(())
+    fn ask(&mut self, worker: usize, request: Request<'_>) {
+        self.workers[worker].asked = Instant::now();
+        self.crews.ask(worker, request);
     }
 }

@@ -1,12 +1,10 @@
-//! What an implementation has to bring: servers to connect to, and lanes that speak their protocol.
-//!
-//! A lane is without I/O: it is given requests and bytes, and gives bytes and outcomes. It may span several connections
-//! (a database and Redis) and carry several workers (multiplexed RPC); most are one connection with one worker.
+//! What an implementation has to bring: servers to connect to, and [lanes](crate::harness::Lane) that speak their protocol.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::Result;
+use crate::harness::{self, Dialogue, Lane};
+use crate::services::Service;
 
 /// Which side of the queue a worker is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +52,23 @@ pub(crate) enum Request<'a> {
     Reserve { jobs_max: usize },
     /// Done with these.
     Settle(&'a [Reserved]),
-    /// Delete jobs that nobody holds. Only where the implementation can.
+    /// Only asked of the product.
+    Manage(Manage<'a>),
+}
+
+/// What only rows ask that measure the product alone.
+#[derive(Clone, Copy)]
+pub(crate) enum Manage<'a> {
+    /// Delete jobs that nobody holds.
     Cancel(&'a [Token]),
-    /// Let jobs run at another time, milliseconds since 1970. Only where the implementation can.
+    /// Let jobs run at another time, milliseconds since 1970.
     Edit(&'a [(Token, u64)]),
-    /// Make the queue as the row wants it. Only where the implementation can.
+    /// Make the queue as the row wants it.
     Declare,
 }
+
+/// What a peer has to say to a [`Manage`].
+pub(crate) const PRODUCT_ONLY: &str = "only asked of the product";
 
 /// What became of a request.
 #[derive(Debug)]
@@ -75,42 +83,42 @@ pub(crate) enum Outcome {
     Again(Duration),
 }
 
-/// What a lane tells the harness.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// The lane is ready for requests.
-    Open,
-    /// A worker of the lane, counted from 0, has its answer.
-    Answer(usize, Outcome),
+/// What is asked of queues.
+pub(crate) struct Queues;
+
+impl Dialogue for Queues {
+    type Request<'a> = Request<'a>;
+    type Outcome = Outcome;
+
+    fn again(outcome: &Outcome) -> Option<Duration> {
+        match outcome {
+            Outcome::Again(pause) => Some(*pause),
+            _ => None,
+        }
+    }
 }
 
-/// Connections and workers that belong together.
-pub(crate) trait Lane {
-    /// Writes what is said first; `outs` has one buffer for each connection.
-    fn open(&mut self, outs: &mut [Vec<u8>]);
-    /// Writes a worker's request. What can be answered at once is an event of the next [`Self::read`].
-    fn start(&mut self, worker: usize, request: Request<'_>, outs: &mut [Vec<u8>]);
-    /// Takes bytes of one connection and says how many; the rest comes again with more. Called once with no bytes after
-    /// each [`Self::start`].
-    fn read(
-        &mut self,
-        connection: usize,
-        bytes: &[u8],
-        outs: &mut [Vec<u8>],
-        events: &mut Vec<Event>,
-    ) -> Result<usize>;
-}
+/// What a lane tells the harness.
+pub(crate) type Event = harness::Event<Outcome>;
 
 /// A running implementation.
 pub(crate) trait Endpoint {
+    /// Its server; where it has several, the one that says most when something fails.
+    fn service(&self) -> &Service;
     /// Where a lane connects, one address for each of its connections.
-    fn addresses(&self) -> Vec<SocketAddr>;
+    fn addresses(&self) -> Vec<SocketAddr> {
+        vec![self.service().address()]
+    }
     /// Workers on one lane, at most.
-    fn workers_each(&self) -> usize;
+    fn workers_each(&self) -> usize {
+        1
+    }
     /// A lane of workers of one role; `index` counts the lanes of both roles.
-    fn lane(&self, role: Role, index: usize) -> Box<dyn Lane>;
+    fn lane(&self, role: Role, index: usize) -> Box<dyn Lane<Queues>>;
     /// The end of what its server said, for when it fails.
-    fn log(&self) -> String;
+    fn log(&self) -> String {
+        self.service().log()
+    }
     /// How long a consumer that found nothing waits before it asks again. Zero where the server lets it wait.
     fn empty_pause(&self) -> Duration {
         Duration::ZERO

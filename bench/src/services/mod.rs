@@ -1,8 +1,14 @@
-//! A peer's server process: a folder of its own on this disk, a port of the loopback, ended with its owner.
+//! Server processes: each with a folder of its own on this disk and a port of the loopback, ended with its owner.
 //!
-//! Each is started anew for each measurement, so that nobody pays for what came before.
+//! Each is started anew, so that nobody pays for what came before. Those that more than one bench starts are here; what only one
+//! bench starts is with it.
 
 #![allow(unsafe_code, reason = "signals")]
+
+pub(crate) mod postgresql;
+pub(crate) mod redis;
+pub(crate) mod stadium;
+pub(crate) mod version;
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -25,24 +31,26 @@ const STOP_MAX: Duration = Duration::from_secs(20);
 pub(crate) struct Start<'a> {
     pub(crate) places: &'a Places,
     pub(crate) cores: Cores,
+    /// The bench: servers' folders are in target/bench/BENCH.
+    pub(crate) bench: &'static str,
 }
 
 impl Start<'_> {
     /// A program on these cores.
-    pub(super) fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         self.cores.command(Path::new(program))
     }
 
     /// A new folder of `name`, removed with its [`Folder`].
-    pub(super) fn folder(&self, name: &str, port: u16) -> Result<Folder> {
-        let path = self.places.target.join(format!("bench/queue/{name}-{port}"));
+    pub(crate) fn folder(&self, name: &str, port: u16) -> Result<Folder> {
+        let path = self.places.target.join(format!("bench/{}/{name}-{port}", self.bench));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Folder(path))
     }
 
     /// Starts what `command` says, given a new folder and a free port.
-    pub(super) fn service(
+    pub(crate) fn service(
         &self,
         name: &'static str,
         command: impl FnOnce(&Path, u16) -> Result<Command>,
@@ -55,7 +63,7 @@ impl Start<'_> {
 }
 
 /// A folder that ends with its owner.
-pub(super) struct Folder(pub(super) PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -75,7 +83,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// Starts it; its output goes to `log` in the folder.
-    pub(super) fn run(
+    pub(crate) fn run(
         name: &'static str,
         mut command: Command,
         address: SocketAddr,
@@ -88,7 +96,7 @@ impl Service {
     }
 
     /// Ends it by SIGQUIT instead of SIGKILL: for a server that has more than one process.
-    pub(super) fn ask_before_killing(mut self) -> Self {
+    pub(crate) fn ask_before_killing(mut self) -> Self {
         self.asks_first = true;
         self
     }
@@ -108,8 +116,13 @@ impl Service {
         &self.folder.0
     }
 
+    /// Ends it by SIGKILL; its folder stays.
+    pub(crate) fn kill(&mut self) {
+        self.process.stop();
+    }
+
     /// Kills it and starts `command` in the same folder.
-    pub(super) fn restart(&mut self, command: &mut Command) -> Result<()> {
+    pub(crate) fn restart(&mut self, command: &mut Command) -> Result<()> {
         self.process.stop();
         let log = fs::File::options().append(true).open(self.folder.0.join("log"))?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
@@ -118,13 +131,13 @@ impl Service {
     }
 
     /// Waits until it accepts connections.
-    pub(super) fn await_port(&self) -> Result<()> {
+    pub(crate) fn await_port(&self) -> Result<()> {
         let address = self.address;
         self.wait(|| TcpStream::connect(address).is_ok())
     }
 
     /// Waits until `is_ready`.
-    pub(super) fn wait(&self, mut is_ready: impl FnMut() -> bool) -> Result<()> {
+    pub(crate) fn wait(&self, mut is_ready: impl FnMut() -> bool) -> Result<()> {
         let started = Instant::now();
         while started.elapsed() < START_MAX {
             if is_ready() {

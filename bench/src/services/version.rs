@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// The installed packages that match a pattern, with their versions.
-pub(super) fn of(pattern: &str) -> String {
+pub(crate) fn of(pattern: &str) -> String {
     let query = Command::new("dpkg-query")
         .args(["-W", "-f=${db:Status-Abbrev}${Package} ${Version};", pattern])
         .output();

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 /// An answer.
 #[derive(Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Simple(&'a [u8]),
     Error(&'a [u8]),
     Integer(i64),
@@ -15,7 +15,7 @@ pub(super) enum Value<'a> {
 
 impl<'a> Value<'a> {
     /// The elements of an array; none of nil.
-    pub(super) fn items(self) -> Result<Vec<Self>> {
+    pub(crate) fn items(self) -> Result<Vec<Self>> {
         match self {
             Self::Array(items) => Ok(items),
             Self::Nil => Ok(Vec::new()),
@@ -24,7 +24,7 @@ impl<'a> Value<'a> {
     }
 
     /// A string.
-    pub(super) fn bytes(&self) -> Result<&'a [u8]> {
+    pub(crate) fn bytes(&self) -> Result<&'a [u8]> {
         match self {
             Self::Bulk(bytes) | Self::Simple(bytes) => Ok(bytes),
             other => bail!("redis answered {other:?} instead of a string"),
@@ -32,7 +32,7 @@ impl<'a> Value<'a> {
     }
 
     /// An error of the server's as an error here.
-    pub(super) fn good(self) -> Result<Self> {
+    pub(crate) fn good(self) -> Result<Self> {
         match self {
             Self::Error(text) => bail!("redis: {}", String::from_utf8_lossy(text)),
             good => Ok(good),
@@ -41,19 +41,19 @@ impl<'a> Value<'a> {
 }
 
 /// Begins a command of so many words.
-pub(super) fn command(words: usize, out: &mut Vec<u8>) {
+pub(crate) fn command(words: usize, out: &mut Vec<u8>) {
     head(b'*', words, out);
 }
 
 /// Adds a word to it.
-pub(super) fn word(word: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn word(word: &[u8], out: &mut Vec<u8>) {
     head(b'$', word.len(), out);
     out.extend_from_slice(word);
     out.extend_from_slice(b"\r\n");
 }
 
 /// A whole command.
-pub(super) fn words(words: &[&[u8]], out: &mut Vec<u8>) {
+pub(crate) fn words(words: &[&[u8]], out: &mut Vec<u8>) {
     command(words.len(), out);
     for each in words {
         word(each, out);
@@ -67,7 +67,7 @@ fn head(kind: u8, number: usize, out: &mut Vec<u8>) {
 }
 
 /// The first answer in `bytes` and its length; `None` when there is no whole one yet.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Value<'_>, usize)>> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Value<'_>, usize)>> {
     let mut at = 0;
     Ok(value(bytes, &mut at)?.map(|value| (value, at)))
 }

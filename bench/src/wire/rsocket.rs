@@ -29,7 +29,7 @@ const AUTHENTICATION: u8 = 0x7c | 0x80;
 const BEARER: u8 = 0x01 | 0x80;
 
 /// Says hello.
-pub(super) fn setup(out: &mut Vec<u8>) {
+pub(crate) fn setup(out: &mut Vec<u8>) {
     let start = begin(0, SETUP, 0, out);
     out.extend_from_slice(&[0, 1, 0, 0]);
     out.extend_from_slice(&KEEPALIVE_MS.to_be_bytes());
@@ -42,7 +42,7 @@ pub(super) fn setup(out: &mut Vec<u8>) {
 }
 
 /// The metadata of calls to a route, with an API key: the same for all of them.
-pub(super) fn metadata(route: &str, key: &str) -> Vec<u8> {
+pub(crate) fn metadata(route: &str, key: &str) -> Vec<u8> {
     let mut out = Vec::new();
     entry(ROUTING, &[&[u8::try_from(route.len()).expect("a short route")], route.as_bytes()], &mut out);
     entry(AUTHENTICATION, &[&[BEARER], key.as_bytes()], &mut out);
@@ -56,7 +56,7 @@ fn entry(kind: u8, parts: &[&[u8]], out: &mut Vec<u8>) {
 }
 
 /// One call; `data` writes its message.
-pub(super) fn request(stream: u32, metadata: &[u8], out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn request(stream: u32, metadata: &[u8], out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
     let start = begin(stream, REQUEST_RESPONSE, METADATA, out);
     three(metadata.len(), out);
     out.extend_from_slice(metadata);
@@ -65,7 +65,7 @@ pub(super) fn request(stream: u32, metadata: &[u8], out: &mut Vec<u8>, data: imp
 }
 
 /// Answers a KEEPALIVE.
-pub(super) fn alive(data: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn alive(data: &[u8], out: &mut Vec<u8>) {
     let start = begin(0, KEEPALIVE, 0, out);
     out.extend_from_slice(&[0; 8]);
     out.extend_from_slice(data);
@@ -92,7 +92,7 @@ fn three(number: usize, out: &mut Vec<u8>) {
 
 /// What the server says.
 #[derive(Debug, PartialEq)]
-pub(super) enum Frame<'a> {
+pub(crate) enum Frame<'a> {
     /// An answer, or a part of one.
     Payload { stream: u32, data: &'a [u8], follows: bool },
     /// Nothing happened; come back after so long.
@@ -106,7 +106,7 @@ pub(super) enum Frame<'a> {
 }
 
 /// The first frame in `bytes` and its length; `None` when there is no whole one yet.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>> {
     let Some(head) = bytes.first_chunk::<3>() else { return Ok(None) };
     let length = usize::try_from(u32::from_be_bytes([0, head[0], head[1], head[2]]))?;
     let Some(frame) = bytes.get(3..3 + length) else { return Ok(None) };

@@ -1,9 +1,9 @@
-//! Protocol Buffers' wire format, as little of it as a client of the service `queue` needs.
+//! Protocol Buffers' wire format, as little of it as a client of the product's services needs.
 
 use anyhow::{Context as _, Result, bail};
 
 /// Appends a varint.
-pub(super) fn varint(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn varint(mut number: u64, out: &mut Vec<u8>) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -12,37 +12,37 @@ pub(super) fn varint(mut number: u64, out: &mut Vec<u8>) {
 }
 
 /// How many bytes a varint takes.
-pub(super) fn varint_bytes(number: u64) -> usize {
+pub(crate) fn varint_bytes(number: u64) -> usize {
     (70 - (number | 1).leading_zeros() as usize) / 7
 }
 
 /// Appends a number's field.
-pub(super) fn number(field: u32, number: u64, out: &mut Vec<u8>) {
+pub(crate) fn number(field: u32, number: u64, out: &mut Vec<u8>) {
     varint(u64::from(field) << 3, out);
     varint(number, out);
 }
 
 /// Appends a 64-bit number of fixed size.
-pub(super) fn fixed64(field: u32, number: u64, out: &mut Vec<u8>) {
+pub(crate) fn fixed64(field: u32, number: u64, out: &mut Vec<u8>) {
     varint(u64::from(field) << 3 | 1, out);
     out.extend_from_slice(&number.to_le_bytes());
 }
 
 /// Appends the head of a field of so many bytes: a string, bytes, a message.
-pub(super) fn head(field: u32, bytes: usize, out: &mut Vec<u8>) {
+pub(crate) fn head(field: u32, bytes: usize, out: &mut Vec<u8>) {
     varint(u64::from(field) << 3 | 2, out);
     varint(bytes as u64, out);
 }
 
 /// Appends bytes or a string.
-pub(super) fn bytes(field: u32, content: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn bytes(field: u32, content: &[u8], out: &mut Vec<u8>) {
     head(field, content.len(), out);
     out.extend_from_slice(content);
 }
 
 /// A field's value.
 #[derive(Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     /// A varint, or a fixed number.
     Number(u64),
     Bytes(&'a [u8]),
@@ -50,7 +50,7 @@ pub(super) enum Value<'a> {
 
 impl<'a> Value<'a> {
     /// A number.
-    pub(super) fn number(self) -> Result<u64> {
+    pub(crate) fn number(self) -> Result<u64> {
         match self {
             Self::Number(number) => Ok(number),
             Self::Bytes(_) => bail!("a field of another type than the contract says"),
@@ -58,7 +58,7 @@ impl<'a> Value<'a> {
     }
 
     /// A string, bytes or message.
-    pub(super) fn bytes(self) -> Result<&'a [u8]> {
+    pub(crate) fn bytes(self) -> Result<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             Self::Number(_) => bail!("a field of another type than the contract says"),
@@ -67,7 +67,7 @@ impl<'a> Value<'a> {
 }
 
 /// Calls `each` with every field of a message.
-pub(super) fn fields<'a>(
+pub(crate) fn fields<'a>(
     message: &'a [u8],
     mut each: impl FnMut(u32, Value<'a>) -> Result<()>,
 ) -> Result<()> {

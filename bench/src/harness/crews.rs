@@ -1,0 +1,187 @@
+//! Lanes with their workers and sockets, on one poll.
+//!
+//! A turn lets lanes answer what they can answer by themselves, writes once for each connection, sleeps until something comes or
+//! the time is over, and reads each ready socket. What the answers lead to is the driver's business, between turns.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use mio::{Events, Poll, Token};
+
+use super::socket::READ_BYTES;
+use super::timer::Timer;
+use super::{Dialogue, Event, Lane, Socket};
+
+/// Time for all lanes to open.
+const OPEN_MAX: Duration = Duration::from_secs(20);
+/// Longest sleep, so that deadlines are noticed.
+pub(crate) const SLEEP_MAX: Duration = Duration::from_millis(50);
+/// The timer's events; sockets count from 0.
+const TIMER: Token = Token(usize::MAX - 1);
+/// Events taken at once.
+const EVENTS: usize = 1024;
+
+/// Everybody who takes part in a load.
+pub(crate) struct Crews<D: Dialogue> {
+    poll: Poll,
+    timer: Timer,
+    lanes: Vec<Crew<D>>,
+    lanes_open: usize,
+    sockets: Vec<Socket>,
+    /// Lane and connection of each socket.
+    places: Vec<(usize, usize)>,
+    /// Lane of each worker.
+    workers: Vec<usize>,
+    /// Lanes that were asked something since they last read.
+    asked: Vec<usize>,
+    polled: Events,
+    buffer: Vec<u8>,
+    events: Vec<Event<D::Outcome>>,
+}
+
+/// A lane with its buffers.
+struct Crew<D: Dialogue> {
+    lane: Box<dyn Lane<D>>,
+    outs: Vec<Vec<u8>>,
+    /// Its sockets, from this one on.
+    first_socket: usize,
+    /// Its workers, from this one on.
+    first_worker: usize,
+    dirty: bool,
+}
+
+impl<D: Dialogue> Crews<D> {
+    /// Nobody yet.
+    pub(crate) fn new() -> Result<Self> {
+        let poll = Poll::new()?;
+        Ok(Self {
+            timer: Timer::new(poll.registry(), TIMER)?,
+            poll,
+            lanes: Vec::new(),
+            lanes_open: 0,
+            sockets: Vec::new(),
+            places: Vec::new(),
+            workers: Vec::new(),
+            asked: Vec::new(),
+            polled: Events::with_capacity(EVENTS),
+            buffer: vec![0; READ_BYTES],
+            events: Vec::new(),
+        })
+    }
+
+    /// Connects a lane of so many workers; they are numbered on from those before.
+    pub(crate) fn add(
+        &mut self,
+        addresses: &[SocketAddr],
+        mut lane: Box<dyn Lane<D>>,
+        workers: usize,
+    ) -> Result<()> {
+        let index = self.lanes.len();
+        let (first_socket, first_worker) = (self.sockets.len(), self.workers.len());
+        for (connection, address) in addresses.iter().enumerate() {
+            let token = Token(self.sockets.len());
+            self.sockets.push(Socket::connect(*address, self.poll.registry(), token)?);
+            self.places.push((index, connection));
+        }
+        self.workers.extend(std::iter::repeat_n(index, workers));
+        let mut outs = vec![Vec::new(); addresses.len()];
+        lane.open(&mut outs);
+        self.lanes.push(Crew { lane, outs, first_socket, first_worker, dirty: true });
+        self.asked.push(index);
+        Ok(())
+    }
+
+    /// Until every lane is ready for requests.
+    pub(crate) fn wait_until_open(&mut self) -> Result<()> {
+        let until = Instant::now() + OPEN_MAX;
+        let mut answers = Vec::new();
+        while self.lanes_open < self.lanes.len() {
+            if Instant::now() > until {
+                bail!("{} of {} lanes opened within {OPEN_MAX:?}", self.lanes_open, self.lanes.len());
+            }
+            self.turn(SLEEP_MAX, &mut answers)?;
+            if !answers.is_empty() {
+                bail!("an answer before anything was asked");
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a worker its request; the next turn sends it.
+    pub(crate) fn ask(&mut self, worker: usize, request: D::Request<'_>) {
+        let index = self.workers[worker];
+        let crew = &mut self.lanes[index];
+        crew.lane.start(worker - crew.first_worker, request, &mut crew.outs);
+        crew.dirty = true;
+        self.asked.push(index);
+    }
+
+    /// Sends what was asked and hears what comes within `sleep`: outcomes by worker.
+    pub(crate) fn turn(&mut self, sleep: Duration, answers: &mut Vec<(usize, D::Outcome)>) -> Result<()> {
+        while let Some(lane) = self.asked.pop() {
+            self.understand(self.lanes[lane].first_socket, answers)?;
+        }
+        self.write()?;
+        let sleep = self.timer.set(if answers.is_empty() { sleep } else { Duration::ZERO })?;
+        match self.poll.poll(&mut self.polled, Some(sleep)) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
+            other => other?,
+        }
+        let ready: Vec<(usize, bool, bool)> = self
+            .polled
+            .iter()
+            .filter(|event| event.token() != TIMER)
+            .map(|event| {
+                let is_readable = event.is_readable() || event.is_read_closed();
+                (event.token().0, event.is_writable(), is_readable)
+            })
+            .collect();
+        for (socket, is_writable, is_readable) in ready {
+            if is_writable {
+                self.sockets[socket].flush(self.poll.registry())?;
+            }
+            if is_readable {
+                self.sockets[socket].receive(&mut self.buffer)?;
+                self.understand(socket, answers)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the lane of a socket read its input, as long as that brings anything.
+    fn understand(&mut self, socket: usize, answers: &mut Vec<(usize, D::Outcome)>) -> Result<()> {
+        let (lane, connection) = self.places[socket];
+        let crew = &mut self.lanes[lane];
+        crew.dirty = true;
+        loop {
+            let input = self.sockets[socket].input();
+            let taken = crew.lane.read(connection, input, &mut crew.outs, &mut self.events)?;
+            let nothing = taken == 0 && self.events.is_empty();
+            self.sockets[socket].take(taken);
+            for event in self.events.drain(..) {
+                match event {
+                    Event::Open => self.lanes_open += 1,
+                    Event::Answer(place, outcome) => answers.push((crew.first_worker + place, outcome)),
+                }
+            }
+            if nothing {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends what lanes have written.
+    fn write(&mut self) -> Result<()> {
+        for crew in &mut self.lanes {
+            if !crew.dirty {
+                continue;
+            }
+            crew.dirty = false;
+            for (index, out) in crew.outs.iter_mut().enumerate() {
+                self.sockets[crew.first_socket + index].send(out, self.poll.registry())?;
+            }
+        }
+        Ok(())
+    }
+}
