@@ -280,6 +280,7 @@ impl Args {
                 qos: self.uplink_qos,
                 count: None,
             }),
+            answer: None,
             broadcast: self.broadcast.clone().map(|topic| Traffic {
                 topic,
                 every_us: self.broadcast_every,

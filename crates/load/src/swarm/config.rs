@@ -56,6 +56,9 @@ pub struct SwarmConfig {
     pub acknowledge: Acknowledge,
     /// What each device publishes, where it does.
     pub uplink: Option<Traffic>,
+    /// What each device answers when it is asked, where it does.
+    #[serde(default)]
+    pub answer: Option<Answer>,
     /// What one more client publishes for all, once they are connected.
     pub broadcast: Option<Traffic>,
     /// Local addresses to connect from, device number k from address k modulo their count. Empty: loopback targets
@@ -268,6 +271,22 @@ pub struct Traffic {
     pub count: Option<u32>,
 }
 
+/// What devices answer when a message asks them: the herd. Each answer says where its own answer goes and what it
+/// belongs to (Response Topic and Correlation Data of MQTT 5.0, section 4.10).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// A message asks if its payload holds this text.
+    pub when: String,
+    /// Where to; may use `{id}` and `{n}`.
+    pub topic: Template,
+    /// What: each device says one of them, always the same one, shared out by its number.
+    pub payloads: Vec<String>,
+    /// Response Topic; may use `{id}` and `{n}`.
+    pub respond_to: Template,
+    /// QoS.
+    pub qos: Level,
+}
+
 /// How many processes hold the devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -299,6 +318,7 @@ impl Default for SwarmConfig {
             reconnect: Reconnect { delay_min_ms: 200, delay_max_ms: 30_000, attempts_max: 0 },
             acknowledge: Acknowledge::AtOnce,
             uplink: None,
+            answer: None,
             broadcast: None,
             source_addresses: Vec::new(),
             processes: Processes::Auto,
@@ -370,6 +390,17 @@ impl SwarmConfig {
                     "{name} messages of {} bytes; use at most {MESSAGE_BYTES_MAX}",
                     traffic.size
                 ));
+            }
+        }
+        if let Some(answer) = &self.answer {
+            if answer.when.is_empty() || answer.payloads.is_empty() {
+                return refuse("an answer needs a text that asks for it, and something to say".to_owned());
+            }
+            if answer.payloads.iter().any(|payload| payload.len() > MESSAGE_BYTES_MAX) {
+                return refuse(format!("answers have at most {MESSAGE_BYTES_MAX} bytes"));
+            }
+            if answer.qos.0 == QoS::ExactlyOnce {
+                return refuse("answers go out at QoS 0 or 1".to_owned());
             }
         }
         if self.broadcast.as_ref().is_some_and(|broadcast| !broadcast.topic.is_constant()) {
@@ -460,12 +491,21 @@ mod tests {
     #[test]
     fn what_cannot_work_is_refused_before_it_starts() {
         type Spoil = fn(&mut SwarmConfig);
-        let table: [(&str, Spoil); 6] = [
+        let table: [(&str, Spoil); 7] = [
             ("no target", |config| config.targets.clear()),
             ("at least one device", |config| config.devices = 0),
             ("32 bits", |config| config.first_number = u32::MAX),
             ("in flight", |config| config.connect.in_flight_max = 0),
             ("not a rate", |config| config.connect.per_second = f64::NAN),
+            ("something to say", |config| {
+                config.answer = Some(Answer {
+                    when: "now".to_owned(),
+                    topic: "uplink/{id}".parse().expect("a template"),
+                    payloads: Vec::new(),
+                    respond_to: "inbox/{id}".parse().expect("a template"),
+                    qos: Level(QoS::AtLeastOnce),
+                });
+            }),
             ("IPv6", |config| config.source_addresses = vec!["::1".parse().expect("an address")]),
         ];
         for (says, spoil) in table {

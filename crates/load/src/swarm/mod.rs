@@ -28,8 +28,8 @@ pub use args::Args;
 pub use broadcast::{BroadcastReport, BroadcastRow, Spread};
 pub use collect::{Control, Swarm};
 pub use config::{
-    Acknowledge, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect, Resumption,
-    Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust, devices_per_process,
+    Acknowledge, Answer, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
+    Resumption, Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust, devices_per_process,
 };
 pub use interrupt::stop_on_interrupt;
 pub use report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};

@@ -89,6 +89,12 @@ sums! {
     uplinks_lost,
     /// Acknowledgements that said no.
     uplinks_refused,
+    /// Answers that devices gave to a message that asked them.
+    answers,
+    /// Of them, those that the broker acknowledged.
+    answers_acknowledged,
+    /// Answers that the broker refused, or that a lost connection took along, or that found a full window.
+    answers_lost,
     /// Messages that the broadcaster published.
     broadcasts,
     /// Times to broadcast that passed while its window was full or it was away.

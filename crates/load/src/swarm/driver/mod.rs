@@ -1,9 +1,10 @@
 //! What one loop does for its devices: the client's half of MQTT, and the clockwork behind it.
 //!
 //! [`connect`] brings devices up and back, [`receive`] takes what brokers send, [`publish`] sends what devices
-//! say, [`schedule`] does each thing at its time. All of it runs on the loop's thread and tells the rest of the
+//! say, [`answer`] what they say when asked, [`schedule`] does each thing at its time. All of it runs on the loop's thread and tells the rest of the
 //! swarm four times a second by a [`Tally`](super::tally::Tally).
 
+mod answer;
 mod connect;
 mod counts;
 mod publish;
@@ -121,6 +122,7 @@ struct Texts {
     username: String,
     password: String,
     topic: String,
+    respond_to: String,
 }
 
 impl Driver {

@@ -16,8 +16,18 @@ use crate::swarm::device::Phase;
 pub(super) struct Flight {
     intended_ns: u64,
     sequence: u32,
+    what: What,
     /// PUBREC came: PUBREL is what the broker waits for.
     received: bool,
+}
+
+/// What a message in flight says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// An uplink, or what the broadcaster publishes.
+    Traffic,
+    /// An answer to a message that asked.
+    Answer,
 }
 
 /// What came of a time to publish.
@@ -33,25 +43,36 @@ impl Driver {
     /// Publishes what `slot` publishes, intended for `intended_ns`.
     pub(super) fn publish(&mut self, io: &mut Io, slot: u32, intended_ns: u64) -> Published {
         let Some(qos) = self.traffic(slot).map(|traffic| traffic.qos.0) else { return Published::Skipped };
+        let Some((packet_id, sequence)) = self.take_off(slot, qos, What::Traffic, intended_ns) else {
+            return Published::Skipped;
+        };
+        self.send_publish(io, slot, packet_id, sequence, intended_ns, Copy::First);
+        Published::Sent
+    }
+
+    /// Numbers a message of a device, and notes that it is in flight; its packet id and sequence number.
+    pub(super) fn take_off(
+        &mut self,
+        slot: u32,
+        qos: QoS,
+        what: What,
+        intended_ns: u64,
+    ) -> Option<(u16, u32)> {
         let device = &mut self.devices[slot as usize];
         if device.phase != Phase::Up {
-            return Published::Skipped;
+            return None;
         }
         let packet_id = match qos {
             QoS::AtMostOnce => 0,
-            QoS::AtLeastOnce | QoS::ExactlyOnce => match device.free_packet_id() {
-                Some(packet_id) => packet_id,
-                None => return Published::Skipped,
-            },
+            QoS::AtLeastOnce | QoS::ExactlyOnce => device.free_packet_id()?,
         };
         device.published += 1;
         let sequence = device.published;
         if packet_id > 0 {
             device.in_flight |= 1 << (packet_id - 1);
-            self.flights.insert((slot, packet_id), Flight { intended_ns, sequence, received: false });
+            self.flights.insert((slot, packet_id), Flight { intended_ns, sequence, what, received: false });
         }
-        self.send_publish(io, slot, packet_id, sequence, intended_ns, Copy::First);
-        Published::Sent
+        Some((packet_id, sequence))
     }
 
     fn traffic(&self, slot: u32) -> Option<&Traffic> {
@@ -112,7 +133,14 @@ impl Driver {
         if let Some(flight) = self.flights.remove(&(slot, packet_id))
             && !broadcaster
         {
-            if reason.is_error() {
+            if flight.what == What::Answer {
+                let count = if reason.is_error() {
+                    &mut self.sums.answers_lost
+                } else {
+                    &mut self.sums.answers_acknowledged
+                };
+                *count += 1;
+            } else if reason.is_error() {
                 self.sums.uplinks_refused += 1;
             } else {
                 self.sums.uplinks_acknowledged += 1;
@@ -142,15 +170,17 @@ impl Driver {
 
     /// The session was kept: what is in flight goes out again, in order.
     pub(super) fn resend(&mut self, io: &mut Io, slot: u32) {
-        let mut again: Vec<(u32, u16, u64, bool)> = Vec::new();
+        let mut again: Vec<(u32, u16, u64, What, bool)> = Vec::new();
         for packet_id in self.device(slot).packet_ids() {
             if let Some(flight) = self.flights.get(&(slot, packet_id)) {
-                again.push((flight.sequence, packet_id, flight.intended_ns, flight.received));
+                again.push((flight.sequence, packet_id, flight.intended_ns, flight.what, flight.received));
             }
         }
-        again.sort_unstable();
-        for (sequence, packet_id, intended_ns, received) in again {
-            if received {
+        again.sort_unstable_by_key(|(sequence, ..)| *sequence);
+        for (sequence, packet_id, intended_ns, what, received) in again {
+            if what == What::Answer {
+                self.send_answer(io, slot, packet_id, sequence, Copy::Again);
+            } else if received {
                 self.send_ack(io, slot, AckKind::Pubrel, packet_id);
             } else {
                 self.send_publish(io, slot, packet_id, sequence, intended_ns, Copy::Again);
@@ -162,8 +192,10 @@ impl Driver {
     pub(super) fn forget_flights(&mut self, slot: u32) {
         let broadcaster = self.is_broadcaster(slot);
         for packet_id in self.device(slot).packet_ids() {
-            if self.flights.remove(&(slot, packet_id)).is_some() && !broadcaster {
-                self.sums.uplinks_lost += 1;
+            match self.flights.remove(&(slot, packet_id)) {
+                Some(Flight { what: What::Answer, .. }) => self.sums.answers_lost += 1,
+                Some(_) if !broadcaster => self.sums.uplinks_lost += 1,
+                _ => {}
             }
         }
         self.device(slot).in_flight = 0;
@@ -172,7 +204,7 @@ impl Driver {
 
 /// DUP.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Copy {
+pub(super) enum Copy {
     First,
     Again,
 }

@@ -88,8 +88,9 @@ impl Driver {
             }
             again
         };
-        if !again {
-            self.measure(slot, publish, now_ns);
+        let is_new = !again && self.measure(slot, publish, now_ns);
+        if is_new {
+            self.answer(io, slot, publish, now_ns);
         }
         let kind = match publish.qos {
             QoS::AtMostOnce => return,
@@ -99,13 +100,15 @@ impl Driver {
         self.acknowledge(io, slot, kind, publish.packet_id, now_ns);
     }
 
-    fn measure(&mut self, slot: u32, publish: &Publish<'_>, now_ns: u64) {
+    /// Whether it was heard for the first time, as far as its stamp tells.
+    fn measure(&mut self, slot: u32, publish: &Publish<'_>, now_ns: u64) -> bool {
         let stamp = match Stamp::decode(publish.payload) {
             // A retained message was sent for whoever came later: its age is no latency.
             Some(stamp) if !publish.retain => stamp,
             _ => {
                 self.sums.unstamped += 1;
-                return self.count(publish);
+                self.count(publish);
+                return true;
             }
         };
         if stamp.stream != 0 {
@@ -118,7 +121,7 @@ impl Driver {
                     Heard::Rejoined { missed } => self.sums.missed_away += u64::from(missed),
                     Heard::Again => {
                         self.sums.duplicates += 1;
-                        return;
+                        return false;
                     }
                 }
             }
@@ -126,6 +129,7 @@ impl Driver {
         }
         self.latencies.delivery.record(now_ns.saturating_sub(stamp.sent_ns));
         self.count(publish);
+        true
     }
 
     fn count(&mut self, publish: &Publish<'_>) {
