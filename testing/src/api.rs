@@ -30,7 +30,7 @@ impl Api {
 
     /// GET without a key: status and body.
     pub fn plain(&self, path: &str) -> Result<(u16, String)> {
-        self.call("GET", path, None, None)
+        self.call("GET", path, None, None, None)
     }
 
     /// GET with the admin key.
@@ -46,6 +46,16 @@ impl Api {
     /// POST with the admin key.
     pub fn post(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
         self.json("POST", path, Some(body.to_string()))
+    }
+
+    /// PUT with the admin key.
+    pub fn put(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
+        self.json("PUT", path, Some(body.to_string()))
+    }
+
+    /// POST with the admin key and an Idempotency-Key.
+    pub fn post_keyed(&self, path: &str, key: &str, body: &Value) -> Result<(u16, Value)> {
+        self.json_keyed("POST", path, Some(body.to_string()), Some(key))
     }
 
     /// Sends a push that must be accepted, and returns its id.
@@ -79,7 +89,7 @@ impl Api {
 
     /// The sum of a metric over its labels that contain `label`; 0 when there is none.
     pub fn metric(&self, name: &str, label: &str) -> Result<f64> {
-        let (status, text) = self.call("GET", "/metrics", None, Some(&self.admin_key()?))?;
+        let (status, text) = self.call("GET", "/metrics", None, Some(&self.admin_key()?), None)?;
         ensure!(status == 200, "/metrics answered {status}: {text}");
         let mut sum = 0.0;
         for line in text.lines() {
@@ -102,7 +112,17 @@ impl Api {
     }
 
     fn json(&self, method: &str, path: &str, body: Option<String>) -> Result<(u16, Value)> {
-        let (status, text) = self.call(method, path, body, Some(&self.admin_key()?))?;
+        self.json_keyed(method, path, body, None)
+    }
+
+    fn json_keyed(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<String>,
+        idempotency: Option<&str>,
+    ) -> Result<(u16, Value)> {
+        let (status, text) = self.call(method, path, body, Some(&self.admin_key()?), idempotency)?;
         let value = if text.is_empty() {
             Value::Null
         } else {
@@ -117,6 +137,7 @@ impl Api {
         path: &str,
         body: Option<String>,
         key: Option<&str>,
+        idempotency: Option<&str>,
     ) -> Result<(u16, String)> {
         let url = format!("http://{}{path}", self.address);
         let call = || -> Result<(u16, String)> {
@@ -128,6 +149,9 @@ impl Api {
             let mut request = ureq::http::Request::builder().method(method).uri(&url);
             if let Some(key) = key {
                 request = request.header("Authorization", format!("Bearer {key}"));
+            }
+            if let Some(idempotency) = idempotency {
+                request = request.header("Idempotency-Key", idempotency);
             }
             let mut answer = match body {
                 Some(body) => agent.run(request.header("Content-Type", "application/json").body(body)?),

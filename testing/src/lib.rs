@@ -18,5 +18,7 @@ pub mod ports;
 pub mod process;
 pub mod rsocket;
 pub mod server;
+pub mod small_disk;
+pub mod wallets;
 pub mod websocket;
 pub mod wire;

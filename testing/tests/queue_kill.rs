@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use stadium_testing::api::Api;
 use stadium_testing::deadline::{PATIENCE, until, until_true};
 use stadium_testing::killable::Killable;
+use stadium_testing::small_disk::SmallDisk;
 
 /// Small segments, so that a start is quick and several fit on a small disk.
 const SETTINGS: &str = "[journal]\nsegment_bytes = 9437184\nreserve_bytes = 262144\n[shards]\ncount = 2\n";
@@ -258,27 +259,6 @@ fn has_checkpoint(folder: &Path) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// A file system of 64 MiB in memory, unmounted when dropped. Needs root, as the network suites do.
-struct SmallDisk<'a>(&'a Path);
-
-impl<'a> SmallDisk<'a> {
-    fn mount(at: &'a Path) -> Result<Self> {
-        let status = std::process::Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"])
-            .arg(at)
-            .status()
-            .context("cannot run mount")?;
-        ensure!(status.success(), "cannot mount a small disk; this suite needs root");
-        Ok(Self(at))
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(self.0).status();
-    }
 }
 
 #[test]
