@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use serde::Serialize;
 use serde_json::json;
 use stadium_rpc::{CallError, Client, ServiceClient};
 
@@ -115,6 +116,20 @@ pub struct Bank {
     /// The latest moment of Stadium's clock that we have seen.
     server_ms: AtomicU64,
     under_way: AtomicU64,
+    cast: Mutex<Cast>,
+}
+
+/// What became of the votes that this instance was asked to cast, since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cast {
+    /// That counted; those that were sent again once.
+    pub counted: u64,
+    /// That were not paid for, or came too late.
+    pub refused: u64,
+    /// When the first one that counted was booked.
+    pub first_at_ms: u64,
+    /// And the last one.
+    pub last_at_ms: u64,
 }
 
 /// Votes for somebody, at most once for the id.
@@ -160,6 +175,7 @@ impl Bank {
             known: Mutex::default(),
             server_ms: AtomicU64::new(0),
             under_way: AtomicU64::new(0),
+            cast: Mutex::default(),
         })
     }
 
@@ -214,6 +230,27 @@ impl Bank {
     /// # Errors
     /// See [`Refused`]. After `Busy` the same vote may be cast again with the same id, and counts once.
     pub async fn vote(&self, vote: Vote) -> Result<Voted, Refused> {
+        let voted = self.cast_vote(vote).await;
+        let mut cast = self.cast.lock();
+        match &voted {
+            Ok(Voted { at_ms, duplicate: false }) => {
+                cast.counted += 1;
+                cast.first_at_ms = if cast.first_at_ms == 0 { *at_ms } else { cast.first_at_ms.min(*at_ms) };
+                cast.last_at_ms = cast.last_at_ms.max(*at_ms);
+            }
+            Err(Refused::NoCredit | Refused::Closed) => cast.refused += 1,
+            _ => {}
+        }
+        voted
+    }
+
+    /// What became of all votes so far.
+    #[must_use]
+    pub fn cast(&self) -> Cast {
+        *self.cast.lock()
+    }
+
+    async fn cast_vote(&self, vote: Vote) -> Result<Voted, Refused> {
         // Before the look at the clock: the sweep after the closing looks in the other order.
         let _under_way = UnderWay::begin(&self.under_way);
         if self.has_closed() {

@@ -20,6 +20,8 @@ pub mod results;
 mod stadium;
 mod voting;
 
+/// Why the service could not start.
+pub use anyhow::Error;
 pub use poll::ASSET;
 pub use stadium::{Login, Stadium};
 pub use voting::{Config, Voting};

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::ballots::Counted;
-use crate::bank::{Bank, Refused};
+use crate::bank::{Bank, Cast, Refused};
 use crate::poll::now_ms;
 
 /// Between two looks at the books.
@@ -39,6 +39,8 @@ pub struct Results {
     pub total: i64,
     /// Votes a second, over the last two seconds.
     pub per_second: f64,
+    /// What this instance was asked to cast.
+    pub cast: Cast,
     /// All accounts with votes.
     pub books: Books,
     /// What the worker of the ballots' queue has seen.
@@ -116,6 +118,8 @@ pub(crate) async fn keep(
         // Before the look: what is settled by then is in it.
         let is_settled = settled.load(Ordering::Acquire);
         let has_closed = bank.has_closed();
+        // Before the look, too: who is counted here is in the standings.
+        let cast = bank.cast();
         match look(&bank, closing.as_deref()).await {
             Ok((votes, books)) => {
                 if has_closed {
@@ -151,6 +155,7 @@ pub(crate) async fn keep(
         }
         results.now_ms = now_ms();
         results.ballots = counted.lock().clone();
+        results.cast = cast;
         if board.send(posted(results)).is_err() {
             return;
         }
