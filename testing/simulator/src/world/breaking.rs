@@ -1,0 +1,197 @@
+//! What goes wrong: power, processes, disks, clocks, consumers.
+
+use stadium_journal::memory::Kept;
+use stadium_queue::Command;
+
+use super::World;
+use crate::clock::Span;
+use crate::ledger::Violation;
+
+/// Operations of a disk that no run reaches.
+const NEVER: u64 = 1 << 40;
+
+/// How processes end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    PowerFailed,
+    Killed,
+}
+
+impl World {
+    pub(super) fn break_something(&mut self) -> Result<(), Violation> {
+        let faults = self.plan.faults;
+        let at = self.random.usize(..self.machines.len());
+        if self.once_in(faults.power) {
+            let operations = self.random.u64(..40);
+            self.trace.line(&self.clock, || format!("power fails at shard {at} in {operations} operations"));
+            let machine = &self.machines[at];
+            let disk = if self.random.u8(..4) == 0 { &machine.checkpoints } else { &machine.disk };
+            disk.stop_after(operations);
+        }
+        if self.once_in(faults.kill) {
+            self.trace.line(&self.clock, || "the process is killed".into());
+            self.crash(End::Killed)?;
+        }
+        if self.once_in(faults.sync) {
+            let kept = [Kept::Nothing, Kept::Half, Kept::Everything][self.random.usize(..3)];
+            let after = self.random.u64(..4);
+            self.trace
+                .line(&self.clock, || format!("sync {after} from now fails at shard {at}, kept: {kept:?}"));
+            self.machines[at].disk.fail_sync(after, kept);
+            self.trouble_begins();
+        }
+        if self.once_in(faults.write) {
+            let after = self.random.u64(..4);
+            self.trace.line(&self.clock, || format!("write {after} from now fails at shard {at}"));
+            self.machines[at].disk.fail_write(after);
+            self.trouble_begins();
+        }
+        if self.once_in(faults.full) {
+            let disk = &self.machines[at].disk;
+            let room = disk.used() + self.random.u64(..2 * self.plan.segment_bytes);
+            self.trace.line(&self.clock, || format!("shard {at}'s disk ends at {room} bytes"));
+            disk.set_capacity(Some(room));
+            self.trouble_begins();
+            self.full = true;
+        } else if self.once_in(faults.full / 3) {
+            self.trace.line(&self.clock, || format!("shard {at}'s disk has room"));
+            self.machines[at].disk.set_capacity(None);
+        }
+        if self.once_in(faults.forward) {
+            let by = [5_000, 60_000, 3_600_000][self.random.usize(..3)];
+            let repeats =
+                self.flying.values().any(|flying| matches!(flying.issued.command, Command::Put { .. }));
+            // Who repeats a put relies on its being carried out while the first one is remembered.
+            if !repeats {
+                self.trace.line(&self.clock, || format!("the clock goes forward by {by} ms"));
+                self.advance(by);
+            }
+        }
+        if self.once_in(faults.back) {
+            let puts =
+                self.flying.values().any(|flying| matches!(flying.issued.command, Command::Put { .. }));
+            if !puts {
+                let by = self.random.u64(..100_000);
+                self.trace.line(&self.clock, || format!("the clock is set back by {by} ms"));
+                self.clock.set_back(by);
+                for flying in self.flying.values_mut() {
+                    flying.issued.during = flying.issued.during.around(Span::of(&self.clock));
+                }
+            }
+        }
+        if self.once_in(faults.vanish) {
+            self.vanish();
+        }
+        Ok(())
+    }
+
+    /// From now on a shard may be busy, also for commands that are under way already.
+    fn trouble_begins(&mut self) {
+        self.trouble = true;
+        for flying in self.flying.values_mut() {
+            flying.issued.may_refuse = true;
+        }
+    }
+
+    /// A consumer that waits goes away.
+    fn vanish(&mut self) {
+        let reserves = self.flying.iter().filter(|(_, flying)| {
+            matches!(flying.issued.command, Command::Reserve { .. }) && !flying.is_gone
+        });
+        let numbers: Vec<u64> = reserves.map(|(number, _)| *number).collect();
+        if numbers.is_empty() {
+            return;
+        }
+        let number = numbers[self.random.usize(..numbers.len())];
+        self.trace.line(&self.clock, || format!("#{number}: the consumer goes away"));
+        let flying = self.flying.get_mut(&number).expect("it was found above");
+        flying.is_gone = true;
+        if let Some(core) = &mut self.machines[usize::from(flying.shard)].core {
+            core.vanished(number);
+        }
+    }
+
+    /// All processes end, what of the disks survives is decided, and they start again.
+    pub(super) fn crash(&mut self, end: End) -> Result<(), Violation> {
+        for attempt in 0.. {
+            self.crashes += 1;
+            self.summary.crashes += 1;
+            let flying = std::mem::take(&mut self.flying);
+            for (_, flying) in flying {
+                if !flying.is_look {
+                    self.summary.lost += 1;
+                    self.lost.push(flying.issued);
+                }
+            }
+            self.crossing.clear();
+            self.look = None;
+            for machine in &mut self.machines {
+                if let Some(core) = &machine.core {
+                    self.summary.reopened += core.reopened();
+                }
+                machine.end();
+                let random = &mut self.random;
+                let style = random.u8(..3);
+                let mut choose = |choices: usize| match style {
+                    0 => 0,
+                    1 => choices - 1,
+                    _ => random.usize(..choices),
+                };
+                match end {
+                    End::PowerFailed => {
+                        machine.disk.crash(&mut choose);
+                        machine.checkpoints.crash(&mut choose);
+                    }
+                    End::Killed => {
+                        machine.disk.kill();
+                        machine.checkpoints.kill();
+                    }
+                }
+                // Power may fail again while they recover.
+                if attempt < 3 && end == End::PowerFailed && random.u8(..6) == 0 {
+                    machine.disk.stop_after(random.u64(..30));
+                }
+            }
+            self.trace.line(&self.clock, || format!("{end:?}; everything starts again"));
+            let mut again = false;
+            for at in 0..self.machines.len() {
+                if let Err(error) = self.machines[at].open(self.clock.now()) {
+                    if self.machines[at].is_stopped() {
+                        again = true;
+                        break;
+                    }
+                    let disk = self.machines[at].disk.clone();
+                    disk.set_capacity(None);
+                    disk.fail_sync(NEVER, Kept::Everything);
+                    disk.fail_write(NEVER);
+                    // A server doesn't start on a disk that is full or fails; it does on one that doesn't.
+                    if let Err(error) = self.machines[at].open(self.clock.now()) {
+                        if self.machines[at].is_stopped() {
+                            again = true;
+                            break;
+                        }
+                        return Violation::new(format!("shard {at} does not open after a crash: {error}"));
+                    }
+                    self.trace
+                        .line(&self.clock, || format!("shard {at} opened when there was room: {error}"));
+                }
+            }
+            if !again {
+                break;
+            }
+        }
+        self.look()
+    }
+
+    pub(super) fn end_faults(&mut self) {
+        for machine in &self.machines {
+            machine.disk.set_capacity(None);
+            machine.disk.stop_after(NEVER);
+            machine.checkpoints.stop_after(NEVER);
+            machine.disk.fail_sync(u64::MAX, Kept::Everything);
+            machine.disk.fail_write(u64::MAX);
+        }
+        self.full = false;
+        self.plan.faults = crate::plan::Faults { flip: self.plan.faults.flip, ..Default::default() };
+    }
+}

@@ -1,0 +1,198 @@
+//! The whole simulation: clients, shards, disks and a clock, step by step.
+//!
+//! Everything is decided by the seed, so a run is the same each time. One thread does everything; what
+//! goes on at once in production happens here in some order that the seed chooses. Here is what there is, and the steps;
+//! what each consists of is in the files beside this one.
+
+mod breaking;
+mod end;
+mod look;
+mod submit;
+mod turn;
+mod words;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fastrand::Rng;
+use stadium_queue::{Command, Delivery};
+use stadium_shard::core::{Confirmation, Next};
+
+use self::look::Look;
+use crate::clock::{Clock, Span};
+use crate::ledger::{Issued, Ledger, Violation};
+use crate::machine::{Machine, Sabotage};
+use crate::plan::Plan;
+use crate::trace::Trace;
+use crate::workload::Clients;
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Summary {
+    /// Commands that were answered with yes.
+    pub accepted: u64,
+    /// Commands that were refused.
+    pub refused: u64,
+    /// Commands whose answers were lost.
+    pub lost: u64,
+    /// Times that power failed or the process was killed.
+    pub crashes: u64,
+    /// Times that a journal failed and was opened again.
+    pub reopened: u64,
+    /// Messages that were put.
+    pub messages: u64,
+    /// Times that everything was looked at.
+    pub looks: u64,
+    /// A flipped bit was noticed and named.
+    pub flips_noticed: u64,
+}
+
+/// A command on its way.
+struct InFlight {
+    issued: Issued,
+    shard: u16,
+    /// Nobody waits for the answer any more.
+    is_gone: bool,
+    /// Asked by the checker, not by a client.
+    is_look: bool,
+}
+
+/// Something on its way from one shard to another.
+enum Crossing {
+    Delivery(u16, Delivery),
+    Confirmation(u16, Confirmation),
+}
+
+/// The simulation.
+pub struct World {
+    plan: Plan,
+    random: Rng,
+    clock: Clock,
+    machines: Vec<Machine>,
+    ledger: Ledger,
+    clients: Clients,
+    flying: BTreeMap<u64, InFlight>,
+    crossing: VecDeque<Crossing>,
+    /// Commands whose answers were lost in a crash, until everything was looked at.
+    lost: Vec<Issued>,
+    /// Leases of consumers who went away, that are released by themselves: the shard, and the last command before it.
+    releases: Vec<(u16, u64, Issued)>,
+    next_number: u64,
+    /// What the checker sees while it looks.
+    look: Option<Look>,
+    /// Whether something was broken that may make a shard busy.
+    trouble: bool,
+    /// Whether a disk may be full.
+    full: bool,
+    /// Crashes so far, to notice that one came in between.
+    crashes: u64,
+    summary: Summary,
+    /// Why the last turn was not the last one.
+    restless: (Next, bool, usize, bool, usize),
+    trace: Trace,
+}
+
+/// Turns after which a shard that has nothing to wait for must be quiet.
+const TURNS_MAX: u32 = 20_000;
+
+impl World {
+    /// A simulation that has not begun.
+    pub fn new(plan: Plan, sabotage: Sabotage, trace: Trace) -> World {
+        let machines = (0..plan.shards).map(|shard| Machine::new(&plan, shard, sabotage)).collect();
+        let queues = plan.queues.iter().map(|(name, _, rules)| (name.clone(), rules.clone())).collect();
+        World {
+            random: Rng::with_seed(plan.seed ^ 0x5157),
+            clock: Clock::default(),
+            machines,
+            ledger: Ledger::new(queues),
+            clients: Clients::default(),
+            flying: BTreeMap::new(),
+            crossing: VecDeque::new(),
+            lost: Vec::new(),
+            releases: Vec::new(),
+            next_number: 0,
+            look: None,
+            trouble: false,
+            full: false,
+            crashes: 0,
+            summary: Summary::default(),
+            restless: (Next::default(), false, 0, false, 0),
+            trace,
+            plan,
+        }
+    }
+
+    /// What happened so far.
+    pub fn into_trace(self) -> Trace {
+        self.trace
+    }
+
+    /// Runs it to the end.
+    ///
+    /// # Errors
+    ///
+    /// The first promise that was broken.
+    pub fn run(&mut self) -> Result<Summary, Violation> {
+        let plan = format!("{:?}", self.plan);
+        self.trace.line(&self.clock, || plan);
+        for machine in &mut self.machines {
+            if let Err(error) = machine.open(self.clock.now()) {
+                return Violation::new(format!("a shard does not open on an empty disk: {error}"));
+            }
+        }
+        for (name, settings, _) in self.plan.queues.clone() {
+            self.submit(Command::Declare { queue: name, settings }, Vec::new());
+        }
+        self.quiet()?;
+        for _ in 0..self.plan.steps {
+            self.step()?;
+        }
+        self.end_faults();
+        self.quiet()?;
+        // A shard whose disk was full looks for room again after a while.
+        self.advance(5_000);
+        self.look()?;
+        if self.plan.faults.flip {
+            return self.flip();
+        }
+        self.drain()?;
+        self.summary.messages = self.ledger.messages().len() as u64;
+        Ok(self.summary)
+    }
+
+    fn once_in(&mut self, steps: u32) -> bool {
+        steps > 0 && self.random.u32(..steps) == 0
+    }
+
+    fn step(&mut self) -> Result<(), Violation> {
+        self.break_something()?;
+        for _ in 0..self.random.u32(..6) {
+            let wish = self.clients.next(&self.plan, &mut self.ledger, &self.clock, &mut self.random);
+            if let Some((command, tags)) = wish {
+                self.submit(command, tags);
+            }
+        }
+        if self.once_in(3) {
+            let by = self.random.u64(..400);
+            self.advance(by);
+        }
+        self.turn_all(Some(self.plan.disk_steps_max))?;
+        if self.once_in(40) {
+            self.look()?;
+        }
+        if self.once_in(60) {
+            for machine in &mut self.machines {
+                if let Some(core) = &mut machine.core {
+                    core.checkpoint_soon();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, by: u64) {
+        self.clock.advance(by);
+        for flying in self.flying.values_mut() {
+            flying.issued.during = flying.issued.during.around(Span::of(&self.clock));
+        }
+    }
+}

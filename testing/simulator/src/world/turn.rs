@@ -1,0 +1,169 @@
+//! Lets the shards and their disks work, and takes what comes out: answers, and what goes to other shards.
+
+use stadium_queue::{Answer, Command, Refusal, Retry};
+use stadium_shard::core::Output;
+
+use super::breaking::End;
+use super::words::brief_answer;
+use super::{Crossing, InFlight, TURNS_MAX, World};
+use crate::answered::Answered;
+use crate::clock::Span;
+use crate::ledger::{Issued, Violation};
+use crate::machine::Machine;
+
+impl World {
+    /// One turn of each shard, and some steps of its disk: `None` for all.
+    pub(super) fn turn_all(&mut self, disk_steps_max: Option<u32>) -> Result<bool, Violation> {
+        let mut busy = false;
+        for at in 0..self.machines.len() {
+            let mut output = Output::default();
+            let machine = &mut self.machines[at];
+            let Some(core) = &mut machine.core else { continue };
+            let next = core.turn(self.clock.now(), &mut output);
+            let is_closed = core.journal().is_none();
+            if is_closed {
+                self.trace.line(&self.clock, || format!("shard {at}'s journal failed and is not open"));
+            }
+            let inbox = core.inbox_len();
+            let steps = disk_steps_max.map_or(u32::MAX, |most| self.random.u32(..=most));
+            // What the power cut short was never seen by anybody.
+            if self.machines[at].is_stopped() {
+                self.crash(End::PowerFailed)?;
+                return Ok(true);
+            }
+            let worked = self.machines[at].work(steps);
+            if self.machines[at].is_stopped() {
+                self.crash(End::PowerFailed)?;
+                return Ok(true);
+            }
+            self.restless = (next, is_closed, inbox, worked, self.flying.len());
+            busy |= next.at_once || next.commit_runs || is_closed || inbox > 0 || worked;
+            busy |= !output.replies.is_empty();
+            for reply in std::mem::take(&mut output.replies) {
+                self.replied(reply.caller, reply.answer)?;
+            }
+            for (shard, delivery) in output.deliveries {
+                busy = true;
+                self.crossing.push_back(Crossing::Delivery(shard, delivery));
+            }
+            for (shard, confirmation) in output.confirmations {
+                busy = true;
+                self.crossing.push_back(Crossing::Confirmation(shard, confirmation));
+            }
+        }
+        // What goes over now is work for the next turn.
+        busy |= !self.crossing.is_empty();
+        self.cross();
+        Ok(busy)
+    }
+
+    /// Hands over some of what goes from shard to shard.
+    fn cross(&mut self) {
+        for _ in 0..self.crossing.len() {
+            if self.random.u8(..4) == 0 {
+                break;
+            }
+            match self.crossing.pop_front() {
+                Some(Crossing::Delivery(shard, delivery)) => {
+                    self.trace.line(&self.clock, || {
+                        format!(
+                            "delivery {} of shard {} to shard {shard}, {} B",
+                            delivery.number,
+                            delivery.shard,
+                            delivery.job.payload.len()
+                        )
+                    });
+                    if let Some(core) = &mut self.machines[usize::from(shard)].core {
+                        core.deliver(delivery);
+                    }
+                }
+                Some(Crossing::Confirmation(shard, confirmation)) => {
+                    self.trace.line(&self.clock, || format!("to shard {shard}: {confirmation:?}"));
+                    if let Some(core) = &mut self.machines[usize::from(shard)].core {
+                        core.confirmed(confirmation);
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn replied(&mut self, number: u64, answer: Answered) -> Result<(), Violation> {
+        let Some(flying) = self.flying.remove(&number) else {
+            return Violation::new(format!(
+                "#{number} was answered twice, or by nobody's asking: {answer:?}"
+            ));
+        };
+        if flying.is_look {
+            return self.looked(number, &flying.issued, answer);
+        }
+        self.trace.line(&self.clock, || format!("#{number} <- {}", brief_answer(&answer)));
+        match &answer {
+            Ok(_) => self.summary.accepted += 1,
+            Err(_) => self.summary.refused += 1,
+        }
+        if let Err(refusal @ Refusal::Busy { code, .. }) = &answer
+            && !self.trouble
+            && *code != "SHARD-005"
+        {
+            return Violation::new(format!("#{number} is told busy without any need: {refusal}"));
+        }
+        let high = self.clock.high();
+        // Commands that were under way when somebody went came before the release of what he had.
+        for (shard, _, release) in &self.releases {
+            if *shard == flying.shard {
+                self.ledger.may_have_happened(release, high);
+            }
+        }
+        self.releases.retain(|(shard, until, _)| *shard != flying.shard || number <= *until);
+        let checked = self.ledger.answered(&flying.issued, &answer, high);
+        checked
+            .map_err(|violation| Violation { what: format!("#{number}: {}", violation.what), ..violation })?;
+        self.learn(&flying, answer);
+        Ok(())
+    }
+
+    fn learn(&mut self, flying: &InFlight, answer: Answered) {
+        match &answer {
+            Ok(Answer::Placed(placed)) => self.clients.jobs.extend(placed.iter().map(|placed| placed.job)),
+            Ok(Answer::Reserved(jobs)) if flying.is_gone => {
+                if let Some(core) = &mut self.machines[usize::from(flying.shard)].core {
+                    core.undelivered(&answer);
+                }
+                // Its jobs are released soon, and nobody is told.
+                let leases = jobs.iter().map(|job| job.lease).collect();
+                let release = Issued {
+                    command: Command::Release { leases, retry: Retry::NotTried(0), error: None },
+                    during: Span { min: self.clock.now(), max: stadium_queue::Time(u64::MAX) },
+                    may_refuse: true,
+                    ..flying.issued.clone()
+                };
+                self.ledger.may_have_happened(&release, self.clock.high());
+                self.releases.push((flying.shard, self.next_number, release));
+            }
+            Ok(Answer::Reserved(jobs)) => self.clients.leases.extend(jobs.iter().map(|job| job.lease)),
+            _ => {}
+        }
+    }
+
+    /// Lets the shards work until they have nothing to do.
+    pub(super) fn quiet(&mut self) -> Result<(), Violation> {
+        for turn in 0..TURNS_MAX {
+            if !self.turn_all(None)? {
+                return Ok(());
+            }
+            let is_closed =
+                |machine: &mut Machine| machine.core.as_mut().is_some_and(|core| core.journal().is_none());
+            if self.machines.iter_mut().any(is_closed) || turn % 64 == 63 {
+                // It waits before it tries again.
+                self.advance(10);
+            }
+        }
+        let (next, is_closed, inbox, worked, flying) = self.restless;
+        let trouble = self.machines.iter().find_map(|machine| machine.core.as_ref()?.metrics().trouble);
+        Violation::new(format!(
+            "the shards never come to rest: {next:?}, {inbox} in the inbox, {flying} not answered, journal open: {}, disk works: {worked}, trouble: {trouble:?}",
+            !is_closed
+        ))
+    }
+}
