@@ -13,8 +13,10 @@ pub struct Bounds {
     pub transfers_remembered: u32,
     /// Open holds.
     pub holds_max: u32,
-    /// Transfers between shards that are not decided.
+    /// Transfers between shards that are not decided. About 500 bytes each.
     pub pending_max: u32,
+    /// So long after the first record that no seal covers there is one.
+    pub seal_after: Milliseconds,
 }
 
 impl Bounds {
@@ -43,6 +45,7 @@ impl Default for Bounds {
             transfers_remembered: 20_000_000,
             holds_max: 1_000_000,
             pending_max: 100_000,
+            seal_after: 60_000,
         }
     }
 }

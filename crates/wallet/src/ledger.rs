@@ -1,17 +1,122 @@
-//! The state of all wallets of a shard.
+//! The state of all wallets of a shard, and how things in it are found.
+//!
+//! What must last stands in tables and a few small maps. Everything else is built from them: indexes, orders, totals.
 
-use crate::{Answer, Bounds, Command, Corrupt, Delivery, Record, Refusal, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
 
-/// Which shard of how many this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Its number, below `shards`.
-    pub shard: u16,
-    /// How many there are, 1 to 1,024.
-    pub shards: u16,
-    /// Keeps who chooses names from choosing them so that they collide. Anything; may differ at each start.
-    pub hash_seed: u64,
+use foldhash::quality::FixedState;
+use hashbrown::{HashMap, HashSet, HashTable};
+use stadium_machine::Place;
+use stadium_table::{Index, Table, hash_of};
+
+use crate::account::{Account, Extra, NONE, Rules};
+use crate::answer::Answer;
+use crate::chain::Chain;
+use crate::group::{Group, Posted, Prepared};
+use crate::order::Order;
+use crate::plan::{Intent, Overlay};
+use crate::remembered::{Hold, OTHER, Other, Remembered, hash_of_id};
+use crate::{AssetCode, Bounds, Refusal, Seal, Time, TransferId, WalletName};
+
+/// All wallets of one shard.
+///
+/// `execute`, `tick`, `receive` and `confirm` decide, write what they decided as events into a record (that was begun and is empty), apply those,
+/// and close the section with its chain value: one call, one record. `apply` does the same with the section of a record that was read back, and
+/// decides nothing. So the state after a replay is the state that was.
+///
+/// `at` is the position that the record will have; `now` its time, which must stand in its frame: the chain covers it.
+/// Where the record stays empty nothing changed.
+pub struct Ledger {
+    pub(crate) place: Place,
+    pub(crate) bounds: Bounds,
+    /// The latest moment that was seen.
+    pub(crate) now: Time,
+
+    pub(crate) accounts: Table<Account>,
+    pub(crate) extras: Table<Extra>,
+    pub(crate) remembered: Table<Remembered>,
+    pub(crate) others: Table<Other>,
+    pub(crate) holds: Table<Hold>,
+    pub(crate) groups: Table<Group>,
+    pub(crate) prepared: Table<Prepared>,
+    pub(crate) assets: Vec<Asset>,
+    /// The place among the remembered that is overwritten next.
+    pub(crate) remembered_next: u32,
+    /// Holds that were ever made.
+    pub(crate) holds_made: u64,
+    pub(crate) group_next: u64,
+    pub(crate) letter_next: u64,
+    pub(crate) letters: BTreeMap<u64, Posted>,
+    /// What was answered to letters of other shards that may come again, by shard and number.
+    pub(crate) incoming: BTreeMap<(u16, u64), Result<(), Refusal>>,
+    /// Letters of other shards below these numbers never come again.
+    pub(crate) floors: BTreeMap<u16, u64>,
+    pub(crate) chain: Chain,
+
+    pub(crate) hasher: FixedState,
+    pub(crate) by_asset: HashMap<AssetCode, u16>,
+    pub(crate) by_account: Index,
+    pub(crate) by_id: Index,
+    pub(crate) by_hold: HashTable<u32>,
+    pub(crate) order: Order,
+    /// Open holds by account and age.
+    pub(crate) holds_of: BTreeSet<(u32, u64, u32)>,
+    /// Open holds by when they end, but for those that are locked.
+    pub(crate) expiries: BTreeSet<(Time, u32)>,
+    pub(crate) by_group: BTreeMap<u64, u32>,
+    pub(crate) by_prepared: BTreeMap<(u16, u64), u32>,
+    /// Ids of groups that are not decided here, and in which.
+    pub(crate) pending: HashMap<TransferId, u32>,
+    /// Transfers that such groups reverse.
+    pub(crate) reversing: HashSet<TransferId>,
+
+    /// Who waits for groups: lost with the process, like everybody who waits.
+    pub(crate) waiting: crate::waiting::Waiting,
+    pub(crate) booked: u64,
+    pub(crate) refused: u64,
+    pub(crate) checkpoint: crate::checkpoint::Progress,
+    // Reused, so that the hot path allocates nothing.
+    pub(crate) ids: Vec<TransferId>,
+    pub(crate) intents: Vec<Intent>,
+    pub(crate) overlay: Overlay,
 }
+
+/// Something that is counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asset {
+    pub(crate) code: AssetCode,
+    pub(crate) scale: u8,
+    pub(crate) accounts: u64,
+    /// Sum of the balances above zero.
+    pub(crate) credit: u128,
+    /// Sum of those below.
+    pub(crate) debit: u128,
+    pub(crate) held: u128,
+    /// The account of `@transit`.
+    pub(crate) transit: u32,
+}
+
+impl Asset {
+    pub(crate) fn new(code: AssetCode, scale: u8) -> Self {
+        Self { code, scale, accounts: 0, credit: 0, debit: 0, held: 0, transit: NONE }
+    }
+
+    /// A balance was `old` and is `new`.
+    #[inline]
+    pub(crate) fn moved(&mut self, old: i64, new: i64) {
+        let part = |balance: i64| {
+            let size = u128::from(balance.unsigned_abs());
+            if balance >= 0 { (size, 0) } else { (0, size) }
+        };
+        let ((old_credit, old_debit), (new_credit, new_debit)) = (part(old), part(new));
+        self.credit = self.credit - old_credit + new_credit;
+        self.debit = self.debit - old_debit + new_debit;
+    }
+}
+
+/// The system wallet that takes the other side of what goes to another shard.
+pub(crate) const TRANSIT: &str = "@transit";
 
 /// What a command came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,67 +134,6 @@ pub struct Finished {
     pub number: u64,
     /// What came of it. It may leave when the record is durable that was written last.
     pub answer: Result<Answer, Refusal>,
-}
-
-/// What has to be read from the journal, or was known without.
-#[derive(Debug)]
-pub enum Lookup {
-    /// Nothing has to be read.
-    Answer(Answer),
-    /// Records have to be read.
-    Walk(Walk),
-}
-
-/// Reads records of the journal backwards for one command. Its driver reads what `next` names, until there is nothing or
-/// it has read enough, and then takes the answer.
-#[derive(Debug)]
-pub struct Walk {}
-
-impl Walk {
-    /// The position of the record that is to be read next.
-    pub fn next(&self) -> Option<u64> {
-        None
-    }
-
-    /// Takes in the record that `next` named: its time, and the wallets' section of it, the chain value included.
-    ///
-    /// # Errors
-    ///
-    /// A section that this version did not write.
-    pub fn read(&mut self, _ledger: &Ledger, _time: Time, _section: &[u8]) -> Result<(), Corrupt> {
-        Ok(())
-    }
-
-    /// What was found; where `next` still names a record, as far as was read.
-    ///
-    /// # Errors
-    ///
-    /// A balance or a transfer that was not reached.
-    pub fn finish(self, _ledger: &Ledger) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-}
-
-/// What time brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Ticked {
-    /// More is due now than fitted: call again.
-    pub more: bool,
-}
-
-/// A seal: the root of all records before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seal {
-    /// Its number, from 1.
-    pub number: u64,
-    /// When it was made.
-    pub at: Time,
-    /// Where its record stands.
-    pub position: u64,
-    /// Records of its period.
-    pub records: u64,
-    /// Its root.
-    pub root: [u8; 32],
 }
 
 /// Figures for metrics.
@@ -115,184 +159,301 @@ pub struct Figures {
     pub unsealed: u64,
 }
 
-/// All wallets of one shard.
-///
-/// `execute`, `tick`, `receive` and `confirm` decide, write what they decided as events into a record (that was begun and is empty), apply those, and
-/// close the section with its chain value: one call, one record. `apply` does the same with the section of a record that was read back, and decides
-/// nothing. So the state after a replay is the state that was.
-///
-/// `at` is the position that the record will have; `now` its time, which must stand in its frame: the chain covers it.
-/// Where the record stays empty nothing changed.
-pub struct Ledger {}
-
 impl Ledger {
     /// No wallets.
-    pub fn new(_place: Place, _bounds: Bounds) -> Self {
-        Self {}
-    }
-
-    /// Carries out a command that may change something; those that only read memory are answered too.
-    ///
-    /// # Errors
-    ///
-    /// The refusals of docs/wallet.md; nothing happened then, and the record stays as it was begun. So do History, BalanceAt and
-    /// Find (MISDIRECTED): they go to [`Self::look_up`].
-    pub fn execute(
-        &mut self,
-        _at: u64,
-        _now: Time,
-        _command: &Command,
-        _record: &mut Record,
-    ) -> Result<Executed, Refusal> {
-        Ok(Executed::Done(Answer::Done))
-    }
-
-    /// Whether `execute` would succeed now, without another shard: for records that several machines share. Of unlinked transfers: whether all would.
-    ///
-    /// # Errors
-    ///
-    /// What `execute` would refuse; SHARDS where other shards would be asked.
-    pub fn check(&self, _now: Time, _command: &Command) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    /// Answers Wallet, Accounts, Holds and Assets from memory.
-    ///
-    /// # Errors
-    ///
-    /// Unknown wallets; MISDIRECTED for every other command.
-    pub fn read(&self, _now: Time, _command: &Command) -> Result<Answer, Refusal> {
-        Ok(Answer::Done)
-    }
-
-    /// Begins to answer History, BalanceAt and Find.
-    ///
-    /// # Errors
-    ///
-    /// Unknown accounts and transfers; MISDIRECTED for every other command.
-    pub fn look_up(&self, _now: Time, _command: &Command) -> Result<Lookup, Refusal> {
-        Ok(Lookup::Answer(Answer::Done))
-    }
-
-    /// What time brings: holds that expire, groups that nobody answered in time, seals; about `events_max` events.
-    pub fn tick(&mut self, _at: u64, _now: Time, _record: &mut Record, _events_max: u32) -> Ticked {
-        Ticked::default()
-    }
-
-    /// When time brings something next.
-    pub fn next_deadline(&self) -> Option<Time> {
-        None
-    }
-
-    /// Applies the section of a record that was read back, the chain value included. Records come in the order in which they were written.
-    ///
-    /// # Errors
-    ///
-    /// Events that cannot follow what was applied so far, or a chain value that differs. The state is then of no use.
-    pub fn apply(&mut self, _at: u64, _time: Time, _section: &[u8]) -> Result<(), Corrupt> {
-        Ok(())
-    }
-
-    /// Letters that are not confirmed, by number, from `from` on: to which shard, and what.
-    pub fn outgoing(&self, _from: u64, _each: &mut dyn FnMut(u16, Delivery)) {}
-
-    /// The number that the next letter will have; those from it on are new since.
-    pub fn outgoing_next(&self) -> u64 {
-        1
-    }
-
-    /// The lowest number that is not confirmed; that of the next one where all are.
-    pub fn outgoing_first(&self) -> u64 {
-        1
-    }
-
-    /// Takes in another shard's letter, once however often it is delivered. The answer, when it is durable, goes back to the sender's [`Self::confirm`].
-    ///
-    /// # Errors
-    ///
-    /// Rejected: that is an answer, and as durable as a yes. Busy: not now; nothing happened, and it is to be delivered again.
-    pub fn receive(
-        &mut self,
-        _at: u64,
-        _now: Time,
-        _delivery: &Delivery,
-        _record: &mut Record,
-    ) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    /// Takes in what another shard answered to a letter. Busy changes nothing: the letter is sent again.
-    pub fn confirm(
-        &mut self,
-        _at: u64,
-        _now: Time,
-        _number: u64,
-        _taken: &Result<(), Refusal>,
-        _record: &mut Record,
-    ) {
-    }
-
-    /// Takes out the answers of commands that were pending and are decided now: ask after each `execute`, `confirm` and `tick`.
-    pub fn finished(&mut self) -> impl Iterator<Item = Finished> + '_ {
-        std::iter::empty()
-    }
-
-    /// The last 10,000 seals, oldest first.
-    pub fn seals(&self) -> impl Iterator<Item = Seal> + '_ {
-        std::iter::empty()
-    }
-
-    /// Figures for metrics.
-    pub fn figures(&self) -> Figures {
-        Figures::default()
+    pub fn new(place: Place, bounds: Bounds) -> Self {
+        Self {
+            hasher: FixedState::with_seed(place.hash_seed),
+            chain: Chain::new(place.shard),
+            place,
+            bounds,
+            now: Time(0),
+            accounts: Table::new(),
+            extras: Table::new(),
+            remembered: Table::new(),
+            others: Table::new(),
+            holds: Table::new(),
+            groups: Table::new(),
+            prepared: Table::new(),
+            assets: Vec::new(),
+            remembered_next: 0,
+            holds_made: 0,
+            group_next: 1,
+            letter_next: 1,
+            letters: BTreeMap::new(),
+            incoming: BTreeMap::new(),
+            floors: BTreeMap::new(),
+            by_asset: HashMap::new(),
+            by_account: Index::new(),
+            by_id: Index::new(),
+            by_hold: HashTable::new(),
+            order: Order::new(),
+            holds_of: BTreeSet::new(),
+            expiries: BTreeSet::new(),
+            by_group: BTreeMap::new(),
+            by_prepared: BTreeMap::new(),
+            pending: HashMap::new(),
+            reversing: HashSet::new(),
+            waiting: crate::waiting::Waiting::default(),
+            booked: 0,
+            refused: 0,
+            checkpoint: crate::checkpoint::Progress::default(),
+            ids: Vec::new(),
+            intents: Vec::new(),
+            overlay: Overlay::default(),
+        }
     }
 
     /// The latest moment that was seen.
     pub fn now(&self) -> Time {
-        Time(0)
+        self.now
     }
 
-    /// Bytes of memory that the state holds, but for names of more than 24 bytes.
+    /// The seals that are kept in memory, the last 10,000, oldest first; older ones are in the journal.
+    pub fn seals(&self) -> impl DoubleEndedIterator<Item = &Seal> + '_ {
+        self.chain.seals.iter()
+    }
+
+    /// Figures for metrics.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            accounts: self.accounts.len() as u64,
+            holds: self.holds.len() as u64,
+            remembered: self.remembered.len() as u64,
+            pending: (self.groups.len() + self.prepared.len()) as u64,
+            outgoing: self.letters.len() as u64,
+            booked: self.booked,
+            refused: self.refused,
+            seals: self.chain.seals_made,
+            unsealed: self.chain.tree.leaves(),
+        }
+    }
+
+    /// Takes out the answers of commands that were pending and are decided now: ask after each call that wrote a record.
+    pub fn finished(&mut self) -> impl Iterator<Item = Finished> + '_ {
+        self.waiting.finished.drain(..)
+    }
+
+    /// Bytes of memory that the state holds, but for names of more than 24 bytes, and what groups hold while they are not decided.
     pub fn bytes(&self) -> usize {
-        0
+        self.accounts.bytes()
+            + self.extras.bytes()
+            + self.remembered.bytes()
+            + self.others.bytes()
+            + self.holds.bytes()
+            + self.groups.bytes()
+            + self.prepared.bytes()
+            + self.by_account.bytes()
+            + self.by_id.bytes()
+            + self.by_hold.allocation_size()
+            + self.order.bytes()
+            // Nodes of these trees are about two thirds full.
+            + (self.holds_of.len() * size_of::<(u32, u64, u32)>()
+                + self.expiries.len() * size_of::<(Time, u32)>())
+                * 3
+                / 2
+            + self.chain.seals.len() * size_of::<Seal>()
     }
 
-    /// Counts everything again and compares: sums, totals, held amounts.
-    ///
-    /// # Errors
-    ///
-    /// What does not agree.
-    pub fn audit(&self) -> Result<(), String> {
-        Ok(())
+    // Finding.
+
+    pub(crate) fn find_asset(&self, code: &AssetCode) -> Option<u16> {
+        // Mostly there are few, and to look through them is quicker.
+        if self.assets.len() <= 8 {
+            return self.assets.iter().position(|asset| asset.code == *code).map(|at| at as u16);
+        }
+        self.by_asset.get(code).copied()
     }
 
-    /// Begins a checkpoint of the state as it is now.
-    pub fn checkpoint_begin(&mut self) {}
-
-    /// Appends about `bytes_max` more bytes of the checkpoint, one chunk. Returns whether there is more.
-    pub fn checkpoint_next(&mut self, _out: &mut Vec<u8>, _bytes_max: usize) -> bool {
-        false
+    #[inline]
+    fn hash_of_account(&self, name: &str, asset: u16) -> u64 {
+        hash_of(self.hasher.hash_one(name) ^ u64::from(asset))
     }
 
-    /// Drops a running checkpoint.
-    pub fn checkpoint_abort(&mut self) {}
-
-    /// Takes in one chunk of a checkpoint, in their order, into a new ledger.
-    ///
-    /// # Errors
-    ///
-    /// A chunk that no checkpoint of this format has.
-    pub fn restore(&mut self, _chunk: &[u8]) -> Result<(), Corrupt> {
-        Ok(())
+    #[inline]
+    pub(crate) fn find_account(&self, name: &WalletName, asset: u16) -> Option<u32> {
+        self.by_account.find(self.hash_of_account(name.as_str(), asset), |at| {
+            let account = self.accounts.at(at);
+            account.asset == asset && account.name == *name
+        })
     }
 
-    /// All chunks are in: builds what is not saved. Records after the checkpoint are applied next. A checkpoint of before there were wallets has no chunks:
-    /// then this is not called.
-    ///
-    /// # Errors
-    ///
-    /// A checkpoint that is not whole, or contradicts itself.
-    pub fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        Ok(())
+    #[inline]
+    pub(crate) fn find_remembered(&self, id: TransferId) -> Option<u32> {
+        let hash = hash_of_id(id, self.place.hash_seed);
+        self.by_id.find(hash, |at| self.remembered.at(at).id() == id)
+    }
+
+    pub(crate) fn find_hold(&self, id: TransferId) -> Option<u32> {
+        if self.by_hold.is_empty() {
+            return None;
+        }
+        let hash = hash_of_id(id, self.place.hash_seed);
+        self.by_hold.find(hash, |&at| self.holds.at(at).id == id).copied()
+    }
+
+    pub(crate) fn extra(&self, account: &Account) -> Option<&Extra> {
+        (account.extra != NONE).then(|| self.extras.at(account.extra))
+    }
+
+    pub(crate) fn extra_mut(&mut self, account: u32) -> &mut Extra {
+        if self.accounts.at(account).extra == NONE {
+            let extra = self.extras.insert(Extra { account, ..<Extra as stadium_table::Entry>::vacant() });
+            self.accounts.at_mut(account).extra = extra;
+        }
+        let extra = self.accounts.at(account).extra;
+        self.extras.at_mut(extra)
+    }
+
+    /// What a party is called, and where it lives if that is another shard.
+    pub(crate) fn name_of(&self, party: u32) -> (&WalletName, Option<u16>) {
+        if party & OTHER == 0 {
+            return (&self.accounts.at(party).name, None);
+        }
+        let other = self.others.at(party & !OTHER);
+        (&other.name, Some(other.shard))
+    }
+
+    // Making and taking away.
+
+    pub(crate) fn add_asset(&mut self, code: AssetCode, scale: u8) {
+        self.by_asset.insert(code.clone(), self.assets.len() as u16);
+        self.assets.push(Asset::new(code, scale));
+    }
+
+    /// Opens an account, and says which number it has.
+    pub(crate) fn add_account(&mut self, name: WalletName, asset: u16, rules: &Rules, opened: Time) -> u32 {
+        if name.as_str() == TRANSIT {
+            self.assets[usize::from(asset)].transit = self.accounts.len() as u32;
+        }
+        let number = self.accounts.insert(Account::new(name, asset, opened));
+        self.set_rules(number, rules);
+        self.assets[usize::from(asset)].accounts += 1;
+        self.index_account(number);
+        let (accounts, assets) = (&self.accounts, &self.assets);
+        let key = |number: u32| {
+            let account = accounts.at(number);
+            (account.name.as_str(), assets[usize::from(account.asset)].code.as_str())
+        };
+        let new = key(number);
+        self.order.insert(number, |other| key(other).cmp(&new));
+        number
+    }
+
+    pub(crate) fn index_account(&mut self, number: u32) {
+        let account = self.accounts.at(number);
+        let hash = self.hash_of_account(account.name.as_str(), account.asset);
+        let (accounts, hasher) = (&self.accounts, &self.hasher);
+        self.by_account.insert(hash, number, |other| {
+            let account = accounts.at(other);
+            hash_of(hasher.hash_one(account.name.as_str()) ^ u64::from(account.asset))
+        });
+    }
+
+    pub(crate) fn set_rules(&mut self, account: u32, rules: &Rules) {
+        if let Some(ceiling) = rules.ceiling {
+            self.extra_mut(account).ceiling = ceiling;
+        }
+        self.accounts.at_mut(account).set_flags(rules);
+    }
+
+    /// Remembers a transfer in the place of the oldest, where as many are remembered as there may be.
+    pub(crate) fn remember(&mut self, entry: Remembered) -> u32 {
+        let place = if self.remembered.len() < self.bounds.transfers_remembered.max(1) as usize {
+            self.remembered.insert(entry)
+        } else {
+            let place = self.remembered_next % self.remembered.len() as u32;
+            let hash = hash_of_id(self.remembered.at(place).id(), self.place.hash_seed);
+            self.by_id.remove(hash, place);
+            let old = std::mem::replace(self.remembered.at_mut(place), entry);
+            self.forget_party(old.debit);
+            self.forget_party(old.credit);
+            self.remembered_next = (place + 1) % self.remembered.len() as u32;
+            place
+        };
+        self.index_remembered(place);
+        place
+    }
+
+    pub(crate) fn index_remembered(&mut self, place: u32) {
+        let (remembered, seed) = (&self.remembered, self.place.hash_seed);
+        let hash = hash_of_id(remembered.at(place).id(), seed);
+        self.by_id.insert(hash, place, |other| hash_of_id(remembered.at(other).id(), seed));
+    }
+
+    /// The place of a name, as a party.
+    pub(crate) fn other(&mut self, shard: u16, name: WalletName) -> u32 {
+        OTHER | self.others.insert(Other { shard, name })
+    }
+
+    pub(crate) fn forget_party(&mut self, party: u32) {
+        if party & OTHER != 0 {
+            self.others.remove(party & !OTHER);
+        }
+    }
+
+    /// A second name of the same wallet, for somebody else to forget.
+    pub(crate) fn same_party(&mut self, party: u32) -> u32 {
+        if party & OTHER == 0 {
+            return party;
+        }
+        let Other { shard, name } = self.others.at(party & !OTHER);
+        let (shard, name) = (*shard, name.clone());
+        self.other(shard, name)
+    }
+
+    pub(crate) fn add_hold(&mut self, hold: Hold) {
+        let place = self.holds.insert(hold);
+        self.holds_made += 1;
+        self.index_hold(place);
+    }
+
+    pub(crate) fn index_hold(&mut self, place: u32) {
+        let (holds, seed) = (&self.holds, self.place.hash_seed);
+        let hold = holds.at(place);
+        self.by_hold.insert_unique(hash_of_id(hold.id, seed), place, |&other| {
+            hash_of_id(holds.at(other).id, seed)
+        });
+        self.holds_of.insert((hold.debit, hold.number, place));
+        if !hold.locked {
+            self.expiries.insert((hold.expires, place));
+        }
+    }
+
+    /// Takes a hold away. What it held is its caller's to release.
+    pub(crate) fn remove_hold(&mut self, place: u32) -> Hold {
+        let hold = self.holds.remove(place).expect("the caller found it");
+        let hash = hash_of_id(hold.id, self.place.hash_seed);
+        if let Ok(entry) = self.by_hold.find_entry(hash, |&other| other == place) {
+            entry.remove();
+        }
+        self.holds_of.remove(&(hold.debit, hold.number, place));
+        self.expiries.remove(&(hold.expires, place));
+        self.forget_party(hold.credit);
+        hold
+    }
+
+    pub(crate) fn lock_hold(&mut self, place: u32, locked: bool) {
+        let hold = self.holds.at_mut(place);
+        hold.locked = locked;
+        let key = (hold.expires, place);
+        if locked { self.expiries.remove(&key) } else { self.expiries.insert(key) };
+    }
+
+    /// Makes more of an account held, or less.
+    pub(crate) fn hold_more(&mut self, account: u32, amount: u64) -> bool {
+        let account = self.accounts.at_mut(account);
+        let Some(held) = account.held.checked_add(amount) else { return false };
+        account.held = held;
+        self.assets[usize::from(account.asset)].held += u128::from(amount);
+        true
+    }
+
+    pub(crate) fn hold_less(&mut self, account: u32, amount: u64) -> bool {
+        let account = self.accounts.at_mut(account);
+        let Some(held) = account.held.checked_sub(amount) else { return false };
+        account.held = held;
+        self.assets[usize::from(account.asset)].held -= u128::from(amount);
+        true
     }
 }

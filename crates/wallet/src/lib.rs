@@ -9,24 +9,45 @@
 //! apply (replay) ────────▶ read events ────┘
 //! ```
 
+mod account;
 mod answer;
+mod apply;
+mod audit;
 mod bounds;
+mod chain;
+mod checkpoint;
 mod command;
+mod content;
 mod delivery;
+mod events;
+mod execute;
+mod group;
+mod groups;
+mod history;
 mod ledger;
 mod name;
+mod order;
+mod plan;
+mod read;
 mod record;
 pub mod refusal;
+mod remembered;
+mod tick;
+mod waiting;
 
 pub use answer::{
     AccountView, Answer, AssetView, Balance, BookState, Booked, Direction, Entry, EntryPage, HoldView,
     Outcome, TransferView,
 };
 pub use bounds::Bounds;
+pub use chain::Seal;
 pub use command::{Change, Command, Kind, NewAccount, NewTransfer, Overdraft, Range};
 pub use delivery::{Delivery, Leg, LegKind, Letter};
-pub use ledger::{Executed, Figures, Finished, Ledger, Lookup, Place, Seal, Ticked, Walk};
+pub use history::{Lookup, Walk, describe};
+pub use ledger::{Executed, Figures, Finished, Ledger};
 pub use name::{AssetCode, TransferId, WalletName};
+pub use plan::Checked;
 pub use record::Record;
 pub use refusal::CODES;
-pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
+pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Place, Refusal, Time};
+pub use tick::Ticked;

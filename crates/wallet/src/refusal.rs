@@ -61,4 +61,6 @@ stadium_machine::codes! {
     PENDING = "WAL-043", "transfer under way";
     /// There are as many assets as there may be.
     ASSETS_FULL = "WAL-044", "too many assets";
+    /// A moment too far back in a long history to be found in one go.
+    TOO_FAR = "WAL-045", "history too long";
 }

@@ -1,0 +1,436 @@
+//! Transfers between shards while they are not decided, as they stand in memory, in events and in checkpoints.
+//!
+//! How they are decided is [`crate::groups`]'s business.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use stadium_machine::encoding::{Reader, corrupt, moment, number, text};
+use stadium_table::{Damaged, Entry};
+
+use crate::{Corrupt, Time, TransferId, WalletName};
+
+/// What an item does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum ItemKind {
+    Post = 0,
+    Capture = 1,
+    Reverse = 2,
+    Hold = 3,
+    Void = 4,
+}
+
+impl ItemKind {
+    pub(crate) fn of(code: u8) -> Result<Self, Corrupt> {
+        Ok(match code {
+            0 => ItemKind::Post,
+            1 => ItemKind::Capture,
+            2 => ItemKind::Reverse,
+            3 => ItemKind::Hold,
+            4 => ItemKind::Void,
+            other => return Err(corrupt(format!("a transfer of the unknown kind {other}"))),
+        })
+    }
+
+    /// Whether it moves an amount when it is booked.
+    pub(crate) fn moves(self) -> bool {
+        matches!(self, ItemKind::Post | ItemKind::Capture | ItemKind::Reverse)
+    }
+}
+
+/// One side of a transfer between shards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Party {
+    /// An account of this shard.
+    Here(u32),
+    /// A wallet of another one.
+    There(u16, WalletName),
+}
+
+impl Party {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Party::Here(account) => {
+                out.push(0);
+                number(out, u64::from(*account));
+            }
+            Party::There(shard, name) => {
+                number(out, u64::from(*shard) + 1);
+                text(out, name.as_str());
+            }
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
+        Ok(match input.small::<u32>()? {
+            0 => Party::Here(input.small()?),
+            shard => {
+                let shard = u16::try_from(shard - 1).map_err(|_| corrupt("a shard's number out of bounds"))?;
+                Party::There(shard, wallet(input.text()?)?)
+            }
+        })
+    }
+
+    pub(crate) fn here(&self) -> Option<u32> {
+        match self {
+            Party::Here(account) => Some(*account),
+            Party::There(..) => None,
+        }
+    }
+
+    pub(crate) fn shard(&self) -> Option<u16> {
+        match self {
+            Party::Here(_) => None,
+            Party::There(shard, _) => Some(*shard),
+        }
+    }
+}
+
+pub(crate) fn wallet(name: &str) -> Result<WalletName, Corrupt> {
+    WalletName::new(name).map_err(|error| corrupt(error.to_string()))
+}
+
+/// What a transfer's event says only where there is something to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Notes<'a> {
+    pub(crate) of: Option<TransferId>,
+    pub(crate) other: Option<&'a str>,
+    pub(crate) reference: &'a str,
+    pub(crate) metadata: &'a [u8],
+    pub(crate) effective: Option<Time>,
+}
+
+const OF: u8 = 1;
+const REFERENCE: u8 = 2;
+const METADATA: u8 = 4;
+const EFFECTIVE: u8 = 8;
+const OTHER: u8 = 16;
+/// Of a transfer: decided as part of a group.
+pub(crate) const LEG: u8 = 32;
+
+impl<'a> Notes<'a> {
+    pub(crate) fn flags(&self) -> u8 {
+        u8::from(self.of.is_some()) * OF
+            | u8::from(!self.reference.is_empty()) * REFERENCE
+            | u8::from(!self.metadata.is_empty()) * METADATA
+            | u8::from(self.effective.is_some()) * EFFECTIVE
+            | u8::from(self.other.is_some()) * OTHER
+    }
+
+    pub(crate) fn has_other(flags: u8) -> bool {
+        flags & OTHER != 0
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, time: Time) {
+        if let Some(of) = self.of {
+            out.extend_from_slice(&of.0.to_be_bytes());
+        }
+        if let Some(other) = self.other {
+            text(out, other);
+        }
+        if !self.reference.is_empty() {
+            text(out, self.reference);
+        }
+        if !self.metadata.is_empty() {
+            number(out, self.metadata.len() as u64);
+            out.extend_from_slice(self.metadata);
+        }
+        if let Some(effective) = self.effective {
+            moment(out, time, effective);
+        }
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'a>, flags: u8, time: Time) -> Result<Self, Corrupt> {
+        if flags & !(OF | REFERENCE | METADATA | EFFECTIVE | OTHER | LEG) != 0 {
+            return Err(corrupt(format!("unknown flags {flags:#x} of a transfer")));
+        }
+        let mut notes = Notes::default();
+        if flags & OF != 0 {
+            notes.of = Some(id(input)?);
+        }
+        if flags & OTHER != 0 {
+            notes.other = Some(input.text()?);
+        }
+        if flags & REFERENCE != 0 {
+            notes.reference = input.text()?;
+        }
+        if flags & METADATA != 0 {
+            let bytes = input.small::<usize>()?;
+            notes.metadata = input.take(bytes)?;
+        }
+        if flags & EFFECTIVE != 0 {
+            notes.effective = Some(input.moment(time)?);
+        }
+        Ok(notes)
+    }
+}
+
+pub(crate) fn id(input: &mut Reader<'_>) -> Result<TransferId, Corrupt> {
+    Ok(TransferId(u128::from_be_bytes(input.array()?)))
+}
+
+/// A transfer of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) kind: ItemKind,
+    pub(crate) id: TransferId,
+    /// At the coordinator: the hash of what the client said.
+    pub(crate) content: u64,
+    pub(crate) amount: u64,
+    pub(crate) asset: u16,
+    pub(crate) debit: Party,
+    pub(crate) credit: Party,
+    pub(crate) of: Option<TransferId>,
+    pub(crate) reference: Box<str>,
+    pub(crate) metadata: Bytes,
+    pub(crate) effective: Option<Time>,
+    /// Of a hold.
+    pub(crate) expires: Time,
+}
+
+/// Who keeps an item: the coordinator's has the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    Coordinator,
+    Participant,
+}
+
+impl Item {
+    pub(crate) fn notes(&self) -> Notes<'_> {
+        Notes {
+            of: self.of,
+            other: None,
+            reference: &self.reference,
+            metadata: &self.metadata,
+            effective: self.effective,
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, time: Time, keeper: Keeper) {
+        let notes = self.notes();
+        out.push(notes.flags());
+        out.push(self.kind as u8);
+        out.extend_from_slice(&self.id.0.to_be_bytes());
+        if keeper == Keeper::Coordinator {
+            out.extend_from_slice(&self.content.to_le_bytes());
+        }
+        number(out, self.amount);
+        number(out, u64::from(self.asset));
+        self.debit.encode(out);
+        self.credit.encode(out);
+        notes.encode(out, time);
+        if self.kind == ItemKind::Hold {
+            moment(out, time, self.expires);
+        }
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'_>, time: Time, keeper: Keeper) -> Result<Self, Corrupt> {
+        let flags = input.byte()?;
+        if flags & (LEG | OTHER) != 0 {
+            return Err(corrupt(format!("unknown flags {flags:#x} of a group's transfer")));
+        }
+        let kind = ItemKind::of(input.byte()?)?;
+        let id = id(input)?;
+        let content = match keeper {
+            Keeper::Coordinator => u64::from_le_bytes(input.array()?),
+            Keeper::Participant => 0,
+        };
+        let amount = input.number()?;
+        let asset = input.small()?;
+        let debit = Party::decode(input)?;
+        let credit = Party::decode(input)?;
+        let notes = Notes::decode(input, flags, time)?;
+        let expires = if kind == ItemKind::Hold { input.moment(time)? } else { Time(0) };
+        Ok(Item {
+            kind,
+            id,
+            content,
+            amount,
+            asset,
+            debit,
+            credit,
+            of: notes.of,
+            reference: notes.reference.into(),
+            metadata: Bytes::copy_from_slice(notes.metadata),
+            effective: notes.effective,
+            expires,
+        })
+    }
+
+    /// Bytes that it takes at most as an event, and what it becomes when it is booked.
+    pub(crate) fn bytes_max(&self) -> usize {
+        512 + self.reference.len() + self.metadata.len()
+    }
+}
+
+pub(crate) fn encode_items(out: &mut Vec<u8>, items: &[Item], time: Time, keeper: Keeper) {
+    number(out, items.len() as u64);
+    items.iter().for_each(|item| item.encode(out, time, keeper));
+}
+
+pub(crate) fn decode_items(
+    input: &mut Reader<'_>,
+    time: Time,
+    keeper: Keeper,
+) -> Result<Vec<Item>, Corrupt> {
+    let count = input.small::<usize>()?;
+    let mut items = Vec::with_capacity(count.min(crate::Bounds::ITEMS_MAX));
+    for _ in 0..count {
+        items.push(Item::decode(input, time, keeper)?);
+    }
+    Ok(items)
+}
+
+/// A shard that was asked whether it can do its part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) shard: u16,
+    /// The letter that asks it.
+    pub(crate) letter: u64,
+    /// It said yes.
+    pub(crate) agreed: bool,
+}
+
+/// A group that is not decided, at its coordinator.
+pub(crate) struct Group {
+    pub(crate) number: u64,
+    /// All or none was asked for; else it is one transfer.
+    pub(crate) linked: bool,
+    pub(crate) began: Time,
+    /// The record that says what is in it.
+    pub(crate) record: u64,
+    pub(crate) items: Vec<Item>,
+    pub(crate) asked: Vec<Asked>,
+}
+
+/// A group that is not decided, at a shard that said yes.
+pub(crate) struct Prepared {
+    pub(crate) from: u16,
+    pub(crate) group: u64,
+    pub(crate) items: Vec<Item>,
+}
+
+fn damaged(_: Corrupt) -> Damaged {
+    Damaged("a group that cannot be read")
+}
+
+/// Reads through a reader what stands at the front of the input.
+fn reading<T>(
+    input: &mut &[u8],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, Corrupt>,
+) -> Result<T, Damaged> {
+    let mut reader = Reader::new(input);
+    let value = read(&mut reader).map_err(damaged)?;
+    let position = reader.position();
+    *input = &input[position..];
+    Ok(value)
+}
+
+impl Entry for Group {
+    fn vacant() -> Self {
+        Self {
+            number: 0,
+            linked: false,
+            began: Time(0),
+            record: 0,
+            items: Vec::new(),
+            asked: Vec::new(),
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        number(out, self.number);
+        out.push(u8::from(self.linked));
+        number(out, self.began.0);
+        number(out, self.record);
+        encode_items(out, &self.items, self.began, Keeper::Coordinator);
+        number(out, self.asked.len() as u64);
+        for asked in &self.asked {
+            number(out, u64::from(asked.shard));
+            number(out, asked.letter);
+            out.push(u8::from(asked.agreed));
+        }
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        reading(input, |input| {
+            let number = input.number()?;
+            let linked = input.byte()? == 1;
+            let began = Time(input.number()?);
+            let record = input.number()?;
+            let items = decode_items(input, began, Keeper::Coordinator)?;
+            let mut asked = Vec::new();
+            for _ in 0..input.number()? {
+                let shard = input.small()?;
+                let letter = input.number()?;
+                asked.push(Asked { shard, letter, agreed: input.byte()? == 1 });
+            }
+            Ok(Group { number, linked, began, record, items, asked })
+        })
+    }
+}
+
+impl Entry for Prepared {
+    fn vacant() -> Self {
+        Self { from: 0, group: 0, items: Vec::new() }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        number(out, u64::from(self.from));
+        number(out, self.group);
+        encode_items(out, &self.items, Time(0), Keeper::Participant);
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        reading(input, |input| {
+            let from = input.small()?;
+            let group = input.number()?;
+            Ok(Prepared { from, group, items: decode_items(input, Time(0), Keeper::Participant)? })
+        })
+    }
+}
+
+/// A letter that is not confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Posted {
+    pub(crate) to: u16,
+    pub(crate) group: u64,
+    pub(crate) asks: Asks,
+}
+
+/// What a letter says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    Prepare,
+    Decide { prepare: u64, booked: bool },
+}
+
+impl Posted {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        number(out, u64::from(self.to));
+        number(out, self.group);
+        match self.asks {
+            Asks::Prepare => out.push(0),
+            Asks::Decide { prepare, booked } => {
+                out.push(1 + u8::from(booked));
+                number(out, prepare);
+            }
+        }
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
+        let to = input.small()?;
+        let group = input.number()?;
+        let asks = match input.byte()? {
+            0 => Asks::Prepare,
+            1 => Asks::Decide { prepare: input.number()?, booked: false },
+            2 => Asks::Decide { prepare: input.number()?, booked: true },
+            other => return Err(corrupt(format!("a letter of the unknown kind {other}"))),
+        };
+        Ok(Posted { to, group, asks })
+    }
+}
+
+/// What an event holds of a group: borrowed where it is written, owned where it was read.
+pub(crate) type Items<'a> = Cow<'a, [Item]>;

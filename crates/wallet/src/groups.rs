@@ -1,0 +1,661 @@
+//! Transfers between shards: all shards that take part book their part, or none does.
+//!
+//! ```text
+//! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a letter, sent until it is confirmed;
+//!                       ◀── yes ──                            each word a record
+//!              voted ... decided ── decide ──▶ settled
+//!              confirmed  ◀── done ──
+//! ```
+//!
+//! What a group will take is held from `began` and `prepared` on, and what it will bring counts against ceilings, so a
+//! decision can always be carried out. Before it is decided the coordinator may give up; afterwards nobody can.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use stadium_machine::encoding::corrupt;
+use stadium_machine::{busy, rejected};
+
+use crate::apply::Context;
+use crate::delivery::{Delivery, Leg, LegKind, Letter};
+use crate::events::{Event, Failed, From, Promised, Transferred};
+use crate::group::{Asked, Asks, Group, Item, ItemKind, Notes, Party, Posted, Prepared};
+use crate::plan::{Intent, Overlay, Side};
+use crate::record::{Record, Writer};
+use crate::refusal::{CODES, LINKED, PENDING, PENDING_FULL};
+use crate::remembered::{Fate, Remembered};
+use crate::account::NONE;
+use crate::{Corrupt, Ledger, Milliseconds, NewTransfer, Refusal, Time, WalletName};
+
+/// A group that is not decided after so long is given up: a shard does not answer.
+pub(crate) const PATIENCE: Milliseconds = 30_000;
+
+/// Bytes of an event that has no texts, and of what frames a section.
+const EVENT_BYTES: usize = 256;
+
+fn pending_full(groups: usize) -> Refusal {
+    let reason = format!("{groups} transfers between shards are under way, as many as pending_max allows");
+    busy(PENDING_FULL, 1_000, reason)
+}
+
+/// Whether what a group needs is kept ready from now on, or no longer.
+enum Way {
+    Keep,
+    Release,
+}
+
+impl Ledger {
+    /// Asks the other shards. The intents were admitted.
+    pub(crate) fn begin_group(
+        &mut self,
+        writer: &mut Writer<'_>,
+        transfers: &[NewTransfer],
+        intents: &[Intent],
+    ) -> Result<u64, Refusal> {
+        let bound = self.bounds.pending_max as usize;
+        if self.groups.len() >= bound || self.letters.len() >= bound.saturating_mul(4) {
+            return Err(pending_full(self.groups.len()));
+        }
+        let mut items = Vec::with_capacity(transfers.len());
+        for (transfer, intent) in transfers.iter().zip(intents) {
+            let debit = self.party_of(writer, &intent.debit, intent.asset);
+            let credit = self.party_of(writer, &intent.credit, intent.asset);
+            if intent.needs_others() && (debit.here().is_some() || credit.here().is_some()) {
+                self.transit(writer, intent.asset);
+            }
+            items.push(Item {
+                kind: intent.kind,
+                id: transfer.id,
+                content: intent.content,
+                amount: intent.amount,
+                asset: intent.asset,
+                debit,
+                credit,
+                of: intent.of,
+                reference: transfer.reference.as_str().into(),
+                metadata: transfer.metadata.clone(),
+                effective: transfer.effective,
+                expires: intent.expires,
+            });
+        }
+        let group = self.group_next;
+        let linked = transfers.len() > 1;
+        self.emit(writer, &Event::Began { group, linked, items: Cow::Owned(items) });
+        Ok(group)
+    }
+
+    fn party_of(&mut self, writer: &mut Writer<'_>, side: &Side, asset: u16) -> Party {
+        match side {
+            Side::There(shard, name) => Party::There(*shard, name.clone()),
+            side => Party::Here(self.account_of(writer, side, asset)),
+        }
+    }
+
+    /// Letters that are not confirmed, by number, from `from` on: to which shard, and what.
+    pub fn outgoing(&self, from: u64, each: &mut dyn FnMut(u16, Delivery)) {
+        let confirmed_below = self.outgoing_first();
+        for (&number, posted) in self.letters.range(from..) {
+            let letter = match posted.asks {
+                Asks::Decide { prepare, booked } => Letter::Decide { group: posted.group, prepare, booked },
+                Asks::Prepare => {
+                    let Some(&place) = self.by_group.get(&posted.group) else { continue };
+                    let items = self.groups.at(place).items.iter();
+                    let legs = items.filter_map(|item| self.leg(item, posted.to)).collect();
+                    Letter::Prepare { group: posted.group, legs }
+                }
+            };
+            each(posted.to, Delivery { shard: self.place.shard, number, confirmed_below, letter });
+        }
+    }
+
+    /// An item, as far as another shard takes part in it.
+    fn leg(&self, item: &Item, to: u16) -> Option<Leg> {
+        let kind = match item.kind {
+            ItemKind::Post => LegKind::Post,
+            ItemKind::Capture => LegKind::Capture,
+            ItemKind::Reverse => LegKind::Reverse,
+            ItemKind::Hold | ItemKind::Void => return None,
+        };
+        if item.debit.shard() != Some(to) && item.credit.shard() != Some(to) {
+            return None;
+        }
+        let named = |party: &Party| match party {
+            Party::Here(account) => (self.accounts.at(*account).name.clone(), self.place.shard),
+            Party::There(shard, name) => (name.clone(), *shard),
+        };
+        Some(Leg {
+            transfer: item.id,
+            kind,
+            debit: named(&item.debit),
+            credit: named(&item.credit),
+            asset: self.assets[usize::from(item.asset)].code.clone(),
+            amount: item.amount,
+            of: item.of,
+            effective: item.effective,
+            reference: String::from(&*item.reference),
+            metadata: item.metadata.clone(),
+        })
+    }
+
+    /// The number that the next letter will have; those from it on are new since.
+    pub fn outgoing_next(&self) -> u64 {
+        self.letter_next
+    }
+
+    /// The lowest number that is not confirmed; that of the next one where all are.
+    pub fn outgoing_first(&self) -> u64 {
+        self.letters.first_key_value().map_or(self.letter_next, |(&number, _)| number)
+    }
+
+    /// Most bytes of the section that [`Self::receive`] writes for a letter.
+    pub fn receive_bytes_max(&self, delivery: &Delivery) -> usize {
+        let items: usize = match &delivery.letter {
+            Letter::Prepare { legs, .. } => legs
+                .iter()
+                .map(|leg| 1_024 + leg.reference.len() + leg.metadata.len())
+                .sum(),
+            Letter::Decide { group, .. } => self
+                .by_prepared
+                .get(&(delivery.shard, *group))
+                .map_or(0, |&place| self.prepared.at(place).items.iter().map(Item::bytes_max).sum()),
+        };
+        items + 2 * EVENT_BYTES + 1_024
+    }
+
+    /// Most bytes of the section that [`Self::confirm`] writes for a letter's answer.
+    pub fn confirm_bytes_max(&self, number: u64) -> usize {
+        let group = self.letters.get(&number).and_then(|posted| self.by_group.get(&posted.group));
+        let items: usize =
+            group.map_or(0, |&place| self.groups.at(place).items.iter().map(Item::bytes_max).sum());
+        items + 2 * EVENT_BYTES + 2_048
+    }
+
+    /// Takes in another shard's letter, once however often it is delivered. The answer, when it is durable, goes back to the sender's
+    /// [`Self::confirm`].
+    ///
+    /// # Errors
+    ///
+    /// Rejected: that is an answer, and as durable as a yes. Busy: not now; nothing happened, and it is to be delivered again.
+    pub fn receive(
+        &mut self,
+        at: u64,
+        now: Time,
+        delivery: &Delivery,
+        record: &mut Record,
+    ) -> Result<(), Refusal> {
+        self.now = self.now.max(now);
+        let Delivery { shard, number, confirmed_below, letter } = delivery;
+        let from = From { shard: *shard, number: *number, confirmed_below: *confirmed_below };
+        if let Some(answer) = self.incoming.get(&(from.shard, from.number)) {
+            return answer.clone();
+        }
+        if self.floors.get(&from.shard).is_some_and(|&floor| from.number < floor) {
+            // Its sender has had the answer and only reads it again.
+            return Ok(());
+        }
+        let mut writer = Writer::new(record, at, now);
+        let answer = match letter {
+            Letter::Prepare { group, legs } => self.prepare(&mut writer, from, *group, legs),
+            Letter::Decide { group, prepare, booked } => {
+                self.settle(&mut writer, from, *group, *prepare, *booked);
+                Ok(())
+            }
+        };
+        self.close(&mut writer, 0);
+        answer
+    }
+
+    fn prepare(
+        &mut self,
+        writer: &mut Writer<'_>,
+        from: From,
+        group: u64,
+        legs: &[Leg],
+    ) -> Result<(), Refusal> {
+        if self.prepared.len() >= self.bounds.pending_max as usize {
+            return Err(pending_full(self.prepared.len()));
+        }
+        let intents = match self.admit_legs(legs) {
+            Ok(intents) => intents,
+            Err(refusal @ Refusal::Busy { .. }) => return Err(refusal),
+            Err(refusal) => {
+                let (code, reason) = (refusal.code(), refusal_reason(&refusal));
+                self.emit(writer, &Event::Refused { from, code, reason });
+                return Err(refusal);
+            }
+        };
+        let mut items = Vec::with_capacity(legs.len());
+        for (leg, intent) in legs.iter().zip(&intents) {
+            let debit = self.party_of(writer, &intent.debit, intent.asset);
+            let credit = self.party_of(writer, &intent.credit, intent.asset);
+            if intent.needs_others() {
+                self.transit(writer, intent.asset);
+            }
+            items.push(Item {
+                kind: intent.kind,
+                id: leg.transfer,
+                content: 0,
+                amount: leg.amount,
+                asset: intent.asset,
+                debit,
+                credit,
+                of: leg.of,
+                reference: leg.reference.as_str().into(),
+                metadata: leg.metadata.clone(),
+                effective: leg.effective,
+                expires: Time(0),
+            });
+        }
+        self.emit(writer, &Event::Prepared { from, group, items: Cow::Owned(items) });
+        Ok(())
+    }
+
+    /// Whether this shard can do its part.
+    fn admit_legs(&self, legs: &[Leg]) -> Result<Vec<Intent>, Refusal> {
+        let mut overlay = Overlay::default();
+        overlay.begin(true);
+        let mut intents = Vec::with_capacity(legs.len());
+        for leg in legs {
+            let asset = self.known_asset(&leg.asset)?;
+            let side = |(name, shard): &(WalletName, u16)| self.side(name, asset, *shard);
+            let intent = Intent {
+                kind: match leg.kind {
+                    LegKind::Post => ItemKind::Post,
+                    LegKind::Capture => ItemKind::Capture,
+                    LegKind::Reverse => ItemKind::Reverse,
+                },
+                content: 0,
+                debit: side(&leg.debit)?,
+                credit: side(&leg.credit)?,
+                asset,
+                amount: leg.amount,
+                of: leg.of,
+                hold: (NONE, 0),
+                expires: Time(0),
+            };
+            self.admit(&intent, Some(&mut overlay))?;
+            intents.push(intent);
+        }
+        Ok(intents)
+    }
+
+    fn settle(&mut self, writer: &mut Writer<'_>, from: From, group: u64, prepare: u64, booked: bool) {
+        let items = self
+            .by_prepared
+            .get(&(from.shard, group))
+            .map_or_else(Vec::new, |&place| self.prepared.at(place).items.clone());
+        self.emit(writer, &Event::Settled { from, prepare, group, booked });
+        if booked {
+            items.iter().for_each(|item| self.book_part(writer, item));
+        }
+    }
+
+    /// Books the part of an item that is here.
+    fn book_part(&mut self, writer: &mut Writer<'_>, item: &Item) {
+        if !item.kind.moves() {
+            return;
+        }
+        let transit = self.assets[usize::from(item.asset)].transit;
+        let (debit, credit, other) = match (&item.debit, &item.credit) {
+            (Party::Here(debit), Party::Here(credit)) => (*debit, *credit, None),
+            (Party::Here(debit), Party::There(_, name)) => (*debit, transit, Some(name)),
+            (Party::There(_, name), Party::Here(credit)) => (transit, *credit, Some(name)),
+            (Party::There(..), Party::There(..)) => return,
+        };
+        let amount = i128::from(item.amount);
+        let what = Transferred {
+            kind: item.kind,
+            id: item.id,
+            content: None,
+            amount: item.amount,
+            debit: (debit, self.line(debit, writer.at, -amount)),
+            credit: (credit, self.line(credit, writer.at, amount)),
+            notes: Notes { other: other.map(WalletName::as_str), ..item.notes() },
+        };
+        self.emit(writer, &Event::Transfer(what));
+    }
+
+    /// Takes in what another shard answered to a letter. Busy changes nothing: the letter is sent again.
+    pub fn confirm(
+        &mut self,
+        at: u64,
+        now: Time,
+        number: u64,
+        taken: &Result<(), Refusal>,
+        record: &mut Record,
+    ) {
+        self.now = self.now.max(now);
+        let Some(&posted) = self.letters.get(&number) else { return };
+        let mut writer = Writer::new(record, at, now);
+        match (posted.asks, taken) {
+            (_, Err(Refusal::Busy { .. })) => {}
+            (Asks::Prepare, Ok(())) => self.agreed(&mut writer, posted.group, number),
+            (Asks::Prepare, Err(refusal)) => self.give_up(&mut writer, posted, refusal),
+            (Asks::Decide { .. }, _) => self.emit(&mut writer, &Event::Confirmed { letter: number }),
+        }
+        self.close(&mut writer, 0);
+    }
+
+    fn agreed(&mut self, writer: &mut Writer<'_>, group: u64, letter: u64) {
+        let Some(&place) = self.by_group.get(&group) else { return };
+        self.emit(writer, &Event::Voted { letter });
+        if self.groups.at(place).asked.iter().all(|asked| asked.agreed) {
+            self.decide(writer, place, Ok(()));
+        }
+    }
+
+    fn give_up(&mut self, writer: &mut Writer<'_>, posted: Posted, refusal: &Refusal) {
+        let Some(&place) = self.by_group.get(&posted.group) else { return };
+        let (code, reason) = (refusal.code(), refusal_reason(refusal));
+        let linked;
+        let (code, reason) = if self.groups.at(place).linked {
+            linked = format!("a transfer of the list was refused on shard {}: {reason} ({code})", posted.to);
+            (LINKED, linked.as_str())
+        } else {
+            (code, reason)
+        };
+        self.decide(writer, place, Err(Failed { shard: Some(posted.to), code, reason }));
+    }
+
+    fn decide(&mut self, writer: &mut Writer<'_>, place: u32, outcome: Result<(), Failed<'_>>) {
+        let group = self.groups.at(place);
+        let number = group.number;
+        let items = if outcome.is_ok() { group.items.clone() } else { Vec::new() };
+        self.emit(writer, &Event::Decided { group: number, outcome });
+        items.iter().for_each(|item| self.book_part(writer, item));
+    }
+
+    /// Gives up groups that nobody answered in time. Says whether there are more.
+    pub(crate) fn lose_patience(&mut self, writer: &mut Writer<'_>, events_max: u64) -> bool {
+        while let Some((_, &place)) = self.by_group.first_key_value()
+            && self.groups.at(place).began.after(PATIENCE) <= self.now
+        {
+            if writer.record.events() >= events_max {
+                return true;
+            }
+            let reason = "a shard that takes part did not answer in time; nothing was booked";
+            self.decide(writer, place, Err(Failed { shard: None, code: PENDING, reason }));
+        }
+        false
+    }
+
+    /// When the oldest group is given up.
+    pub(crate) fn patience_ends(&self) -> Option<Time> {
+        let (_, &place) = self.by_group.first_key_value()?;
+        Some(self.groups.at(place).began.after(PATIENCE))
+    }
+
+    // What the events do.
+
+    pub(crate) fn apply_group(&mut self, context: Context, event: &Event<'_>) -> Result<(), Corrupt> {
+        match event {
+            Event::Began { group, linked, items } => self.apply_began(context, *group, *linked, items),
+            Event::Voted { letter } => {
+                let posted = self.letters.remove(letter).ok_or_else(|| no_letter(*letter))?;
+                let place = *self.by_group.get(&posted.group).ok_or_else(|| no_letter(*letter))?;
+                for asked in &mut self.groups.at_mut(place).asked {
+                    asked.agreed |= asked.letter == *letter;
+                }
+                Ok(())
+            }
+            Event::Decided { group, outcome } => self.apply_decided(context, *group, *outcome),
+            Event::Confirmed { letter } => {
+                self.letters.remove(letter).map(|_| ()).ok_or_else(|| no_letter(*letter))
+            }
+            Event::Prepared { from, group, items } => {
+                self.raise_floor(*from);
+                self.incoming.insert((from.shard, from.number), Ok(()));
+                self.keep(items, &Way::Keep)?;
+                let prepared = Prepared { from: from.shard, group: *group, items: items.to_vec() };
+                let place = self.prepared.insert(prepared);
+                if self.by_prepared.insert((from.shard, *group), place).is_some() {
+                    return Err(corrupt(format!("the group {group} of shard {} twice", from.shard)));
+                }
+                Ok(())
+            }
+            Event::Refused { from, code, reason } => {
+                self.raise_floor(*from);
+                let refusal = rejected(known_code(code), *reason);
+                self.incoming.insert((from.shard, from.number), Err(refusal));
+                Ok(())
+            }
+            Event::Settled { from, prepare, group, booked } => {
+                self.raise_floor(*from);
+                self.incoming.insert((from.shard, from.number), Ok(()));
+                match self.by_prepared.remove(&(from.shard, *group)) {
+                    Some(place) => {
+                        let prepared = self.prepared.remove(place).expect("it is in the index");
+                        self.keep(&prepared.items, &Way::Release)
+                    }
+                    None if *booked => {
+                        Err(corrupt(format!("the group {group} of shard {} was not prepared", from.shard)))
+                    }
+                    None => {
+                        // The question may still be under way: it must find its answer here.
+                        let refusal = rejected(LINKED, "the group was given up");
+                        self.incoming.entry((from.shard, *prepare)).or_insert(Err(refusal));
+                        Ok(())
+                    }
+                }
+            }
+            _ => Err(corrupt("an event that is applied elsewhere")),
+        }
+    }
+
+    /// What is remembered of letters that never come again is forgotten.
+    fn raise_floor(&mut self, from: From) {
+        let floor = self.floors.entry(from.shard).or_insert(0);
+        *floor = (*floor).max(from.confirmed_below);
+        let floor = *floor;
+        while let Some((&key, _)) = self.incoming.range((from.shard, 0)..(from.shard, floor)).next() {
+            self.incoming.remove(&key);
+        }
+    }
+
+    /// Keeps ready what items will need here, or no longer. Where one side is elsewhere `@transit` takes it, so that neither that can
+    /// run out of bounds.
+    fn keep(&mut self, items: &[Item], way: &Way) -> Result<(), Corrupt> {
+        for item in items {
+            let transit = self.assets.get(usize::from(item.asset)).map_or(NONE, |asset| asset.transit);
+            let (debit, credit) = match (&item.debit, &item.credit) {
+                (Party::There(..), Party::There(..)) => continue,
+                (Party::There(..), Party::Here(credit)) => (Some(transit), Some(*credit)),
+                // What a hold holds is held already, and stays so until its end.
+                (Party::Here(_), Party::There(..)) if item.kind == ItemKind::Capture => (None, Some(transit)),
+                (Party::Here(_), Party::Here(credit)) if item.kind == ItemKind::Capture => {
+                    (None, Some(*credit))
+                }
+                (Party::Here(debit), Party::There(..)) => (Some(*debit), Some(transit)),
+                (Party::Here(debit), Party::Here(credit)) => (Some(*debit), Some(*credit)),
+            };
+            if item.kind == ItemKind::Void {
+                continue;
+            }
+            if let Some(account) = debit {
+                let fits = self.accounts.contains(account)
+                    && match way {
+                        Way::Keep => self.hold_more(account, item.amount),
+                        Way::Release => self.hold_less(account, item.amount),
+                    };
+                if !fits {
+                    return Err(corrupt(format!("the account {account} cannot hold {}", item.amount)));
+                }
+            }
+            if let Some(account) = credit.filter(|_| item.kind.moves()) {
+                if !self.accounts.contains(account) {
+                    return Err(corrupt(format!("there is no account {account}")));
+                }
+                let extra = self.extra_mut(account);
+                let incoming = match way {
+                    Way::Keep => extra.incoming.checked_add(item.amount),
+                    Way::Release => extra.incoming.checked_sub(item.amount),
+                };
+                extra.incoming =
+                    incoming.ok_or_else(|| corrupt(format!("too much is to come to {account}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_began(
+        &mut self,
+        context: Context,
+        number: u64,
+        linked: bool,
+        items: &[Item],
+    ) -> Result<(), Corrupt> {
+        if number != self.group_next {
+            return Err(corrupt(format!("the group {number} is not the next one")));
+        }
+        self.group_next += 1;
+        self.keep(items, &Way::Keep)?;
+        let mut shards = BTreeSet::new();
+        for item in items {
+            if item.kind.moves() {
+                shards.extend(item.debit.shard());
+                shards.extend(item.credit.shard());
+            }
+        }
+        let mut asked = Vec::with_capacity(shards.len());
+        for shard in shards {
+            let letter = self.post_letter(shard, number, Asks::Prepare);
+            asked.push(Asked { shard, letter, agreed: false });
+        }
+        let place = self.groups.insert(Group {
+            number,
+            linked,
+            began: context.time,
+            record: context.at,
+            items: items.to_vec(),
+            asked,
+        });
+        self.index_group(place)
+    }
+
+    /// Ids and locks of a group that is not decided.
+    pub(crate) fn index_group(&mut self, place: u32) -> Result<(), Corrupt> {
+        let group = self.groups.at(place);
+        self.by_group.insert(group.number, place);
+        let mut locked = Vec::new();
+        for item in &group.items {
+            self.pending.insert(item.id, place);
+            match (item.kind, item.of) {
+                (ItemKind::Capture | ItemKind::Void, Some(hold)) => {
+                    locked.push(
+                        self.find_hold(hold).ok_or_else(|| corrupt(format!("{hold} is no open hold")))?,
+                    );
+                }
+                (ItemKind::Reverse, Some(of)) => {
+                    self.reversing.insert(of);
+                }
+                _ => {}
+            }
+        }
+        locked.into_iter().for_each(|hold| self.lock_hold(hold, true));
+        Ok(())
+    }
+
+    fn post_letter(&mut self, to: u16, group: u64, asks: Asks) -> u64 {
+        let number = self.letter_next;
+        self.letter_next += 1;
+        self.letters.insert(number, Posted { to, group, asks });
+        number
+    }
+
+    fn apply_decided(
+        &mut self,
+        context: Context,
+        number: u64,
+        outcome: Result<(), Failed<'_>>,
+    ) -> Result<(), Corrupt> {
+        let place =
+            self.by_group.remove(&number).ok_or_else(|| corrupt(format!("there is no group {number}")))?;
+        let group = self.groups.remove(place).expect("it is in the index");
+        for asked in &group.asked {
+            self.letters.remove(&asked.letter);
+        }
+        let refused = outcome.err().and_then(|failed| failed.shard);
+        for asked in group.asked.iter().filter(|asked| Some(asked.shard) != refused) {
+            let asks = Asks::Decide { prepare: asked.letter, booked: outcome.is_ok() };
+            self.post_letter(asked.shard, number, asks);
+        }
+        self.keep(&group.items, &Way::Release)?;
+        for item in &group.items {
+            self.pending.remove(&item.id);
+            if let Some(of) = item.of {
+                self.reversing.remove(&of);
+                if let Some(hold) = self.find_hold(of) {
+                    self.lock_hold(hold, false);
+                }
+            }
+            if outcome.is_ok() {
+                self.apply_item(context, item, group.record)?;
+            }
+        }
+        let outcome = outcome.map_err(|failed| match failed.shard {
+            None => busy(known_code(failed.code), 1_000, failed.reason),
+            Some(_) => rejected(known_code(failed.code), failed.reason),
+        });
+        if outcome.is_err() {
+            self.refused += group.items.len() as u64;
+        }
+        self.waiting.decided(number, context.time, outcome);
+        Ok(())
+    }
+
+    /// All of a booked item but the amounts that it moves.
+    fn apply_item(&mut self, context: Context, item: &Item, record: u64) -> Result<(), Corrupt> {
+        let mut party = |party: &Party| match party {
+            Party::Here(account) => *account,
+            Party::There(shard, name) => self.other(*shard, name.clone()),
+        };
+        let (debit, credit) = (party(&item.debit), party(&item.credit));
+        let fate = match item.kind {
+            ItemKind::Post | ItemKind::Capture => Fate::Posted,
+            ItemKind::Reverse => Fate::Reversal,
+            ItemKind::Void => Fate::Voided,
+            ItemKind::Hold => {
+                if !self.hold_more(debit, item.amount) {
+                    return Err(corrupt(format!("the account {debit} cannot hold {}", item.amount)));
+                }
+                let what = Promised {
+                    id: item.id,
+                    content: item.content,
+                    amount: item.amount,
+                    debit,
+                    credit: None,
+                    notes: Notes::default(),
+                };
+                self.make_hold(context, &what, credit, item.expires, record);
+                return Ok(());
+            }
+        };
+        self.booked += 1;
+        let entry = Remembered::new(item.id, item.content, item.amount, record, context.time, fate);
+        let place = self.remember(entry.parties(debit, credit));
+        match (item.kind, item.of) {
+            (ItemKind::Capture, Some(of)) => self.end_hold(of, Fate::Captured, Some((place, item.id))),
+            (ItemKind::Void, Some(of)) => self.end_hold(of, Fate::Voided, None),
+            (ItemKind::Reverse, Some(of)) => {
+                self.mark_reversed(of);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn no_letter(letter: u64) -> Corrupt {
+    corrupt(format!("there is no letter {letter}"))
+}
+
+pub(crate) fn refusal_reason(refusal: &Refusal) -> &str {
+    match refusal {
+        Refusal::Busy { reason, .. } | Refusal::Rejected { reason, .. } => reason,
+    }
+}
+
+/// A code that was read back, as one of ours.
+pub(crate) fn known_code(code: &str) -> &'static str {
+    CODES.iter().find(|(known, _)| *known == code).map_or(LINKED, |(known, _)| known)
+}

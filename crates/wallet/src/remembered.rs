@@ -1,0 +1,240 @@
+//! What is remembered of transfers: their ids, so that each is booked at most once, and open holds.
+//!
+//! A party is an account's number, or with [`OTHER`] the place of a name: that wallet lives on another shard.
+
+use stadium_table::{Damaged, Entry, take};
+
+use crate::account::wallet;
+use crate::{BookState, Time, TransferId, WalletName};
+
+/// Set where a party is not an account here but the place of a name.
+pub(crate) const OTHER: u32 = 1 << 31;
+
+/// What became of a remembered transfer, beyond what [`BookState`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Fate {
+    /// A post or a capture.
+    Posted = 0,
+    /// A hold that is open.
+    Held = 1,
+    /// A hold that was captured; the amount is the capture's place.
+    Captured = 2,
+    /// A hold that was voided, or what voided it.
+    Voided = 3,
+    /// A hold whose time was over.
+    Expired = 4,
+    /// A post or a capture that was reversed.
+    Reversed = 5,
+    /// A reversal.
+    Reversal = 6,
+}
+
+impl Fate {
+    fn of(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Fate::Posted,
+            1 => Fate::Held,
+            2 => Fate::Captured,
+            3 => Fate::Voided,
+            4 => Fate::Expired,
+            5 => Fate::Reversed,
+            6 => Fate::Reversal,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn state(self) -> BookState {
+        match self {
+            Fate::Posted | Fate::Reversal => BookState::Posted,
+            Fate::Held => BookState::Held,
+            Fate::Captured => BookState::Captured,
+            Fate::Voided => BookState::Voided,
+            Fate::Expired => BookState::Expired,
+            Fate::Reversed => BookState::Reversed,
+        }
+    }
+}
+
+/// A transfer whose id is remembered: 56 bytes.
+pub(crate) struct Remembered {
+    id: [u64; 2],
+    /// The hash of what the client said.
+    pub(crate) content: u64,
+    /// How much.
+    pub(crate) amount: u64,
+    /// The record that says all about it.
+    pub(crate) record: u64,
+    pub(crate) debit: u32,
+    pub(crate) credit: u32,
+    /// When it was booked: the low 56 bits, and in the top 8 what became of it.
+    time_fate: u64,
+}
+
+impl Remembered {
+    pub(crate) fn new(id: TransferId, content: u64, amount: u64, record: u64, time: Time, fate: Fate) -> Self {
+        let time_fate = time.0 & TIME | (fate as u64) << 56;
+        Self { id: halves(id), content, amount, record, debit: 0, credit: 0, time_fate }
+    }
+
+    pub(crate) fn parties(self, debit: u32, credit: u32) -> Self {
+        Self { debit, credit, ..self }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> TransferId {
+        TransferId(u128::from(self.id[0]) << 64 | u128::from(self.id[1]))
+    }
+
+    pub(crate) fn time(&self) -> Time {
+        Time(self.time_fate & TIME)
+    }
+
+    pub(crate) fn fate(&self) -> Fate {
+        Fate::of((self.time_fate >> 56) as u8).expect("it was set from one")
+    }
+
+    /// A hold was captured: its amount makes room for where its capture is remembered, and the half of its id by which that is told
+    /// from another one in the same place.
+    pub(crate) fn captured_by(&mut self, place: u32, id: TransferId) {
+        self.amount = u64::from(place) | u64::from(id.0 as u32) << 32;
+    }
+
+    /// Where the capture is remembered, if that is the one with the id.
+    pub(crate) fn capture(&self) -> (u32, u32) {
+        (self.amount as u32, (self.amount >> 32) as u32)
+    }
+
+    pub(crate) fn set_fate(&mut self, fate: Fate) {
+        self.time_fate = self.time_fate & TIME | (fate as u64) << 56;
+    }
+}
+
+const TIME: u64 = (1 << 56) - 1;
+
+fn halves(id: TransferId) -> [u64; 2] {
+    [(id.0 >> 64) as u64, id.0 as u64]
+}
+
+/// Spreads an id over 64 bits. Whoever chooses ids must not be able to choose them so that they collide.
+#[inline]
+pub(crate) fn hash_of_id(id: TransferId, seed: u64) -> u64 {
+    let [high, low] = halves(id);
+    let product = u128::from(high ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    let mixed = (product as u64) ^ (product >> 64) as u64 ^ low ^ seed.rotate_left(32);
+    let product = u128::from(mixed) * 0xbf58_476d_1ce4_e5b9;
+    (product as u64) ^ (product >> 64) as u64
+}
+
+impl Entry for Remembered {
+    fn vacant() -> Self {
+        Self { id: [0; 2], content: 0, amount: 0, record: 0, debit: 0, credit: 0, time_fate: 0 }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut fixed = [0; 56];
+        let words = [self.id[0], self.id[1], self.content, self.amount, self.record, self.time_fate];
+        for (to, word) in fixed.chunks_exact_mut(8).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        fixed[48..52].copy_from_slice(&self.debit.to_le_bytes());
+        fixed[52..].copy_from_slice(&self.credit.to_le_bytes());
+        out.extend_from_slice(&fixed);
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        let mut words = [0; 6];
+        for word in &mut words {
+            *word = u64::from_le_bytes(take(input)?);
+        }
+        let [high, low, content, amount, record, time_fate] = words;
+        Fate::of((time_fate >> 56) as u8).ok_or(Damaged("a transfer with an unknown fate"))?;
+        let debit = u32::from_le_bytes(take(input)?);
+        let credit = u32::from_le_bytes(take(input)?);
+        Ok(Self { id: [high, low], content, amount, record, debit, credit, time_fate })
+    }
+}
+
+/// A wallet of another shard.
+pub(crate) struct Other {
+    pub(crate) shard: u16,
+    pub(crate) name: WalletName,
+}
+
+impl Entry for Other {
+    fn vacant() -> Self {
+        Self { shard: 0, name: WalletName::vacant() }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.shard.to_le_bytes());
+        out.push(self.name.as_str().len() as u8);
+        out.extend_from_slice(self.name.as_str().as_bytes());
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        let shard = u16::from_le_bytes(take(input)?);
+        let [bytes] = take(input)?;
+        Ok(Self { shard, name: wallet(input, usize::from(bytes))? })
+    }
+}
+
+/// An open hold.
+pub(crate) struct Hold {
+    pub(crate) id: TransferId,
+    pub(crate) content: u64,
+    pub(crate) amount: u64,
+    pub(crate) debit: u32,
+    pub(crate) credit: u32,
+    pub(crate) at: Time,
+    pub(crate) expires: Time,
+    /// Counts all holds: their order.
+    pub(crate) number: u64,
+    /// The record that says all about it.
+    pub(crate) record: u64,
+    /// A group that is not decided wants to end it.
+    pub(crate) locked: bool,
+}
+
+impl Entry for Hold {
+    fn vacant() -> Self {
+        Self {
+            id: TransferId(0),
+            content: 0,
+            amount: 0,
+            debit: 0,
+            credit: 0,
+            at: Time(0),
+            expires: Time(0),
+            number: 0,
+            record: 0,
+            locked: false,
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.id.0.to_le_bytes());
+        for word in [self.content, self.amount, self.at.0, self.expires.0, self.number, self.record] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.extend_from_slice(&self.debit.to_le_bytes());
+        out.extend_from_slice(&self.credit.to_le_bytes());
+        out.push(u8::from(self.locked));
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        let id = TransferId(u128::from_le_bytes(take(input)?));
+        let mut words = [0; 6];
+        for word in &mut words {
+            *word = u64::from_le_bytes(take(input)?);
+        }
+        let [content, amount, at, expires, number, record] = words;
+        let debit = u32::from_le_bytes(take(input)?);
+        let credit = u32::from_le_bytes(take(input)?);
+        let [locked] = take(input)?;
+        let (at, expires, locked) = (Time(at), Time(expires), locked == 1);
+        Ok(Self { id, content, amount, debit, credit, at, expires, number, record, locked })
+    }
+}
+
+const _: () = assert!(size_of::<Remembered>() == 56, "a remembered transfer takes 56 bytes");

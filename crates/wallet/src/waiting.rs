@@ -1,0 +1,63 @@
+//! Who waits for groups: which of its command's transfers each group decides, and the answers that are ready.
+//!
+//! It is lost with the process, as everybody who waits is.
+
+use hashbrown::HashMap;
+
+use crate::answer::{Answer, Booked, Outcome};
+use crate::ledger::Finished;
+use crate::{Refusal, Time};
+
+/// Commands that wait for groups, by the number of their first one.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    commands: HashMap<u64, Command>,
+    /// Groups: whose, and which of its transfers. A linked list is one group.
+    groups: HashMap<u64, (u64, usize)>,
+    pub(crate) finished: Vec<Finished>,
+}
+
+struct Command {
+    linked: bool,
+    outcomes: Vec<Outcome>,
+    left: usize,
+}
+
+impl Waiting {
+    /// A command waits. `outcomes` has a place for each of its transfers; `groups` says which of them wait for which group.
+    pub(crate) fn wait(&mut self, linked: bool, outcomes: Vec<Outcome>, groups: &[(u64, usize)]) -> u64 {
+        let number = groups[0].0;
+        for &(group, at) in groups {
+            self.groups.insert(group, (number, at));
+        }
+        self.commands.insert(number, Command { linked, outcomes, left: groups.len() });
+        number
+    }
+
+    /// A group is decided.
+    pub(crate) fn decided(&mut self, group: u64, at: Time, outcome: Result<(), Refusal>) {
+        let Some((number, place)) = self.groups.remove(&group) else { return };
+        let Some(command) = self.commands.get_mut(&number) else { return };
+        if command.linked {
+            let answer = outcome.map(|()| {
+                let mut outcomes = std::mem::take(&mut command.outcomes);
+                for booked in outcomes.iter_mut().flatten() {
+                    booked.at = at;
+                }
+                Answer::Booked(outcomes)
+            });
+            self.commands.remove(&number);
+            self.finished.push(Finished { number, answer });
+            return;
+        }
+        if let Some(slot) = command.outcomes.get_mut(place) {
+            *slot = outcome.and_then(|()| slot.clone().map(|booked| Booked { at, ..booked }));
+        }
+        command.left -= 1;
+        if command.left == 0 {
+            let outcomes = std::mem::take(&mut command.outcomes);
+            self.commands.remove(&number);
+            self.finished.push(Finished { number, answer: Ok(Answer::Booked(outcomes)) });
+        }
+    }
+}
