@@ -26,21 +26,15 @@ const WAIT_MS: u64 = 3_000;
 /// After a question that failed.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// A vote that counted, as its record's job says it.
+/// A vote that counted, as its record's job says it. Who cast it is nobody's business here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ballot {
-    /// By whom.
-    pub voter: String,
     /// For whom.
     pub candidate: String,
     /// `http` or `mqtt`.
     pub way: String,
     /// On what.
-    #[serde(default)]
     pub poll: String,
-    /// Its id.
-    #[serde(default)]
-    pub vote: String,
 }
 
 /// What the worker has seen since this process started.
