@@ -491,10 +491,12 @@ impl<M: Send + 'static> Io<M> {
     }
 }
 
-/// A loop that ends without [`crate::Driven::finish`] closes its sockets all the same.
+/// A loop that ends without [`crate::Driven::finish`] closes its sockets all the same, and nobody waits for an answer to what it
+/// never read.
 impl<M> Drop for Io<M> {
     fn drop(&mut self) {
         self.slab.close_all();
+        self.handle.close();
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Senders push under a short lock; only the first one after the loop last looked pays for the
 //! wake-up. The loop takes everything at once, so that the lock is taken once a turn, and the two
-//! vectors swap places, so that nothing is allocated once warm.
+//! vectors swap places, so that nothing is allocated once warm. What is sent to a loop that has ended, also by a panic, is dropped:
+//! whoever waits for an answer has put its end into the letter, and hears of it.
 
 use std::fmt;
 use std::net::TcpStream;
@@ -37,8 +38,15 @@ pub(crate) enum Letter<M> {
     Stop,
 }
 
+/// What waits for the loop's next turn.
+struct Letters<M> {
+    waiting: Vec<Letter<M>>,
+    /// The loop has ended: nobody takes letters any more.
+    is_closed: bool,
+}
+
 struct Shared<M> {
-    letters: Mutex<Vec<Letter<M>>>,
+    letters: Mutex<Letters<M>>,
     messages_max: usize,
     /// True from a wake-up until the loop looks: no second wake-up is needed.
     woken: AtomicBool,
@@ -48,7 +56,7 @@ struct Shared<M> {
 }
 
 impl<M> Shared<M> {
-    fn letters(&self) -> MutexGuard<'_, Vec<Letter<M>>> {
+    fn letters(&self) -> MutexGuard<'_, Letters<M>> {
         self.letters.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -80,11 +88,24 @@ impl<M> fmt::Debug for LoopHandle<M> {
     }
 }
 
+impl<M> LoopHandle<M> {
+    /// The loop has ended: drops what waits, and from now on what is sent.
+    pub(crate) fn close(&self) {
+        let waiting = {
+            let mut letters = self.shared.letters();
+            letters.is_closed = true;
+            std::mem::take(&mut letters.waiting)
+        };
+        // Not under the lock: whoever hears that a letter was dropped may send another one.
+        drop(waiting);
+    }
+}
+
 impl<M: Send + 'static> LoopHandle<M> {
     pub(crate) fn new(messages_max: usize, waker: mio::Waker, stats: Arc<LoopStats>, name: String) -> Self {
         LoopHandle {
             shared: Arc::new(Shared {
-                letters: Mutex::new(Vec::new()),
+                letters: Mutex::new(Letters { waiting: Vec::new(), is_closed: false }),
                 messages_max,
                 woken: AtomicBool::new(false),
                 waker,
@@ -95,7 +116,7 @@ impl<M: Send + 'static> LoopHandle<M> {
     }
 
     /// Sends a message, which the loop's handler gets in its next turn. Gives it back where
-    /// `mailbox_messages_max` are waiting already.
+    /// `mailbox_messages_max` are waiting already. Where the loop has ended, the message is dropped.
     pub fn try_send(&self, message: M) -> Result<(), Full<M>> {
         match self.post(Letter::Message(message)) {
             Ok(()) => Ok(()),
@@ -116,7 +137,7 @@ impl<M: Send + 'static> LoopHandle<M> {
 
     /// Ends the loop after the turn in which it sees this. Always has room.
     pub fn stop(&self) {
-        self.shared.letters().push(Letter::Stop);
+        self.shared.letters().waiting.push(Letter::Stop);
         self.shared.wake();
     }
 
@@ -133,12 +154,17 @@ impl<M: Send + 'static> LoopHandle<M> {
     pub(crate) fn post(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
         {
             let mut letters = self.shared.letters();
-            if letters.len() >= self.shared.messages_max {
+            if letters.is_closed {
+                drop(letters);
+                drop(letter);
+                return Ok(());
+            }
+            if letters.waiting.len() >= self.shared.messages_max {
                 drop(letters);
                 self.shared.stats.mailbox_refused.add(1);
                 return Err(letter);
             }
-            letters.push(letter);
+            letters.waiting.push(letter);
         }
         self.shared.wake();
         Ok(())
@@ -151,6 +177,6 @@ impl<M: Send + 'static> LoopHandle<M> {
         }
         // First the flag, then the letters: one posted in between finds the flag down and wakes us again.
         self.shared.woken.store(false, Ordering::Release);
-        std::mem::swap(&mut *self.shared.letters(), into);
+        std::mem::swap(&mut self.shared.letters().waiting, into);
     }
 }
