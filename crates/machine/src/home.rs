@@ -1,6 +1,24 @@
-//! Which shard a name belongs to.
+//! Which shard a name belongs to, and which one a machine is on.
 //!
 //! The same for ever, on every machine: journals depend on it.
+
+/// Which shard of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its number, below `shards`.
+    pub shard: u16,
+    /// How many there are, 1 to 1,024.
+    pub shards: u16,
+    /// Keeps who chooses names from choosing them so that they collide. Anything; may differ at each start.
+    pub hash_seed: u64,
+}
+
+impl Place {
+    /// The shard where what has this name lives, where nothing else says so.
+    pub fn home(name: &impl AsRef<str>, shards: u16) -> u16 {
+        home(name.as_ref().as_bytes(), shards)
+    }
+}
 
 /// The shard of a name, of so many: FNV-1a of its bytes, mixed.
 pub fn home(bytes: &[u8], shards: u16) -> u16 {

@@ -12,7 +12,7 @@ mod time;
 /// What names are kept in; for [`name!`].
 pub use compact_str::CompactString;
 pub use corrupt::Corrupt;
-pub use home::home;
+pub use home::{Place, home};
 pub use name::InvalidName;
 pub use refusal::{Refusal, busy, rejected};
 pub use time::{Milliseconds, Time};

@@ -63,6 +63,9 @@ impl Queues {
                 }
                 Event::Confirmed { number } => self.apply_confirmed(number),
                 Event::OutgoingMoved { number, .. } => self.apply_outgoing_moved(number, payload),
+                Event::Dispatched { number, queue, due, expires, ref work } => {
+                    self.apply_outgoing(number, queue, due, expires, work, payload)?;
+                }
                 _ if context.queue == NONE => {
                     return Err(corrupt(format!(
                         "record {at} is about the queue {name:?}, which is not there"
@@ -281,25 +284,39 @@ impl Queues {
             JobEvent::Deleted | JobEvent::Expired => self.remove(place, End::Gone, 0),
             JobEvent::Moved { .. } => self.replace_payload(place, payload),
             JobEvent::Sent { number, queue: to, due, expires, ref work } => {
-                let sent = Sent {
-                    queue: queue_name(to)?,
-                    priority: work.priority,
-                    attempts_max: work.attempts_max,
-                    due,
-                    expires,
-                    key: work.key.map(key).transpose()?,
-                    dedup: work.dedup.map(|dedup| Ok((key(dedup.id)?, dedup.until))).transpose()?,
-                    payload,
-                };
-                self.payload_lives(payload);
-                self.outgoing.insert(number, sent);
-                self.outgoing_next = self.outgoing_next.max(number.saturating_add(1));
+                self.apply_outgoing(number, to, due, expires, work, payload)?;
                 let job = self.jobs.at(place);
                 let (sequence, settled) = (job.sequence(), job.state() == JobState::Reserved);
                 self.remove(place, End::Forwarded, sequence);
                 self.queues.at_mut(queue).settled += u64::from(settled);
             }
         }
+        Ok(())
+    }
+
+    /// A job is on its way to another shard.
+    pub(crate) fn apply_outgoing(
+        &mut self,
+        number: u64,
+        to: &str,
+        due: Time,
+        expires: Option<Time>,
+        work: &Work<'_>,
+        payload: PayloadAt,
+    ) -> Result<(), Corrupt> {
+        let sent = Sent {
+            queue: queue_name(to)?,
+            priority: work.priority,
+            attempts_max: work.attempts_max,
+            due,
+            expires,
+            key: work.key.map(key).transpose()?,
+            dedup: work.dedup.map(|dedup| Ok((key(dedup.id)?, dedup.until))).transpose()?,
+            payload,
+        };
+        self.payload_lives(payload);
+        self.outgoing.insert(number, sent);
+        self.outgoing_next = self.outgoing_next.max(number.saturating_add(1));
         Ok(())
     }
 

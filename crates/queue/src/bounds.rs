@@ -1,33 +1,8 @@
-//! Which shard this is, and how much its queues may hold.
+//! How much the queues of one shard may hold.
 //!
 //! Every table of the machine has its bound here; what does not depend on settings is a constant.
 
-use stadium_machine::home;
-
-use crate::{Milliseconds, QueueName, QueueSettings};
-
-/// Which shard of how many this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// Its number, below `shards`.
-    pub shard: u16,
-    /// How many there are, 1 to 1,024.
-    pub shards: u16,
-    /// Keeps who chooses names from choosing them so that they collide. Anything; may differ at each start.
-    pub hash_seed: u64,
-}
-
-impl Place {
-    /// The shard where a queue lives that is not spread. The same for ever: it is FNV-1a of the name, mixed.
-    pub fn home(queue: &QueueName, shards: u16) -> u16 {
-        home(queue.as_str().as_bytes(), shards)
-    }
-
-    /// The shard that runs a key of a spread queue. The same for ever.
-    pub fn home_of_key(key: &crate::Key, shards: u16) -> u16 {
-        home(key.as_str().as_bytes(), shards)
-    }
-}
+use crate::{Milliseconds, QueueSettings};
 
 /// How much the queues of one shard may hold. Beyond a bound a command is told Busy and nothing happens.
 #[derive(Debug, Clone, PartialEq)]

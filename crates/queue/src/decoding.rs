@@ -79,6 +79,10 @@ impl<'a> Decoder<'a> {
                 let (payload, at) = self.payload()?;
                 (Event::OutgoingMoved { number, payload }, at)
             }
+            44 => {
+                let (number, queue, due, expires, work, at) = self.sending()?;
+                (Event::Dispatched { number, queue, due, expires, work }, at)
+            }
             other => {
                 return Err(corrupt(format!(
                     "event {other} at {} bytes into the section of record {} is unknown: a newer version wrote it",
@@ -140,16 +144,22 @@ impl<'a> Decoder<'a> {
                 JobEvent::Moved { payload }
             }
             _ => {
-                let number = self.input.number()?;
-                let queue = self.input.text()?;
-                let flags = self.input.byte()?;
-                let due = self.input.moment(self.time)?;
-                let (work, expires, at) = self.work(flags)?;
+                let (number, queue, due, expires, work, at) = self.sending()?;
                 payload_at = at;
                 JobEvent::Sent { number, queue, due, expires, work }
             }
         };
         Ok((Event::Job { job, back, what }, payload_at))
+    }
+
+    #[expect(clippy::type_complexity, reason = "the parts of two events, in their order")]
+    fn sending(&mut self) -> Result<(u64, &'a str, Time, Option<Time>, Work<'a>, PayloadAt), Corrupt> {
+        let number = self.input.number()?;
+        let queue = self.input.text()?;
+        let flags = self.input.byte()?;
+        let due = self.input.moment(self.time)?;
+        let (work, expires, at) = self.work(flags)?;
+        Ok((number, queue, due, expires, work, at))
     }
 
     fn scheduled(&mut self) -> Result<(Event<'a>, PayloadAt), Corrupt> {

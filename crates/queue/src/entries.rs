@@ -180,11 +180,11 @@ fn read<T>(
 }
 
 pub(crate) fn queue_name(name: &str) -> Result<QueueName, Corrupt> {
-    QueueName::new(name).map_err(|error| crate::encoding::corrupt(error.to_string()))
+    QueueName::new(name).map_err(|error| stadium_machine::encoding::corrupt(error.to_string()))
 }
 
 pub(crate) fn key(name: &str) -> Result<Key, Corrupt> {
-    Key::new(name).map_err(|error| crate::encoding::corrupt(error.to_string()))
+    Key::new(name).map_err(|error| stadium_machine::encoding::corrupt(error.to_string()))
 }
 
 fn write_key(out: &mut Vec<u8>, key: Option<&Key>) {

@@ -133,6 +133,13 @@ pub(crate) enum Event<'a> {
         number: u64,
         payload: &'a [u8],
     },
+    Dispatched {
+        number: u64,
+        queue: &'a str,
+        due: Time,
+        expires: Option<Time>,
+        work: Work<'a>,
+    },
 }
 
 pub(crate) mod flag {
@@ -243,6 +250,10 @@ impl Encoder<'_> {
                 number(self.out, n);
                 self.payload(payload)
             }
+            Event::Dispatched { number: n, queue, due, expires, ref work } => {
+                self.out.push(44);
+                self.sending(n, queue, due, expires, work)
+            }
         }
     }
 
@@ -291,14 +302,25 @@ impl Encoder<'_> {
             JobEvent::Edited(ref changes) => return self.changes(changes),
             JobEvent::Moved { payload } => return self.payload(payload),
             JobEvent::Sent { number: n, queue, due, expires, ref work } => {
-                number(self.out, n);
-                text(self.out, queue);
-                self.out.push(flags_of(work, expires.is_some()));
-                moment(self.out, self.time, due);
-                return self.work(work, expires);
+                return self.sending(n, queue, due, expires, work);
             }
         }
         PayloadAt::default()
+    }
+
+    fn sending(
+        &mut self,
+        n: u64,
+        queue: &str,
+        due: Time,
+        expires: Option<Time>,
+        work: &Work<'_>,
+    ) -> PayloadAt {
+        number(self.out, n);
+        text(self.out, queue);
+        self.out.push(flags_of(work, expires.is_some()));
+        moment(self.out, self.time, due);
+        self.work(work, expires)
     }
 
     fn bare(&mut self, kind: u8) -> PayloadAt {

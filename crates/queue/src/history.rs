@@ -184,6 +184,9 @@ fn in_words(event: &Event<'_>, payload_bytes: u32) -> String {
         Event::Received { shard, number, .. } => format!("taken over from shard {shard}, number {number}"),
         Event::Confirmed { number } => format!("sent job {number} confirmed"),
         Event::OutgoingMoved { number, .. } => format!("payload of the sent job {number} moved here"),
+        Event::Dispatched { number, queue, .. } => {
+            format!("put into {queue} on another shard, on its way as {number}")
+        }
     }
 }
 

@@ -36,6 +36,7 @@ mod reserve;
 mod state;
 mod tick;
 mod timers;
+mod together;
 mod transfer;
 mod validate;
 
@@ -43,7 +44,7 @@ pub use answer::{
     Answer, Attempt, Given, HistoryEntry, JobState, JobView, Outcome, PayloadAt, Placed, QueueStats,
     Reserved, ScheduleView,
 };
-pub use bounds::{Bounds, Place};
+pub use bounds::Bounds;
 pub use command::{
     Backoff, Command, Cron, DeadLetter, Dedup, Edit, JobSet, Limit, Missed, NewJob, QueueSettings, Retry,
     Spread, When,
@@ -54,7 +55,7 @@ pub use moving::{MoveCursor, PayloadChange};
 pub use name::{JobId, Key, Lease, QueueName, WorkerName};
 pub use record::Record;
 pub use refusal::CODES;
-pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
+pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Place, Refusal, Time};
 pub use state::Queues;
 pub use tick::Ticked;
 pub use transfer::Outgoing;

@@ -112,7 +112,7 @@ impl Queues {
     }
 
     /// Whether every dedup id that is known comes with the content that it had, within the put too.
-    fn no_contradictions(&self, place: Option<u32>, jobs: &[NewJob]) -> Result<(), Refusal> {
+    pub(crate) fn no_contradictions(&self, place: Option<u32>, jobs: &[NewJob]) -> Result<(), Refusal> {
         let mut ids: Vec<(&str, u64)> = Vec::new();
         for job in jobs {
             let Some(dedup) = &job.dedup else { continue };
@@ -132,7 +132,12 @@ impl Queues {
     }
 
     /// Whether so many jobs fit in, duplicates not counted.
-    fn room_for(&self, place: Option<u32>, queue: &QueueName, jobs: &[NewJob]) -> Result<(), Refusal> {
+    pub(crate) fn room_for(
+        &self,
+        place: Option<u32>,
+        queue: &QueueName,
+        jobs: &[NewJob],
+    ) -> Result<(), Refusal> {
         let dedups = jobs.iter().filter(|job| job.dedup.is_some()).count();
         let known = match place {
             Some(place) if dedups > 0 => jobs

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use stadium_queue::{Answer, Bounds, Command, JobId, JobSet, Lease, NewJob, QueueName, Refusal, Spread};
 
-use crate::core::{Confirmation, Progress, Request, Search};
-use crate::error::rejected;
-use crate::gather::{Gather, Merge};
+use crate::core::{Confirmation, Delivery, Progress, Request, Search};
+use crate::error::{busy, rejected};
+use crate::gather::Gather;
+use crate::gather::queue::Merge;
 use crate::mailbox::{Letter, Mailbox};
 use crate::routes::{Reach, Routes};
 use crate::threads::Threads;
@@ -24,7 +24,7 @@ use crate::{Error, Settings, ShardMetrics};
 /// They run until [`Self::stop`]; dropping the last clone ends nothing.
 #[derive(Clone)]
 pub struct Shards {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// What all who submit and all shards share.
@@ -140,6 +140,13 @@ impl Shards {
         }
     }
 
+    /// Lets all consumers go that wait for a job, with nothing, and has none wait from now on: before a stop, so that nobody holds it up.
+    pub fn stop_waiting(&self) {
+        for mailbox in &self.inner.mailboxes {
+            mailbox.post(Letter::StopWaiting);
+        }
+    }
+
     /// Stops all shards: new commands are told Busy, waiting consumers get nothing, what was begun is finished, last checkpoints are
     /// written. Returns when their threads have ended, or after `at_most`; then false. May be called twice.
     pub fn stop(&self, at_most: Duration) -> bool {
@@ -171,15 +178,19 @@ impl Inner {
     }
 
     fn one(self: &Arc<Self>, shard: u16, command: Command, search: Search) -> Result<One, Refusal> {
-        let Some(mailbox) = self.mailboxes.get(usize::from(shard)) else {
-            let reason =
-                format!("a job of the shard {shard} cannot be here: there are {}", self.mailboxes.len());
-            return Err(rejected("SHARD-009", reason));
-        };
+        let mailbox = self.mailbox(shard)?;
         let taken_back = matches!(command, Command::Reserve { .. }).then(|| Arc::clone(self));
         let slot = Slot::new();
-        mailbox.request(Request { caller: Holder::new(&slot), command, search })?;
+        mailbox.queue_request(Request { caller: Holder::new(&slot), command, search })?;
         Ok(One::new(slot, taken_back))
+    }
+
+    pub(crate) fn mailbox(&self, shard: u16) -> Result<&Mailbox, Refusal> {
+        self.mailboxes.get(usize::from(shard)).ok_or_else(|| {
+            let reason =
+                format!("a job of the shard {shard} cannot be here: there are {}", self.mailboxes.len());
+            rejected("SHARD-009", reason)
+        })
     }
 
     fn ask_all(self: &Arc<Self>, command: &Command, merge: Merge) -> Ticket {
@@ -188,7 +199,7 @@ impl Inner {
         }
         let parts =
             (0..self.routes.shards()).map(|shard| self.one(shard, command.clone(), Search::Here)).collect();
-        Ticket::many(Gather::new(parts, merge))
+        Ticket::many(Gather::of_queues(parts, merge))
     }
 
     fn where_spread(self: &Arc<Self>, queue: &QueueName, command: &Command, merge: Merge) -> Ticket {
@@ -216,7 +227,7 @@ impl Inner {
         let (places, parts) = apart(all, |&one| shard_of(one));
         let parts =
             parts.into_iter().map(|(shard, part)| self.one(shard, command(part), Search::Here)).collect();
-        Ticket::many(Gather::new(parts, Merge::ByPlace { places, whole }))
+        Ticket::many(Gather::of_queues(parts, Merge::ByPlace { places, whole }))
     }
 
     fn by_lease(self: &Arc<Self>, leases: Vec<Lease>, command: impl Fn(Vec<Lease>) -> Command) -> Ticket {
@@ -251,7 +262,7 @@ impl Inner {
             .into_iter()
             .map(|(shard, jobs)| self.one(shard, command(&queue, jobs), Search::Here))
             .collect();
-        Ticket::many(Gather::new(parts, Merge::Sum))
+        Ticket::many(Gather::of_queues(parts, Merge::Sum))
     }
 
     /// Jobs with a key go to the key's shard, the others of a put to one shard together.
@@ -274,7 +285,7 @@ impl Inner {
         let (places, parts) = apart(jobs, shard_of);
         let put = |(shard, jobs)| self.one(shard, Command::Put { queue: queue.clone(), jobs }, Search::Here);
         let parts = parts.into_iter().map(put).collect();
-        Ticket::many(Gather::new(parts, Merge::ByPlace { places, whole }))
+        Ticket::many(Gather::of_queues(parts, Merge::ByPlace { places, whole }))
     }
 
     /// Asks the shards in their turn; where none has a job, it waits at all of them.
@@ -297,7 +308,7 @@ impl Inner {
             self.one(shard, command, Search::Here)
         };
         let parts = (from..self.routes.shards()).map(ask).collect();
-        Ticket::many(Gather::new(parts, Merge::Jobs { jobs_max: jobs_max as usize }))
+        Ticket::many(Gather::of_queues(parts, Merge::Jobs { jobs_max: jobs_max as usize }))
     }
 
     /// Nobody waits for this request any more.
@@ -308,8 +319,8 @@ impl Inner {
     }
 
     /// What an answer reserved goes back, since nobody took it.
-    pub(crate) fn release(&self, answer: &Answer<Bytes>) {
-        let Answer::Reserved(jobs) = answer else {
+    pub(crate) fn release(&self, answer: &crate::Answer) {
+        let crate::Answer::Queue(Answer::Reserved(jobs)) = answer else {
             return;
         };
         if let Some(first) = jobs.first() {
@@ -331,7 +342,7 @@ impl Inner {
                 for mailbox in &self.mailboxes {
                     let search = Search::Everywhere(claim.clone());
                     let request = Request { caller: caller.clone(), command: command.clone(), search };
-                    refused = mailbox.request(request).err().or(refused);
+                    refused = mailbox.queue_request(request).err().or(refused);
                 }
                 // One that is waited for nowhere would wait for ever; where some shards took it, those answer.
                 if let Some(refusal) = refused
@@ -344,23 +355,33 @@ impl Inner {
                 let next = (usize::from(shard) + 1) % self.mailboxes.len();
                 let search = Search::Then { shards: shards - 1 };
                 let kept = caller.clone();
-                if let Err(refusal) = self.mailboxes[next].request(Request { caller, command, search }) {
+                if let Err(refusal) = self.mailboxes[next].queue_request(Request { caller, command, search })
+                {
                     answer(&kept, refusal);
                 }
             }
         }
     }
 
-    /// A job for another shard, and what comes back.
-    pub(crate) fn deliver(&self, from: u16, delivery: stadium_queue::Delivery) {
-        let reach = self.routes.reach(&delivery.queue);
-        // Without a key the home takes it: the same one each time that it is sent.
-        let home = self.routes.home(&delivery.queue);
-        let shard = self.routes.of_job(&delivery.queue, delivery.job.key.as_ref(), reach, home);
-        let number = delivery.number;
-        if !self.mailboxes[usize::from(shard)].post(Letter::Delivery(delivery)) {
-            let taken = Err(crate::error::busy("SHARD-004", 5_000, "the other shard has stopped"));
-            self.confirm(from, Confirmation { number, taken });
+    /// Something for another shard, and what comes back.
+    pub(crate) fn deliver(&self, from: u16, to: u16, delivery: Delivery) {
+        let shard = match &delivery {
+            Delivery::Job(job) => {
+                let reach = self.routes.reach(&job.queue);
+                // Without a key the home takes it: the same one each time that it is sent.
+                let home = self.routes.home(&job.queue);
+                self.routes.of_job(&job.queue, job.job.key.as_ref(), reach, home)
+            }
+            Delivery::Letter(_) => to,
+        };
+        let stopped = |shard: u16| busy("SHARD-004", 5_000, format!("the shard {shard} has stopped"));
+        let confirmation = delivery.confirmation(Err(stopped(shard)));
+        let is_posted = self
+            .mailboxes
+            .get(usize::from(shard))
+            .is_some_and(|mailbox| mailbox.post(Letter::Delivery(Box::new(delivery))));
+        if !is_posted {
+            self.confirm(from, confirmation);
         }
     }
 

@@ -12,34 +12,41 @@ const VERSION: u8 = 1;
 pub(crate) const HEADER_BYTES: usize = FRAME_BYTES + SECTION_BYTES;
 
 const FRAME_BYTES: usize = 16;
-const SECTION_BYTES: usize = 8;
+
+/// Bytes in front of a further section's events.
+pub(crate) const SECTION_BYTES: usize = 8;
 
 /// Which state machine a section belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Machine {
     /// `stadium_queue`.
     Queue,
+    /// `stadium_wallet`.
+    Wallet,
 }
 
 impl Machine {
     const QUEUE: u8 = 1;
+    const WALLET: u8 = 2;
 
     /// The version of its events and of its checkpoint that is written and understood.
     const fn version(self) -> u8 {
         match self {
-            Machine::Queue => 1,
+            Machine::Queue | Machine::Wallet => 1,
         }
     }
 
     const fn code(self) -> u8 {
         match self {
             Machine::Queue => Self::QUEUE,
+            Machine::Wallet => Self::WALLET,
         }
     }
 
     fn from_code(code: u8, version: u8) -> Result<Self, String> {
         let machine = match code {
             Self::QUEUE => Machine::Queue,
+            Self::WALLET => Machine::Wallet,
             other => return Err(format!("it belongs to the machine {other}, which this version has not")),
         };
         if version != machine.version() {
@@ -51,15 +58,28 @@ impl Machine {
 
 /// Fills in the header of a record with one section: `header` has [`HEADER_BYTES`], and so many bytes of events follow.
 pub(crate) fn write_header(header: &mut [u8], machine: Machine, time: Time, events_bytes: usize) {
-    let events_bytes = u32::try_from(events_bytes).expect("a record is shorter than 16 MiB");
     header[0] = VERSION;
     header[1] = 1;
     header[2..8].fill(0);
     header[8..16].copy_from_slice(&time.0.to_le_bytes());
-    header[16] = machine.code();
-    header[17] = machine.version();
-    header[18..20].fill(0);
-    header[20..24].copy_from_slice(&events_bytes.to_le_bytes());
+    write_section(&mut header[FRAME_BYTES..], machine, events_bytes);
+}
+
+/// Puts a whole record with one section in front of another section's events: `front` has room for it and for
+/// [`SECTION_BYTES`] more, and so many bytes of events follow.
+pub(crate) fn write_in_front(front: &mut [u8], record: &[u8], machine: Machine, events_bytes: usize) {
+    let (first, second) = front.split_at_mut(record.len());
+    first.copy_from_slice(record);
+    first[1] = 2;
+    write_section(second, machine, events_bytes);
+}
+
+fn write_section(header: &mut [u8], machine: Machine, events_bytes: usize) {
+    let events_bytes = u32::try_from(events_bytes).expect("a record is shorter than 4 GiB");
+    header[0] = machine.code();
+    header[1] = machine.version();
+    header[2..4].fill(0);
+    header[4..SECTION_BYTES].copy_from_slice(&events_bytes.to_le_bytes());
 }
 
 /// A section of a record that was read back.
@@ -90,8 +110,14 @@ impl<'a> Frame<'a> {
         let time = u64::from_le_bytes(*header[8..].first_chunk().expect("the header has 16 bytes"));
         let frame = Frame { time: Time(time), body };
         let mut at = FRAME_BYTES;
+        let mut before = 0;
         for _ in 0..header[1] {
-            at = frame.section(at)?.1;
+            let (section, end) = frame.section(at)?;
+            if section.machine.code() <= before {
+                return Err("its sections are not in the order of their machines, one for each".into());
+            }
+            before = section.machine.code();
+            at = end;
         }
         if at != body.len() {
             return Err(format!("{} bytes follow the last section", body.len() - at));
@@ -136,41 +162,48 @@ pub(crate) fn parse_chunk(chunk: &[u8]) -> Result<(Machine, &[u8]), String> {
 }
 
 /// The first chunk of a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opening {
     pub(crate) time: Time,
     pub(crate) position: u64,
+    /// A record of each segment that must stay because it holds records of the wallets; ascending.
+    pub(crate) pinned: Vec<u64>,
 }
 
 impl Opening {
     const BYTES: usize = 24;
-    const MACHINES: u32 = 1;
+    const MACHINES: u32 = 2;
 
-    pub(crate) fn encode(self) -> [u8; Self::BYTES] {
-        let mut bytes = [0; Self::BYTES];
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0; Self::BYTES];
         bytes[1] = VERSION;
         bytes[4..8].copy_from_slice(&Self::MACHINES.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time.0.to_le_bytes());
         bytes[16..].copy_from_slice(&self.position.to_le_bytes());
+        bytes.extend(self.pinned.iter().flat_map(|position| position.to_le_bytes()));
         bytes
     }
 
     pub(crate) fn decode(chunk: &[u8]) -> Result<Self, String> {
-        let bytes: &[u8; Self::BYTES] =
-            chunk.try_into().map_err(|_| format!("its first chunk has {} bytes", chunk.len()))?;
-        let number =
-            |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("24 bytes, 16 at most before"));
-        match bytes[..2] {
-            [0, VERSION] => Ok(Opening { time: Time(number(8)), position: number(16) }),
-            [0, version] => Err(format!("a checkpoint of version {version}; known is {VERSION}")),
-            _ => Err("its first chunk is not the shard's".into()),
+        let (numbers, rest) = chunk.as_chunks::<8>();
+        if chunk.len() < Self::BYTES || !rest.is_empty() {
+            return Err(format!("its first chunk has {} bytes", chunk.len()));
         }
+        match chunk[..2] {
+            [0, VERSION] => {}
+            [0, version] => return Err(format!("a checkpoint of version {version}; known is {VERSION}")),
+            _ => return Err("its first chunk is not the shard's".into()),
+        }
+        let mut numbers = numbers[1..].iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let time = Time(numbers.next().expect("three numbers at least"));
+        let position = numbers.next().expect("three numbers at least");
+        Ok(Opening { time, position, pinned: numbers.collect() })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, HEADER_BYTES, Machine, Opening, write_header};
+    use super::{Frame, HEADER_BYTES, Machine, Opening, SECTION_BYTES, write_header, write_in_front};
     use stadium_queue::Time;
 
     fn record(events: &[u8]) -> Vec<u8> {
@@ -213,8 +246,26 @@ mod tests {
 
     #[test]
     fn a_checkpoints_opening_comes_back() {
-        let opening = Opening { time: Time(5), position: 1 << 40 };
-        assert_eq!(Opening::decode(&opening.encode()), Ok(opening));
-        assert!(Opening::decode(&opening.encode()[1..]).is_err());
+        for pinned in [vec![], vec![8, 1 << 39]] {
+            let opening = Opening { time: Time(5), position: 1 << 40, pinned };
+            assert!(Opening::decode(&opening.encode()[1..]).is_err());
+            assert_eq!(Opening::decode(&opening.encode()), Ok(opening));
+        }
+    }
+
+    #[test]
+    fn two_machines_share_a_record() {
+        let queue = record(b"jobs");
+        let mut both = vec![0xff; queue.len() + SECTION_BYTES];
+        both.extend_from_slice(b"transfers");
+        write_in_front(&mut both[..queue.len() + SECTION_BYTES], &queue, Machine::Wallet, 9);
+        let frame = Frame::parse(&both).expect("it was just written");
+        let sections: Vec<_> = frame.sections().collect();
+        assert_eq!((sections[0].machine, sections[0].events), (Machine::Queue, &b"jobs"[..]));
+        assert_eq!((sections[1].machine, sections[1].events), (Machine::Wallet, &b"transfers"[..]));
+        assert_eq!(sections[1].offset as usize, queue.len() + SECTION_BYTES);
+        // A machine has one section at most.
+        both[queue.len()] = 1;
+        assert!(Frame::parse(&both).is_err());
     }
 }

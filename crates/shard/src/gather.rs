@@ -1,28 +1,27 @@
 //! One answer out of those of several shards.
 //!
 //! What was asked of each shard is known by the parts; how they become one is the [`Merge`]. Where a shard
-//! refuses its part, what has an outcome for each job says so for its jobs; everything else is refused as a whole, although other
+//! refuses its part, what has an outcome for each item says so for its items; everything else is refused as a whole, although other
 //! shards may have done theirs: see docs/shards.md.
+
+pub(crate) mod queue;
+pub(crate) mod wallet;
 
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use stadium_queue::{Answer, Given, JobView, Placed, QueueStats, Refusal};
+use stadium_machine::Refusal;
 
+use crate::answer::{Answer, Reply};
 use crate::ticket::{Answered, One};
 
 /// How answers become one.
 pub(crate) enum Merge {
-    /// Placed and outcomes: each part knows which of the whole it has.
-    ByPlace { places: Vec<Vec<usize>>, whole: usize },
-    /// Counts are added.
-    Sum,
-    /// All did it.
-    Done,
-    /// Jobs, part after part, so many at most.
-    Jobs { jobs_max: usize },
-    /// Queues of one name are one, by name, so many at most.
-    Queues { queues_max: usize },
+    Queue(queue::Merge),
+    Wallet(wallet::Merge),
+    /// Of transfers and jobs together that name only ids: the shard that knows them.
+    WhoKnows,
+    /// Those of one shard after those of the other.
+    Seals,
 }
 
 /// Waits for several shards.
@@ -43,6 +42,10 @@ impl Gather {
             Err(refusal) => Part::There(Err(refusal)),
         };
         Gather { parts: parts.into_iter().map(part).collect(), merge }
+    }
+
+    pub(crate) fn of_queues(parts: Vec<Result<One, Refusal>>, merge: queue::Merge) -> Self {
+        Self::new(parts, Merge::Queue(merge))
     }
 
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Answered> {
@@ -68,142 +71,16 @@ impl Gather {
 
 fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     match how {
-        Merge::ByPlace { places, whole } => merge_by_place(answers, places, *whole),
-        Merge::Sum => {
-            let mut sum = 0;
-            for answer in answers {
-                if let Answer::Count(count) = answer? {
-                    sum += count;
-                }
-            }
-            Ok(Answer::Count(sum))
+        Merge::Queue(how) => queue::merge(of_kind(answers), how).map(Answer::Queue),
+        Merge::Wallet(how) => wallet::merge(of_kind(answers), how).map(Answer::Wallet),
+        Merge::WhoKnows => wallet::who_knows(answers),
+        Merge::Seals => {
+            let all: Result<Vec<Vec<_>>, _> = of_kind(answers).into_iter().collect();
+            Ok(Answer::Seals(all?.concat()))
         }
-        Merge::Done => answers.into_iter().find(Result::is_err).unwrap_or(Ok(Answer::Done)),
-        Merge::Jobs { jobs_max } => {
-            let mut all: Vec<JobView<Bytes>> = Vec::new();
-            for answer in answers {
-                if let Answer::Jobs(jobs) = answer? {
-                    all.extend(jobs);
-                }
-            }
-            all.truncate(*jobs_max);
-            Ok(Answer::Jobs(all))
-        }
-        Merge::Queues { queues_max } => merge_queues(answers, *queues_max),
     }
 }
 
-fn merge_by_place(answers: Vec<Answered>, places: &[Vec<usize>], whole: usize) -> Answered {
-    let mut placed: Vec<Option<Placed>> = vec![None; whole];
-    let mut given: Vec<Option<Result<Given, Refusal>>> = vec![None; whole];
-    let mut refused = None;
-    for (answer, places) in answers.into_iter().zip(places) {
-        match answer {
-            Ok(Answer::Placed(part)) => {
-                places.iter().zip(part).for_each(|(&place, one)| placed[place] = Some(one));
-            }
-            Ok(Answer::Given(part)) => {
-                places.iter().zip(part).for_each(|(&place, one)| given[place] = Some(one));
-            }
-            Ok(_) => {}
-            Err(refusal) => {
-                places.iter().for_each(|&place| given[place] = Some(Err(refusal.clone())));
-                refused = Some(refusal);
-            }
-        }
-    }
-    if given.iter().all(Option::is_some) && given.iter().flatten().any(Result::is_ok) {
-        return Ok(Answer::Given(given.into_iter().flatten().collect()));
-    }
-    match refused {
-        Some(refusal) => Err(refusal),
-        None if placed.iter().any(Option::is_some) => {
-            Ok(Answer::Placed(placed.into_iter().flatten().collect()))
-        }
-        None => Ok(Answer::Given(given.into_iter().flatten().collect())),
-    }
-}
-
-fn merge_queues(answers: Vec<Answered>, queues_max: usize) -> Answered {
-    let mut all: Vec<QueueStats> = Vec::new();
-    let mut refused = None;
-    for answer in answers {
-        match answer {
-            Ok(Answer::Queues(queues)) => all.extend(queues),
-            Ok(_) => {}
-            Err(refusal) => refused = Some(refusal),
-        }
-    }
-    if let Some(refusal) = refused
-        && (all.is_empty() || matches!(refusal, Refusal::Busy { .. }))
-    {
-        return Err(refusal);
-    }
-    all.sort_by(|a, b| a.queue.cmp(&b.queue));
-    all.dedup_by(|next, kept| {
-        let same = next.queue == kept.queue;
-        if same {
-            add(kept, next);
-        }
-        same
-    });
-    all.truncate(queues_max);
-    Ok(Answer::Queues(all))
-}
-
-/// One shard's part of a queue is added to another's.
-fn add(sum: &mut QueueStats, part: &QueueStats) {
-    sum.paused |= part.paused;
-    sum.delayed += part.delayed;
-    sum.due += part.due;
-    sum.reserved += part.reserved;
-    sum.buried += part.buried;
-    sum.dead += part.dead;
-    sum.oldest_due = [sum.oldest_due, part.oldest_due].into_iter().flatten().min();
-    sum.put += part.put;
-    sum.handed_out += part.handed_out;
-    sum.settled += part.settled;
-    sum.retried += part.retried;
-    sum.died += part.died;
-    sum.duplicates += part.duplicates;
-    sum.waiting = sum.waiting.max(part.waiting);
-}
-
-#[cfg(test)]
-mod tests {
-    use stadium_queue::{Answer, Given, Refusal};
-
-    use super::{Merge, merge};
-
-    fn busy() -> Refusal {
-        Refusal::Busy { code: "SHARD-001", retry_after: 1, reason: "full".into() }
-    }
-
-    #[test]
-    fn outcomes_return_in_the_order_that_was_asked_for() {
-        let answers = vec![
-            Ok(Answer::Given(vec![Ok(Given::Done), Ok(Given::Already)])),
-            Ok(Answer::Given(vec![Ok(Given::Dead)])),
-        ];
-        let how = Merge::ByPlace { places: vec![vec![2, 0], vec![1]], whole: 3 };
-        let expected = vec![Ok(Given::Already), Ok(Given::Dead), Ok(Given::Done)];
-        assert_eq!(merge(answers, &how), Ok(Answer::Given(expected)));
-    }
-
-    #[test]
-    fn a_shard_that_refuses_refuses_its_jobs_only() {
-        let answers = vec![Ok(Answer::Given(vec![Ok(Given::Done)])), Err(busy())];
-        let how = Merge::ByPlace { places: vec![vec![1], vec![0]], whole: 2 };
-        assert_eq!(merge(answers, &how), Ok(Answer::Given(vec![Err(busy()), Ok(Given::Done)])));
-    }
-
-    #[test]
-    fn counts_are_added_and_a_refusal_stands() {
-        assert_eq!(
-            merge(vec![Ok(Answer::Count(2)), Ok(Answer::Count(3))], &Merge::Sum),
-            Ok(Answer::Count(5))
-        );
-        assert_eq!(merge(vec![Ok(Answer::Count(2)), Err(busy())], &Merge::Sum), Err(busy()));
-        assert_eq!(merge(vec![Ok(Answer::Done), Err(busy())], &Merge::Done), Err(busy()));
-    }
+fn of_kind<A: Reply>(answers: Vec<Answered>) -> Vec<Result<A, Refusal>> {
+    answers.into_iter().map(|answer| answer.map(A::of)).collect()
 }

@@ -3,6 +3,7 @@
 //! One thread owns a shard. Anybody submits commands from any thread and gets a [`Ticket`], a future
 //! that can also be waited for. No answer leaves before everything that it may have seen is durable.
 
+mod answer;
 mod client;
 pub mod core;
 mod directory;
@@ -11,12 +12,15 @@ mod frame;
 mod gather;
 mod mailbox;
 mod metrics;
+mod parts;
 mod routes;
 mod settings;
 mod store;
 mod threads;
 mod ticket;
+mod wallets;
 
+pub use answer::{Answer, Done, Reply, Together};
 pub use client::Shards;
 pub use error::{CODES, Error};
 pub use metrics::ShardMetrics;

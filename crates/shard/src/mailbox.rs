@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Thread;
 
 use parking_lot::Mutex;
-use stadium_queue::{Command, Delivery, Lease, Refusal};
+use stadium_queue::{Command, Lease, Refusal};
 
-use crate::core::{Confirmation, Request};
+use crate::answer::Together;
+use crate::core::{Confirmation, Delivery, Request};
 use crate::error::busy;
 use crate::ticket::Holder;
 
@@ -19,14 +20,22 @@ use crate::ticket::Holder;
 pub(crate) enum Letter {
     /// Bounded by the mailbox.
     Request(Request<Holder>),
+    /// Bounded as requests are.
+    Wallet(Holder, stadium_wallet::Command),
+    /// Bounded as requests are.
+    Together(Holder, Box<Together>),
+    /// Seals after a number, so many at most; bounded as requests are.
+    Seals(Holder, u64, usize),
     /// A consumer has gone; bounded by the requests.
     Vanished(u64),
     /// What was reserved for somebody who had gone; bounded by the requests.
     Release(Vec<Lease>),
-    /// Another shard's job; bounded by that shard's `outgoing_max`.
-    Delivery(Delivery),
-    /// Another shard's word about a job of ours; bounded by our `outgoing_max`.
+    /// Another shard's job or letter; bounded by that shard's `outgoing_max` and `pending_max`.
+    Delivery(Box<Delivery>),
+    /// Another shard's word about a job or letter of ours; bounded likewise by our bounds.
     Confirmation(Confirmation),
+    /// No consumer waits any more.
+    StopWaiting,
     /// Write a checkpoint now.
     Checkpoint,
     /// Finish, and end.
@@ -70,9 +79,14 @@ impl Mailbox {
         let _ = self.thread.set(thread);
     }
 
-    /// Posts a request, unless there are too many.
-    pub(crate) fn request(&self, request: Request<Holder>) -> Result<(), Refusal> {
+    /// Posts a request to the queues, unless there are too many.
+    pub(crate) fn queue_request(&self, request: Request<Holder>) -> Result<(), Refusal> {
         let bytes = payload_bytes(&request.command);
+        self.request(Letter::Request(request), bytes)
+    }
+
+    /// Posts a request that keeps so many bytes alive, unless there are too many.
+    pub(crate) fn request(&self, letter: Letter, bytes: usize) -> Result<(), Refusal> {
         {
             let mut letters = self.letters.lock();
             if letters.closed {
@@ -87,7 +101,7 @@ impl Mailbox {
             }
             letters.requests += 1;
             letters.bytes += bytes;
-            letters.letters.push(Letter::Request(request));
+            letters.letters.push(letter);
         }
         self.knock();
         Ok(())
@@ -142,9 +156,14 @@ impl Mailbox {
             std::mem::take(&mut letters.letters)
         };
         for letter in left {
-            if let Letter::Request(request) = letter
-                && let Ok(Some(waker)) = request.caller.answer(Err(closed()))
-            {
+            let caller = match letter {
+                Letter::Request(Request { caller, .. })
+                | Letter::Wallet(caller, _)
+                | Letter::Together(caller, _)
+                | Letter::Seals(caller, ..) => caller,
+                _ => continue,
+            };
+            if let Ok(Some(waker)) = caller.answer(Err(closed())) {
                 waker.wake();
             }
         }

@@ -40,12 +40,20 @@ pub struct ShardMetrics {
     pub released_unsent: u64,
     /// Payloads that were damaged on disk.
     pub payloads_damaged: u64,
-    /// Jobs sent to other shards.
+    /// Jobs and letters sent to other shards.
     pub deliveries_sent: u64,
     /// Jobs, in whatever state.
     pub jobs: u64,
     /// Bytes of memory that the state holds.
     pub state_bytes: u64,
+    /// Of them: the queues'.
+    pub queue_bytes: u64,
+    /// Of them: the wallets'.
+    pub wallet_bytes: u64,
+    /// What the wallets hold.
+    pub wallet: stadium_wallet::Figures,
+    /// The newest seal over the wallets' books; it may not be durable yet.
+    pub newest_seal: Option<stadium_wallet::Seal>,
     /// Checkpoints written.
     pub checkpoints: u64,
     /// Checkpoints that failed; the journal is kept until one succeeds.

@@ -61,7 +61,7 @@ impl Routes {
     pub(crate) fn of_job(&self, queue: &QueueName, key: Option<&Key>, reach: Reach, at_turn: u16) -> u16 {
         match (reach, key) {
             (Reach::Home | Reach::Partly, _) => self.home(queue),
-            (Reach::Everywhere, Some(key)) => Place::home_of_key(key, self.shards),
+            (Reach::Everywhere, Some(key)) => Place::home(key, self.shards),
             (Reach::Everywhere, None) => at_turn,
         }
     }

@@ -15,6 +15,8 @@ pub struct Settings {
     pub journal: stadium_journal::Options,
     /// What the queues of one shard may hold.
     pub bounds: Bounds,
+    /// What the wallets of one shard may hold.
+    pub wallet: stadium_wallet::Bounds,
     /// Commands that wait in a shard's mailbox at most; another one is told Busy. 65,536.
     pub mailbox_commands_max: usize,
     /// Bytes of payloads that wait there at most; one command always fits. 64 MiB.
@@ -33,6 +35,7 @@ impl Settings {
             count,
             journal: stadium_journal::Options::default(),
             bounds: Bounds::default(),
+            wallet: stadium_wallet::Bounds::default(),
             mailbox_commands_max: 65_536,
             mailbox_bytes_max: 64 << 20,
             waiting_max: 100_000,

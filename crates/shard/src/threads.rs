@@ -142,6 +142,7 @@ impl Driver {
         let place = Place { shard, shards: settings.count, hash_seed };
         let core = CoreSettings {
             bounds: settings.bounds.clone(),
+            wallet: settings.wallet.clone(),
             waiting_max: settings.waiting_max,
             checkpoint_bytes: settings.checkpoint_bytes,
             stopwatch: micros,
@@ -217,8 +218,12 @@ impl Driver {
                         Letter::Request(request) => core.submit(request),
                         Letter::Vanished(caller) => core.vanished(caller),
                         Letter::Release(leases) => core.release(leases),
-                        Letter::Delivery(delivery) => core.deliver(delivery),
+                        Letter::Wallet(caller, command) => core.submit_wallet(caller, command),
+                        Letter::Together(caller, together) => core.submit_together(caller, *together),
+                        Letter::Seals(caller, after, seals_max) => core.seals(caller, after, seals_max),
+                        Letter::Delivery(delivery) => core.deliver(*delivery),
                         Letter::Confirmation(confirmation) => core.confirmed(confirmation),
+                        Letter::StopWaiting => core.stop_waiting(),
                         Letter::Checkpoint => core.checkpoint_soon(),
                         Letter::Stop => {
                             self.stopping = true;
@@ -304,8 +309,8 @@ impl Driver {
         for request in self.output.passed.drain(..) {
             self.inner.pass_on(self.shard, request);
         }
-        for (_, delivery) in self.output.deliveries.drain(..) {
-            self.inner.deliver(self.shard, delivery);
+        for (shard, delivery) in self.output.deliveries.drain(..) {
+            self.inner.deliver(self.shard, shard, delivery);
         }
         for (shard, confirmation) in self.output.confirmations.drain(..) {
             self.inner.confirm(shard, confirmation);

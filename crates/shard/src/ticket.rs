@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,15 +15,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use stadium_queue::{Answer, Refusal};
+use stadium_machine::Refusal;
 
+use crate::answer::{Answer, Reply};
 use crate::client::Inner;
 use crate::core::Caller;
 use crate::error::busy;
 use crate::gather::Gather;
 
 /// What a command comes to.
-pub(crate) type Answered = Result<Answer<Bytes>, Refusal>;
+pub(crate) type Answered = Result<Answer, Refusal>;
 
 /// Slots that a thread keeps for its next commands: as many as it usually has under way.
 const SLOTS_KEPT: usize = 1_024;
@@ -169,8 +171,9 @@ impl Caller for Holder {
 /// Dropping it takes back a reserve that still waits, and releases what it was given meanwhile;
 /// everything else happens all the same.
 #[must_use = "a reserve is taken back when its ticket is dropped"]
-pub struct Ticket {
+pub struct Ticket<A = stadium_queue::Answer<Bytes>> {
     kind: Kind,
+    answer: PhantomData<fn() -> A>,
 }
 
 enum Kind {
@@ -224,21 +227,25 @@ impl Drop for One {
     }
 }
 
-impl Ticket {
+impl<A: Reply> Ticket<A> {
     pub(crate) fn refused(refusal: Refusal) -> Self {
-        Ticket { kind: Kind::Refused(Some(refusal)) }
+        Self::of(Kind::Refused(Some(refusal)))
     }
 
     pub(crate) fn one(one: One) -> Self {
-        Ticket { kind: Kind::One(one) }
+        Self::of(Kind::One(one))
     }
 
     pub(crate) fn many(gather: Gather) -> Self {
-        Ticket { kind: Kind::Many(Box::new(gather)) }
+        Self::of(Kind::Many(Box::new(gather)))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Ticket { kind, answer: PhantomData }
     }
 
     /// Waits for the answer on this thread; `None` when it took longer than that.
-    pub fn wait(mut self, at_most: Duration) -> Option<Answered> {
+    pub fn wait(mut self, at_most: Duration) -> Option<Result<A, Refusal>> {
         let until = Instant::now().checked_add(at_most);
         let waker = thread_waker();
         let mut context = Context::from_waker(&waker);
@@ -255,17 +262,18 @@ impl Ticket {
     }
 }
 
-impl Future for Ticket {
-    type Output = Answered;
+impl<A: Reply> Future for Ticket<A> {
+    type Output = Result<A, Refusal>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answered> {
-        match &mut self.kind {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let answered = match &mut self.kind {
             Kind::Refused(refusal) => {
                 Poll::Ready(Err(refusal.take().expect("a ticket is not polled after its answer")))
             }
             Kind::One(one) => one.poll(context),
             Kind::Many(gather) => gather.poll(context),
-        }
+        };
+        answered.map_ok(A::of)
     }
 }
 
@@ -294,6 +302,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Holder, One, Slot, Ticket};
+    use crate::answer::Answer::Queue;
     use stadium_queue::Answer;
 
     fn pair() -> (Ticket, Holder) {
@@ -306,7 +315,7 @@ mod tests {
     fn an_answer_from_another_thread_wakes_who_waits() {
         let (ticket, holder) = pair();
         let shard = std::thread::spawn(move || {
-            if let Ok(Some(waker)) = holder.answer(Ok(Answer::Done)) {
+            if let Ok(Some(waker)) = holder.answer(Ok(Queue(Answer::Done))) {
                 waker.wake();
             }
         });
@@ -328,14 +337,14 @@ mod tests {
     fn an_answer_that_nobody_wants_comes_back() {
         let (ticket, holder) = pair();
         drop(ticket);
-        assert!(holder.answer(Ok(Answer::Done)).is_err());
+        assert!(holder.answer(Ok(Queue(Answer::Done))).is_err());
     }
 
     #[test]
     fn only_the_first_answer_counts() {
         let (ticket, holder) = pair();
-        assert!(holder.answer(Ok(Answer::Count(1))).is_ok());
-        assert!(holder.answer(Ok(Answer::Count(2))).is_err());
+        assert!(holder.answer(Ok(Queue(Answer::Count(1)))).is_ok());
+        assert!(holder.answer(Ok(Queue(Answer::Count(2)))).is_err());
         assert_eq!(ticket.wait(Duration::ZERO), Some(Ok(Answer::Count(1))));
     }
 }

@@ -7,10 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, 
 use std::thread::JoinHandle;
 
 use stadium_journal::{CheckpointInfo, CheckpointWriter, Checkpoints, Error, Journal, Position};
-use stadium_queue::{Milliseconds, Queues, Time};
+use stadium_queue::{Milliseconds, Time};
 
+use super::machines::Machines;
+use super::segments::Segments;
 use super::settings::{CheckpointWriting, CoreSettings};
-use crate::frame::{Machine, Opening, chunk_header};
+use crate::frame::Opening;
 use crate::metrics::Counts;
 
 /// Slices that may wait for the writing thread; then encoding waits for it. A megabyte.
@@ -124,8 +126,9 @@ impl Checkpointing {
     /// One step of at most one slice.
     pub(super) fn step<J: Journal>(
         &mut self,
-        queues: &mut Queues,
+        machines: &mut Machines,
         journal: &mut J,
+        segments: &Segments,
         settings: &CoreSettings,
         now: Time,
     ) -> Step {
@@ -133,12 +136,12 @@ impl Checkpointing {
             return Step::Idle;
         }
         let began = (settings.stopwatch)();
-        let step = self.try_step(queues, journal, settings, now).unwrap_or_else(|error| {
+        let step = self.try_step(machines, journal, segments, settings, now).unwrap_or_else(|error| {
             tracing::warn!(%error, "Checkpoint failed; it will be tried again");
             self.counts.failed += 1;
             self.run = None;
             self.asked = false;
-            queues.checkpoint_abort();
+            machines.checkpoint_abort();
             self.not_before = now.after(AFTER_FAILURE);
             Step::Idle
         });
@@ -157,8 +160,9 @@ impl Checkpointing {
 
     fn try_step<J: Journal>(
         &mut self,
-        queues: &mut Queues,
+        machines: &mut Machines,
         journal: &mut J,
+        segments: &Segments,
         settings: &CoreSettings,
         now: Time,
     ) -> Result<Step, Error> {
@@ -167,8 +171,9 @@ impl Checkpointing {
             none => {
                 let position = journal.end();
                 let mut writer = Writer::new(self.checkpoints.begin(position)?, settings.checkpoint_writer)?;
-                writer.offer(Opening { time: now, position: position.0 }.encode().to_vec())?;
-                queues.checkpoint_begin();
+                let opening = Opening { time: now, position: position.0, pinned: segments.pinned() };
+                writer.offer(opening.encode())?;
+                machines.checkpoint_begin();
                 self.asked = false;
                 none.insert(Run {
                     position,
@@ -189,8 +194,7 @@ impl Checkpointing {
         if run.state == RunState::Encoding {
             let mut chunk = run.writer.buffer();
             chunk.clear();
-            chunk.extend_from_slice(&chunk_header(Machine::Queue));
-            let more = queues.checkpoint_next(&mut chunk, settings.checkpoint_slice_bytes);
+            let more = machines.checkpoint_next(&mut chunk, settings.checkpoint_slice_bytes);
             if !more {
                 run.state = RunState::Encoded;
             }

@@ -49,8 +49,7 @@ pub(super) fn read(
         };
         let frame = Frame::parse(record.body).map_err(corrupt)?;
         next = None;
-        for section in frame.sections() {
-            let Machine::Queue = section.machine;
+        for section in frame.sections().filter(|section| section.machine == Machine::Queue) {
             last = frame.time;
             next = queues
                 .history(job, at.0, frame.time, section.offset, section.events, &mut entries)

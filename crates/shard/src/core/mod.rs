@@ -5,9 +5,14 @@
 //! seen is durable, and a commit that failed takes everything after the last durable record with it.
 
 mod checkpointing;
+mod crossing;
+mod fault;
 mod history;
+mod machines;
 mod opening;
+mod outbox;
 mod payloads;
+mod rewriting;
 mod room;
 mod running;
 mod seam;
@@ -15,15 +20,17 @@ mod segments;
 mod settings;
 mod turn;
 mod waiting;
+mod wallets;
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use stadium_journal::{Journal, Position};
-use stadium_queue::{Answer, Delivery, Lease, Milliseconds, Queues, Refusal, Time};
+use stadium_queue::{Answer, Lease, Milliseconds, NewJob, QueueName, Queues, Refusal, Time};
+use stadium_wallet::Ledger;
 
+pub use crate::parts::{Parts, parts, shards_of};
 pub use opening::Progress;
-pub use seam::{Caller, Claim, Confirmation, Next, Output, Reply, Request, Search, Store};
+pub use seam::{Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Sent, Store};
 pub use settings::{CheckpointWriting, CoreSettings};
 
 use self::checkpointing::CheckpointCounts;
@@ -31,7 +38,7 @@ use self::opening::Measured;
 use self::running::{Figures, Running};
 use self::waiting::Waiting;
 use crate::metrics::Counts;
-use crate::{Error, ShardMetrics};
+use crate::{Error, ShardMetrics, Together};
 
 /// A shard. Whoever drives it calls [`Self::turn`] after input, when the journal wakes it, and at the deadline
 /// of the last turn; extra turns are harmless.
@@ -49,6 +56,10 @@ pub struct Core<S: Store, C: Caller> {
     /// Refusals of what a failed journal did not make durable, until it is cut. As many as waited for it.
     given_up: Output<C>,
     stopping: Stopping,
+    /// While it stops: until when it waits for transfers between shards.
+    finishing_until: Option<Time>,
+    /// No consumer waits any more: the process is about to stop.
+    nobody_waits: bool,
     measured: Measured,
     /// Wakes whoever drives this; handed on to each journal that is opened.
     wake: Option<stadium_journal::Wake>,
@@ -65,9 +76,25 @@ pub struct Core<S: Store, C: Caller> {
 /// What is handed in.
 enum Input<C> {
     Request(Request<C>),
+    Wallet(C, stadium_wallet::Command),
+    Together(C, Box<Beside>),
+    Seals(C, Seals),
     Release(Vec<Lease>),
     Delivery(Delivery),
     Confirmation(Confirmation),
+}
+
+/// Transfers, and jobs that are put beside them.
+struct Beside {
+    transfers: stadium_wallet::Command,
+    jobs: Vec<(QueueName, NewJob)>,
+}
+
+/// Which seals somebody asks for.
+#[derive(Clone, Copy)]
+struct Seals {
+    after: u64,
+    at_most: usize,
 }
 
 /// Why and since when the journal is not open.
@@ -116,6 +143,8 @@ impl<S: Store, C: Caller> Core<S, C> {
             closed,
             given_up: Output::default(),
             stopping: Stopping::No,
+            finishing_until: None,
+            nobody_waits: false,
             measured,
             wake: None,
             turns: 0,
@@ -141,14 +170,31 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.inbox.push_back(Input::Request(request));
     }
 
+    /// Hands in a command to the wallets for the next turn. The driver bounds how many.
+    pub fn submit_wallet(&mut self, caller: C, command: stadium_wallet::Command) {
+        self.inbox.push_back(Input::Wallet(caller, command));
+    }
+
+    /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds how many.
+    pub fn submit_together(&mut self, caller: C, together: Together) {
+        let Together { transfers, jobs } = together;
+        let transfers = stadium_wallet::Command::Transfer { transfers, linked: true };
+        self.inbox.push_back(Input::Together(caller, Box::new(Beside { transfers, jobs })));
+    }
+
+    /// Asks for the seals that are numbered above `after`, the oldest of them first, so many at most.
+    pub fn seals(&mut self, caller: C, after: u64, at_most: usize) {
+        self.inbox.push_back(Input::Seals(caller, Seals { after, at_most }));
+    }
+
     /// Nobody waits for this caller's answer any more: a reserve that waits for a job is taken back.
     pub fn vanished(&mut self, caller: u64) {
         self.waiting.remove(caller);
     }
 
     /// An answer could not be given to its caller, who has gone: what it reserved is released, and the attempt does not count.
-    pub fn undelivered(&mut self, answer: &Result<Answer<Bytes>, Refusal>) {
-        if let Ok(Answer::Reserved(jobs)) = answer
+    pub fn undelivered(&mut self, answer: &Result<crate::Answer, Refusal>) {
+        if let Ok(crate::Answer::Queue(Answer::Reserved(jobs))) = answer
             && !jobs.is_empty()
         {
             self.release(jobs.iter().map(|job| job.lease).collect());
@@ -160,7 +206,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.inbox.push_back(Input::Release(leases));
     }
 
-    /// Hands in a job that comes from another shard.
+    /// Hands in what comes from another shard.
     pub fn deliver(&mut self, delivery: Delivery) {
         self.inbox.push_back(Input::Delivery(delivery));
     }
@@ -168,6 +214,11 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// Hands in what another shard answered to a delivery.
     pub fn confirmed(&mut self, confirmation: Confirmation) {
         self.inbox.push_back(Input::Confirmation(confirmation));
+    }
+
+    /// Lets consumers that wait go with what there is, which is nothing, and has none wait from now on.
+    pub fn stop_waiting(&mut self) {
+        self.nobody_waits = true;
     }
 
     /// Begins a checkpoint at the next turn, unless one runs.
@@ -185,9 +236,14 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// The machine, to be looked at; none while the journal is not open.
+    /// The queues, to be looked at; none while the journal is not open.
     pub fn queues(&self) -> Option<&Queues> {
-        self.running.as_ref().map(|running| &running.queues)
+        self.running.as_ref().map(|running| &running.machines.queues)
+    }
+
+    /// The wallets, to be looked at; none while the journal is not open.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.running.as_ref().map(|running| &running.machines.ledger)
     }
 
     /// The journal, to be looked at, and for a simulator to let its commits complete.
@@ -237,8 +293,11 @@ impl<S: Store, C: Caller> Core<S, C> {
         metrics.durable_lag_us = figures.durable_lag_us.histogram();
         metrics.tail_records = figures.tail_records;
         metrics.pending_answers = running.pending() as u64;
-        metrics.jobs = running.queues.jobs();
-        metrics.state_bytes = running.queues.bytes() as u64;
+        metrics.jobs = running.machines.queues.jobs();
+        (metrics.queue_bytes, metrics.wallet_bytes) = running.machines.bytes();
+        metrics.state_bytes = metrics.queue_bytes + metrics.wallet_bytes;
+        metrics.wallet = running.machines.ledger.figures();
+        metrics.newest_seal = running.machines.ledger.seals().next_back().copied();
         let checkpoints = &running.checkpointing.counts;
         metrics.checkpoints = self.checkpoints_before.written + checkpoints.written;
         metrics.checkpoints_failed = self.checkpoints_before.failed + checkpoints.failed;

@@ -4,15 +4,15 @@
 //! here: events are applied as they were written.
 
 use stadium_journal::{CheckpointReader, Holder, Journal, Opening, Position};
-use stadium_queue::Queues;
 
 use super::checkpointing::Checkpointing;
+use super::machines::Machines;
 use super::running::Running;
 use super::seam::{Caller, Store};
 use super::segments::Segments;
 use super::settings::CoreSettings;
 use crate::Error;
-use crate::frame::{self, Frame, Machine};
+use crate::frame;
 
 /// Records between two words about progress; payload changes are dropped as often.
 const RECORDS_A_STEP: u64 = 4_096;
@@ -82,32 +82,37 @@ pub(super) fn open<S: Store, C: Caller>(
 
     let mut measured = Measured::default();
     let began = (settings.stopwatch)();
-    let mut queues = Queues::new(settings.place, settings.bounds.clone());
+    let mut machines = Machines::new(settings);
+    let mut pins = Pins::new(&journal);
     if let Some(mut reader) = newest {
-        restore(&mut *reader, &mut queues, progress)?;
+        pins.known = restore(&mut *reader, &mut machines, progress)?;
         measured.checkpoint_bytes = reader.info().bytes;
     }
     let restored = (settings.stopwatch)();
     measured.checkpoint_us = restored.saturating_sub(began);
-    let tail_records = replay(&journal, from, &mut queues, progress)?;
+    let tail_records = replay(&journal, from, &mut machines, &mut pins, progress)?;
     measured.tail_us = (settings.stopwatch)().saturating_sub(restored);
     measured.tail_bytes = journal.end().since(from);
 
     let mut segments = Segments::default();
-    queues.take_payload_changes(segments.changes());
+    machines.queues.take_payload_changes(segments.changes());
     segments.changes().clear();
     segments.refresh(&journal);
-    queues.live_payloads(&mut |at| segments.book(&journal, Position(at.record), i64::from(at.length)));
+    pins.known.iter().for_each(|&at| segments.pin(&journal, Position(at)));
+    machines
+        .queues
+        .live_payloads(&mut |at| segments.book(&journal, Position(at.record), i64::from(at.length)));
     let checkpointing = Checkpointing::new(store.checkpoints(Some(journal.id()))?, info)?;
-    let running = Running::new(journal, queues, checkpointing, segments, settings.seed, tail_records);
+    let running = Running::new(journal, machines, checkpointing, segments, settings.seed, tail_records);
     Ok((running, measured))
 }
 
+/// Reads a checkpoint. Answers the segments that were pinned.
 fn restore(
     reader: &mut dyn CheckpointReader,
-    queues: &mut Queues,
+    machines: &mut Machines,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(), Error> {
+) -> Result<Vec<u64>, Error> {
     let info = reader.info();
     let corrupt =
         |what: String| Error::Corrupt { position: info.position, what: format!("its checkpoint: {what}") };
@@ -119,17 +124,18 @@ fn restore(
     let mut bytes = 0;
     while let Some(chunk) = reader.next()? {
         bytes += chunk.len() as u64;
-        let (Machine::Queue, part) = frame::parse_chunk(chunk).map_err(corrupt)?;
-        queues.restore(part).map_err(|error| corrupt(error.reason))?;
+        machines.restore(chunk).map_err(corrupt)?;
         progress(Progress::Checkpoint { bytes, bytes_all: info.bytes });
     }
-    queues.restore_finish().map_err(|error| corrupt(error.reason))
+    machines.restore_finish().map_err(corrupt)?;
+    Ok(opening.pinned)
 }
 
 fn replay(
     journal: &impl Journal,
     from: Position,
-    queues: &mut Queues,
+    machines: &mut Machines,
+    pins: &mut Pins,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<u64, Error> {
     let mut reader = journal.reader();
@@ -138,10 +144,12 @@ fn replay(
     let mut records = 0;
     while let Some(record) = reader.next()? {
         let corrupt = |what| Error::Corrupt { position: record.position, what };
-        apply(queues, record.position, record.body).map_err(corrupt)?;
+        if machines.apply(record.position, record.body).map_err(corrupt)? {
+            pins.pin(record.position);
+        }
         records += 1;
         if records % RECORDS_A_STEP == 0 {
-            queues.take_payload_changes(&mut changes);
+            machines.queues.take_payload_changes(&mut changes);
             changes.clear();
             progress(Progress::Records { records, bytes: record.end.since(from) });
         }
@@ -149,14 +157,30 @@ fn replay(
     Ok(records)
 }
 
-fn apply(queues: &mut Queues, position: Position, body: &[u8]) -> Result<(), String> {
-    let frame = Frame::parse(body)?;
-    for section in frame.sections() {
-        match section.machine {
-            Machine::Queue => queues
-                .apply(position.0, frame.time, section.offset, section.events)
-                .map_err(|error| error.reason)?,
-        }
+/// Which segments hold records of the wallets, while records are read in their order.
+struct Pins {
+    /// A position in each.
+    known: Vec<u64>,
+    /// Where segments end, the last one first.
+    ends: Vec<Position>,
+    /// Up to here the segment is known.
+    below: Position,
+}
+
+impl Pins {
+    fn new(journal: &impl Journal) -> Self {
+        let ends = journal.segments().into_iter().rev().map(|segment| segment.end).collect();
+        Self { known: Vec::new(), ends, below: Position::START }
     }
-    Ok(())
+
+    fn pin(&mut self, position: Position) {
+        if position < self.below {
+            return;
+        }
+        while self.ends.last().is_some_and(|&end| end <= position) {
+            self.ends.pop();
+        }
+        self.below = self.ends.last().copied().unwrap_or(Position(u64::MAX));
+        self.known.push(position.0);
+    }
 }

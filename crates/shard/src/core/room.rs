@@ -4,18 +4,27 @@
 //! are generous: too much asked for costs at most the end of a segment.
 
 use stadium_journal::Room;
-use stadium_queue::{Command, Delivery, JobSet, NewJob};
+use stadium_queue::{Command, Delivery, JobSet, NewJob, QueueName};
 
 use crate::frame::HEADER_BYTES;
 
 /// Bytes of anything but jobs: names, settings, the frame.
-const BASE_BYTES: usize = HEADER_BYTES + 2_048;
+pub(super) const BASE_BYTES: usize = HEADER_BYTES + 2_048;
 
 /// Bytes of one event of a job, without its texts.
 const EVENT_BYTES: usize = 96;
 
 /// Bytes of a job that goes to another queue with its reason: two events and texts.
 const MOVE_BYTES: usize = 512;
+
+/// Bytes of a queue that is made.
+const QUEUE_BYTES: usize = 256;
+
+/// Bytes of a transfer without its texts: the event, two accounts that open by themselves, and both sides between shards.
+const TRANSFER_BYTES: usize = 768;
+
+/// Bytes of an account that is opened.
+const ACCOUNT_BYTES: usize = 160;
 
 /// Bytes of a record of what time brought, for each event.
 pub(super) const TICK_EVENT_BYTES: usize = 256;
@@ -55,7 +64,7 @@ pub(super) fn record_bytes_max(command: &Command) -> usize {
 }
 
 /// Bytes that the record of a job from another shard has at most.
-pub(super) fn delivery_bytes_max(delivery: &Delivery) -> usize {
+pub(super) fn job_delivery_bytes_max(delivery: &Delivery) -> usize {
     BASE_BYTES + job_bytes(&delivery.job)
 }
 
@@ -64,6 +73,37 @@ fn job_bytes(job: &NewJob) -> usize {
         + job.payload.len()
         + job.key.as_ref().map_or(0, |key| key.as_str().len())
         + job.dedup.as_ref().map_or(0, |dedup| 64 + dedup.id.as_str().len())
+}
+
+/// Bytes that the jobs have at most that are put beside transfers.
+pub(super) fn put_each_bytes_max(jobs: &[(QueueName, NewJob)]) -> usize {
+    // Each may name another queue, which may be made.
+    let bytes = |(queue, job): &(QueueName, NewJob)| job_bytes(job) + queue.as_str().len() + QUEUE_BYTES;
+    jobs.iter().map(bytes).sum()
+}
+
+/// Bytes that the record of a command to the wallets has at most.
+pub(super) fn wallet_bytes_max(command: &stadium_wallet::Command) -> usize {
+    let items = match command {
+        stadium_wallet::Command::Open { accounts } => accounts.len() * ACCOUNT_BYTES,
+        stadium_wallet::Command::Transfer { transfers, .. } => transfers.iter().map(transfer_bytes).sum(),
+        _ => 0,
+    };
+    BASE_BYTES + items
+}
+
+fn transfer_bytes(transfer: &stadium_wallet::NewTransfer) -> usize {
+    TRANSFER_BYTES + transfer.reference.len() + transfer.metadata.len()
+}
+
+/// Transfers or accounts that a command is about: what it costs to carry out.
+pub(super) fn items(command: &stadium_wallet::Command) -> usize {
+    match command {
+        stadium_wallet::Command::Open { accounts } => accounts.len(),
+        stadium_wallet::Command::Transfer { transfers, .. } => transfers.len(),
+        stadium_wallet::Command::History { .. } | stadium_wallet::Command::BalanceAt { .. } => 16,
+        _ => 1,
+    }
 }
 
 /// Jobs that a command is about: what it costs to carry out.

@@ -1,60 +1,27 @@
-//! A shard whose journal is open: the machine, and the answers that wait for a commit.
+//! A shard whose journal is open: the machines, and the answers that wait for a commit.
 //!
-//! Here decisions become records. What is decided is appended first and answered when it is durable; where the
-//! journal gives it another position than was announced, or refuses it, the whole is given up ([`Fault`]).
+//! Here decisions become records. What is decided is appended first and answered when it is durable. What the
+//! wallets do is in [`super::wallets`], what goes to other shards in [`super::crossing`].
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
+use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
-use stadium_queue::{
-    Answer, Command, Corrupt, Delivery, JobId, Lease, Milliseconds, PayloadAt, Place, Queues, Record,
-    Refusal, Retry, Time,
-};
+use stadium_queue::{Answer, Command, JobId, Lease, PayloadAt, Record, Refusal, Retry, Time};
 
 use super::checkpointing::{Checkpointing, Step};
+use super::fault::{FULL_RETRY, Fault, NoRoom, disk_full, too_large};
 use super::history;
+use super::machines::Machines;
+use super::outbox::Outbox;
 use super::payloads::{Payloads, Spoilt};
-use super::room::{TICK_EVENT_BYTES, delivery_bytes_max, is_read, record_bytes_max, room};
-use super::seam::{Caller, Confirmation, Output, Reply};
+use super::room::{TICK_EVENT_BYTES, is_read, record_bytes_max, room};
+use super::seam::{Caller, Confirmation, Output, Reply, Sent};
 use super::segments::Segments;
 use super::settings::CoreSettings;
-use crate::error::{busy, rejected};
+use crate::error::rejected;
 use crate::frame::{HEADER_BYTES, Machine, write_header};
 use crate::metrics::Counts;
-
-/// How long to wait before asking a full disk again.
-const FULL_RETRY: Milliseconds = 1_000;
-
-/// Why a shard throws its memory away and recovers from its journal.
-#[derive(Debug, Clone)]
-pub(super) enum Fault {
-    /// The journal is at its end.
-    Journal(Error),
-    /// State and journal do not fit together: a bug, or a disk that lies.
-    Broken(String),
-}
-
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Fault::Journal(error)
-    }
-}
-
-impl From<Corrupt> for Fault {
-    fn from(corrupt: Corrupt) -> Self {
-        Fault::Broken(corrupt.reason)
-    }
-}
-
-/// Why a record cannot be written now.
-enum NoRoom {
-    /// The disk is full.
-    Full,
-    /// The journal waits for the disk: go on when it is further.
-    Behind,
-    /// A record of such length is never written.
-    TooLarge { bytes: usize, bytes_max: usize },
-}
 
 /// What a command led to.
 pub(super) enum Executed {
@@ -65,39 +32,48 @@ pub(super) enum Executed {
 }
 
 /// What leaves when the journal is durable up to a position.
-struct Pending<C> {
+pub(super) struct Pending<C> {
     after: Position,
     /// When it was decided, by the stopwatch.
     since_us: u64,
-    what: Waits<C>,
+    pub(super) what: Waits<C>,
 }
 
-enum Waits<C> {
+pub(super) enum Waits<C> {
     Answer(C, Result<Answer<PayloadAt>, Refusal>),
     History(C, JobId, Position),
+    /// An answer that has everything.
+    Whole(C, Result<crate::Answer, Refusal>),
+    /// Records of the wallets that are read then.
+    Walk(C, Box<stadium_wallet::Walk>),
     Confirmation(u16, Confirmation),
-    /// Outgoing jobs below the number may be sent.
-    Outgoing(u64),
-    /// Another shard's confirmation of this number is remembered.
-    Confirmed(u64),
+    /// What goes to other shards and has a number below this one may be sent.
+    Outgoing(Sent, u64),
+    /// What was sent below this number is confirmed, and that is remembered.
+    Confirmed(Sent, u64),
 }
 
 /// A shard whose journal is open.
 pub(super) struct Running<J, C> {
     pub(super) journal: J,
-    pub(super) queues: Queues,
+    pub(super) machines: Machines,
     pub(super) checkpointing: Checkpointing,
     pub(super) segments: Segments,
-    record: Record,
-    pending: VecDeque<Pending<C>>,
-    payloads: Payloads,
+    pub(super) record: Record,
+    pub(super) wallet_record: stadium_wallet::Record,
+    pub(super) pending: VecDeque<Pending<C>>,
+    /// Who waits for transfers between shards to be decided, by the ledger's number for them.
+    pub(super) undecided: HashMap<u64, C, foldhash::fast::RandomState>,
+    pub(super) finished: Vec<stadium_wallet::Finished>,
+    pub(super) payloads: Payloads,
     spoilt: Vec<Spoilt>,
-    random: Random,
+    pub(super) random: Random,
     /// Something was appended since the last commit was started.
     uncommitted: bool,
     /// The disk was full at this time.
     full_at: Option<Time>,
-    outgoing: OutgoingState,
+    pub(super) jobs_out: Outbox,
+    pub(super) letters_out: Outbox,
     pub(super) figures: Figures,
 }
 
@@ -125,41 +101,34 @@ impl Figures {
     }
 }
 
-/// Jobs on their way to other shards.
-#[derive(Default)]
-struct OutgoingState {
-    /// Those below are announced: they leave when they are durable.
-    announced: u64,
-    /// Those below were sent.
-    sent: u64,
-    /// Sent, and not durably confirmed.
-    unconfirmed: BTreeSet<u64>,
-    /// To be sent again.
-    again: BTreeSet<(Time, u64)>,
-}
-
 impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn new(
         journal: J,
-        queues: Queues,
+        machines: Machines,
         checkpointing: Checkpointing,
         segments: Segments,
         seed: u64,
         tail_records: u64,
     ) -> Self {
+        let jobs_out = Outbox::new(machines.queues.outgoing_first());
+        let letters_out = Outbox::new(machines.ledger.outgoing_first());
         Self {
             journal,
-            queues,
+            machines,
             checkpointing,
             segments,
             record: Record::new(),
+            wallet_record: stadium_wallet::Record::new(),
             pending: VecDeque::new(),
+            undecided: HashMap::default(),
+            finished: Vec::new(),
             payloads: Payloads::default(),
             spoilt: Vec::new(),
             random: Random(seed),
             uncommitted: false,
             full_at: None,
-            outgoing: OutgoingState::default(),
+            jobs_out,
+            letters_out,
             figures: Figures { tail_records, ..Figures::default() },
         }
     }
@@ -169,7 +138,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 
     /// Asks for room; `Err` inside where there is none, outside where the journal is at its end.
-    fn make_room(&mut self, bytes: usize, room: Room) -> Result<Result<Position, NoRoom>, Fault> {
+    pub(super) fn make_room(&mut self, bytes: usize, room: Room) -> Result<Result<Position, NoRoom>, Fault> {
         match self.journal.make_room(bytes, room) {
             Ok(at) => Ok(Ok(at)),
             Err(Error::Busy { .. }) => Ok(Err(NoRoom::Behind)),
@@ -179,57 +148,63 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
     }
 
-    /// Appends what the machine wrote; it is applied already.
-    fn append(&mut self, at: Position, now: Time, room: Room) -> Result<(), Fault> {
+    /// Asks for room for a command's record; the refusal inside where it gets none, nothing where the journal is behind.
+    pub(super) fn room_for(
+        &mut self,
+        bytes: usize,
+        room: Room,
+        now: Time,
+    ) -> Result<Option<Result<Position, Refusal>>, Fault> {
+        Ok(match self.make_room(bytes, room)? {
+            Ok(at) => Some(Ok(at)),
+            Err(NoRoom::Behind) => None,
+            Err(NoRoom::Full) => {
+                self.full_at = Some(now);
+                Some(Err(disk_full()))
+            }
+            Err(NoRoom::TooLarge { bytes, bytes_max }) => Some(Err(too_large(bytes, bytes_max))),
+        })
+    }
+
+    /// Appends what the queues wrote; it is applied already.
+    pub(super) fn append(&mut self, at: Position, now: Time, room: Room) -> Result<(), Fault> {
         if self.record.is_empty() {
             return Ok(());
         }
         let events_bytes = self.record.bytes().len() - HEADER_BYTES;
         write_header(self.record.header_mut(), Machine::Queue, now, events_bytes);
-        let appended = match room {
-            Room::Ordinary => self.journal.append(self.record.bytes()),
-            Room::Reserved => self.journal.append_reserved(self.record.bytes()),
-        };
-        let appended = appended.map_err(|error| match error {
-            // Room was made: that it does not suffice is our miscalculation.
-            Error::Busy { .. } | Error::Full | Error::TooLarge { .. } => {
-                Fault::Broken(format!("a record of {} bytes did not fit: {error}", self.record.bytes().len()))
-            }
-            error => error.into(),
-        })?;
-        if appended != at {
-            return Err(Fault::Broken(format!("a record stands at {appended}, announced was {at}")));
-        }
+        append(&mut self.journal, self.record.bytes(), at, room)?;
+        self.appended();
+        self.book_payloads();
+        Ok(())
+    }
+
+    pub(super) fn appended(&mut self) {
         self.uncommitted = true;
         self.figures.records += 1;
         self.figures.tail_records += 1;
-        self.queues.take_payload_changes(self.segments.changes());
+    }
+
+    /// Books which payloads came to life and died with what was appended.
+    pub(super) fn book_payloads(&mut self) {
+        self.machines.queues.take_payload_changes(self.segments.changes());
         self.segments.apply(&self.journal);
-        Ok(())
     }
 
     /// Carries out a command, or finds its answer.
     pub(super) fn execute(&mut self, command: &Command, now: Time) -> Result<Executed, Fault> {
         if is_read(command) {
-            return Ok(Executed::Done(self.queues.read(now, command)));
+            return Ok(Executed::Done(self.machines.queues.read(now, command)));
         }
         let room = room(command);
-        let at = match self.make_room(record_bytes_max(command), room)? {
-            Ok(at) => at,
-            Err(NoRoom::Behind) => return Ok(Executed::Behind),
-            Err(NoRoom::Full) => {
-                self.full_at = Some(now);
-                return Ok(Executed::Done(Err(disk_full())));
-            }
-            Err(NoRoom::TooLarge { bytes, bytes_max }) => {
-                let reason = format!(
-                    "the record would have up to {bytes} bytes; {bytes_max} are allowed: use smaller batches"
-                );
-                return Ok(Executed::Done(Err(rejected("SHARD-006", reason))));
-            }
+        let at = match self.room_for(record_bytes_max(command), room, now)? {
+            Some(Ok(at)) => at,
+            Some(Err(refusal)) => return Ok(Executed::Done(Err(refusal))),
+            None => return Ok(Executed::Behind),
         };
         self.record.begin(HEADER_BYTES);
-        let answer = self.queues.execute(at.0, now, self.random.next(), command, &mut self.record);
+        let random = self.random.next();
+        let answer = self.machines.queues.execute(at.0, now, random, command, &mut self.record);
         if answer.is_ok() {
             self.append(at, now, room)?;
         }
@@ -238,33 +213,49 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// What time brings, within the bounds of a turn. Says whether more is due.
     pub(super) fn take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
-        if self.queues.next_deadline().is_none_or(|deadline| deadline > now) || self.is_full(now) {
+        let queues = self.queues_take_time(now, settings)?;
+        Ok(self.wallets_take_time(now, settings)? || queues)
+    }
+
+    fn queues_take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
+        if self.machines.queues.next_deadline().is_none_or(|deadline| deadline > now) {
             return Ok(false);
         }
-        let events = settings.turn_events_max.max(1);
-        let at = match self
-            .make_room(HEADER_BYTES + 4_096 + events as usize * TICK_EVENT_BYTES, Room::Ordinary)?
-        {
-            Ok(at) => at,
-            Err(NoRoom::Behind) => return Ok(false),
-            Err(NoRoom::Full) => {
-                self.full_at = Some(now);
-                return Ok(false);
-            }
-            Err(NoRoom::TooLarge { bytes, bytes_max }) => {
-                return Err(Fault::Broken(format!(
-                    "turn_events_max asks for records of {bytes} bytes; the journal takes {bytes_max}"
-                )));
-            }
+        let Some(at) = self.room_for_time(now, settings)? else {
+            return Ok(false);
         };
+        let events = settings.turn_events_max.max(1);
         self.record.begin(HEADER_BYTES);
-        let ticked = self.queues.tick(at.0, now, self.random.next(), &mut self.record, events);
+        let ticked = self.machines.queues.tick(at.0, now, self.random.next(), &mut self.record, events);
         self.append(at, now, Room::Ordinary)?;
         Ok(ticked.more)
     }
 
+    /// Room for what time brings in a turn; none while there is none.
+    pub(super) fn room_for_time(
+        &mut self,
+        now: Time,
+        settings: &CoreSettings,
+    ) -> Result<Option<Position>, Fault> {
+        if self.is_full(now) {
+            return Ok(None);
+        }
+        let events = settings.turn_events_max.max(1) as usize;
+        match self.make_room(HEADER_BYTES + 4_096 + events * TICK_EVENT_BYTES, Room::Ordinary)? {
+            Ok(at) => Ok(Some(at)),
+            Err(NoRoom::Behind) => Ok(None),
+            Err(NoRoom::Full) => {
+                self.full_at = Some(now);
+                Ok(None)
+            }
+            Err(NoRoom::TooLarge { bytes, bytes_max }) => Err(Fault::Broken(format!(
+                "turn_events_max asks for records of {bytes} bytes; the journal takes {bytes_max}"
+            ))),
+        }
+    }
+
     /// Whether the disk was full a moment ago, so that nothing is tried that can wait.
-    fn is_full(&mut self, now: Time) -> bool {
+    pub(super) fn is_full(&mut self, now: Time) -> bool {
         // A clock that was set back ends it too.
         if self.full_at.is_some_and(|at| now < at || now >= at.after(FULL_RETRY)) {
             self.full_at = None;
@@ -274,68 +265,14 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// When time brings something next, as far as it can be taken.
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let machine = self.queues.next_deadline();
-        let machine = match self.full_at {
-            Some(at) => machine.map(|deadline| deadline.max(at.after(FULL_RETRY))),
-            None => machine,
+        let machines = [self.machines.queues.next_deadline(), self.machines.ledger.next_deadline()];
+        let machines = machines.into_iter().flatten().min();
+        let machines = match self.full_at {
+            Some(at) => machines.map(|deadline| deadline.max(at.after(FULL_RETRY))),
+            None => machines,
         };
-        let again = self.outgoing.again.first().map(|&(time, _)| time);
-        [machine, again].into_iter().flatten().min()
-    }
-
-    /// Takes over a job of another shard. False where the journal is behind.
-    pub(super) fn deliver(&mut self, delivery: &Delivery, now: Time, since_us: u64) -> Result<bool, Fault> {
-        let taken = match self.make_room(delivery_bytes_max(delivery), Room::Ordinary)? {
-            Ok(at) => {
-                self.record.begin(HEADER_BYTES);
-                let taken = self.queues.deliver(at.0, now, delivery, &mut self.record);
-                if taken.is_ok() {
-                    self.append(at, now, Room::Ordinary)?;
-                }
-                taken
-            }
-            Err(NoRoom::Behind) => return Ok(false),
-            Err(NoRoom::Full | NoRoom::TooLarge { .. }) => Err(disk_full()),
-        };
-        let confirmation = Confirmation { number: delivery.number, taken };
-        self.wait(Waits::Confirmation(delivery.shard, confirmation), since_us);
-        Ok(true)
-    }
-
-    /// Another shard has one of our jobs, or cannot take it now. False where the journal is behind.
-    pub(super) fn confirmed(
-        &mut self,
-        confirmation: &Confirmation,
-        now: Time,
-        since_us: u64,
-    ) -> Result<bool, Fault> {
-        match &confirmation.taken {
-            Err(refusal) => {
-                let after = match refusal {
-                    Refusal::Busy { retry_after, .. } => (*retry_after).clamp(10, 10_000),
-                    // Only a newer or older version of the other shard could say that; it may be replaced.
-                    Refusal::Rejected { .. } => 10_000,
-                };
-                self.outgoing.again.insert((now.after(after), confirmation.number));
-                Ok(true)
-            }
-            Ok(_) => {
-                let at = match self.make_room(HEADER_BYTES + 256, Room::Reserved)? {
-                    Ok(at) => at,
-                    Err(NoRoom::Behind) => return Ok(false),
-                    // It is sent again then, and confirmed again.
-                    Err(NoRoom::Full | NoRoom::TooLarge { .. }) => {
-                        self.outgoing.again.insert((now.after(FULL_RETRY), confirmation.number));
-                        return Ok(true);
-                    }
-                };
-                self.record.begin(HEADER_BYTES);
-                self.queues.confirm(at.0, now, confirmation.number, &mut self.record);
-                self.append(at, now, Room::Reserved)?;
-                self.wait(Waits::Confirmed(confirmation.number), since_us);
-                Ok(true)
-            }
-        }
+        let again = [self.jobs_out.next_deadline(), self.letters_out.next_deadline()];
+        machines.into_iter().chain(again.into_iter().flatten()).min()
     }
 
     /// Lets an answer leave when everything that it may have seen is durable.
@@ -346,10 +283,10 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// Lets the history of a job leave, which is read then.
     pub(super) fn answer_history(&mut self, caller: C, job: JobId, since_us: u64) {
-        match self.queues.history_start(job) {
+        match self.machines.queues.history_start(job) {
             Some(start) => self.wait(Waits::History(caller, job, Position(start)), since_us),
             None => {
-                let answer = self.queues.read(Time(0), &Command::Find { job });
+                let answer = self.machines.queues.read(Time(0), &Command::Find { job });
                 let refusal =
                     answer.err().unwrap_or_else(|| rejected("QUE-001", format!("job {job} is not here")));
                 self.answer(caller, Err(refusal), since_us);
@@ -357,17 +294,16 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
     }
 
-    fn wait(&mut self, what: Waits<C>, since_us: u64) {
+    pub(super) fn wait(&mut self, what: Waits<C>, since_us: u64) {
         self.pending.push_back(Pending { after: self.journal.end(), since_us, what });
     }
 
-    /// Starts a commit of what was appended, and announces outgoing jobs.
+    /// Starts a commit of what was appended, and announces what goes to other shards.
+    ///
+    /// Called at the end of each turn.
     pub(super) fn commit(&mut self, since_us: u64) -> Result<(), Fault> {
-        let next = self.queues.outgoing_next();
-        if next > self.outgoing.announced {
-            self.outgoing.announced = next;
-            self.wait(Waits::Outgoing(next), since_us);
-        }
+        self.answer_decided(since_us);
+        self.announce(since_us);
         if self.uncommitted {
             self.uncommitted = false;
             self.journal.commit()?;
@@ -378,15 +314,15 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Sends what is durable. Dead segments may go when nothing older waits.
     pub(super) fn release(
         &mut self,
+        now: Time,
         output: &mut Output<C>,
         settings: &CoreSettings,
-        place: Place,
     ) -> Result<(), Fault> {
         if self.pending.is_empty() && !self.segments.has_dead() {
             return Ok(());
         }
         let durable = self.journal.durable()?;
-        self.release_until(durable, output, settings, place);
+        self.release_until(durable, now, output, settings);
         if self.pending.is_empty() {
             self.segments.remove_dead(&mut self.journal, durable);
         }
@@ -397,9 +333,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn release_until(
         &mut self,
         durable: Position,
+        now: Time,
         output: &mut Output<C>,
         settings: &CoreSettings,
-        place: Place,
     ) {
         let mut last_batch = None;
         while self.pending.front().is_some_and(|pending| pending.after <= durable) {
@@ -411,23 +347,24 @@ impl<J: Journal, C: Caller> Running<J, C> {
             match pending.what {
                 Waits::Answer(caller, answer) => {
                     let filled = |answer| self.payloads.fill(&self.journal, answer, &mut self.spoilt);
-                    let answer = answer.and_then(filled);
+                    let answer = answer.and_then(filled).map(crate::Answer::Queue);
                     output.replies.push(Reply { caller, answer });
                 }
                 Waits::History(caller, job, start) => {
+                    let queues = &self.machines.queues;
                     let entries =
-                        history::read(&self.journal, &self.queues, job, start, settings.history_bytes_max);
-                    output.replies.push(Reply { caller, answer: entries.map(Answer::History) });
+                        history::read(&self.journal, queues, job, start, settings.history_bytes_max);
+                    let answer = entries.map(|entries| crate::Answer::Queue(Answer::History(entries)));
+                    output.replies.push(Reply { caller, answer });
+                }
+                Waits::Whole(caller, answer) => output.replies.push(Reply { caller, answer }),
+                Waits::Walk(caller, walk) => {
+                    let answer = self.walk(*walk, settings.history_bytes_max);
+                    output.replies.push(Reply { caller, answer: answer.map(crate::Answer::Wallet) });
                 }
                 Waits::Confirmation(shard, confirmation) => output.confirmations.push((shard, confirmation)),
-                Waits::Outgoing(below) => {
-                    let from = self.outgoing.sent;
-                    self.outgoing.sent = below;
-                    self.send(from, |number| number < below, output, place);
-                }
-                Waits::Confirmed(number) => {
-                    self.outgoing.unconfirmed.remove(&number);
-                }
+                Waits::Outgoing(sent, below) => self.send_new(sent, below, now, output, settings.place),
+                Waits::Confirmed(sent, below) => self.outbox(sent).confirmed(below),
             }
         }
         self.figures.damaged = self.payloads.damaged;
@@ -451,52 +388,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(())
     }
 
-    /// Sends outgoing jobs again whose time has come.
-    pub(super) fn send_again(&mut self, now: Time, output: &mut Output<C>, place: Place) {
-        let mut due = BTreeSet::new();
-        while let Some(&(time, number)) = self.outgoing.again.first() {
-            if time > now {
-                break;
-            }
-            self.outgoing.again.pop_first();
-            due.insert(number);
-        }
-        if let Some(&first) = due.first() {
-            self.send(first, |number| due.contains(&number), output, place);
-        }
-    }
-
-    fn send(&mut self, from: u64, which: impl Fn(u64) -> bool, output: &mut Output<C>, place: Place) {
-        let mut outgoing = Vec::new();
-        self.queues.outgoing(from, &mut |job| {
-            if which(job.number) {
-                outgoing.push(job);
-            }
-        });
-        self.outgoing.unconfirmed.extend(outgoing.iter().map(|job| job.number));
-        let confirmed_below = self.outgoing.unconfirmed.first().copied().unwrap_or(self.outgoing.sent);
-        for job in outgoing {
-            let number = job.number;
-            match self.payloads.read(&self.journal, job.payload) {
-                Ok(payload) => {
-                    let shard = Place::home(&job.queue, place.shards);
-                    let job_there = stadium_queue::NewJob { payload, ..job.job };
-                    let delivery = Delivery {
-                        shard: place.shard,
-                        number,
-                        confirmed_below,
-                        queue: job.queue,
-                        job: job_there,
-                    };
-                    self.figures.sent += 1;
-                    output.deliveries.push((shard, delivery));
-                }
-                // It stays here, counted as damaged, where an operator can find it.
-                Err(reason) => tracing::error!(number, %reason, "Job for another shard has no payload"),
-            }
-        }
-    }
-
     /// One step of a checkpoint and of freeing segments.
     pub(super) fn background(
         &mut self,
@@ -504,7 +395,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         settings: &CoreSettings,
         is_idle: bool,
     ) -> Result<Step, Fault> {
-        let step = self.checkpointing.step(&mut self.queues, &mut self.journal, settings, now);
+        let (machines, journal) = (&mut self.machines, &mut self.journal);
+        let step = self.checkpointing.step(machines, journal, &self.segments, settings, now);
         if step == Step::Finished {
             self.figures.tail_records = 0;
         }
@@ -517,82 +409,57 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(step)
     }
 
-    /// Writes a slice of a nearly dead segment's payloads again. Says whether there is more.
-    fn rewrite(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
-        if self.segments.rewriting().is_none() {
-            return Ok(false);
-        }
-        let bytes = HEADER_BYTES
-            + 4_096
-            + settings.rewrite_slice_bytes
-            + settings.bounds.payload_bytes_max as usize
-            + settings.rewrite_slice_bytes / 4;
-        let Ok(at) = self.make_room(bytes, Room::Ordinary)? else {
-            return Ok(false);
-        };
-        self.record.begin(HEADER_BYTES);
-        let Some(rewriting) = self.segments.rewriting() else {
-            return Ok(false);
-        };
-        let range = rewriting.range.clone();
-        let (journal, payloads) = (&self.journal, &mut self.payloads);
-        let mut rewritten = 0;
-        let mut read = |at: PayloadAt, into: &mut Vec<u8>| match payloads.read(journal, at) {
-            Ok(payload) => {
-                rewritten += payload.len() as u64;
-                into.extend_from_slice(&payload);
-                true
-            }
-            Err(_) => false,
-        };
-        let more = self.queues.move_payloads(
-            at.0,
-            now,
-            range,
-            &mut rewriting.cursor,
-            &mut read,
-            &mut self.record,
-            settings.rewrite_slice_bytes,
-        );
-        self.segments.rewritten_bytes += rewritten;
-        if !more {
-            self.segments.rewritten();
-        }
-        self.append(at, now, Room::Ordinary)?;
-        Ok(more)
-    }
-
     /// Tells all whose answers wait that nothing is acknowledged.
     pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C>) {
         for pending in self.pending.drain(..) {
             match pending.what {
-                Waits::Answer(caller, _) | Waits::History(caller, ..) => {
+                Waits::Answer(caller, _)
+                | Waits::History(caller, ..)
+                | Waits::Whole(caller, _)
+                | Waits::Walk(caller, _) => {
                     output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
                 }
                 Waits::Confirmation(shard, confirmation) => {
                     let refused = Confirmation { taken: Err(refusal.clone()), ..confirmation };
                     output.confirmations.push((shard, refused));
                 }
-                Waits::Outgoing(_) | Waits::Confirmed(_) => {}
+                Waits::Outgoing(..) | Waits::Confirmed(..) => {}
             }
         }
+        self.give_up_undecided(output);
     }
 }
 
-fn disk_full() -> Refusal {
-    busy(
-        "SHARD-002",
-        FULL_RETRY,
-        "the disk is full: nothing new is accepted until there is room; settle, delete and reads go on",
-    )
+/// Appends a record for which room was made, where it was announced.
+pub(super) fn append(
+    journal: &mut impl Journal,
+    record: &[u8],
+    at: Position,
+    room: Room,
+) -> Result<(), Fault> {
+    let appended = match room {
+        Room::Ordinary => journal.append(record),
+        Room::Reserved => journal.append_reserved(record),
+    };
+    let appended = appended.map_err(|error| match error {
+        // Room was made: that it does not suffice is our miscalculation.
+        Error::Busy { .. } | Error::Full | Error::TooLarge { .. } => {
+            Fault::Broken(format!("a record of {} bytes did not fit: {error}", record.len()))
+        }
+        error => error.into(),
+    })?;
+    if appended != at {
+        return Err(Fault::Broken(format!("a record stands at {appended}, announced was {at}")));
+    }
+    Ok(())
 }
 
 /// Numbers for jitter: what follows from them is in the journal.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
     /// `SplitMix64`.
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

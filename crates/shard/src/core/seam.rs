@@ -6,9 +6,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
-use stadium_queue::{Answer, Command, Delivery, QueueName, Refusal, Spread, Time};
+use stadium_queue::{Command, QueueName, Refusal, Spread, Time};
+
+use crate::Answer;
 
 /// Where a shard's journal and its checkpoints are.
 pub trait Store: Send {
@@ -53,7 +54,7 @@ impl Caller for u64 {
     }
 }
 
-/// A command, and who is to get the answer.
+/// A command to the queues, and who is to get the answer.
 #[derive(Debug)]
 pub struct Request<C> {
     /// Who asked.
@@ -110,7 +111,7 @@ pub struct Reply<C> {
     /// Who asked.
     pub caller: C,
     /// What came of it.
-    pub answer: Result<Answer<Bytes>, Refusal>,
+    pub answer: Result<Answer, Refusal>,
 }
 
 /// What turns produced for others. The driver empties it.
@@ -121,7 +122,7 @@ pub struct Output<C> {
     /// Reserves that found nothing here: for the next shard where some are left to ask, and else, where they
     /// want to wait, for all shards, this one included, with one claim.
     pub passed: Vec<Request<C>>,
-    /// Jobs for other shards. Each is answered by [`Confirmation`], and sent again until it is.
+    /// Jobs and letters for other shards. Each is answered by [`Confirmation`], and sent again until it is.
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
@@ -141,13 +142,51 @@ impl<C> Default for Output<C> {
     }
 }
 
-/// What became of a job that went to another shard.
+/// What one shard sends to another, taken in once however often it comes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Delivery {
+    /// A job for a queue.
+    Job(stadium_queue::Delivery),
+    /// A letter about transfers between shards.
+    Letter(stadium_wallet::Delivery),
+}
+
+impl Delivery {
+    /// Whose it is.
+    pub fn shard(&self) -> u16 {
+        match self {
+            Delivery::Job(job) => job.shard,
+            Delivery::Letter(letter) => letter.shard,
+        }
+    }
+
+    /// What its receiver answers.
+    pub fn confirmation(&self, taken: Result<(), Refusal>) -> Confirmation {
+        match self {
+            Delivery::Job(job) => Confirmation { sent: Sent::Jobs, number: job.number, taken },
+            Delivery::Letter(letter) => Confirmation { sent: Sent::Letters, number: letter.number, taken },
+        }
+    }
+}
+
+/// Which of a shard's two sequences of deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// Jobs.
+    Jobs,
+    /// Letters of the wallets.
+    Letters,
+}
+
+/// What became of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmation {
+    /// In which sequence.
+    pub sent: Sent,
     /// The sender's number for it.
     pub number: u64,
-    /// Taken over, durably; or not now, and it is sent again.
-    pub taken: Result<stadium_queue::JobId, Refusal>,
+    /// Taken in, durably. Busy: not now, and it is sent again. Of a letter, Rejected: it was taken in, and that is the answer.
+    pub taken: Result<(), Refusal>,
 }
 
 /// When a core wants its next turn.

@@ -2,7 +2,8 @@
 //!
 //! A segment may go when every record in it is older than the older kept checkpoint and no payload in it is
 //! alive, *durably*: the record by which the last one died must be on disk, and answers that were given before must
-//! have their payloads. One that is nearly dead gets its living payloads written again, in slices.
+//! have their payloads. One that is nearly dead gets its living payloads written again, in slices. One that holds records of the
+//! wallets is *pinned*: it is never removed and never written again.
 
 use std::ops::Range;
 
@@ -24,6 +25,8 @@ struct Account {
     /// Bytes of payloads that are alive.
     live: i64,
     sealed: bool,
+    /// It holds records of the wallets, whose history is the truth: it stays for ever.
+    pinned: bool,
 }
 
 /// The accounts of all segments.
@@ -51,10 +54,10 @@ impl Segments {
     pub(super) fn refresh(&mut self, journal: &impl Journal) {
         let mut before = std::mem::take(&mut self.accounts).into_iter().peekable();
         for segment in journal.segments() {
-            let mut live = 0;
+            let (mut live, mut pinned) = (0, false);
             while let Some(account) = before.next_if(|account| account.number <= segment.number) {
                 if account.number == segment.number {
-                    live = account.live;
+                    (live, pinned) = (account.live, account.pinned);
                 }
             }
             self.accounts.push(Account {
@@ -64,6 +67,7 @@ impl Segments {
                 bytes: segment.bytes,
                 live,
                 sealed: segment.is_sealed,
+                pinned,
             });
         }
     }
@@ -84,6 +88,24 @@ impl Segments {
 
     /// Books bytes that came to life, or died, at a record.
     pub(super) fn book(&mut self, journal: &impl Journal, record: Position, bytes: i64) {
+        if let Some(account) = self.account(journal, record) {
+            account.live += bytes;
+        }
+    }
+
+    /// A record of the wallets stands there: its segment stays.
+    pub(super) fn pin(&mut self, journal: &impl Journal, record: Position) {
+        if let Some(account) = self.account(journal, record) {
+            account.pinned = true;
+        }
+    }
+
+    /// Where each segment begins that stays.
+    pub(super) fn pinned(&self) -> Vec<u64> {
+        self.accounts.iter().filter(|account| account.pinned).map(|account| account.start.0).collect()
+    }
+
+    fn account(&mut self, journal: &impl Journal, record: Position) -> Option<&mut Account> {
         let newest = self.accounts.last();
         if newest
             .is_none_or(|newest| record >= newest.start && journal.segment_of(record) != Some(newest.number))
@@ -91,9 +113,7 @@ impl Segments {
             self.refresh(journal);
         }
         let after = self.accounts.partition_point(|account| account.start <= record);
-        if let Some(account) = after.checked_sub(1).map(|at| &mut self.accounts[at]) {
-            account.live += bytes;
-        }
+        after.checked_sub(1).map(|at| &mut self.accounts[at])
     }
 
     /// Bytes of payloads that are alive, and bytes of disk, of all segments.
@@ -124,8 +144,9 @@ impl Segments {
         } else {
             0
         };
-        let mut bytes: u64 = self.accounts.iter().map(|account| account.bytes).sum();
-        for account in &self.accounts {
+        let may_go = |account: &&Account| !account.pinned;
+        let mut bytes: u64 = self.accounts.iter().filter(may_go).map(|account| account.bytes).sum();
+        for account in self.accounts.iter().filter(may_go) {
             if bytes <= keep {
                 break;
             }
@@ -138,6 +159,7 @@ impl Segments {
         if self.rewriting.is_none() {
             let worth_it = |account: &&Account| {
                 account.sealed
+                    && !account.pinned
                     && account.end <= floor
                     && account.live > 0
                     && (account.live as u64).saturating_mul(100)
@@ -166,8 +188,10 @@ impl Segments {
         let mut removed = false;
         while let Some(at) = self.dead.iter().position(|&(_, end)| end <= durable) {
             let (number, _) = self.dead.swap_remove(at);
-            let still_dead =
-                self.accounts.iter().any(|account| account.number == number && account.live <= 0);
+            let still_dead = self
+                .accounts
+                .iter()
+                .any(|account| account.number == number && account.live <= 0 && !account.pinned);
             if !still_dead {
                 continue;
             }

@@ -9,6 +9,8 @@ pub struct CoreSettings {
     pub place: Place,
     /// What its queues may hold.
     pub bounds: Bounds,
+    /// What its wallets may hold.
+    pub wallet: stadium_wallet::Bounds,
     /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
     pub seed: u64,
     /// Consumers that wait for a job at once; another one is told Busy. About 200 bytes each. 100,000.
@@ -59,6 +61,7 @@ impl CoreSettings {
         Self {
             place,
             bounds: Bounds::default(),
+            wallet: stadium_wallet::Bounds::default(),
             seed: place.hash_seed,
             waiting_max: 100_000,
             turn_commands_max: 1_024,

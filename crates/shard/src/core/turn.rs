@@ -7,15 +7,20 @@ use stadium_journal::Journal;
 use stadium_queue::{Answer, Command, QueueName, Refusal, Spread, Time};
 
 use super::checkpointing::Step;
+use super::fault::Fault;
 use super::opening;
 use super::room;
-use super::running::{Executed, Fault, Running};
+use super::running::{Executed, Running};
 use super::seam::{Caller, Next, Output, Reply, Request, Search, Store};
+use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
 use crate::error::{busy, rejected};
 
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
+
+/// How long a shard that stops waits for transfers between shards to be decided.
+const UNDECIDED_WAIT: u64 = 1_000;
 
 type Run<S, C> = Running<<S as Store>::Journal, C>;
 
@@ -52,7 +57,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         began: u64,
         output: &mut Output<C>,
     ) -> Result<Next, Fault> {
-        running.release(output, &self.settings, self.settings.place)?;
+        running.release(now, output, &self.settings)?;
         running.bury_spoilt(now)?;
         let mut more = running.take_time(now, &self.settings)?;
         more |= self.take_inputs(running, now, began, output)?;
@@ -60,11 +65,11 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.let_go(running, now, began);
         running.send_again(now, output, self.settings.place);
         running.commit(began)?;
-        running.release(output, &self.settings, self.settings.place)?;
+        running.release(now, output, &self.settings)?;
 
         let is_idle = self.inbox.is_empty();
         let step = running.background(now, &self.settings, is_idle)?;
-        self.finish_stopping(running, &step);
+        self.finish_stopping(running, &step, now);
         let background = match step {
             Step::After(span) => Some(now.after(span)),
             Step::Idle | Step::AtOnce | Step::Finished => None,
@@ -107,6 +112,19 @@ impl<S: Store, C: Caller> Core<S, C> {
                     running.give_back(leases, now)?;
                     true
                 }
+                Input::Wallet(caller, command) => {
+                    jobs += room::items(&command);
+                    self.take_wallet(running, caller, command, now, began)?
+                }
+                Input::Together(caller, beside) => {
+                    jobs += room::items(&beside.transfers) + beside.jobs.len();
+                    self.take_together(running, caller, beside, now, began)?
+                }
+                Input::Seals(caller, seals) => {
+                    running.figures.commands += 1;
+                    running.answer_seals(caller, seals, self.settings.place.shard, began);
+                    true
+                }
                 Input::Delivery(delivery) => {
                     let is_done = running.deliver(&delivery, now, began)?;
                     if !is_done {
@@ -115,7 +133,7 @@ impl<S: Store, C: Caller> Core<S, C> {
                     is_done
                 }
                 Input::Confirmation(confirmation) => {
-                    let is_done = running.confirmed(&confirmation, now, began)?;
+                    let is_done = running.confirmed(&confirmation, now)?;
                     if !is_done {
                         self.inbox.push_front(Input::Confirmation(confirmation));
                     }
@@ -196,6 +214,49 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
+    /// Takes on one command to the wallets. False where the journal is behind.
+    fn take_wallet(
+        &mut self,
+        running: &mut Run<S, C>,
+        caller: C,
+        command: stadium_wallet::Command,
+        now: Time,
+        began: u64,
+    ) -> Result<bool, Fault> {
+        if self.stopping != Stopping::No {
+            running.answer(caller, Err(stopping()), began);
+            return Ok(true);
+        }
+        if let Some(caller) = running.take_wallet(caller, &command, now, began)? {
+            self.inbox.push_front(Input::Wallet(caller, command));
+            return Ok(false);
+        }
+        running.figures.commands += 1;
+        Ok(true)
+    }
+
+    /// Takes on transfers with jobs. False where the journal is behind.
+    fn take_together(
+        &mut self,
+        running: &mut Run<S, C>,
+        caller: C,
+        beside: Box<super::Beside>,
+        now: Time,
+        began: u64,
+    ) -> Result<bool, Fault> {
+        if self.stopping != Stopping::No {
+            running.answer(caller, Err(stopping()), began);
+            return Ok(true);
+        }
+        let Some(answer) = running.take_together(&beside.transfers, &beside.jobs, now)? else {
+            self.inbox.push_front(Input::Together(caller, beside));
+            return Ok(false);
+        };
+        running.figures.commands += 1;
+        running.answer_together(caller, answer, began);
+        Ok(true)
+    }
+
     fn reserve(
         &mut self,
         running: &mut Run<S, C>,
@@ -222,6 +283,11 @@ impl<S: Store, C: Caller> Core<S, C> {
                 _ if wait == 0 => {
                     running.answer(request.caller, Ok(Answer::Reserved(Vec::new())), began);
                 }
+                ref search if self.nobody_waits => {
+                    if takes_answer(search) {
+                        running.answer(request.caller, Ok(Answer::Reserved(Vec::new())), began);
+                    }
+                }
                 Search::Everywhere(ref claim) if self.waiting.len() >= self.settings.waiting_max => {
                     if claim.take() {
                         running.answer(request.caller, Err(too_many_wait()), began);
@@ -243,7 +309,7 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// Hands out what became ready to who waits for it.
     fn serve_ready(&mut self, running: &mut Run<S, C>, now: Time, began: u64) -> Result<(), Fault> {
         let mut ready = std::mem::take(&mut self.ready);
-        running.queues.take_ready(&mut ready);
+        running.machines.queues.take_ready(&mut ready);
         for queue in ready.drain(..) {
             self.serve(running, &queue, now, began)?;
         }
@@ -278,22 +344,31 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     /// Lets consumers go whose time is over; all of them when the shard stops.
     fn let_go(&mut self, running: &mut Run<S, C>, now: Time, began: u64) {
+        while let Some(waiter) = self.next_to_go(now) {
+            running.answer(waiter.request.caller, Ok(Answer::Reserved(Vec::new())), began);
+        }
+    }
+
+    /// Takes out a consumer that waits no longer, and that this shard answers.
+    fn next_to_go(&mut self, now: Time) -> Option<Waiter<C>> {
         loop {
-            let waiter = match self.stopping {
-                Stopping::No => self.waiting.pop_expired(now),
-                _ => self.waiting.pop_any(),
-            };
-            let Some(waiter) = waiter else {
-                return;
+            let waiter = if self.stopping == Stopping::No && !self.nobody_waits {
+                self.waiting.pop_expired(now)?
+            } else {
+                self.waiting.pop_any()?
             };
             if takes_answer(&waiter.request.search) {
-                running.answer(waiter.request.caller, Ok(Answer::Reserved(Vec::new())), began);
+                return Some(waiter);
             }
         }
     }
 
-    fn finish_stopping(&mut self, running: &mut Run<S, C>, step: &Step) {
+    fn finish_stopping(&mut self, running: &mut Run<S, C>, step: &Step, now: Time) {
         match self.stopping {
+            // What is under way between shards is finished, as long as the others are there; else at the next start.
+            Stopping::Finishing
+                if running.machines.ledger.figures().pending > 0
+                    && now <= *self.finishing_until.get_or_insert(now.after(UNDECIDED_WAIT)) => {}
             Stopping::Finishing if self.inbox.is_empty() && !running.checkpointing.runs() => {
                 running.checkpointing.soon();
                 self.stopping = Stopping::Checkpoint;
@@ -318,28 +393,22 @@ impl<S: Store, C: Caller> Core<S, C> {
                         output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
                     }
                 }
+                Input::Wallet(caller, _) | Input::Together(caller, _) | Input::Seals(caller, _) => {
+                    output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
+                }
                 // Its leases end by themselves.
                 Input::Release(_) => {}
                 Input::Delivery(delivery) => {
-                    let taken = Err(refusal.clone());
-                    let confirmation = super::Confirmation { number: delivery.number, taken };
-                    output.confirmations.push((delivery.shard, confirmation));
+                    output
+                        .confirmations
+                        .push((delivery.shard(), delivery.confirmation(Err(refusal.clone()))));
                 }
                 // Everything unconfirmed is sent again when the journal is open.
                 Input::Confirmation(_) => {}
             }
         }
-        loop {
-            let waiter = match self.stopping {
-                Stopping::No => self.waiting.pop_expired(now),
-                _ => self.waiting.pop_any(),
-            };
-            let Some(waiter) = waiter else {
-                break;
-            };
-            if takes_answer(&waiter.request.search) {
-                output.replies.push(Reply { caller: waiter.request.caller, answer: Err(refusal.clone()) });
-            }
+        while let Some(waiter) = self.next_to_go(now) {
+            output.replies.push(Reply { caller: waiter.request.caller, answer: Err(refusal.clone()) });
         }
         if self.stopping != Stopping::No {
             self.stopping = Stopping::Stopped;
@@ -374,7 +443,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.closed.again_at = now;
         // What became durable before the failure happened: to call it Busy would be a lie.
         if let Some(durable) = self.closed.durable {
-            running.release_until(durable, output, &self.settings, self.settings.place);
+            running.release_until(durable, now, output, &self.settings);
         }
         // That nothing of the rest happened is true once it is cut, durably: until then nobody is told.
         let refusal = self.not_open();
@@ -471,7 +540,7 @@ fn spread_changes<J: Journal, C: Caller>(
     queue: &QueueName,
     settings: &stadium_queue::QueueSettings,
 ) -> Option<Refusal> {
-    let stats = match running.queues.read(now, &Command::Stats { queue: queue.clone() }) {
+    let stats = match running.machines.queues.read(now, &Command::Stats { queue: queue.clone() }) {
         Ok(Answer::Queues(queues)) => queues.into_iter().next()?,
         _ => return None,
     };

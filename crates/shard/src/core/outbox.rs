@@ -1,0 +1,152 @@
+//! What is on its way to other shards, in one sequence of numbers.
+//!
+//! A number is announced when what it stands for is decided, sent when that is durable, and sent again until its
+//! confirmation is durable too. What it stands for is the machine's.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use stadium_machine::{Milliseconds, Time};
+
+/// After so long without a confirmation it is sent again: its receiver may have lost it by starting over.
+const UNANSWERED: Milliseconds = 10_000;
+
+/// What is on its way.
+pub(super) struct Outbox {
+    /// Those below are announced: they leave when they are durable.
+    announced: u64,
+    /// Those below were sent.
+    sent: u64,
+    /// Those below are confirmed, and that is announced: it is told when it is durable.
+    confirmed: u64,
+    /// Those below are durably confirmed: they never leave again.
+    done: u64,
+    /// To be sent again.
+    again: BTreeSet<(Time, u64)>,
+    /// Those below this number were sent; what of them is not confirmed at this time is sent again.
+    watch: Option<(Time, u64)>,
+}
+
+/// What is to be sent again now.
+pub(super) struct Due {
+    numbers: BTreeSet<u64>,
+    unanswered: Range<u64>,
+}
+
+impl Due {
+    /// The lowest number; none where there is nothing.
+    pub(super) fn first(&self) -> Option<u64> {
+        let unanswered = (!self.unanswered.is_empty()).then_some(self.unanswered.start);
+        [self.numbers.first().copied(), unanswered].into_iter().flatten().min()
+    }
+
+    pub(super) fn contains(&self, number: u64) -> bool {
+        self.unanswered.contains(&number) || self.numbers.contains(&number)
+    }
+}
+
+impl Outbox {
+    /// That of a machine that was just recovered: what is below `first` is done.
+    pub(super) fn new(first: u64) -> Self {
+        Self { announced: 0, sent: 0, confirmed: first, done: first, again: BTreeSet::new(), watch: None }
+    }
+
+    /// The machine's next number is known. Says whether there are new ones.
+    pub(super) fn announce(&mut self, next: u64) -> bool {
+        let is_new = next > self.announced;
+        self.announced = self.announced.max(next);
+        is_new
+    }
+
+    /// The machine's lowest number that is not confirmed is known. Says whether more are confirmed.
+    pub(super) fn announce_confirmed(&mut self, first: u64) -> bool {
+        let is_new = first > self.confirmed;
+        self.confirmed = self.confirmed.max(first);
+        is_new
+    }
+
+    /// Those below are durable: which ones leave now.
+    pub(super) fn leave(&mut self, below: u64) -> Range<u64> {
+        let from = std::mem::replace(&mut self.sent, below);
+        from..below
+    }
+
+    /// Something was sent: it is looked at when it should be confirmed.
+    pub(super) fn watch(&mut self, now: Time) {
+        self.watch.get_or_insert((now.after(UNANSWERED), self.sent));
+    }
+
+    /// Those below are durably confirmed.
+    pub(super) fn confirmed(&mut self, below: u64) {
+        self.done = below;
+    }
+
+    /// All below are done: their receivers may forget them.
+    pub(super) fn confirmed_below(&self) -> u64 {
+        self.done
+    }
+
+    /// That one is to be sent again then.
+    pub(super) fn again(&mut self, at: Time, number: u64) {
+        self.again.insert((at, number));
+    }
+
+    /// Takes out those that are to be sent again now. `first` is the lowest number that is not confirmed.
+    pub(super) fn take_due(&mut self, now: Time, first: u64) -> Due {
+        let mut numbers = BTreeSet::new();
+        while let Some(&(time, number)) = self.again.first() {
+            if time > now {
+                break;
+            }
+            self.again.pop_first();
+            numbers.insert(number);
+        }
+        let mut unanswered = 0..0;
+        if let Some((at, below)) = self.watch
+            && at <= now
+        {
+            unanswered = first..below;
+            self.watch = (first < self.sent).then_some((now.after(UNANSWERED), self.sent));
+        }
+        Due { numbers, unanswered }
+    }
+
+    /// When something is to be sent again.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let again = self.again.first().map(|&(time, _)| time);
+        [again, self.watch.map(|(at, _)| at)].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outbox, Time};
+
+    #[test]
+    fn what_nobody_confirmed_is_sent_again_and_the_rest_is_not() {
+        let mut outbox = Outbox::new(0);
+        assert!(outbox.announce(3));
+        assert_eq!(outbox.leave(3), 0..3);
+        outbox.watch(Time(0));
+        // Two of the three are confirmed in time.
+        assert_eq!(outbox.take_due(Time(9_999), 2).first(), None);
+        let due = outbox.take_due(Time(10_000), 2);
+        assert_eq!((due.first(), due.contains(1), due.contains(2)), (Some(2), false, true));
+        // And once more, until it is.
+        assert_eq!(outbox.next_deadline(), Some(Time(20_000)));
+        assert_eq!(outbox.take_due(Time(20_000), 3).first(), None);
+        assert_eq!(outbox.next_deadline(), None);
+    }
+
+    #[test]
+    fn what_was_refused_for_now_is_sent_again_when_it_was_said() {
+        let mut outbox = Outbox::new(5);
+        outbox.announce(8);
+        outbox.leave(8);
+        outbox.again(Time(100), 6);
+        assert_eq!(outbox.next_deadline(), Some(Time(100)));
+        assert!(outbox.take_due(Time(99), 5).first().is_none());
+        let due = outbox.take_due(Time(100), 5);
+        assert_eq!((due.first(), due.contains(5), due.contains(6)), (Some(6), false, true));
+    }
+}

@@ -1,0 +1,273 @@
+//! One answer of the wallets out of those of several shards.
+//!
+//! A system wallet has a part on each shard: parts of one account are summed. Who does not know a transfer's id
+//! is not heard where somebody does.
+
+use std::cmp::Reverse;
+
+use stadium_machine::Refusal;
+use stadium_wallet::refusal::{ACCOUNT_UNKNOWN, TRANSFER_UNKNOWN};
+use stadium_wallet::{
+    AccountView, Answer, AssetView, Balance, Direction, Entry, EntryPage, HoldView, Outcome, Range, Time,
+};
+
+/// How answers become one.
+pub(crate) enum Merge {
+    /// Outcomes: each part knows which of the whole it has. What is not known here may be known there.
+    ByPlace { places: Vec<Vec<usize>>, whole: usize },
+    /// All did it.
+    Done,
+    /// The shard that knows the id.
+    WhoKnows,
+    /// Accounts by name, parts of one summed, so many at most.
+    Accounts { accounts_max: usize },
+    /// Holds, oldest first, so many at most.
+    Holds { holds_max: usize },
+    /// Entries of the parts of one account, newest first: the first `skip` of them were on the page before.
+    /// What of a page the range leaves out is left out here.
+    History { skip: usize, range: Box<Range> },
+    /// Balances are added.
+    Balance,
+    /// Totals are added.
+    Assets,
+}
+
+pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>, how: &Merge) -> Result<Answer, Refusal> {
+    match how {
+        Merge::ByPlace { places, whole } => by_place(answers, places, *whole),
+        Merge::Done => answers.into_iter().find(Result::is_err).unwrap_or(Ok(Answer::Done)),
+        Merge::WhoKnows => who_knows(answers),
+        Merge::Accounts { accounts_max } => accounts(answers, *accounts_max),
+        Merge::Holds { holds_max } => {
+            let mut all: Vec<HoldView> = Vec::new();
+            for answer in known(answers, ACCOUNT_UNKNOWN)? {
+                if let Answer::Holds(holds) = answer {
+                    all.extend(holds);
+                }
+            }
+            all.sort_by_key(|hold| (hold.at, hold.transfer));
+            all.truncate(*holds_max);
+            Ok(Answer::Holds(all))
+        }
+        Merge::History { skip, range } => history(answers, *skip, range),
+        Merge::Balance => {
+            let mut sum = Balance::default();
+            for answer in known(answers, ACCOUNT_UNKNOWN)? {
+                if let Answer::Balance(part) = answer {
+                    add(&mut sum, part);
+                }
+            }
+            Ok(Answer::Balance(sum))
+        }
+        Merge::Assets => assets(answers),
+    }
+}
+
+/// The answer of the shard that knows the id; that it is unknown where none does.
+pub(super) fn who_knows<A>(answers: Vec<Result<A, Refusal>>) -> Result<A, Refusal> {
+    let mut unknown = None;
+    let mut refused = None;
+    for answer in answers {
+        match answer {
+            Ok(answer) => return Ok(answer),
+            Err(refusal) if refusal.code() == TRANSFER_UNKNOWN => unknown = Some(refusal),
+            // It may know it: not to say so would be a lie.
+            Err(refusal) => refused = Some(refusal),
+        }
+    }
+    Err(refused.or(unknown).expect("at least one shard was asked"))
+}
+
+/// Answers of those shards that know the account; the refusal where none does, or where one says anything else.
+fn known(answers: Vec<Result<Answer, Refusal>>, code: &str) -> Result<Vec<Answer>, Refusal> {
+    let mut unknown = None;
+    let mut all = Vec::with_capacity(answers.len());
+    for answer in answers {
+        match answer {
+            Ok(answer) => all.push(answer),
+            Err(refusal) if refusal.code() == code => unknown = Some(refusal),
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    match unknown {
+        Some(refusal) if all.is_empty() => Err(refusal),
+        _ => Ok(all),
+    }
+}
+
+fn by_place(
+    answers: Vec<Result<Answer, Refusal>>,
+    places: &[Vec<usize>],
+    whole: usize,
+) -> Result<Answer, Refusal> {
+    let mut booked: Vec<Option<Outcome>> = vec![None; whole];
+    let mut opened: Vec<Option<Result<bool, Refusal>>> = vec![None; whole];
+    let mut refused: Vec<Option<Refusal>> = vec![None; whole];
+    for (answer, places) in answers.into_iter().zip(places) {
+        match answer {
+            Ok(Answer::Booked(part)) => {
+                for (&place, outcome) in places.iter().zip(part) {
+                    let is_better = match &booked[place] {
+                        None => true,
+                        Some(Ok(_)) => false,
+                        Some(Err(before)) => before.code() == TRANSFER_UNKNOWN || outcome.is_ok(),
+                    };
+                    if is_better {
+                        booked[place] = Some(outcome);
+                    }
+                }
+            }
+            Ok(Answer::Opened(part)) => {
+                places.iter().zip(part).for_each(|(&place, one)| opened[place] = Some(one));
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                for &place in places {
+                    let is_better =
+                        refused[place].as_ref().is_none_or(|before| before.code() == TRANSFER_UNKNOWN);
+                    if is_better {
+                        refused[place] = Some(refusal.clone());
+                    }
+                }
+            }
+        }
+    }
+    if opened.iter().any(Option::is_some) {
+        return Ok(Answer::Opened(each(opened, refused)));
+    }
+    for (outcome, refused) in booked.iter_mut().zip(&refused) {
+        // A shard that could not say may be the one that knows it.
+        if let (Some(Err(unknown)), Some(other)) = (&outcome, refused)
+            && unknown.code() == TRANSFER_UNKNOWN
+        {
+            *outcome = Some(Err(other.clone()));
+        }
+    }
+    if booked.iter().all(Option::is_none)
+        && let Some(Some(first)) = refused.first()
+        && refused.iter().flatten().all(|refusal| refusal.code() == first.code())
+    {
+        // The command as a whole is refused alike everywhere.
+        return Err(first.clone());
+    }
+    Ok(Answer::Booked(each(booked, refused)))
+}
+
+/// One outcome for each item: its own, or the refusal of its part.
+fn each<T>(
+    outcomes: Vec<Option<Result<T, Refusal>>>,
+    refused: Vec<Option<Refusal>>,
+) -> Vec<Result<T, Refusal>> {
+    let outcome = |(outcome, refusal): (Option<Result<T, Refusal>>, Option<Refusal>)| {
+        outcome.or_else(|| refusal.map(Err)).expect("each item was asked of a shard, which answered")
+    };
+    outcomes.into_iter().zip(refused).map(outcome).collect()
+}
+
+fn accounts(answers: Vec<Result<Answer, Refusal>>, accounts_max: usize) -> Result<Answer, Refusal> {
+    let mut all: Vec<AccountView> = Vec::new();
+    for answer in known(answers, ACCOUNT_UNKNOWN)? {
+        if let Answer::Accounts(accounts) = answer {
+            all.extend(accounts);
+        }
+    }
+    all.sort_by(|a, b| (&a.wallet, &a.asset).cmp(&(&b.wallet, &b.asset)));
+    all.dedup_by(|next, kept| {
+        let same = next.wallet == kept.wallet && next.asset == kept.asset;
+        if same {
+            add(&mut kept.balance, next.balance);
+            kept.entries += next.entries;
+            kept.opened = kept.opened.min(next.opened);
+            kept.closed |= next.closed;
+        }
+        same
+    });
+    all.truncate(accounts_max);
+    Ok(Answer::Accounts(all))
+}
+
+fn add(sum: &mut Balance, part: Balance) {
+    sum.posted = sum.posted.saturating_add(part.posted);
+    sum.held = sum.held.saturating_add(part.held);
+}
+
+/// Bits of a page's beginning that say how many entries of its millisecond were on the pages before.
+const SKIP_BITS: u32 = 20;
+
+/// Where a page of an account with parts on several shards begins: at this millisecond, so many entries of which were shown.
+pub(crate) fn page_begin(before: u64) -> (u64, usize) {
+    (before >> SKIP_BITS, (before & ((1 << SKIP_BITS) - 1)) as usize)
+}
+
+fn page_end(millisecond: u64, shown: usize) -> u64 {
+    millisecond << SKIP_BITS | (shown as u64).min((1 << SKIP_BITS) - 1)
+}
+
+fn history(answers: Vec<Result<Answer, Refusal>>, skip: usize, range: &Range) -> Result<Answer, Refusal> {
+    let mut all: Vec<(usize, Entry)> = Vec::new();
+    // A part that has more says nothing about what comes after its last entry.
+    let mut cut = None;
+    for (part, answer) in known(answers, ACCOUNT_UNKNOWN)?.into_iter().enumerate() {
+        let Answer::History(page) = answer else { continue };
+        if page.before.is_some()
+            && let Some(last) = page.entries.last()
+        {
+            let last = order(part, last);
+            cut = Some(cut.map_or(last, |cut: Order| cut.min(last)));
+        }
+        all.extend(page.entries.into_iter().map(|entry| (part, entry)));
+    }
+    all.sort_by_key(|(part, entry)| order(*part, entry));
+    let whole = all.len();
+    all.retain(|(part, entry)| cut.is_none_or(|cut| order(*part, entry) <= cut));
+    let from = skip.min(all.len());
+    let to = from.saturating_add(range.entries_max as usize).min(all.len());
+    let has_more = cut.is_some() || to < whole;
+    let before = all[..to].last().filter(|_| has_more).map(|(_, last)| {
+        let at = last.transfer.at;
+        page_end(at.0, all[..to].iter().rev().take_while(|(_, entry)| entry.transfer.at == at).count())
+    });
+    let entries =
+        all.drain(from..to).map(|(_, entry)| entry).filter(|entry| is_wanted(entry, range)).collect();
+    Ok(Answer::History(EntryPage { entries, before }))
+}
+
+/// Newest first; within a millisecond shard after shard: the same each time that it is asked.
+type Order = (Reverse<Time>, usize, Reverse<u64>);
+
+fn order(part: usize, entry: &Entry) -> Order {
+    (Reverse(entry.transfer.at), part, Reverse(entry.number))
+}
+
+/// Whether a range asks for an entry, its times and numbers aside.
+pub(crate) fn is_wanted(entry: &Entry, range: &Range) -> bool {
+    let transfer = &entry.transfer;
+    let other = match entry.direction {
+        Direction::Credit => &transfer.debit,
+        Direction::Debit => &transfer.credit,
+    };
+    range.direction.is_none_or(|direction| direction == entry.direction)
+        && range.other.as_ref().is_none_or(|wanted| wanted == other)
+        && range.reference.as_ref().is_none_or(|wanted| *wanted == transfer.reference)
+}
+
+fn assets(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
+    let mut all: Vec<AssetView> = Vec::new();
+    for answer in answers {
+        if let Answer::Assets(assets) = answer? {
+            all.extend(assets);
+        }
+    }
+    all.sort_by(|a, b| a.asset.cmp(&b.asset));
+    all.dedup_by(|next, kept| {
+        let same = next.asset == kept.asset;
+        if same {
+            kept.accounts += next.accounts;
+            kept.credit += next.credit;
+            kept.debit += next.debit;
+            kept.held += next.held;
+        }
+        same
+    });
+    Ok(Answer::Assets(all))
+}

@@ -1,0 +1,330 @@
+//! Which shard decides what about wallets, and how answers of several become one. No shard is asked here.
+//!
+//! A transfer is decided where its debited wallet lives; where that is a system wallet, where the credited one does; where
+//! both are, on the shard of its id. What names only an id is asked of all shards: the one that knows it decides.
+
+use stadium_machine::{Refusal, home};
+use stadium_wallet::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Time, WalletName};
+
+use crate::answer::Together;
+use crate::gather::wallet::{Merge, merge, page_begin};
+
+/// What each shard is asked for one command, and how their answers become one.
+pub struct Parts {
+    /// Shards, and what each is asked, in the order in which they are to be asked.
+    pub asked: Vec<(u16, Command)>,
+    /// None where the only answer is the answer.
+    pub(crate) merge: Option<Merge>,
+}
+
+impl Parts {
+    fn one(shard: u16, command: Command) -> Self {
+        Parts { asked: vec![(shard, command)], merge: None }
+    }
+
+    fn all(shards: u16, command: &Command, merge: Merge) -> Self {
+        Parts { asked: (0..shards).map(|shard| (shard, command.clone())).collect(), merge: Some(merge) }
+    }
+
+    /// One answer out of those of all parts, in their order.
+    ///
+    /// # Errors
+    ///
+    /// What a shard refused.
+    pub fn merge(&self, mut answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
+        match &self.merge {
+            Some(how) => merge(answers, how),
+            None => answers.pop().expect("one shard was asked"),
+        }
+    }
+}
+
+/// Takes a command to the wallets apart, for so many shards.
+pub fn parts(command: Command, shards: u16) -> Parts {
+    if shards <= 1 {
+        return Parts::one(0, command);
+    }
+    match command {
+        Command::Declare { .. } => Parts::all(shards, &command, Merge::Done),
+        Command::Open { accounts } => open(accounts, shards),
+        Command::Transfer { transfers, linked: true } => linked(transfers, shards),
+        Command::Transfer { transfers, linked: false } => unlinked(transfers, shards),
+        Command::Change { ref wallet, .. } => of_wallet(wallet.clone(), command, Merge::Done, shards),
+        Command::Wallet { ref wallet } => {
+            of_wallet(wallet.clone(), command, Merge::Accounts { accounts_max: usize::MAX }, shards)
+        }
+        Command::Holds { ref wallet, holds_max } => {
+            of_wallet(wallet.clone(), command, Merge::Holds { holds_max: holds_max as usize }, shards)
+        }
+        Command::BalanceAt { ref wallet, .. } => of_wallet(wallet.clone(), command, Merge::Balance, shards),
+        Command::Accounts { accounts_max, .. } => {
+            Parts::all(shards, &command, Merge::Accounts { accounts_max: accounts_max as usize })
+        }
+        Command::Find { .. } => Parts::all(shards, &command, Merge::WhoKnows),
+        Command::Assets => Parts::all(shards, &command, Merge::Assets),
+        Command::History { wallet, asset, range } => match wallet.home(shards) {
+            Some(shard) => Parts::one(shard, Command::History { wallet, asset, range }),
+            None => {
+                let (range_there, skip) = page_of_parts(&range);
+                let command = Command::History { wallet, asset, range: range_there };
+                Parts::all(shards, &command, Merge::History { skip, range: Box::new(range) })
+            }
+        },
+    }
+}
+
+/// The shards that are asked to do this: one, or all where it names only ids, and the one that knows them does it.
+pub fn shards_of(together: &Together, shards: u16) -> Vec<u16> {
+    match decides_list(&together.transfers, shards) {
+        Some(shard) => vec![shard],
+        None => (0..shards.max(1)).collect(),
+    }
+}
+
+fn of_wallet(wallet: WalletName, command: Command, merge: Merge, shards: u16) -> Parts {
+    match wallet.home(shards) {
+        Some(shard) => Parts::one(shard, command),
+        None => Parts::all(shards, &command, merge),
+    }
+}
+
+fn open(accounts: Vec<NewAccount>, shards: u16) -> Parts {
+    let whole = accounts.len();
+    let mut split = Split::default();
+    for (place, account) in accounts.into_iter().enumerate() {
+        // A system wallet opens by itself; any shard says so.
+        split.push(account.wallet.home(shards).unwrap_or(0), place, account);
+    }
+    if split.parts.is_empty() {
+        return Parts::one(0, Command::Open { accounts: Vec::new() });
+    }
+    let (asked, places) = split.finish(|accounts| Command::Open { accounts });
+    Parts { asked, merge: Some(Merge::ByPlace { places, whole }) }
+}
+
+fn linked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
+    let decides = decides_list(&transfers, shards);
+    let command = Command::Transfer { transfers, linked: true };
+    match decides {
+        Some(shard) => Parts::one(shard, command),
+        None => Parts::all(shards, &command, Merge::WhoKnows),
+    }
+}
+
+fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
+    let whole = transfers.len();
+    let mut split = Split::default();
+    for (place, transfer) in transfers.into_iter().enumerate() {
+        match decides(&transfer, shards) {
+            Some(shard) if crosses(&transfer, shards) => {
+                // Its answer takes longer than that of the others, and must not hold them up.
+                split.close();
+                split.push(shard, place, transfer);
+                split.close();
+            }
+            Some(shard) => split.push(shard, place, transfer),
+            None => {
+                split.close();
+                (0..shards).for_each(|shard| split.push(shard, place, transfer.clone()));
+                split.close();
+            }
+        }
+    }
+    if split.parts.is_empty() {
+        return Parts::one(0, Command::Transfer { transfers: Vec::new(), linked: false });
+    }
+    let (asked, places) = split.finish(|transfers| Command::Transfer { transfers, linked: false });
+    if let ([_], true) = (&asked[..], places[0].len() == whole) {
+        return Parts { asked, merge: None };
+    }
+    Parts { asked, merge: Some(Merge::ByPlace { places, whole }) }
+}
+
+/// Items by shard, each shard's in their order; what is closed gets no more.
+struct Split<T> {
+    parts: Vec<(u16, Vec<T>, Vec<usize>)>,
+    open_from: usize,
+}
+
+impl<T> Default for Split<T> {
+    fn default() -> Self {
+        Self { parts: Vec::new(), open_from: 0 }
+    }
+}
+
+impl<T> Split<T> {
+    fn push(&mut self, shard: u16, place: usize, item: T) {
+        let open = &self.parts[self.open_from..];
+        let at = match open.iter().position(|part| part.0 == shard) {
+            Some(at) => self.open_from + at,
+            None => {
+                self.parts.push((shard, Vec::new(), Vec::new()));
+                self.parts.len() - 1
+            }
+        };
+        self.parts[at].1.push(item);
+        self.parts[at].2.push(place);
+    }
+
+    fn close(&mut self) {
+        self.open_from = self.parts.len();
+    }
+
+    #[expect(clippy::type_complexity, reason = "two lists that belong together")]
+    fn finish(self, command: impl Fn(Vec<T>) -> Command) -> (Vec<(u16, Command)>, Vec<Vec<usize>>) {
+        self.parts.into_iter().map(|(shard, items, places)| ((shard, command(items)), places)).unzip()
+    }
+}
+
+/// The shard that decides a transfer; none where it names only an id.
+fn decides(transfer: &NewTransfer, shards: u16) -> Option<u16> {
+    let (Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. }) = &transfer.kind else {
+        return None;
+    };
+    let of_id = || home(&transfer.id.0.to_be_bytes(), shards);
+    Some(debit.home(shards).or_else(|| credit.home(shards)).unwrap_or_else(of_id))
+}
+
+/// The shard that decides linked transfers: that of the first one that names wallets.
+fn decides_list(transfers: &[NewTransfer], shards: u16) -> Option<u16> {
+    if transfers.is_empty() || shards <= 1 {
+        return Some(0);
+    }
+    // One with a wallet that lives somewhere says more than one between system wallets.
+    let lives = |transfer: &&NewTransfer| match &transfer.kind {
+        Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. } => {
+            !debit.is_system() || !credit.is_system()
+        }
+        _ => false,
+    };
+    match transfers.iter().find(lives) {
+        Some(transfer) => decides(transfer, shards),
+        // Where there are ids, the shard that knows them decides.
+        None if transfers.iter().any(|transfer| decides(transfer, shards).is_none()) => None,
+        None => decides(&transfers[0], shards),
+    }
+}
+
+/// Whether two ordinary wallets of different shards take part.
+fn crosses(transfer: &NewTransfer, shards: u16) -> bool {
+    match &transfer.kind {
+        Kind::Post { debit, credit, .. } => match (debit.home(shards), credit.home(shards)) {
+            (Some(debit), Some(credit)) => debit != credit,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// What each shard is asked for a page of an account with a part on each of them, and how many entries of it were on the page
+/// before.
+fn page_of_parts(range: &Range) -> (Range, usize) {
+    let (mut to, mut skip) = (range.to, 0);
+    if let Some((at, shown)) = range.before.map(page_begin) {
+        let end = Time(at + 1);
+        if to.is_none_or(|to| end <= to) {
+            (to, skip) = (Some(end), shown);
+        }
+    }
+    let entries_max = range.entries_max.saturating_add(skip as u32);
+    // What else the range asks for is looked at when the parts are together.
+    (Range { from: range.from, to, entries_max, ..Range::default() }, skip)
+}
+
+#[cfg(test)]
+mod tests {
+    use stadium_wallet::{AssetCode, Command, Kind, NewTransfer, TransferId, WalletName};
+
+    use super::{Parts, parts, shards_of};
+    use crate::Together;
+
+    const SHARDS: u16 = 4;
+
+    fn wallet(name: &str) -> WalletName {
+        WalletName::new(name).expect("a test's wallet")
+    }
+
+    fn transfer(id: u128, kind: Kind) -> NewTransfer {
+        NewTransfer {
+            id: TransferId(id),
+            kind,
+            reference: String::new(),
+            metadata: bytes::Bytes::new(),
+            effective: None,
+        }
+    }
+
+    fn post(id: u128, debit: &str, credit: &str) -> NewTransfer {
+        let asset = AssetCode::new("VOTE").expect("a test's asset");
+        transfer(id, Kind::Post { debit: wallet(debit), credit: wallet(credit), asset, amount: 1 })
+    }
+
+    /// A wallet that lives on that shard.
+    fn on(shard: u16) -> String {
+        let name = |number: u32| format!("w{number}");
+        let home = |number: &u32| wallet(&name(*number)).home(SHARDS) == Some(shard);
+        name((0..).find(home).expect("names spread over shards"))
+    }
+
+    fn asked(parts: &Parts) -> Vec<(u16, Vec<u128>)> {
+        let ids = |command: &Command| match command {
+            Command::Transfer { transfers, .. } => transfers.iter().map(|one| one.id.0).collect(),
+            other => panic!("{other:?}"),
+        };
+        parts.asked.iter().map(|(shard, command)| (*shard, ids(command))).collect()
+    }
+
+    #[test]
+    fn the_debited_wallets_shard_decides_and_else_the_credited_ones() {
+        let cases =
+            [(post(1, &on(2), &on(3)), 2), (post(1, &on(2), "@shop"), 2), (post(1, "@shop", &on(3)), 3)];
+        for (transfer, shard) in cases {
+            for linked in [false, true] {
+                let parts = parts(Command::Transfer { transfers: vec![transfer.clone()], linked }, SHARDS);
+                assert_eq!(asked(&parts), [(shard, vec![1])]);
+            }
+            let together = Together { transfers: vec![transfer], jobs: Vec::new() };
+            assert_eq!(shards_of(&together, SHARDS), [shard]);
+        }
+    }
+
+    #[test]
+    fn transfers_between_system_wallets_spread_over_shards_by_their_ids() {
+        let mut seen = [false; SHARDS as usize];
+        for id in 0..64 {
+            let command = Command::Transfer { transfers: vec![post(id, "@a", "@b")], linked: false };
+            let parts = parts(command, SHARDS);
+            seen[usize::from(parts.asked[0].0)] = true;
+        }
+        assert_eq!(seen, [true; SHARDS as usize]);
+    }
+
+    #[test]
+    fn an_unlinked_list_is_asked_shard_by_shard_and_keeps_each_ones_order() {
+        let (a, b) = (on(0), on(1));
+        let transfers = vec![
+            post(1, &a, "@shop"),
+            post(2, &b, "@shop"),
+            post(3, &a, "@shop"),
+            post(4, &a, &b),
+            post(5, &a, "@shop"),
+        ];
+        let parts = parts(Command::Transfer { transfers, linked: false }, SHARDS);
+        assert_eq!(
+            asked(&parts),
+            [(0, vec![1, 3]), (1, vec![2]), (0, vec![4]), (0, vec![5])],
+            "what crosses shards goes alone, behind what came before it"
+        );
+    }
+
+    #[test]
+    fn what_names_only_an_id_is_asked_of_all() {
+        let void = transfer(9, Kind::Void { hold: TransferId(1) });
+        let parts = parts(Command::Transfer { transfers: vec![void.clone()], linked: true }, SHARDS);
+        assert_eq!(parts.asked.len(), usize::from(SHARDS));
+        let together = Together { transfers: vec![void.clone()], jobs: Vec::new() };
+        assert_eq!(shards_of(&together, SHARDS), [0, 1, 2, 3]);
+        let together = Together { transfers: vec![void, post(2, &on(3), "@shop")], jobs: Vec::new() };
+        assert_eq!(shards_of(&together, SHARDS), [3]);
+    }
+}
