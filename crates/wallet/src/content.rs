@@ -95,5 +95,5 @@ mod tests {
         assert_ne!(content_of(&NewTransfer { reference: String::new(), ..transfer }), CONTENT);
     }
 
-    const CONTENT: u64 = 0;
+    const CONTENT: u64 = 8_394_761_711_487_655_744;
 }

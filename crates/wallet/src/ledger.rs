@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
 use foldhash::quality::FixedState;
-use hashbrown::{HashMap, HashSet, HashTable};
+use hashbrown::HashTable;
 use stadium_machine::Place;
 use stadium_table::{Index, Table, hash_of};
 
@@ -55,7 +55,7 @@ pub struct Ledger {
     pub(crate) chain: Chain,
 
     pub(crate) hasher: FixedState,
-    pub(crate) by_asset: HashMap<AssetCode, u16>,
+    pub(crate) by_asset: BTreeMap<AssetCode, u16>,
     pub(crate) by_account: Index,
     pub(crate) by_id: Index,
     pub(crate) by_hold: HashTable<u32>,
@@ -67,9 +67,9 @@ pub struct Ledger {
     pub(crate) by_group: BTreeMap<u64, u32>,
     pub(crate) by_prepared: BTreeMap<(u16, u64), u32>,
     /// Ids of groups that are not decided here, and in which.
-    pub(crate) pending: HashMap<TransferId, u32>,
+    pub(crate) pending: BTreeMap<TransferId, u32>,
     /// Transfers that such groups reverse.
-    pub(crate) reversing: HashSet<TransferId>,
+    pub(crate) reversing: BTreeSet<TransferId>,
 
     /// Who waits for groups: lost with the process, like everybody who waits.
     pub(crate) waiting: crate::waiting::Waiting,
@@ -183,7 +183,7 @@ impl Ledger {
             letters: BTreeMap::new(),
             incoming: BTreeMap::new(),
             floors: BTreeMap::new(),
-            by_asset: HashMap::new(),
+            by_asset: BTreeMap::new(),
             by_account: Index::new(),
             by_id: Index::new(),
             by_hold: HashTable::new(),
@@ -192,8 +192,8 @@ impl Ledger {
             expiries: BTreeSet::new(),
             by_group: BTreeMap::new(),
             by_prepared: BTreeMap::new(),
-            pending: HashMap::new(),
-            reversing: HashSet::new(),
+            pending: BTreeMap::new(),
+            reversing: BTreeSet::new(),
             waiting: crate::waiting::Waiting::default(),
             booked: 0,
             refused: 0,

@@ -32,6 +32,8 @@ mod read;
 mod record;
 pub mod refusal;
 mod remembered;
+#[cfg(test)]
+mod stories;
 mod tick;
 mod waiting;
 

@@ -3,6 +3,7 @@
 //! A transfer becomes an *intent*: accounts found, ids looked up. An intent is admitted where balances and rules allow it. In a linked
 //! list what the transfers before it would do is laid over the state; in a group, where others still have to agree, only what they take counts.
 
+use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use stadium_machine::{busy, home, rejected};
 
@@ -103,7 +104,7 @@ struct Delta {
 /// What the transfers of a list would do, laid over the state.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    deltas: HashMap<u32, Delta>,
+    deltas: HashMap<u32, Delta, FixedState>,
     /// System accounts that would be opened: their keys count down from [`NONE`].
     new: Vec<(WalletName, u16)>,
     ended: Vec<u32>,

@@ -2,7 +2,7 @@
 //!
 //! It is lost with the process, as everybody who waits is.
 
-use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 use crate::answer::{Answer, Booked, Outcome};
 use crate::ledger::Finished;
@@ -11,9 +11,9 @@ use crate::{Refusal, Time};
 /// Commands that wait for groups, by the number of their first one.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    commands: HashMap<u64, Command>,
+    commands: BTreeMap<u64, Command>,
     /// Groups: whose, and which of its transfers. A linked list is one group.
-    groups: HashMap<u64, (u64, usize)>,
+    groups: BTreeMap<u64, (u64, usize)>,
     pub(crate) finished: Vec<Finished>,
 }
 
