@@ -15,43 +15,43 @@ const ROW: f64 = 30.0;
 const AXIS: f64 = 34.0;
 
 /// One bar.
-pub(super) struct Bar<'a> {
-    pub(super) name: &'a str,
-    pub(super) is_ours: bool,
-    pub(super) value: f64,
+pub(crate) struct Bar<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) is_ours: bool,
+    pub(crate) value: f64,
     /// What the whisker spans.
-    pub(super) runs: &'a [f64],
+    pub(crate) runs: &'a [f64],
 }
 
 /// A value that a dashed line shows.
-pub(super) struct Mark {
-    pub(super) name: &'static str,
-    pub(super) class: &'static str,
-    pub(super) value: f64,
+pub(crate) struct Mark {
+    pub(crate) name: &'static str,
+    pub(crate) class: &'static str,
+    pub(crate) value: f64,
 }
 
 /// From a low to a high value.
-pub(super) struct Range {
-    pub(super) name: String,
-    pub(super) is_ours: bool,
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(crate) struct Range {
+    pub(crate) name: String,
+    pub(crate) is_ours: bool,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 /// One line over common labels.
-pub(super) struct Line<'a> {
-    pub(super) name: &'a str,
-    pub(super) is_ours: bool,
-    pub(super) points: Vec<f64>,
+pub(crate) struct Line<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) is_ours: bool,
+    pub(crate) points: Vec<f64>,
 }
 
 /// Text for HTML.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Horizontal bars from zero, on one linear scale.
-pub(super) fn bars(bars: &[Bar<'_>], marks: &[Mark]) -> String {
+pub(crate) fn bars(bars: &[Bar<'_>], marks: &[Mark]) -> String {
     let highest = |bar: &Bar<'_>| bar.runs.iter().copied().fold(bar.value, f64::max);
     let data = bars.iter().map(highest).chain(marks.iter().map(|mark| mark.value)).fold(0.0, f64::max);
     let step = round_step(data / 5.0);
@@ -114,7 +114,7 @@ pub(super) fn bars(bars: &[Bar<'_>], marks: &[Mark]) -> String {
 }
 
 /// Ranges on one logarithmic scale.
-pub(super) fn ranges(ranges: &[Range]) -> String {
+pub(crate) fn ranges(ranges: &[Range]) -> String {
     let low = ranges.iter().map(|range| range.low).filter(|low| *low > 0.0).fold(f64::MAX, f64::min);
     let high = ranges.iter().map(|range| range.high).fold(0.0, f64::max);
     let scale = Decades::around(low, high);
@@ -144,7 +144,7 @@ pub(super) fn ranges(ranges: &[Range]) -> String {
 }
 
 /// Lines over labels, on one logarithmic scale upwards.
-pub(super) fn lines(lines: &[Line<'_>], labels: &[&str], marks: &[Mark]) -> String {
+pub(crate) fn lines(lines: &[Line<'_>], labels: &[&str], marks: &[Mark]) -> String {
     let all = || lines.iter().flat_map(|line| line.points.iter().copied());
     let scale = Decades::around(
         all()
