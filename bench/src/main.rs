@@ -15,6 +15,7 @@ mod machine;
 mod process;
 mod program;
 mod queue;
+mod report;
 mod rpc;
 mod selection;
 mod server;
@@ -23,6 +24,7 @@ mod streams;
 mod table;
 mod taken;
 mod tls;
+mod wallet;
 mod wire;
 
 use anyhow::Result;
@@ -47,6 +49,8 @@ enum Role {
     Streams(streams::Options),
     /// Queues: throughput, latency, recovery, delayed jobs
     Queue(queue::Options),
+    /// The wallet: debits, latency, recovery, memory, voting
+    Wallet(wallet::Options),
     /// One scenario of the load client; prints one line of JSON (started by the others)
     #[command(hide = true)]
     Client(client::Options),
@@ -69,6 +73,7 @@ fn main() -> Result<()> {
         Role::Rpc(options) => rpc::run(&options),
         Role::Streams(options) => streams::run(&options),
         Role::Queue(options) => queue::run(&options),
+        Role::Wallet(options) => wallet::run(&options),
         Role::BareEcho { side } => rpc::bare::run(&side),
     }
 }

@@ -84,6 +84,11 @@ impl Places {
         self.bench.with_file_name("stadium")
     }
 
+    /// The program of examples/voting, built as this binary was.
+    pub(crate) fn voting(&self) -> PathBuf {
+        self.bench.with_file_name("voting")
+    }
+
     /// A program of the product's that only benches start: an example, built as this binary was.
     pub(crate) fn example(&self, name: &str) -> PathBuf {
         self.bench.with_file_name("examples").join(name)

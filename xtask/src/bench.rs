@@ -38,6 +38,8 @@ enum Name {
     Streams,
     /// Queues: throughput, latency, recovery, delayed jobs, shards, against seven other ways to keep jobs
     Queue,
+    /// The wallet: debits, latency, recovery, memory, voting, against PostgreSQL and Redis
+    Wallet,
 }
 
 impl Name {
@@ -48,6 +50,7 @@ impl Name {
             Self::Rpc => "rpc",
             Self::Streams => "streams",
             Self::Queue => "queue",
+            Self::Wallet => "wallet",
         }
     }
 }
@@ -69,6 +72,11 @@ fn build(name: Name) -> Result<()> {
     command(&mut cargo(&[&release[..], &["stadium-bench"]].concat()))?;
     match name {
         Name::Edge | Name::Queue => command(&mut cargo(&[&release[..], &["stadium-cli"]].concat())),
+        Name::Wallet => {
+            let both =
+                ["stadium-cli", "--package", "stadium-example-voting", "--bin", "stadium", "--bin", "voting"];
+            command(&mut cargo(&[&release[..], &both].concat()))
+        }
         Name::Rpc | Name::Streams => {
             command(&mut cargo(&[&release[..], &["stadium-rpc", "--examples"]].concat()))
         }
@@ -88,6 +96,7 @@ fn peers(root: &Path, name: Name) -> Result<()> {
             java_peers(root)
         }
         Name::Queue => components::for_queue_bench(),
+        Name::Wallet => components::for_wallet_bench(),
     }
 }
 

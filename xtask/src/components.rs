@@ -66,6 +66,13 @@ const QUEUE_PEERS: &[Component] = &[
     Component { probe: &["setpriv", "--version"], package: "util-linux" },
 ];
 
+/// Peers that `bench wallet` starts.
+const WALLET_PEERS: &[Component] = &[
+    Component { probe: &["redis-server", "--version"], package: "redis-server" },
+    Component { probe: &["test", "-e", "/usr/lib/postgresql"], package: "postgresql" },
+    Component { probe: &["setpriv", "--version"], package: "util-linux" },
+];
+
 /// Makes sure that everything the suites need is here.
 pub(crate) fn for_suites() -> Result<()> {
     install(COMPONENTS)
@@ -84,6 +91,11 @@ pub(crate) fn for_rpc_bench() -> Result<()> {
 /// Makes sure that the queue bench's peers are here.
 pub(crate) fn for_queue_bench() -> Result<()> {
     install(QUEUE_PEERS)
+}
+
+/// Makes sure that the wallet bench's peers are here.
+pub(crate) fn for_wallet_bench() -> Result<()> {
+    install(WALLET_PEERS)
 }
 
 fn install(components: &[Component]) -> Result<()> {

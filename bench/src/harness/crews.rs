@@ -48,6 +48,9 @@ struct Crew<D: Dialogue> {
     first_socket: usize,
     /// Its workers, from this one on.
     first_worker: usize,
+    /// It stands in [`Crews::asked`].
+    is_asked: bool,
+    /// It may have written.
     dirty: bool,
 }
 
@@ -87,7 +90,7 @@ impl<D: Dialogue> Crews<D> {
         self.workers.extend(std::iter::repeat_n(index, workers));
         let mut outs = vec![Vec::new(); addresses.len()];
         lane.open(&mut outs);
-        self.lanes.push(Crew { lane, outs, first_socket, first_worker, dirty: true });
+        self.lanes.push(Crew { lane, outs, first_socket, first_worker, is_asked: true, dirty: true });
         self.asked.push(index);
         Ok(())
     }
@@ -113,13 +116,16 @@ impl<D: Dialogue> Crews<D> {
         let index = self.workers[worker];
         let crew = &mut self.lanes[index];
         crew.lane.start(worker - crew.first_worker, request, &mut crew.outs);
-        crew.dirty = true;
-        self.asked.push(index);
+        if !crew.is_asked {
+            crew.is_asked = true;
+            self.asked.push(index);
+        }
     }
 
     /// Sends what was asked and hears what comes within `sleep`: outcomes by worker.
     pub(crate) fn turn(&mut self, sleep: Duration, answers: &mut Vec<(usize, D::Outcome)>) -> Result<()> {
         while let Some(lane) = self.asked.pop() {
+            self.lanes[lane].is_asked = false;
             self.understand(self.lanes[lane].first_socket, answers)?;
         }
         self.write()?;
@@ -128,20 +134,19 @@ impl<D: Dialogue> Crews<D> {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
             other => other?,
         }
-        let ready: Vec<(usize, bool, bool)> = self
-            .polled
-            .iter()
-            .filter(|event| event.token() != TIMER)
-            .map(|event| {
-                let is_readable = event.is_readable() || event.is_read_closed();
-                (event.token().0, event.is_writable(), is_readable)
-            })
-            .collect();
-        for (socket, is_writable, is_readable) in ready {
-            if is_writable {
+        let polled = std::mem::replace(&mut self.polled, Events::with_capacity(0));
+        let heard = self.hear(&polled, answers);
+        self.polled = polled;
+        heard
+    }
+
+    fn hear(&mut self, polled: &Events, answers: &mut Vec<(usize, D::Outcome)>) -> Result<()> {
+        for event in polled.iter().filter(|event| event.token() != TIMER) {
+            let socket = event.token().0;
+            if event.is_writable() {
                 self.sockets[socket].flush(self.poll.registry())?;
             }
-            if is_readable {
+            if event.is_readable() || event.is_read_closed() {
                 self.sockets[socket].receive(&mut self.buffer)?;
                 self.understand(socket, answers)?;
             }

@@ -33,8 +33,8 @@ pub(crate) trait Lane<D: Dialogue> {
     fn open(&mut self, outs: &mut [Vec<u8>]);
     /// Writes a worker's request. What can be answered at once is an event of the next [`Self::read`].
     fn start(&mut self, worker: usize, request: D::Request<'_>, outs: &mut [Vec<u8>]);
-    /// Takes bytes of one connection and says how many; the rest comes again with more. Called once with no bytes after
-    /// each [`Self::start`].
+    /// Takes bytes of one connection and says how many; the rest comes again with more. Called with what is
+    /// left, or nothing, after each [`Self::start`] or several of them.
     fn read(
         &mut self,
         connection: usize,

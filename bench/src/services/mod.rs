@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::process::{Cores, Owned};
 use crate::server::{Places, free_address};
@@ -149,6 +149,11 @@ impl Service {
             std::thread::sleep(Duration::from_millis(20));
         }
         bail!("{} does not start: {}", self.name, self.log())
+    }
+
+    /// Adds what it said to a failure.
+    pub(crate) fn explain<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| anyhow!("{error:#} ({} said last: {})", self.name, self.log()))
     }
 
     /// The end of what it said.

@@ -48,11 +48,6 @@ impl Stadium {
         &self.service
     }
 
-    /// Where it serves HTTP.
-    pub(crate) fn http(&self) -> SocketAddr {
-        self.http
-    }
-
     /// The administrator's key.
     pub(crate) fn key(&self) -> &str {
         &self.key

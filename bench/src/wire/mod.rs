@@ -5,6 +5,7 @@
 //! we started, so a malformed packet is an error of the bench and ends the run.
 
 pub(crate) mod calls;
+pub(crate) mod http;
 mod mqtt;
 mod nats;
 pub(crate) mod postgres;

@@ -1,0 +1,149 @@
+//! The rows that the issue asks for, with what each must reach, against the peers and the bare disk of the same run.
+
+use super::crowd::Crowd;
+use super::designs::{Design, PEERS, POSTGRESQL};
+use super::rates::Rate;
+use super::{memory, recovery, voting};
+use crate::figure::{Better, Figure, Row, Samples, Sides};
+
+/// Who is who.
+const SIDES: Sides<Design> = Sides { product: Design::Stadium, peers: PEERS, limit: Design::Limit };
+/// How far ahead of the better PostgreSQL single debits must be.
+const POSTGRESQL_GAIN: f64 = 10.0;
+
+/// What a row of debits is called.
+pub(super) fn title(rate: Rate, crowd: &Crowd) -> String {
+    let Crowd { connections, depth, accounts, batch, rate: per_second, .. } = crowd;
+    match rate {
+        Rate::Single => format!(
+            "durable debits, {connections} connections with {depth} requests under way each, {accounts} accounts, zipf 0.99"
+        ),
+        Rate::SingleOne => "the same, one request under way on each".to_owned(),
+        Rate::Batch => format!("the same, batches of {batch}"),
+        Rate::Hot => format!("all debits from one account, {depth} requests under way on each"),
+        Rate::Latency => format!("debit at {per_second} a second"),
+    }
+}
+
+/// Every row, measured or not.
+pub(super) fn figures(samples: &Samples<Design>, crowd: &Crowd) -> Vec<Figure> {
+    let row = |measurement: &str, value: &str, figure: String, unit, better| Row {
+        samples,
+        sample: format!("{measurement}.{value}"),
+        figure,
+        unit,
+        better,
+    };
+    let rate = |rate: Rate| row(rate.name(), "per_second", title(rate, crowd), "debits/s", Better::Higher);
+    let single = rate(Rate::Single);
+    let single_must = single.best(POSTGRESQL).map_or(0.0, |best| POSTGRESQL_GAIN * best).max(50_000.0);
+    // The disk's own p99, of small syncs in this row's time.
+    let disk = samples.median(&format!("{}.sync_p99_ms", Rate::Latency.name()), Design::Limit);
+    let latency = |value: &str, what: &str| {
+        row(
+            Rate::Latency.name(),
+            value,
+            format!("{}, {what}", title(Rate::Latency, crowd)),
+            "ms",
+            Better::Lower,
+        )
+    };
+    let mut p99 =
+        latency("p99_ms", "99th percentile").figure(&SIDES, Some(20.0), disk.map(|disk| 2.0 * disk));
+    p99.limit = disk;
+    let mut p50 = latency("p50_ms", "median").figure(&SIDES, None, None);
+    p50.limit = samples.median(&format!("{}.sync_p50_ms", Rate::Latency.name()), Design::Limit);
+    vec![
+        single.figure(&SIDES, Some(single_must), Some(250_000.0)),
+        rate(Rate::SingleOne).figure(&SIDES, None, None),
+        rate(Rate::Batch).figure(&SIDES, Some(500_000.0), Some(1_500_000.0)),
+        rate(Rate::Hot).figure(&SIDES, Some(50_000.0), Some(250_000.0)),
+        p50,
+        p99,
+        row(
+            recovery::NAME,
+            "all_there_s",
+            "10 million transfers, no checkpoint: all balances rebuilt from the journal".to_owned(),
+            "s",
+            Better::Lower,
+        )
+        .figure(&SIDES, Some(20.0), Some(5.0)),
+        row(recovery::NAME, "differ", "the same: balances that differ".to_owned(), "accounts", Better::Lower)
+            .figure(&SIDES, Some(0.0), None),
+        row(
+            memory::NAME,
+            "bytes_each",
+            "5 million idle accounts: memory for each".to_owned(),
+            "bytes",
+            Better::Lower,
+        )
+        .figure(&SIDES, Some(128.0), Some(64.0)),
+        row(
+            voting::NAME,
+            "per_second",
+            "voting: sessions (log in, list, balance, vote) over HTTP with keep-alive".to_owned(),
+            "requests/s",
+            Better::Higher,
+        )
+        .figure(&SIDES, Some(12_000.0), Some(30_000.0)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::figures;
+    use crate::figure::Samples;
+    use crate::wallet::crowd::Crowd;
+    use crate::wallet::designs::Design;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        crowd: Crowd,
+    }
+
+    fn crowd() -> Crowd {
+        Line::parse_from(["bench"]).crowd
+    }
+
+    #[test]
+    fn single_debits_must_be_ten_times_the_better_postgresql() {
+        let mut samples = Samples::default();
+        for (design, rate) in [
+            (Design::PostgresqlLocking, 6_000.0),
+            (Design::PostgresqlTrying, 8_000.0),
+            (Design::Redis, 90_000.0),
+            (Design::Stadium, 79_000.0),
+        ] {
+            samples.add("single.per_second".into(), design, rate);
+        }
+        let figures = figures(&samples, &crowd());
+        assert_eq!((figures[0].must, figures[0].verdict()), (Some(80_000.0), "**missed**"));
+    }
+
+    #[test]
+    fn single_debits_must_be_fifty_thousand_even_beside_a_slow_postgresql() {
+        let mut samples = Samples::default();
+        samples.add("single.per_second".into(), Design::PostgresqlTrying, 1_000.0);
+        samples.add("single.per_second".into(), Design::Stadium, 51_000.0);
+        let figures = figures(&samples, &crowd());
+        assert_eq!((figures[0].must, figures[0].verdict()), (Some(50_000.0), "must"));
+    }
+
+    #[test]
+    fn latency_aims_at_twice_the_disk() {
+        let mut samples = Samples::default();
+        samples.add("latency.sync_p99_ms".into(), Design::Limit, 1.5);
+        samples.add("latency.p99_ms".into(), Design::Stadium, 2.9);
+        let figures = figures(&samples, &crowd());
+        let row = figures.iter().find(|figure| figure.figure.ends_with("99th percentile")).expect("a row");
+        assert_eq!((row.aim, row.limit, row.verdict()), (Some(3.0), Some(1.5), "aim"));
+    }
+
+    #[test]
+    fn the_defaults_are_the_published_rows() {
+        assert!(crowd().is_published());
+    }
+}
