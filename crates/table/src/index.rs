@@ -20,7 +20,14 @@ pub fn hash_of(sequence: u64) -> u64 {
     product ^ product >> 29
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Index {
+    /// An empty one.
     pub fn new() -> Self {
         Self { parts: (0..PARTS).map(|_| HashTable::new()).collect() }
     }
@@ -30,16 +37,19 @@ impl Index {
         (hash >> 40) as usize % PARTS
     }
 
+    /// The entry of that hash which `is` accepts.
     #[inline]
     pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         self.parts[Self::part(hash)].find(hash, |&index| is(index)).copied()
     }
 
+    /// Adds an entry that is not there; `rehash` gives the hash of others when a part grows.
     #[inline]
     pub fn insert(&mut self, hash: u64, index: u32, rehash: impl Fn(u32) -> u64) {
         self.parts[Self::part(hash)].insert_unique(hash, index, |&index| rehash(index));
     }
 
+    /// Takes an entry out.
     #[inline]
     pub fn remove(&mut self, hash: u64, index: u32) {
         if let Ok(entry) = self.parts[Self::part(hash)].find_entry(hash, |&other| other == index) {
@@ -52,6 +62,7 @@ impl Index {
         self.parts.iter_mut().for_each(|part| part.reserve(entries / PARTS, |_| 0));
     }
 
+    /// Bytes of memory that it takes.
     pub fn bytes(&self) -> usize {
         self.parts.iter().map(HashTable::allocation_size).sum::<usize>()
             + size_of_val::<[HashTable<u32>]>(&self.parts)

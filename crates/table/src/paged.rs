@@ -8,11 +8,19 @@ use std::ops::{Index, IndexMut};
 /// Values of a page.
 const PAGE: usize = 4_096;
 
+/// Values by number, in pages.
 pub struct Paged<T> {
     pages: Vec<Box<[T]>>,
 }
 
+impl<T: Copy + Default> Default for Paged<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T: Copy + Default> Paged<T> {
+    /// None.
     pub fn new() -> Self {
         Self { pages: Vec::new() }
     }
@@ -26,14 +34,17 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
+    /// Whether there is a value of that number.
     pub fn has(&self, index: u32) -> bool {
         (index as usize) < self.pages.len() * PAGE
     }
 
+    /// Lets all go.
     pub fn clear(&mut self) {
         self.pages.clear();
     }
 
+    /// Bytes of memory that they take.
     pub fn bytes(&self) -> usize {
         self.pages.len() * PAGE * size_of::<T>() + self.pages.capacity() * size_of::<Box<[T]>>()
     }
