@@ -30,6 +30,18 @@ pub(crate) struct Selection {
     servers: Vec<String>,
 }
 
+/// What a bench with plots has to show.
+pub(crate) struct Results<'a> {
+    /// For people, as Markdown.
+    pub(crate) page: &'a str,
+    /// The same as plots.
+    pub(crate) html: &'a str,
+    /// For machines.
+    pub(crate) figures: &'a [Figure],
+    /// Whether the parameters are those of the published rows.
+    pub(crate) are_published: bool,
+}
+
 impl Selection {
     /// Whether a measurement is among the chosen.
     pub(crate) fn wants(&self, measurement: &str) -> bool {
@@ -52,6 +64,22 @@ impl Selection {
         parts.collect::<Vec<_>>().join("-")
     }
 
+    /// Prints the page, leaves the plots in target/bench, and, where these are the rows as published, writes both and the figures
+    /// beside each other into bench/results.
+    pub(crate) fn publish(&self, bench: &str, results: &Results<'_>, target: &Path) -> Result<()> {
+        println!("{}", results.page);
+        let folder = target.join("bench");
+        fs::create_dir_all(&folder)?;
+        let look = folder.join(format!("{bench}.html"));
+        fs::write(&look, results.html)?;
+        eprintln!("plots: {}", look.display());
+        if results.are_published {
+            self.write(bench, results.page, results.figures)?;
+            self.write_file(bench, "html", results.html)?;
+        }
+        Ok(())
+    }
+
     /// Writes bench/results/NAME.md and NAME.json, unless this was a look.
     pub(crate) fn write(&self, bench: &str, page: &str, figures: &[Figure]) -> Result<()> {
         self.write_file(bench, "md", page)?;
@@ -59,7 +87,7 @@ impl Selection {
     }
 
     /// Writes a file of the results, unless this was a look.
-    pub(crate) fn write_file(&self, bench: &str, extension: &str, text: &str) -> Result<()> {
+    fn write_file(&self, bench: &str, extension: &str, text: &str) -> Result<()> {
         if !self.servers.is_empty() || self.rounds < ROUNDS_MIN {
             return Ok(());
         }

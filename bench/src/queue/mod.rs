@@ -21,7 +21,7 @@ use clap::Args;
 
 use crate::figure::{Contender as _, Figure};
 use crate::process::Cores;
-use crate::selection::Selection;
+use crate::selection::{Results, Selection};
 use crate::server::Places;
 use crate::services::Start;
 use crate::taken::Taken;
@@ -63,15 +63,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let figures: Vec<Figure> =
         rows::figures(&taken.samples).into_iter().filter(|figure| selection.shows(figure)).collect();
     let page = page::write(&figures, &taken, &options.crowd, selection);
-    println!("{page}");
     let html = report::write(&figures, &taken.samples, &options.crowd, selection.rounds);
-    let look = places.target.join("bench/queue.html");
-    std::fs::write(&look, &html)?;
-    eprintln!("plots: {}", look.display());
-    if options.is_published() {
-        selection.write("queue", &page, &figures)?;
-        selection.write_file("queue", "html", &html)?;
-    }
+    let are_published = options.is_published();
+    let results = Results { page: &page, html: &html, figures: &figures, are_published };
+    selection.publish("queue", &results, &places.target)?;
     taken.require(Design::Stadium)
 }
 

@@ -27,7 +27,7 @@ use clap::Args;
 
 use crate::figure::{Contender as _, Figure};
 use crate::process::Cores;
-use crate::selection::Selection;
+use crate::selection::{Results, Selection};
 use crate::server::Places;
 use crate::services::Start;
 use crate::taken::Taken;
@@ -74,16 +74,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .filter(|figure| selection.shows(figure))
         .collect();
     let page = page::write(&figures, &taken, &options.crowd, selection);
-    println!("{page}");
     let html = report::write(&figures, &taken.samples, &options.crowd, selection.rounds);
-    let look = places.target.join("bench/wallet.html");
-    std::fs::create_dir_all(places.target.join("bench"))?;
-    std::fs::write(&look, &html)?;
-    eprintln!("plots: {}", look.display());
-    if options.is_published() {
-        selection.write("wallet", &page, &figures)?;
-        selection.write_file("wallet", "html", &html)?;
-    }
+    let are_published = options.is_published();
+    let results = Results { page: &page, html: &html, figures: &figures, are_published };
+    selection.publish("wallet", &results, &places.target)?;
     taken.require(Design::Stadium)
 }
 
