@@ -234,12 +234,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn apply_held(
-        &mut self,
-        context: Context,
-        what: &Promised<'_>,
-        expires: Time,
-    ) -> Result<(), Corrupt> {
+    fn apply_held(&mut self, context: Context, what: &Promised<'_>, expires: Time) -> Result<(), Corrupt> {
         self.must_have(what.debit)?;
         let credit = self.party(what)?;
         if !self.hold_more(what.debit, what.amount) {
@@ -259,8 +254,7 @@ impl Ledger {
         record: u64,
     ) {
         self.booked += 1;
-        let entry =
-            Remembered::new(what.id, what.content, what.amount, record, context.time, Fate::Held);
+        let entry = Remembered::new(what.id, what.content, what.amount, record, context.time, Fate::Held);
         let same = self.same_party(credit);
         self.remember(entry.parties(what.debit, same));
         self.add_hold(Hold {

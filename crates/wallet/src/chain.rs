@@ -115,14 +115,7 @@ impl Chain {
     /// The beginning of a shard's chain.
     pub(crate) fn new(shard: u16) -> Self {
         let value = hash(&[&[3], &shard.to_le_bytes()]);
-        Self {
-            value,
-            tree: Tree::default(),
-            since: None,
-            seals: VecDeque::new(),
-            seals_made: 0,
-            root: value,
-        }
+        Self { value, tree: Tree::default(), since: None, seals: VecDeque::new(), seals_made: 0, root: value }
     }
 
     /// The value of a record with that digest that would come next.

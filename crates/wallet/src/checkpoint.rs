@@ -352,19 +352,4 @@ impl Ledger {
         }
         Ok(())
     }
-
-    fn items_fit(&self, items: &[crate::group::Item]) -> Result<(), Corrupt> {
-        for item in items {
-            let is_account = |party: &crate::group::Party| {
-                party.here().is_none_or(|account| self.accounts.contains(account))
-            };
-            if usize::from(item.asset) >= self.assets.len()
-                || !is_account(&item.debit)
-                || !is_account(&item.credit)
-            {
-                return Err(corrupt(format!("the group's transfer {} is between nobody", item.id)));
-            }
-        }
-        Ok(())
-    }
 }

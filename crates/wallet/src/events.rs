@@ -314,8 +314,7 @@ impl<'a> Event<'a> {
                     return Err(corrupt("a transfer of a kind that moves nothing"));
                 }
                 let id = id(input)?;
-                let content =
-                    if flags & LEG == 0 { Some(u64::from_le_bytes(input.array()?)) } else { None };
+                let content = if flags & LEG == 0 { Some(u64::from_le_bytes(input.array()?)) } else { None };
                 let amount = input.number()?;
                 let debit = (input.small()?, Line::decode(input)?);
                 let credit = (input.small()?, Line::decode(input)?);

@@ -100,12 +100,7 @@ impl Ledger {
         }
     }
 
-    fn declare(
-        &mut self,
-        writer: &mut Writer<'_>,
-        asset: &AssetCode,
-        scale: u8,
-    ) -> Result<(), Refusal> {
+    fn declare(&mut self, writer: &mut Writer<'_>, asset: &AssetCode, scale: u8) -> Result<(), Refusal> {
         if scale > Bounds::SCALE_MAX {
             let reason = format!("{scale} digits behind the point: 0 to {} are allowed", Bounds::SCALE_MAX);
             return Err(rejected(SCALE, reason));
@@ -193,8 +188,7 @@ impl Ledger {
             return Err(system(wallet));
         }
         self.must_live_here(wallet)?;
-        let number =
-            self.find_account(wallet, asset).ok_or_else(|| self.unknown_account(wallet, asset))?;
+        let number = self.find_account(wallet, asset).ok_or_else(|| self.unknown_account(wallet, asset))?;
         let account = self.accounts.at(number);
         let has = account.rules(self.extra(account));
         let mut rules = has;

@@ -66,7 +66,8 @@ impl Party {
         Ok(match input.small::<u32>()? {
             0 => Party::Here(input.small()?),
             shard => {
-                let shard = u16::try_from(shard - 1).map_err(|_| corrupt("a shard's number out of bounds"))?;
+                let shard =
+                    u16::try_from(shard - 1).map_err(|_| corrupt("a shard's number out of bounds"))?;
                 Party::There(shard, wallet(input.text()?)?)
             }
         })
@@ -269,11 +270,7 @@ pub(crate) fn encode_items(out: &mut Vec<u8>, items: &[Item], time: Time, keeper
     items.iter().for_each(|item| item.encode(out, time, keeper));
 }
 
-pub(crate) fn decode_items(
-    input: &mut Reader<'_>,
-    time: Time,
-    keeper: Keeper,
-) -> Result<Vec<Item>, Corrupt> {
+pub(crate) fn decode_items(input: &mut Reader<'_>, time: Time, keeper: Keeper) -> Result<Vec<Item>, Corrupt> {
     let count = input.small::<usize>()?;
     let mut items = Vec::with_capacity(count.min(crate::Bounds::ITEMS_MAX));
     for _ in 0..count {
@@ -329,14 +326,7 @@ fn reading<T>(
 
 impl Entry for Group {
     fn vacant() -> Self {
-        Self {
-            number: 0,
-            linked: false,
-            began: Time(0),
-            record: 0,
-            items: Vec::new(),
-            asked: Vec::new(),
-        }
+        Self { number: 0, linked: false, began: Time(0), record: 0, items: Vec::new(), asked: Vec::new() }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {

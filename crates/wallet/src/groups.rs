@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use stadium_machine::encoding::corrupt;
 use stadium_machine::{busy, rejected};
 
+use crate::account::NONE;
 use crate::apply::Context;
 use crate::delivery::{Delivery, Leg, LegKind, Letter};
 use crate::events::{Event, Failed, From, Promised, Transferred};
@@ -24,7 +25,6 @@ use crate::plan::{Intent, Overlay, Side};
 use crate::record::{Record, Writer};
 use crate::refusal::{CODES, LINKED, PENDING, PENDING_FULL};
 use crate::remembered::{Fate, Remembered};
-use crate::account::NONE;
 use crate::{Corrupt, Ledger, Milliseconds, NewTransfer, Refusal, Time, WalletName};
 
 /// A group that is not decided after so long is given up: a shard does not answer.
@@ -150,10 +150,9 @@ impl Ledger {
     /// Most bytes of the section that [`Self::receive`] writes for a letter.
     pub fn receive_bytes_max(&self, delivery: &Delivery) -> usize {
         let items: usize = match &delivery.letter {
-            Letter::Prepare { legs, .. } => legs
-                .iter()
-                .map(|leg| 1_024 + leg.reference.len() + leg.metadata.len())
-                .sum(),
+            Letter::Prepare { legs, .. } => {
+                legs.iter().map(|leg| 1_024 + leg.reference.len() + leg.metadata.len()).sum()
+            }
             Letter::Decide { group, .. } => self
                 .by_prepared
                 .get(&(delivery.shard, *group))
@@ -405,6 +404,7 @@ impl Ledger {
             Event::Prepared { from, group, items } => {
                 self.raise_floor(*from);
                 self.incoming.insert((from.shard, from.number), Ok(()));
+                self.items_fit(items)?;
                 self.keep(items, &Way::Keep)?;
                 let prepared = Prepared { from: from.shard, group: *group, items: items.to_vec() };
                 let place = self.prepared.insert(prepared);
@@ -440,6 +440,26 @@ impl Ledger {
             }
             _ => Err(corrupt("an event that is applied elsewhere")),
         }
+    }
+
+    /// Whether a group's items are about what there is.
+    pub(crate) fn items_fit(&self, items: &[Item]) -> Result<(), Corrupt> {
+        for item in items {
+            let is_account =
+                |party: &Party| party.here().is_none_or(|account| self.accounts.contains(account));
+            // Only a post, and what brings back one, may have both sides elsewhere.
+            let is_owner = item.debit.here().is_some()
+                || matches!(item.kind, ItemKind::Post | ItemKind::Reverse)
+                || item.kind == ItemKind::Capture && item.credit.here().is_some();
+            if usize::from(item.asset) >= self.assets.len()
+                || !is_account(&item.debit)
+                || !is_account(&item.credit)
+                || !is_owner
+            {
+                return Err(corrupt(format!("the group's transfer {} is between nobody", item.id)));
+            }
+        }
+        Ok(())
     }
 
     /// What is remembered of letters that never come again is forgotten.
@@ -508,6 +528,7 @@ impl Ledger {
             return Err(corrupt(format!("the group {number} is not the next one")));
         }
         self.group_next += 1;
+        self.items_fit(items)?;
         self.keep(items, &Way::Keep)?;
         let mut shards = BTreeSet::new();
         for item in items {

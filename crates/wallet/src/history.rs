@@ -103,10 +103,15 @@ impl Walk {
             }
             What::Balance { steps, at, balance } => {
                 let lines = ledger.lines_of(steps.account, time, events)?;
-                self.next = steps.take_in(record, &lines, |_| time <= *at, |found| {
-                    *balance = Some(found.line.balance);
-                    Flow::Stop
-                })?;
+                self.next = steps.take_in(
+                    record,
+                    &lines,
+                    |_| time <= *at,
+                    |found| {
+                        *balance = Some(found.line.balance);
+                        Flow::Stop
+                    },
+                )?;
                 Ok(())
             }
         }
@@ -227,8 +232,8 @@ impl Steps {
             if let Flow::Stop = each(found) {
                 return Ok(None);
             }
-            self.old = (at.number > 1)
-                .then(|| Stands { number: at.number - 1, record: record - found.line.back });
+            self.old =
+                (at.number > 1).then(|| Stands { number: at.number - 1, record: record - found.line.back });
         }
         Ok(None)
     }
@@ -352,9 +357,7 @@ impl Ledger {
     }
 
     fn code_of(&self, asset: u16) -> crate::AssetCode {
-        self.assets
-            .get(usize::from(asset))
-            .map_or_else(crate::AssetCode::vacant, |asset| asset.code.clone())
+        self.assets.get(usize::from(asset)).map_or_else(crate::AssetCode::vacant, |asset| asset.code.clone())
     }
 
     fn view_of_promise(&self, what: &Promised<'_>, state: BookState, time: Time) -> TransferView {
@@ -407,9 +410,7 @@ impl Ledger {
             Event::Held { what, .. } if what.id == id => {
                 Some(self.view_of_promise(what, BookState::Held, time))
             }
-            Event::Voided(what) if what.id == id => {
-                Some(self.view_of_promise(what, BookState::Voided, time))
-            }
+            Event::Voided(what) if what.id == id => Some(self.view_of_promise(what, BookState::Voided, time)),
             Event::Began { items, .. } => {
                 items.iter().find(|item| item.id == id).map(|item| self.view_of_item(item, time))
             }
@@ -465,7 +466,9 @@ pub fn describe(time: Time, section: &[u8]) -> impl Iterator<Item = Result<Strin
 
 fn in_words(event: &Event<'_>) -> String {
     match event {
-        Event::Asset { asset, scale, code } => format!("asset {asset}: {code}, {scale} digits behind the point"),
+        Event::Asset { asset, scale, code } => {
+            format!("asset {asset}: {code}, {scale} digits behind the point")
+        }
         Event::Opened { account, asset, rules, wallet } => {
             format!("account {account}: {wallet}, asset {asset}, {}", of_rules(rules))
         }

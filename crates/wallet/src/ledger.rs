@@ -411,9 +411,8 @@ impl Ledger {
     pub(crate) fn index_hold(&mut self, place: u32) {
         let (holds, seed) = (&self.holds, self.place.hash_seed);
         let hold = holds.at(place);
-        self.by_hold.insert_unique(hash_of_id(hold.id, seed), place, |&other| {
-            hash_of_id(holds.at(other).id, seed)
-        });
+        self.by_hold
+            .insert_unique(hash_of_id(hold.id, seed), place, |&other| hash_of_id(holds.at(other).id, seed));
         self.holds_of.insert((hold.debit, hold.number, place));
         if !hold.locked {
             self.expiries.insert((hold.expires, place));
@@ -437,7 +436,11 @@ impl Ledger {
         let hold = self.holds.at_mut(place);
         hold.locked = locked;
         let key = (hold.expires, place);
-        if locked { self.expiries.remove(&key) } else { self.expiries.insert(key) };
+        if locked {
+            self.expiries.remove(&key)
+        } else {
+            self.expiries.insert(key)
+        };
     }
 
     /// Makes more of an account held, or less.

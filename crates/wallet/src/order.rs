@@ -78,11 +78,9 @@ mod tests {
     #[test]
     fn numbers_come_back_in_order_however_they_were_put_in() {
         let mixed = |n: u32| n.wrapping_mul(2_654_435_761) >> 12;
-        for numbers in [
-            (0..5_000).collect::<Vec<u32>>(),
-            (0..5_000).rev().collect(),
-            (0..5_000).map(mixed).collect(),
-        ] {
+        for numbers in
+            [(0..5_000).collect::<Vec<u32>>(), (0..5_000).rev().collect(), (0..5_000).map(mixed).collect()]
+        {
             let mut order = Order::new();
             for &number in &numbers {
                 order.insert(number, |other| other.cmp(&number));

@@ -252,7 +252,10 @@ fn notes_fit(transfer: &NewTransfer) -> Result<(), Refusal> {
 }
 
 fn unknown(id: TransferId) -> Refusal {
-    rejected(TRANSFER_UNKNOWN, format!("no transfer {id} is known: it never was, or is not remembered any more"))
+    rejected(
+        TRANSFER_UNKNOWN,
+        format!("no transfer {id} is known: it never was, or is not remembered any more"),
+    )
 }
 
 fn not_held(id: TransferId, why: &str) -> Refusal {
@@ -269,7 +272,11 @@ fn under_way(id: TransferId) -> Refusal {
 
 impl Ledger {
     /// Checks a command's list as a whole: how many, and no id twice.
-    pub(crate) fn list_fits(&self, transfers: &[NewTransfer], ids: &mut Vec<TransferId>) -> Result<(), Refusal> {
+    pub(crate) fn list_fits(
+        &self,
+        transfers: &[NewTransfer],
+        ids: &mut Vec<TransferId>,
+    ) -> Result<(), Refusal> {
         count(transfers.len(), "transfers")?;
         if transfers.len() > 1 {
             ids.clear();
@@ -311,8 +318,7 @@ impl Ledger {
                 }
                 if *expires_after < Bounds::HOLD_MIN || *expires_after > Bounds::HOLD_MAX {
                     let (min, max) = (Bounds::HOLD_MIN, Bounds::HOLD_MAX);
-                    let reason =
-                        format!("a hold of {expires_after} ms: {min} ms to {max} ms are allowed");
+                    let reason = format!("a hold of {expires_after} ms: {min} ms to {max} ms are allowed");
                     return Err(rejected(HOLD, reason));
                 }
                 let (asset, debit, credit) = self.sides(debit, credit, asset, *amount, linked)?;
@@ -359,8 +365,9 @@ impl Ledger {
             return Ok(None);
         };
         if first != content {
-            let reason =
-                format!("the id {id} was used for another transfer: an id names one transfer with one content");
+            let reason = format!(
+                "the id {id} was used for another transfer: an id names one transfer with one content"
+            );
             return Err(rejected(ID_CONTENT, reason));
         }
         Ok(Some(Booked { transfer: id, at, duplicate: true }))
@@ -600,7 +607,8 @@ impl Ledger {
                 credit.map_or(Ok(()), |credit| credit.is_open())?;
                 let holds = self.holds.len() + list.as_deref().map_or(0, |list| list.holds);
                 if holds >= self.bounds.holds_max as usize {
-                    let reason = format!("there are {holds} open holds on the shard, as many as holds_max allows");
+                    let reason =
+                        format!("there are {holds} open holds on the shard, as many as holds_max allows");
                     return Err(busy(HOLDS_FULL, FULL_RETRY, reason));
                 }
             }

@@ -72,7 +72,14 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    pub(crate) fn new(id: TransferId, content: u64, amount: u64, record: u64, time: Time, fate: Fate) -> Self {
+    pub(crate) fn new(
+        id: TransferId,
+        content: u64,
+        amount: u64,
+        record: u64,
+        time: Time,
+        fate: Fate,
+    ) -> Self {
         let time_fate = time.0 & TIME | (fate as u64) << 56;
         Self { id: halves(id), content, amount, record, debit: 0, credit: 0, time_fate }
     }

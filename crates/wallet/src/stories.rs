@@ -217,11 +217,10 @@ fn a_transfer_moves_an_amount_once() {
     let again = outcomes(book.does(&command)).remove(0).expect("it is known");
     assert_eq!((again.at, again.duplicate), (first.at, true));
     assert_eq!(book.refuses(post("alice", "bob", 71)), "WAL-023");
-    assert_eq!([book.balance("@bank"), book.balance("alice"), book.balance("bob")], [
-        (-100, 0),
-        (70, 0),
-        (30, 0)
-    ]);
+    assert_eq!(
+        [book.balance("@bank"), book.balance("alice"), book.balance("bob")],
+        [(-100, 0), (70, 0), (30, 0)]
+    );
     let replayed = book.replayed(None);
     book.same(replayed);
 }
@@ -425,7 +424,10 @@ fn carry(books: &mut [Book], mut lost: impl FnMut(u64) -> bool) {
 /// Names that live on the shards 0, 1 and 2 of three.
 fn names() -> [String; 3] {
     [0, 1, 2].map(|shard| {
-        (0..).map(|n| format!("user{n}")).find(|name| wallet(name).home(3) == Some(shard)).expect("there is one")
+        (0..)
+            .map(|n| format!("user{n}"))
+            .find(|name| wallet(name).home(3) == Some(shard))
+            .expect("there is one")
     })
 }
 
@@ -481,11 +483,8 @@ fn a_transfer_between_shards_is_booked_on_both_or_on_none() {
 #[test]
 fn a_group_that_one_shard_refuses_is_booked_nowhere() {
     let (names, mut books) = three();
-    let list = vec![
-        post(&names[0], &names[1], 10),
-        post(&names[1], &names[2], 20),
-        post(&names[2], &names[0], 101),
-    ];
+    let list =
+        vec![post(&names[0], &names[1], 10), post(&names[1], &names[2], 20), post(&names[2], &names[0], 101)];
     let (_, command) = books[0].transfers(list, true);
     let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
     carry(&mut books, |_| false);

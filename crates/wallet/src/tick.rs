@@ -44,6 +44,9 @@ impl Ledger {
     /// When time brings something next.
     pub fn next_deadline(&self) -> Option<Time> {
         let expires = self.expiries.first().map(|&(expires, _)| expires);
-        [expires, self.patience_ends(), self.chain.deadline(self.bounds.seal_after)].into_iter().flatten().min()
+        [expires, self.patience_ends(), self.chain.deadline(self.bounds.seal_after)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
