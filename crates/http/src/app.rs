@@ -16,18 +16,22 @@ use crate::keys::KeyStore;
 use crate::live::Views;
 use crate::metrics::Requests;
 use crate::queues::samples::Samples;
+use crate::wallets::figures::Figures;
+use crate::wallets::movers::Movers;
 
 /// The parts of the HTTP port, shared by its connections.
 pub(crate) struct App {
     pub(crate) config: Config,
     pub(crate) fleet: Arc<dyn Fleet>,
-    /// Empty until the node hands the shards over; queues answer that they are starting until then.
+    /// Empty until the node hands the shards over; what needs them answers that they are starting until then.
     pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
     pub(crate) answers: Mutex<Answers>,
     pub(crate) views: Views,
     pub(crate) requests: Requests,
     pub(crate) samples: Samples,
+    pub(crate) wallet_figures: Figures,
+    pub(crate) movers: Movers,
     /// Becomes true once the server stops: whoever waits for work then is answered.
     pub(crate) draining: watch::Sender<bool>,
     pub(crate) started: Instant,

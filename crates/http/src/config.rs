@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::routes::push::PushBounds;
+
 /// The HTTP port's settings. [`Config::new`] gives the defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -70,5 +72,11 @@ impl Config {
             live_views_max: 64,
             drain_timeout: Duration::from_secs(10),
         }
+    }
+
+    /// How large a push may be.
+    pub fn push_bounds(&self) -> PushBounds {
+        let Self { message_bytes_max, audience_devices_max, .. } = *self;
+        PushBounds { message_bytes_max, audience_devices_max }
     }
 }

@@ -6,6 +6,7 @@
 const PAGES: &[&str] = &[
     include_str!("../../../docs/reference/errors/http.md"),
     include_str!("../../../docs/reference/errors/queue.md"),
+    include_str!("../../../docs/reference/errors/wallet.md"),
     include_str!("../../../docs/reference/errors/shard.md"),
     include_str!("../../../docs/reference/errors/journal.md"),
 ];
@@ -36,7 +37,7 @@ pub(crate) fn section(code: &str) -> Option<Section> {
 mod tests {
     use super::*;
     use crate::problem::CODES;
-    use crate::queues::codes;
+    use crate::shards::refusals;
 
     #[test]
     fn every_code_of_this_crate_has_its_section_and_every_section_its_code() {
@@ -51,18 +52,19 @@ mod tests {
 
     #[test]
     fn every_code_of_the_shards_has_its_section_status_and_title() {
-        let theirs: Vec<_> = stadium_queue::CODES.iter().chain(stadium_shard::CODES).collect();
+        let theirs: Vec<_> =
+            stadium_queue::CODES.iter().chain(stadium_wallet::CODES).chain(stadium_shard::CODES).collect();
         for (code, _) in &theirs {
             let section = section(code).unwrap_or_else(|| panic!("{code} has no section"));
-            assert_eq!(Some(section.title.to_owned()), codes::title(code), "{code}");
-            match codes::STATUSES.iter().find(|(known, _)| known == code) {
+            assert_eq!(Some(section.title.to_owned()), refusals::title(code), "{code}");
+            match refusals::STATUSES.iter().find(|(known, _)| known == code) {
                 Some((_, status)) => {
                     assert!(section.text.starts_with(&format!("Status {status}.")), "{code}")
                 }
                 None => assert!(section.text.starts_with("At the start."), "{code} has no status"),
             }
         }
-        for section in sections().filter(|section| ["QUE", "SHA"].contains(&&section.code[..3])) {
+        for section in sections().filter(|section| ["QUE", "WAL", "SHA"].contains(&&section.code[..3])) {
             assert!(theirs.iter().any(|(code, _)| *code == section.code), "{} is gone", section.code);
         }
     }

@@ -23,12 +23,16 @@ mod queues;
 mod rfc3339;
 mod routes;
 mod server;
+mod shards;
 mod socket_taker;
+mod spelling;
 mod tls;
+mod wallets;
 
 pub use config::{Config, TlsFiles};
 pub use fleet::Fleet;
 pub use openapi::description;
 pub use problem::{CODES, Code};
+pub use routes::push::{PUSHES_QUEUE, PushBounds, read_push};
 pub use server::{Queues, Reloader, Server, StartError};
 pub use socket_taker::{SocketTaker, TakenPath, TakenSocket};

@@ -20,7 +20,7 @@ use crate::fleet::{
     DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, Readiness, RequestStats, ServiceStats, Tally,
 };
 
-mod queues;
+mod shards;
 
 /// Requests answered since the start, by route and status. Its size is bounded by the routes and the statuses
 /// they answer; paths of strangers count under one route.
@@ -84,7 +84,7 @@ impl Collector for Scrape {
         if let Some(stats) = &stats.discovery {
             discovery(&mut to, stats)?;
         }
-        queues::encode(&mut to, app)?;
+        shards::encode(&mut to, app)?;
         to.gauge("http_live_views", "Open live views", app.views.open() as u64)?;
         requests(&mut to, &app.requests)
     }

@@ -5,7 +5,10 @@
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::routes::{api_keys, devices, health, jobs, leases, live, live_queues, push, queues, schedules};
+use crate::routes::{
+    api_keys, devices, entries, health, jobs, leases, live, live_queues, live_wallets, push, queues,
+    schedules, transfers, wallets,
+};
 
 /// The problem document, under the name that responses refer to it by.
 pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
@@ -14,7 +17,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
 #[openapi(
     info(
         title = "Stadium",
-        description = "Hand pushes over, see how far they have come, put and work on jobs, and look after devices and API keys.\n\nEvery request gets one \
+        description = "Hand pushes over, see how far they have come, put and work on jobs, move credit, and look after devices and API keys.\n\nEvery request gets one \
                        of three answers. *Accepted* (2xx): the server owns it now. *Busy* (503 with `Retry-After`): you still own \
                        it, nothing happened. *Rejected* (4xx): it will never work, nothing happened. Errors are RFC 9457 problems \
                        with a stable `code`.",
@@ -29,6 +32,10 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         queues::list, queues::show, queues::declare, queues::remove, queues::peek, queues::pause, queues::resume,
         queues::purge, queues::kick, queues::redrive,
         live_queues::show, schedules::list, schedules::set, schedules::end,
+        wallets::declare, wallets::assets, wallets::open, wallets::list, wallets::show, wallets::account, wallets::change,
+        wallets::holds, entries::history, entries::balance, entries::statement, entries::roots, live_wallets::show,
+        transfers::create, transfers::batch, transfers::show, transfers::capture, transfers::void, transfers::reverse,
+        transfers::together,
         api_keys::list, api_keys::create, api_keys::revoke,
         live::events, health::metrics, health::healthz, health::readyz,
     ),
@@ -36,6 +43,9 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         (name = "Pushes", description = "One call lights a device, a channel or everybody up."),
         (name = "Devices", description = "Who is connected, and who has a session."),
         (name = "Queues", description = "Jobs that are never lost and run when they are due."),
+        (name = "Wallets", description = "Credit and votes: accounts, transfers and holds, never overdrawn, with a history that is never edited. \
+                                   Amounts are whole minor units (cents, votes): numbers up to 2^53 - 1, beyond that strings of digits; both are taken. \
+                                   A transfer is booked at most once for its id. What the books do not allow now, such as a debit without credit, is 409."),
         (name = "API keys", description = "Who may ask for what."),
         (name = "Operating", description = "Health, metrics and the live view."),
     ),
@@ -52,8 +62,8 @@ impl Modify for Bearer {
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("sk_...")
             .description(Some(
-                "An API key. Roles contain one another: `read` sees, `send` also pushes, puts and works on jobs, `admin` \
-                 also disconnects devices, declares, drops and purges queues and manages keys.",
+                "An API key. Roles contain one another: `read` sees, `send` also pushes, puts and works on jobs and moves amounts, `admin` \
+                 also disconnects devices, declares, drops and purges queues, declares assets, opens and changes accounts and manages keys.",
             ))
             .build();
         let components = api.components.get_or_insert_default();

@@ -1,7 +1,10 @@
-//! The console: the live page and the queues' page, each one document, its style and its scripts, all in the binary.
+//! The console: its pages, each one document, its style and its scripts, all in the binary.
 //!
 //! The pages hold no data: they ask the API like any other client, with the API key in a header. So the pages
-//! themselves need no key, and a policy forbids them to load or send anything elsewhere.
+//! themselves need no key, and a policy forbids them to load or send anything elsewhere. What all of them have is in
+//! page/frame.html.
+
+use std::sync::LazyLock;
 
 use axum::http::{HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -13,26 +16,118 @@ use crate::routes::Name;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// What one page has of its own.
+struct Page {
+    /// Its path without the slash, and its script's name.
+    name: &'static str,
+    /// Its style sheets, each over the one before.
+    styles: &'static [&'static str],
+    /// What one skips to.
+    skip: &'static str,
+    /// What which role may do here.
+    roles: &'static str,
+    /// Where its figures are without JavaScript, besides the metrics.
+    api: &'static str,
+    /// What stands in the header, then `<!-- main -->`, then what stands below it.
+    text: &'static str,
+}
+
+impl Page {
+    /// The whole document.
+    fn document(&self) -> String {
+        let (tools, main) = self.text.split_once("<!-- main -->\n").expect("our own text has the mark");
+        let tools = tools.trim_start_matches("<!-- tools -->\n").trim_end();
+        let style = |name: &&str| format!("<link rel=\"stylesheet\" href=\"/assets/{name}.css\">");
+        let styles: Vec<_> = self.styles.iter().map(style).collect();
+        let link = |(path, title): &(&str, &str)| {
+            let current = if *path == self.name { " aria-current=\"page\"" } else { "" };
+            format!("    <a href=\"/{path}\"{current}>{title}</a>")
+        };
+        let links: Vec<_> = LINKS.iter().map(link).collect();
+        let mut document = include_str!("page/frame.html").to_owned();
+        for (mark, text) in [
+            ("{{name}}", self.name),
+            ("{{styles}}", &styles.join("\n")),
+            ("{{skip}}", self.skip),
+            ("{{tools}}", tools),
+            ("{{links}}", &links.join("\n")),
+            ("{{roles}}", self.roles),
+            ("{{api}}", self.api),
+            ("{{main}}", main.trim_end()),
+        ] {
+            document = document.replace(mark, text);
+        }
+        document
+    }
+}
+
+/// Where one can go from each page.
+const LINKS: [(&str, &str); 4] =
+    [("live", "Live"), ("queues", "Queues"), ("wallets", "Wallets"), ("docs", "API")];
+
+static LIVE: LazyLock<String> = LazyLock::new(|| {
+    let page = Page {
+        name: "live",
+        styles: &["live"],
+        skip: "the figures",
+        roles: "Any role will do.",
+        api: "",
+        text: include_str!("page/live.html"),
+    };
+    page.document()
+});
+
+static QUEUES: LazyLock<String> = LazyLock::new(|| {
+    let page = Page {
+        name: "queues",
+        styles: &["live", "queues"],
+        skip: "the queues",
+        roles: "Looking takes any role; changing something takes one that may <code>send</code>, and purging an <code>admin</code>'s.",
+        api: " and <code>/api/queues</code>",
+        text: include_str!("page/queues.html"),
+    };
+    page.document()
+});
+
+static WALLETS: LazyLock<String> = LazyLock::new(|| {
+    let page = Page {
+        name: "wallets",
+        styles: &["live", "queues", "wallets"],
+        skip: "the wallets",
+        roles: "Any role will do.",
+        api: " and <code>/api/wallets</code>",
+        text: include_str!("page/wallets.html"),
+    };
+    page.document()
+});
+
 pub(crate) async fn live() -> Response {
-    with_policy(Html(include_str!("page/live.html")).into_response())
+    with_policy(Html(LIVE.as_str()).into_response())
 }
 
 /// The same document for the list and for each queue: its script reads the address.
 pub(crate) async fn queues() -> Response {
-    with_policy(Html(include_str!("page/queues.html")).into_response())
+    with_policy(Html(QUEUES.as_str()).into_response())
+}
+
+/// The same document for the list and for each wallet.
+pub(crate) async fn wallets() -> Response {
+    with_policy(Html(WALLETS.as_str()).into_response())
 }
 
 pub(crate) async fn asset(Name(file): Name) -> Result<Response, Problem> {
     let (kind, text) = match file.as_str() {
-        "live.css" => ("text/css; charset=utf-8", include_str!("page/live.css")),
-        "live.js" => ("text/javascript; charset=utf-8", include_str!("page/live.js")),
-        "queues.css" => ("text/css; charset=utf-8", include_str!("page/queues.css")),
-        "queues.js" => ("text/javascript; charset=utf-8", include_str!("page/queues.js")),
-        "job.js" => ("text/javascript; charset=utf-8", include_str!("page/job.js")),
-        "console.js" => ("text/javascript; charset=utf-8", include_str!("page/console.js")),
-        "lights.js" => ("text/javascript; charset=utf-8", include_str!("page/lights.js")),
-        "chart.js" => ("text/javascript; charset=utf-8", include_str!("page/chart.js")),
-        "docs.css" => ("text/css; charset=utf-8", include_str!("page/docs.css")),
+        "live.css" => (CSS, include_str!("page/live.css")),
+        "live.js" => (JAVASCRIPT, include_str!("page/live.js")),
+        "queues.css" => (CSS, include_str!("page/queues.css")),
+        "queues.js" => (JAVASCRIPT, include_str!("page/queues.js")),
+        "job.js" => (JAVASCRIPT, include_str!("page/job.js")),
+        "wallets.css" => (CSS, include_str!("page/wallets.css")),
+        "wallets.js" => (JAVASCRIPT, include_str!("page/wallets.js")),
+        "console.js" => (JAVASCRIPT, include_str!("page/console.js")),
+        "lights.js" => (JAVASCRIPT, include_str!("page/lights.js")),
+        "chart.js" => (JAVASCRIPT, include_str!("page/chart.js")),
+        "docs.css" => (CSS, include_str!("page/docs.css")),
         "icon.svg" => ("image/svg+xml", include_str!("page/icon.svg")),
         _ => return Err(Problem::new(PATH_UNKNOWN, format!("there is no asset {file:?}"))),
     };
@@ -44,7 +139,25 @@ pub(crate) async fn asset(Name(file): Name) -> Result<Response, Problem> {
     Ok((headers, text).into_response())
 }
 
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
 pub(crate) fn with_policy(mut page: Response) -> Response {
     page.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_of_the_frame_is_filled_and_each_page_names_itself() {
+        for (page, name) in [(&LIVE, "live"), (&QUEUES, "queues"), (&WALLETS, "wallets")] {
+            assert!(!page.contains("{{"), "{name}");
+            assert!(page.contains(&format!("<a href=\"/{name}\" aria-current=\"page\">")), "{name}");
+            assert_eq!(page.matches("aria-current").count(), 1, "{name}");
+            assert_eq!(page.matches("<main ").count(), 1, "{name}");
+        }
+    }
 }

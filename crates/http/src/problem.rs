@@ -58,7 +58,7 @@ codes! {
     KEYS_NOT_WRITTEN = "HTTP-023" 500 "The API keys could not be saved";
     WEBSOCKET_ELSEWHERE = "HTTP-024" 501 "MQTT over WebSocket is not served on this port";
     CONNECTIONS_FULL = "HTTP-025" 503 "Too many connections are open";
-    QUEUES_STARTING = "HTTP-026" 503 "The queues are not running yet";
+    SHARDS_STARTING = "HTTP-026" 503 "The shards are not running yet";
     ANSWER_STRANGE = "HTTP-027" 500 "The answer did not fit the request";
     NAME_WRONG = "HTTP-028" 422 "A name in the path is not valid";
 }
@@ -117,6 +117,20 @@ impl Problem {
 
     pub(crate) fn has_code(&self, code: &str) -> bool {
         self.code == code
+    }
+
+    /// What is wrong, with the field's path: for callers without HTTP.
+    pub(crate) fn in_words(&self) -> String {
+        match self.path.as_deref().filter(|path| !path.is_empty()) {
+            Some(path) => format!("{path}: {} ({})", self.detail, self.code),
+            None => format!("{} ({})", self.detail, self.code),
+        }
+    }
+
+    /// The same of something that stands inside of something else: `pushes[3].`.
+    pub(crate) fn within(mut self, at: &str) -> Self {
+        self.path = self.path.map(|path| format!("{at}{path}"));
+        self
     }
 
     /// Names the field or parameter that is wrong.

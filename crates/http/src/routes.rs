@@ -20,17 +20,22 @@ pub(crate) mod api_keys;
 mod body;
 pub(crate) mod devices;
 mod docs;
+pub(crate) mod entries;
 pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod leases;
 pub(crate) mod live;
 pub(crate) mod live_queues;
+pub(crate) mod live_wallets;
 mod problems;
 pub(crate) mod push;
 mod query;
 pub(crate) mod queues;
 pub(crate) mod schedules;
+pub(crate) mod transfers;
+pub(crate) mod wallets;
 
+pub(crate) use body::idempotency_key;
 pub(crate) use query::Name;
 
 /// The path whose requests may wait for work.
@@ -47,6 +52,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/api/devices/{id}", get(devices::show))
         .route("/api/devices/{id}/connection", delete(devices::kick))
         .merge(about_queues())
+        .merge(about_wallets())
         .route("/api/keys", get(api_keys::list).post(api_keys::create))
         .route("/api/keys/{id}", delete(api_keys::revoke))
         .route("/api/live", get(live::events))
@@ -59,6 +65,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/live", get(crate::page::live))
         .route("/queues", get(crate::page::queues))
         .route("/queues/{queue}", get(crate::page::queues))
+        .route("/wallets", get(crate::page::wallets))
+        .route("/wallets/{wallet}", get(crate::page::wallets))
         .route("/assets/{file}", get(crate::page::asset))
         .route("/mqtt", get(mqtt_elsewhere))
         .fallback(unknown_path)
@@ -96,6 +104,28 @@ fn about_queues() -> Router<Arc<App>> {
         .route("/api/leases/{lease}/forward", post(leases::forward))
 }
 
+fn about_wallets() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/assets", get(wallets::assets))
+        .route("/api/assets/{asset}", put(wallets::declare))
+        .route("/api/wallets", get(wallets::list).post(wallets::open))
+        .route("/api/wallets/roots", get(entries::roots))
+        .route("/api/wallets/{wallet}", get(wallets::show))
+        .route("/api/wallets/{wallet}/holds", get(wallets::holds))
+        .route("/api/wallets/{wallet}/{asset}", get(wallets::account).patch(wallets::change))
+        .route("/api/wallets/{wallet}/{asset}/history", get(entries::history))
+        .route("/api/wallets/{wallet}/{asset}/balance", get(entries::balance))
+        .route("/api/wallets/{wallet}/{asset}/statement", get(entries::statement))
+        .route("/api/live/wallets", get(live_wallets::show))
+        .route("/api/transfers", post(transfers::create))
+        .route("/api/transfers/batch", post(transfers::batch))
+        .route("/api/transfers/{id}", get(transfers::show))
+        .route("/api/transfers/{id}/capture", post(transfers::capture))
+        .route("/api/transfers/{id}/void", post(transfers::void))
+        .route("/api/transfers/{id}/reverse", post(transfers::reverse))
+        .route("/api/together", post(transfers::together))
+}
+
 /// What happens around every request: time limit, count, careful headers.
 async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
@@ -108,7 +138,7 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     let mut response = answered.unwrap_or_else(|_| {
         let limit = limit.as_secs_f64();
         let detail =
-            format!("it was not answered within {limit} s; repeat a push or a put with its Idempotency-Key");
+            format!("it was not answered within {limit} s; repeat a push, a put or a transfer with its Idempotency-Key");
         Problem::new(TIMED_OUT, detail).retry_after(Duration::from_secs(1)).into_response()
     });
     let headers = response.headers_mut();

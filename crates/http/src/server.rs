@@ -37,6 +37,8 @@ use crate::queues::samples::{self, Samples};
 use crate::routes;
 use crate::socket_taker::{SocketTaker, TakenSocket};
 use crate::tls::Certificate;
+use crate::wallets::figures::{self, Figures};
+use crate::wallets::movers::Movers;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -109,7 +111,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// From now on `/api/queues` and its kin are answered by these shards; until then each gets 503. The first
+    /// From now on queues and wallets are answered by these shards; until then each request gets 503. The first
     /// shards stay: a second call changes nothing.
     pub fn serve(&self, shards: Shards) {
         let _ = self.app.shards.set(shards);
@@ -147,6 +149,8 @@ impl Server {
             answers: Mutex::new(Answers::default()),
             requests: Requests::default(),
             samples: Samples::default(),
+            wallet_figures: Figures::default(),
+            movers: Movers::default(),
             draining: watch::Sender::new(false),
             started: Instant::now(),
         });
@@ -179,8 +183,11 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let drain_timeout = self.app.config.drain_timeout;
         let graceful = GracefulShutdown::new();
-        let sampler = tokio::spawn(live::sample(Arc::clone(&self.app)));
-        let queue_sampler = tokio::spawn(samples::sample(Arc::clone(&self.app)));
+        let samplers = [
+            tokio::spawn(live::sample(Arc::clone(&self.app))),
+            tokio::spawn(samples::sample(Arc::clone(&self.app))),
+            tokio::spawn(figures::sample(Arc::clone(&self.app))),
+        ];
         let permits = Arc::new(Semaphore::new(self.app.config.connections_max));
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -199,8 +206,7 @@ impl Server {
             }
         }
         drop(self.listener);
-        sampler.abort();
-        queue_sampler.abort();
+        samplers.iter().for_each(|sampler| sampler.abort());
         self.app.views.close();
         self.app.draining.send_replace(true);
         if tokio::time::timeout(drain_timeout, graceful.shutdown()).await.is_err() {

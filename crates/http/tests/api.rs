@@ -353,7 +353,7 @@ fn the_description_names_every_path_and_each_is_answered() {
         for (method, operation) in item.as_object().expect("methods") {
             names.push(operation["operationId"].to_string());
             described.push(format!("{} {path}", method.to_uppercase()));
-            let asked = ["id", "queue", "job", "lease", "name"]
+            let asked = ["id", "queue", "job", "lease", "name", "wallet", "asset"]
                 .iter()
                 .fold(path.clone(), |path, part| path.replace(&format!("{{{part}}}"), "x"));
             let answer = scene.ask(&method.to_uppercase(), &asked, &[], (method == "post").then_some("{}"));
@@ -372,6 +372,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "DELETE /api/keys/{id}",
             "DELETE /api/queues/{queue}",
             "DELETE /api/queues/{queue}/schedules/{name}",
+            "GET /api/assets",
             "GET /api/devices",
             "GET /api/devices/{id}",
             "GET /api/jobs/{job}",
@@ -379,16 +380,27 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/keys",
             "GET /api/live",
             "GET /api/live/queues",
+            "GET /api/live/wallets",
             "GET /api/pushes",
             "GET /api/pushes/{id}",
             "GET /api/queues",
             "GET /api/queues/{queue}",
             "GET /api/queues/{queue}/jobs",
             "GET /api/queues/{queue}/schedules",
+            "GET /api/transfers/{id}",
+            "GET /api/wallets",
+            "GET /api/wallets/roots",
+            "GET /api/wallets/{wallet}",
+            "GET /api/wallets/{wallet}/holds",
+            "GET /api/wallets/{wallet}/{asset}",
+            "GET /api/wallets/{wallet}/{asset}/balance",
+            "GET /api/wallets/{wallet}/{asset}/history",
+            "GET /api/wallets/{wallet}/{asset}/statement",
             "GET /healthz",
             "GET /metrics",
             "GET /readyz",
             "PATCH /api/jobs/{job}",
+            "PATCH /api/wallets/{wallet}/{asset}",
             "POST /api/jobs/delete",
             "POST /api/keys",
             "POST /api/leases/bury",
@@ -408,6 +420,14 @@ fn the_description_names_every_path_and_each_is_answered() {
             "POST /api/queues/{queue}/redrive",
             "POST /api/queues/{queue}/reserve",
             "POST /api/queues/{queue}/resume",
+            "POST /api/together",
+            "POST /api/transfers",
+            "POST /api/transfers/batch",
+            "POST /api/transfers/{id}/capture",
+            "POST /api/transfers/{id}/reverse",
+            "POST /api/transfers/{id}/void",
+            "POST /api/wallets",
+            "PUT /api/assets/{asset}",
             "PUT /api/queues/{queue}",
             "PUT /api/queues/{queue}/schedules/{name}",
         ]
@@ -425,7 +445,7 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
     let root = scene.ask("GET", "/", &[], None);
     assert_eq!((root.status, root.header("location")), (307, Some("/live")));
     for path in
-        ["/live", "/queues", "/queues/mails", "/docs", "/docs/errors/HTTP-005", "/docs/errors/QUE-022"]
+        ["/live", "/queues", "/queues/mails", "/wallets", "/wallets/@shop", "/docs", "/docs/errors/WAL-023"]
     {
         let page = scene.ask("GET", path, &[], None);
         assert_eq!(page.status, 200, "{path}");
@@ -434,9 +454,16 @@ fn pages_for_people_need_no_key_and_nothing_from_elsewhere() {
         assert!(!page.text.contains("//cdn") && !page.text.contains("src=\"http"), "{path}");
     }
     let docs = scene.ask("GET", "/docs", &[], None).text;
-    for shown in
-        ["/api/push", "expiry_s", "HTTP-015", "Idempotency-Key", "/api/queues", "delay_ms", "QUE-022"]
-    {
+    for shown in [
+        "/api/push",
+        "expiry_s",
+        "HTTP-015",
+        "Idempotency-Key",
+        "/api/queues",
+        "QUE-022",
+        "/api/transfers",
+        "WAL-023",
+    ] {
         assert!(docs.contains(shown), "{shown}");
     }
     scene.ask("GET", "/docs/errors/HTTP-999", &[], None).problem(404, "HTTP-008");

@@ -63,6 +63,65 @@ export function element(tag, className, text) {
   return made;
 }
 
+/** Fills a list of names and values. */
+export function rows(id, facts) {
+  at(id).replaceChildren(...facts.filter(Boolean).map(([name, value, className]) => {
+    const fact = element("div", className);
+    fact.append(element("dt", "", name), element("dd", "", value));
+    return fact;
+  }));
+}
+
+/** A cell of a table; on a phone its label stands before it. */
+export function cell(text, label, className = "") {
+  const made = element("td", className, text);
+  if (label) made.dataset.label = label;
+  return made;
+}
+
+/** A moment as one says it: only the time where it is of today. */
+export function moment(text) {
+  const date = new Date(text);
+  const today = date.toDateString() === new Date().toDateString();
+  return today ? date.toLocaleTimeString() : date.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** A line of the last two minutes, as high as its highest point. */
+export function spark(points, className) {
+  const space = "http://www.w3.org/2000/svg", width = 60, height = 20;
+  const drawing = document.createElementNS(space, "svg");
+  drawing.setAttribute("class", `spark ${className}`);
+  drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  drawing.setAttribute("preserveAspectRatio", "none");
+  drawing.setAttribute("aria-hidden", "true");
+  const top = Math.max(...points, 0);
+  if (points.length > 1 && top > 0) {
+    const x = (index) => width - (points.length - 1 - index);
+    const line = points.map((point, index) => `${index ? "L" : "M"}${x(index)} ${(height - 1 - (height - 2) * (point / top)).toFixed(1)}`).join("");
+    for (const [kind, path] of [["area", `${line}L${width} ${height}L${x(0)} ${height}Z`], ["", line]]) {
+      const drawn = document.createElementNS(space, "path");
+      drawn.setAttribute("d", path);
+      if (kind) drawn.setAttribute("class", kind);
+      drawing.append(drawn);
+    }
+  }
+  return drawing;
+}
+
+let saying = 0;
+
+/** Says something for a while, above whatever is open. */
+export function say(text, kind = "") {
+  const toast = at("toast");
+  toast.className = kind;
+  toast.textContent = text;
+  toast.hidden = false;
+  // A modal lies above everything else of the document.
+  (document.querySelector("dialog[open]") ?? document.body).append(toast);
+  clearTimeout(saying);
+  saying = setTimeout(() => { toast.hidden = true; }, 4000);
+}
+
 /** Sets the pill in the header. */
 export function showState(state, text) {
   const pill = at("state");
@@ -152,4 +211,62 @@ export async function refused(answer) {
   sessionStorage.removeItem(KEY);
   askForKey(had ? (await answer.json()).detail : "");
   return true;
+}
+
+/** What a path of the API answers; an error with the problem document otherwise. */
+export async function ask(path) {
+  const answer = await request(path);
+  if (await refused(answer)) throw new Error("a key is needed");
+  const value = await answer.json();
+  if (!answer.ok) throw Object.assign(new Error(value.detail), { problem: value });
+  return value;
+}
+
+// ---- Looking again and again
+
+const PERIOD = 2000;
+
+/**
+ * Calls `look` now, and again every two seconds while somebody looks at the page. `look` gets a function that says whether
+ * it is still the newest call; what it throws is shown in the header. Returns what makes it look at once.
+ */
+export function looking(look) {
+  let timer = 0, turn = 0;
+  async function refresh() {
+    clearTimeout(timer);
+    const mine = (turn += 1);
+    if (document.hidden || locked()) return;
+    let wait = PERIOD;
+    try {
+      await look(() => mine === turn);
+      if (mine !== turn) return;
+      document.body.classList.remove("stale");
+    } catch (error) {
+      if (mine !== turn || locked()) return;
+      document.body.classList.add("stale");
+      showState("lost", error.problem?.title ?? "Reconnecting");
+      // Pages that lost the same server do not all come back in the same moment.
+      wait = PERIOD * (1 + Math.random());
+    }
+    timer = setTimeout(refresh, wait);
+  }
+  document.addEventListener("visibilitychange", refresh);
+  return refresh;
+}
+
+/** Calls `then` with what was typed into a field, a moment after the last key. Returns what forgets what was typed. */
+export function onTyped(id, then) {
+  let timer = 0;
+  at(id).addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(then, 200);
+  });
+  return () => clearTimeout(timer);
+}
+
+/** The pill says how the shards are. */
+export function served(shards) {
+  const troubled = shards.filter((shard) => !shard.serving);
+  if (!troubled.length) return showState("ready", "Ready");
+  return showState("starting", troubled.length === shards.length ? "Not serving" : `${troubled.length} of ${shards.length} shards not serving`);
 }

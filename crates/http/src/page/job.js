@@ -2,7 +2,7 @@
 //
 // A payload is shown as JSON where it is some, as text where it is text, and else as bytes.
 
-import { ago, at, bytes, element, request, show, spanShort } from "./console.js";
+import { ago, at, bytes, element, moment, request, rows, show, spanShort } from "./console.js";
 
 /** Bytes of a payload that is no text that are shown. */
 const DUMPED_MAX = 1024;
@@ -17,13 +17,6 @@ const EVENTS = {
   buried: "Buried", revived: "Taken back", dead: "Dead", edited: "Changed", settled: "Settled", forwarded: "Forwarded",
   deleted: "Deleted", expired: "Time to live over", trimmed: "What was before is gone with its part of the journal",
 };
-
-/** A moment as one says it: only the time where it is of today. */
-function moment(text) {
-  const date = new Date(text);
-  const today = date.toDateString() === new Date().toDateString();
-  return today ? date.toLocaleTimeString() : date.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
-}
 
 let open = null; // The id of the job that is shown.
 let payload = { text: "", pretty: null };
@@ -66,7 +59,7 @@ function showFacts(job) {
   word.dataset.state = job.state;
   at("job-what").replaceChildren(word, document.createTextNode(` in ${job.queue}`));
   const when = (text) => `${moment(text)} (${ago(text)})`;
-  const facts = [
+  rows("job-facts", [
     ["Put", when(job.put_at)],
     [job.state === "delayed" || job.state === "due" ? "Due" : "Was due", when(job.due_at)],
     ["Attempts", `${job.attempts} of ${job.attempts_max}`],
@@ -75,12 +68,7 @@ function showFacts(job) {
     job.expires_at && ["Goes by itself", when(job.expires_at)],
     job.key && ["Key", job.key],
     job.reason && ["Last error", job.reason, "wide"],
-  ];
-  at("job-facts").replaceChildren(...facts.filter(Boolean).map(([name, value, className]) => {
-    const fact = element("div", className);
-    fact.append(element("dt", "", name), element("dd", "", value));
-    return fact;
-  }));
+  ]);
 }
 
 // ---- The payload

@@ -4,11 +4,11 @@
 
 import { Chart } from "./chart.js";
 import {
-  ago, at, count, element, locked, bytes, onKey, onTheme, rate, refused, request, short, show, showState, spanShort, words,
+  ago, ask, at, bytes, cell, count, element, looking, onKey, onTheme, onTyped, rate, refused, request, rows, say, served, short, show, spanShort,
+  spark, words,
 } from "./console.js";
 import { showJob } from "./job.js";
 
-const PERIOD = 2000;
 const QUEUES_ON_PAGE = 50;
 const JOBS_ON_PAGE = 25;
 const STATES = [["due", "Due"], ["delayed", "Delayed"], ["reserved", "In flight"], ["buried", "Buried"], ["dead", "Dead"]];
@@ -86,44 +86,8 @@ function lay() {
 
 // ---- Asking
 
-async function ask(path) {
-  const answer = await request(path);
-  if (await refused(answer)) throw new Error("a key is needed");
-  const value = await answer.json();
-  if (!answer.ok) throw Object.assign(new Error(value.detail), { problem: value });
-  return value;
-}
-
-let timer = 0;
-let turn = 0;
-
-/** Asks now, and again every two seconds while somebody looks. */
-async function refresh() {
-  clearTimeout(timer);
-  const mine = (turn += 1);
-  if (document.hidden || locked()) return;
-  let wait = PERIOD;
-  try {
-    await (view.queue ? refreshOne(mine) : refreshList(mine));
-    if (mine !== turn) return;
-    document.body.classList.remove("stale");
-  } catch (error) {
-    if (mine !== turn || locked()) return;
-    document.body.classList.add("stale");
-    showState("lost", error.problem?.title ?? "Reconnecting");
-    // Pages that lost the same server do not all come back in the same moment.
-    wait = PERIOD * (1 + Math.random());
-  }
-  timer = setTimeout(refresh, wait);
-}
-document.addEventListener("visibilitychange", refresh);
+const refresh = looking((mine) => (view.queue ? refreshOne(mine) : refreshList(mine)));
 onKey(() => { refresh(); jobOfAddress(); });
-
-const served = (shards) => {
-  const troubled = shards.filter((shard) => !shard.serving);
-  if (!troubled.length) return showState("ready", "Ready");
-  return showState("starting", troubled.length === shards.length ? "Not serving" : `${troubled.length} of ${shards.length} shards not serving`);
-};
 
 // ---- The list
 
@@ -132,7 +96,7 @@ async function refreshList(mine) {
   if (view.search) query.set("search", view.search);
   if (view.state) query.set("state", view.state);
   const live = await ask(`/api/live/queues?${query}`);
-  if (mine !== turn) return;
+  if (!mine()) return;
   served(live.shards);
   const { all } = live;
   show("sum-queues", count(live.queue_count) + (live.complete ? "" : "+"));
@@ -157,11 +121,7 @@ async function refreshList(mine) {
   showShards(live.shards);
 }
 
-function figure(value, label, className = "") {
-  const cell = element("td", value ? className : "nothing", count(value));
-  cell.dataset.label = label;
-  return cell;
-}
+const figure = (value, label, className = "") => cell(count(value), label, value ? className : "nothing");
 
 function queueRow(queue, now) {
   const row = element("tr"), head = element("th"), link = element("a", "", queue.name);
@@ -180,8 +140,7 @@ function queueRow(queue, now) {
     head.append(tag);
   }
   const age = queue.oldest_due_at ? now - Date.parse(queue.oldest_due_at) : null;
-  const oldest = element("td", age === null ? "nothing" : age > LATE_MS ? "late" : "", age === null ? "–" : spanShort(age));
-  oldest.dataset.label = "Oldest";
+  const oldest = cell(age === null ? "–" : spanShort(age), "Oldest", age === null ? "nothing" : age > LATE_MS ? "late" : "");
   row.append(
     head, figure(queue.jobs.due, "Due"), figure(queue.jobs.delayed, "Delayed"), figure(queue.jobs.reserved, "In flight"),
     figure(queue.jobs.buried, "Buried"), figure(queue.jobs.dead, "Dead", "bad"), oldest, figure(queue.waiting, "Waiting"),
@@ -192,34 +151,11 @@ function queueRow(queue, now) {
 
 function rateCell(now, line, className, label) {
   const quiet = !line.some((point) => point > 0);
-  const cell = element("td", quiet ? "nothing" : "");
-  cell.dataset.label = label;
+  const made = cell("", label, quiet ? "nothing" : "");
   const box = element("div", "rate-cell");
   box.append(element("span", "", rate(now)), spark(line, className));
-  cell.append(box);
-  return cell;
-}
-
-/** A line of the last two minutes, as high as its highest point. */
-function spark(points, className) {
-  const space = "http://www.w3.org/2000/svg", width = 60, height = 20;
-  const drawing = document.createElementNS(space, "svg");
-  drawing.setAttribute("class", `spark ${className}`);
-  drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  drawing.setAttribute("preserveAspectRatio", "none");
-  drawing.setAttribute("aria-hidden", "true");
-  const top = Math.max(...points, 0);
-  if (points.length > 1 && top > 0) {
-    const x = (index) => width - (points.length - 1 - index);
-    const line = points.map((point, index) => `${index ? "L" : "M"}${x(index)} ${(height - 1 - (height - 2) * (point / top)).toFixed(1)}`).join("");
-    for (const [kind, path] of [["area", `${line}L${width} ${height}L${x(0)} ${height}Z`], ["", line]]) {
-      const drawn = document.createElementNS(space, "path");
-      drawn.setAttribute("d", path);
-      if (kind) drawn.setAttribute("class", kind);
-      drawing.append(drawn);
-    }
-  }
-  return drawing;
+  made.append(box);
+  return made;
 }
 
 function showShards(shards) {
@@ -231,7 +167,6 @@ function showShards(shards) {
       tag.dataset.status = "sending";
       head.append(tag);
     }
-    const cell = (text) => element("td", "", text);
     row.append(
       head, cell(count(shard.jobs)), cell(count(shard.mailbox_commands)), cell(bytes(shard.state_bytes)), cell(bytes(shard.segment_bytes)),
       cell(bytes(shard.live_bytes)), cell(shard.checkpoint_at ? ago(shard.checkpoint_at) : "none yet"), cell(spanShort(shard.recovery_expected_ms)),
@@ -240,11 +175,7 @@ function showShards(shards) {
   }));
 }
 
-let typed = 0;
-at("search").addEventListener("input", () => {
-  clearTimeout(typed);
-  typed = setTimeout(() => choose({}), 200);
-});
+const searchDone = onTyped("search", () => choose({}));
 at("sort").addEventListener("change", () => choose({ sort: at("sort").value }));
 at("filter").addEventListener("click", (event) => {
   if (event.target.dataset.state !== undefined) choose({ state: event.target.dataset.state });
@@ -252,7 +183,7 @@ at("filter").addEventListener("click", (event) => {
 
 /** Another choice of queues, with what was typed so far. */
 function choose(change) {
-  clearTimeout(typed);
+  searchDone();
   go({ search: at("search").value.trim(), ...change });
 }
 at("page-back").addEventListener("click", () => go({ skip: Math.max(0, view.skip - QUEUES_ON_PAGE) }));
@@ -273,7 +204,7 @@ async function refreshOne(mine) {
   const [queue, live, jobs, schedules] = await Promise.all([
     ask(`/api/queues/${name}`), ask(`/api/live/queues?queue=${name}`), ask(`/api/queues/${name}/jobs?${query}`), ask(`/api/queues/${name}/schedules`),
   ]);
-  if (mine !== turn) return;
+  if (!mine()) return;
   served(live.shards);
   newest = queue;
   const now = live.queues[0];
@@ -293,14 +224,6 @@ async function refreshOne(mine) {
   showSettings(queue.settings);
   showJobs(jobs);
   showSchedules(schedules.schedules);
-}
-
-function rows(id, facts) {
-  at(id).replaceChildren(...facts.map(([name, value]) => {
-    const fact = element("div");
-    fact.append(element("dt", "", name), element("dd", "", value));
-    return fact;
-  }));
 }
 
 function showTiles(jobs) {
@@ -358,15 +281,11 @@ function jobRow(job) {
   word.dataset.state = job.state;
   state.append(word);
   const ends = job.lease_until ? `, lease ends ${ago(job.lease_until)}` : "";
-  const due = element("td", "", ago(job.due_at) + ends);
+  const due = cell(ago(job.due_at) + ends, "Due");
   due.title = job.due_at;
-  due.dataset.label = "Due";
-  const attempts = element("td", job.attempts ? "" : "nothing", `${job.attempts} of ${job.attempts_max}`);
-  attempts.dataset.label = "Attempts";
-  const priority = element("td", job.priority === 4 ? "nothing" : "", job.priority);
-  priority.dataset.label = "Priority";
-  const key = element("td", job.key ? "text" : "text nothing", job.key ?? "–");
-  key.dataset.label = "Key";
+  const attempts = cell(`${job.attempts} of ${job.attempts_max}`, "Attempts", job.attempts ? "" : "nothing");
+  const priority = cell(job.priority, "Priority", job.priority === 4 ? "nothing" : "");
+  const key = cell(job.key ?? "–", "Key", job.key ? "text" : "text nothing");
   const payload = element("td", "text"), text = element("code", "peek", job.payload ?? `${bytes(job.payload_bytes)}, no text`);
   payload.append(text);
   const reason = element("td", job.reason ? "text bad" : "text nothing", job.reason ?? "–");
@@ -387,15 +306,11 @@ function showSchedules(schedules) {
   }));
 }
 
-let keyTyped = 0;
-at("job-key").addEventListener("input", () => {
-  clearTimeout(keyTyped);
-  keyTyped = setTimeout(() => chooseJobs({}), 250);
-});
+const keyDone = onTyped("job-key", () => chooseJobs({}));
 
 /** Another choice of jobs, with what was typed so far. */
 function chooseJobs(change) {
-  clearTimeout(keyTyped);
+  keyDone();
   go({ key: at("job-key").value.trim(), ...change });
 }
 at("jobs-first").addEventListener("click", () => go({ after: null }));
@@ -474,18 +389,6 @@ async function change(does, done) {
     say(error.message, "error");
     return false;
   }
-}
-
-let saying = 0;
-function say(text, kind = "") {
-  const toast = at("toast");
-  toast.className = kind;
-  toast.textContent = text;
-  toast.hidden = false;
-  // A modal lies above everything else of the document.
-  if (at("job").open) at("job").append(toast); else document.body.append(toast);
-  clearTimeout(saying);
-  saying = setTimeout(() => { toast.hidden = true; }, 4000);
 }
 
 /** Asks back. The answer is true, or the choice where there is one; false where it is no. */

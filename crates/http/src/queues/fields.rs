@@ -3,20 +3,18 @@
 //! Spans are whole milliseconds, moments are RFC 3339. Bounds of values are the queue's own to check, so that every
 //! interface has the same ones; here is checked what is JSON's alone.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use stadium_queue::{
-    Backoff, Cron, DeadLetter, Dedup, Edit, InvalidName, JobId, JobSet, Key, Lease, Limit, Missed, NewJob,
-    QueueName, QueueSettings, Retry, Spread, Time, When, WorkerName,
+    Backoff, Command, Cron, DeadLetter, Dedup, Edit, JobId, JobSet, Key, Lease, Limit, Missed, NewJob,
+    QueueName, QueueSettings, Retry, Spread, When, WorkerName,
 };
 use utoipa::ToSchema;
 
 use super::views::{MissedWord, SpreadWord};
-use crate::problem::{FIELD_WRONG, Problem};
-use crate::rfc3339;
+use crate::problem::Problem;
+use crate::spelling::{bytes_of, field, moment_of, named, optional};
 
 /// A job to put. At most one of `payload` and `payload_base64` is given, and of `delay_ms` and `run_at`.
 #[derive(Default, Deserialize, ToSchema)]
@@ -98,7 +96,7 @@ pub(crate) enum Payload {
 impl JobFields {
     /// The job. `at` is where the fields are in the body: empty, or as in `jobs[3].`.
     pub(crate) fn check(self, at: &str, payload: Payload) -> Result<NewJob, Problem> {
-        let given = payload_of(at, self.payload.as_deref(), self.payload_base64.as_deref())?;
+        let given = bytes_of(at, "payload", self.payload.as_deref(), self.payload_base64.as_deref())?;
         let payload = match (given, payload) {
             (Some(given), _) => given,
             (None, Payload::Kept) => Bytes::new(),
@@ -157,7 +155,7 @@ pub(crate) struct EditFields {
 impl EditFields {
     pub(crate) fn check(self) -> Result<Edit, Problem> {
         Ok(Edit {
-            payload: payload_of("", self.payload.as_deref(), self.payload_base64.as_deref())?,
+            payload: bytes_of("", "payload", self.payload.as_deref(), self.payload_base64.as_deref())?,
             when: when_of("", self.delay_ms, self.run_at.as_deref())?,
             priority: self.priority,
             time_to_live: self.ttl_ms,
@@ -198,7 +196,7 @@ impl ReserveFields {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettleFields {
     /// What was reserved, 1 to 1,000.
-    pub(crate) leases: Vec<String>,
+    leases: Vec<String>,
 }
 
 /// When a job is tried again. Without `delay_ms` after the queue's back-off for this attempt.
@@ -232,7 +230,7 @@ impl ReleaseFields {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReleaseManyFields {
     /// What was reserved, 1 to 1,000.
-    pub(crate) leases: Vec<String>,
+    leases: Vec<String>,
     /// Tried again so many milliseconds from now.
     #[serde(default)]
     delay_ms: Option<u64>,
@@ -243,13 +241,6 @@ pub(crate) struct ReleaseManyFields {
     #[serde(default)]
     #[schema(max_length = 1024)]
     error: Option<String>,
-}
-
-impl ReleaseManyFields {
-    pub(crate) fn parts(self) -> (Vec<String>, ReleaseFields) {
-        let Self { leases, delay_ms, not_tried, error } = self;
-        (leases, ReleaseFields { delay_ms, not_tried, error })
-    }
 }
 
 /// How much longer a worker needs.
@@ -266,10 +257,10 @@ pub(crate) struct ExtendFields {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExtendManyFields {
     /// What was reserved, 1 to 1,000.
-    pub(crate) leases: Vec<String>,
+    leases: Vec<String>,
     /// The leases end so many milliseconds from now.
     #[schema(example = 30000)]
-    pub(crate) lease_ms: u64,
+    lease_ms: u64,
 }
 
 /// Why a job is set aside.
@@ -287,11 +278,45 @@ pub(crate) struct BuryFields {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BuryManyFields {
     /// What was reserved, 1 to 1,000.
-    pub(crate) leases: Vec<String>,
+    leases: Vec<String>,
     /// For the history and the list: at most 1,024 bytes.
     #[serde(default)]
     #[schema(max_length = 1024)]
-    pub(crate) reason: Option<String>,
+    reason: Option<String>,
+}
+
+/// What is done with several leases at once.
+pub(crate) trait OfLeases {
+    /// The leases as they were named, and what is done with them.
+    fn parts(self) -> (Vec<String>, impl FnOnce(Vec<Lease>) -> Command);
+}
+
+impl OfLeases for SettleFields {
+    fn parts(self) -> (Vec<String>, impl FnOnce(Vec<Lease>) -> Command) {
+        (self.leases, |leases| Command::Settle { leases })
+    }
+}
+
+impl OfLeases for ReleaseManyFields {
+    fn parts(self) -> (Vec<String>, impl FnOnce(Vec<Lease>) -> Command) {
+        let Self { leases, delay_ms, not_tried, error } = self;
+        let fields = ReleaseFields { delay_ms, not_tried, error };
+        (leases, |leases| Command::Release { leases, retry: fields.retry(), error: fields.error })
+    }
+}
+
+impl OfLeases for ExtendManyFields {
+    fn parts(self) -> (Vec<String>, impl FnOnce(Vec<Lease>) -> Command) {
+        let Self { leases, lease_ms } = self;
+        (leases, move |leases| Command::Extend { leases, lease: lease_ms })
+    }
+}
+
+impl OfLeases for BuryManyFields {
+    fn parts(self) -> (Vec<String>, impl FnOnce(Vec<Lease>) -> Command) {
+        let Self { leases, reason } = self;
+        (leases, |leases| Command::Bury { leases, reason })
+    }
 }
 
 /// Where a job goes on.
@@ -529,56 +554,13 @@ pub(crate) fn leases(leases: &[String]) -> Result<Vec<Lease>, Problem> {
         .collect()
 }
 
-/// A name at a path of the body.
-pub(crate) fn named<T>(path: &str, name: Result<T, InvalidName>) -> Result<T, Problem> {
-    name.map_err(|error| field(path, &error.to_string()))
-}
-
-fn optional<T>(
-    path: &str,
-    text: Option<&str>,
-    make: fn(&str) -> Result<T, InvalidName>,
-) -> Result<Option<T>, Problem> {
-    text.map(|text| named(path, make(text))).transpose()
-}
-
-/// A field that is wrong.
-pub(crate) fn field(path: &str, detail: &str) -> Problem {
-    Problem::new(FIELD_WRONG, detail).at(path)
-}
-
-fn payload_of(at: &str, json: Option<&RawValue>, base64: Option<&str>) -> Result<Option<Bytes>, Problem> {
-    match (json, base64) {
-        (None, None) => Ok(None),
-        (Some(_), Some(_)) => {
-            Err(field(&format!("{at}payload_base64"), "give `payload` or `payload_base64`, not both"))
-        }
-        (Some(json), None) if json.get().starts_with('"') => {
-            let text: String = serde_json::from_str(json.get())
-                .map_err(|error| field(&format!("{at}payload"), &error.to_string()))?;
-            Ok(Some(text.into()))
-        }
-        (Some(json), None) => Ok(Some(json.get().to_owned().into())),
-        (None, Some(base64)) => {
-            let wrong = |error| format!("it is not padded standard base64: {error}");
-            let bytes = STANDARD
-                .decode(base64)
-                .map_err(|error| field(&format!("{at}payload_base64"), &wrong(error)))?;
-            Ok(Some(bytes.into()))
-        }
-    }
-}
-
 fn when_of(at: &str, delay_ms: Option<u64>, run_at: Option<&str>) -> Result<Option<When>, Problem> {
     match (delay_ms, run_at) {
         (None, None) => Ok(None),
         (Some(delay), None) => Ok(Some(When::After(delay))),
         (None, Some(text)) => {
-            let moment = rfc3339::parse(text).ok_or_else(|| {
-                let detail = format!("{text:?} is no moment as in 2030-01-01T20:00:00Z (RFC 3339)");
-                field(&format!("{at}run_at"), &detail)
-            })?;
-            Ok(Some(When::At(Time(moment))))
+            let moment = moment_of(text).map_err(|detail| field(&format!("{at}run_at"), &detail))?;
+            Ok(Some(When::At(moment)))
         }
         (Some(_), Some(_)) => Err(field(&format!("{at}run_at"), "give `delay_ms` or `run_at`, not both")),
     }

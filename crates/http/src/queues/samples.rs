@@ -12,7 +12,7 @@ use stadium_queue::{Command, QueueName, QueueStats};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
-use crate::queues::ask_for;
+use crate::shards::ask_for;
 
 /// Time between two looks: an eye sees it move, and a thousand queues cost a shard less than a millisecond.
 pub(crate) const PERIOD: Duration = Duration::from_secs(2);
@@ -164,7 +164,8 @@ impl Inner {
     }
 }
 
-fn keep(points: &mut VecDeque<f32>, point: f32) {
+/// Adds a point; the oldest leaves where there are as many as are kept.
+pub(crate) fn keep(points: &mut VecDeque<f32>, point: f32) {
     if points.len() >= POINTS {
         points.pop_front();
     }

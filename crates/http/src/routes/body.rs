@@ -57,7 +57,7 @@ async fn bytes(app: &App, request: Request) -> Result<Bytes, Problem> {
 }
 
 /// Reads JSON text strictly.
-pub(super) fn parse<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
+pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     // Serde would also take a list of the fields' values in their order, which nobody should rely on.
     if body.trim_ascii_start().first() == Some(&b'[') {
         return Err(Problem::new(FIELD_WRONG, "the body is a JSON object with named fields, not a list"));
@@ -76,7 +76,7 @@ pub(super) fn parse<T: DeserializeOwned>(body: &Bytes) -> Result<T, Problem> {
 }
 
 /// The request's own name, where it has one.
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let mut given = headers.get_all("idempotency-key").iter();
     let Some(value) = given.next() else { return Ok(None) };
     let visible = |byte: &u8| byte.is_ascii_graphic();

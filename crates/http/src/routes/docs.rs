@@ -33,7 +33,7 @@ pub(super) async fn reference(State(app): State<Arc<App>>) -> Response {
         body,
         "<h1>Stadium API <small>{}</small></h1>{intro}<p>For programs: <a href=\"/openapi.json\">/openapi.json</a>. \
          The fleet at work: <a href=\"/live\">the live page</a>; \
-         the queues: <a href=\"/queues\">theirs</a>.</p>",
+         the queues: <a href=\"/queues\">theirs</a>; the wallets: <a href=\"/wallets\">theirs</a>.</p>",
         escape(version)
     );
     for tag in list(&api["tags"]) {
@@ -126,6 +126,9 @@ fn write_schema(body: &mut String, api: &Value, schema: &Value) {
             body.push_str("<p>Or:</p>");
         }
         write_schema(body, api, case);
+    }
+    for part in list(&schema["allOf"]) {
+        write_schema(body, api, part);
     }
     let required: Vec<_> = list(&schema["required"]).filter_map(Value::as_str).collect();
     body.push_str("<dl>");

@@ -34,13 +34,22 @@ pub(crate) async fn healthz() -> Json<Health> {
 /// Whether new work should be sent here. Needs no key.
 #[utoipa::path(get, operation_id = "readiness", path = "/readyz", tag = "Operating", security(()),
     responses((status = 200, description = "Send work here.", body = Health),
-              (status = 503, description = "Starting or draining (`HTTP-014`).", body = crate::openapi::Problem)))]
+              (status = 503, description = "Starting or draining, or a shard does not serve (`HTTP-014`).", body = crate::openapi::Problem)))]
 pub(crate) async fn readyz(State(app): State<Arc<App>>) -> Result<Json<Health>, Problem> {
     let readiness = app.fleet.readiness();
-    match not_ready(&readiness) {
+    match not_ready(&readiness).or_else(|| shard_troubled(&app)) {
         None => Ok(Json(Health { status: state_word(&readiness) })),
         Some(problem) => Err(problem),
     }
+}
+
+/// The problem of a shard that takes no commands, as while its journal is opened again. Pushes go on meanwhile.
+fn shard_troubled(app: &App) -> Option<Problem> {
+    let metrics = app.shards.get()?.metrics();
+    let troubled = metrics.into_iter().find(|shard| !shard.serving)?;
+    let why = troubled.trouble.unwrap_or_else(|| "it is reading its journal".to_owned());
+    let detail = format!("shard {} does not serve: {why}", troubled.shard);
+    Some(Problem::new(NOT_READY, detail).retry_after(Duration::from_secs(1)))
 }
 
 /// The problem of a server that should get no new work.

@@ -20,13 +20,14 @@ use super::queues::queue_name;
 use crate::access::{Reader, Sender};
 use crate::app::App;
 use crate::problem::{ID_REUSED, NAME_WRONG, Problem};
+use crate::queues::ask_for_one;
 use crate::queues::fields::{
     DeleteFields, EditFields, JobFields, Payload, PutFields, PutProbe, SeveralJobs, job_ids,
 };
 use crate::queues::views::{
     History, HistoryEvent, JobReport, OneOutcome, OutcomeWord, Outcomes, PayloadShown, PlacedJob, PlacedJobs,
 };
-use crate::queues::{ask_for, ask_for_one, strange};
+use crate::shards::{ask_for, strange};
 
 /// How long a request's own name is remembered: longer than any sensible retry.
 const IDEMPOTENCY_WINDOW_MS: u64 = 24 * 3_600_000;

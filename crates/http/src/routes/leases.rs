@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use stadium_queue::{Command, Lease, Outcome, Placed, QueueName, Reserved};
 
 use super::body::{read_json, read_json_or_default};
@@ -19,12 +20,14 @@ use super::queues::queue_name;
 use crate::access::Sender;
 use crate::app::App;
 use crate::problem::{NAME_WRONG, Problem};
+use crate::queues::ask_for_one;
 use crate::queues::fields::{
-    BuryFields, BuryManyFields, ExtendFields, ExtendManyFields, ForwardFields, Payload, ReleaseFields,
-    ReleaseManyFields, ReserveFields, SettleFields, field, leases, named,
+    BuryFields, BuryManyFields, ExtendFields, ExtendManyFields, ForwardFields, OfLeases, Payload,
+    ReleaseFields, ReleaseManyFields, ReserveFields, SettleFields, leases,
 };
 use crate::queues::views::{OneOutcome, OutcomeWord, Outcomes, PlacedJob, ReservedJob, ReservedJobs};
-use crate::queues::{ask_for, ask_for_one, strange};
+use crate::shards::{ask_for, strange};
+use crate::spelling::{field, named};
 
 /// The longest wait of a reserve: what proxies and load balancers usually let a silent request live. A worker that
 /// wants longer asks again.
@@ -58,7 +61,7 @@ pub(crate) async fn reserve(
         wait: if *draining.borrow_and_update() { 0 } else { wait },
         worker: fields.worker()?,
     };
-    let reserved = ask_for::<Vec<Reserved<Bytes>>>(&app, command);
+    let reserved = ask_for::<Vec<Reserved<Bytes>>, _>(&app, command);
     let jobs = if wait == 0 {
         reserved.await?
     } else {
@@ -93,9 +96,7 @@ pub(crate) async fn settle_several(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    let (SettleFields { leases: named }, _) = read_json(&app, request).await?;
-    let leases = leases(&named)?;
-    several(&app, named, Command::Settle { leases }).await
+    several::<SettleFields>(&app, request).await
 }
 
 /// The job is not done, and is to be tried again: after the queue's back-off, or after `delay_ms`.
@@ -123,10 +124,7 @@ pub(crate) async fn release_several(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    let (fields, _): (ReleaseManyFields, _) = read_json(&app, request).await?;
-    let (named, fields) = fields.parts();
-    let leases = leases(&named)?;
-    several(&app, named, Command::Release { leases, retry: fields.retry(), error: fields.error }).await
+    several::<ReleaseManyFields>(&app, request).await
 }
 
 /// The worker needs longer: the lease ends `lease_ms` from now.
@@ -152,9 +150,7 @@ pub(crate) async fn extend_several(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    let (ExtendManyFields { leases: named, lease_ms }, _) = read_json(&app, request).await?;
-    let leases = leases(&named)?;
-    several(&app, named, Command::Extend { leases, lease: lease_ms }).await
+    several::<ExtendManyFields>(&app, request).await
 }
 
 /// Sets the job aside until somebody kicks it: it is wrong, and another attempt would not help.
@@ -180,9 +176,7 @@ pub(crate) async fn bury_several(
     State(app): State<Arc<App>>,
     request: Request,
 ) -> Result<Json<Outcomes>, Problem> {
-    let (BuryManyFields { leases: named, reason }, _) = read_json(&app, request).await?;
-    let leases = leases(&named)?;
-    several(&app, named, Command::Bury { leases, reason }).await
+    several::<BuryManyFields>(&app, request).await
 }
 
 /// The job is done here and becomes a new one in another queue, in one step: it is always in exactly one of them.
@@ -208,8 +202,14 @@ async fn one(app: &App, command: Command) -> Result<Json<OneOutcome>, Problem> {
     Ok(Json(OneOutcome { outcome: OutcomeWord::of(given) }))
 }
 
-async fn several(app: &App, named: Vec<String>, command: Command) -> Result<Json<Outcomes>, Problem> {
-    let outcomes: Vec<Outcome> = ask_for(app, command).await?;
+/// Reads which leases and what is done with them, and gives each its outcome.
+async fn several<F: DeserializeOwned + OfLeases>(
+    app: &App,
+    request: Request,
+) -> Result<Json<Outcomes>, Problem> {
+    let (fields, _): (F, _) = read_json(app, request).await?;
+    let (named, command) = fields.parts();
+    let outcomes: Vec<Outcome> = ask_for(app, command(leases(&named)?)).await?;
     Ok(Json(Outcomes::of(named, outcomes)))
 }
 

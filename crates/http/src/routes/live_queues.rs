@@ -17,9 +17,11 @@ use super::problems::LookProblems;
 use super::query::{Query, wrong};
 use crate::access::Reader;
 use crate::app::App;
-use crate::problem::{Problem, QUEUES_STARTING};
+use crate::problem::Problem;
 use crate::queues::samples::{PERIOD, Rates, Sampled};
-use crate::queues::views::{JobCounts, moment};
+use crate::queues::views::JobCounts;
+use crate::shards::running;
+use crate::spelling::moment;
 
 /// Queues on a page unless the caller asks for another number.
 const PAGE_DEFAULT: usize = 50;
@@ -32,9 +34,9 @@ type Rank = fn(&Sampled) -> u64;
 
 /// What `sort` may say. By name where the rank says nothing.
 const SORTS: [(&str, Rank); 8] = [
+    ("due", |queue| queue.stats.due),
     ("name", |_| 0),
     ("jobs", |queue| JobCounts::of(&queue.stats).total),
-    ("due", |queue| queue.stats.due),
     ("reserved", |queue| queue.stats.reserved),
     ("dead", |queue| queue.stats.dead + queue.stats.buried),
     // The oldest is the one whose moment is the smallest.
@@ -57,16 +59,16 @@ pub(crate) struct LiveQueues {
     /// Of those, the ones whose name fits `search`.
     found_count: usize,
     /// All queues together.
-    all: LiveTotals,
+    all: LiveFigures,
     /// The shards.
     shards: Vec<LiveShard>,
     /// The page.
     queues: Vec<LiveQueue>,
 }
 
-/// All queues together.
+/// What queues hold and do: one, or all of them together.
 #[derive(Serialize, ToSchema)]
-struct LiveTotals {
+struct LiveFigures {
     jobs: JobCounts,
     /// Consumers that wait for a job.
     waiting: u64,
@@ -106,16 +108,8 @@ impl LiveRates {
 struct LiveQueue {
     name: String,
     paused: bool,
-    jobs: JobCounts,
-    /// Consumers that wait for a job.
-    waiting: u64,
-    per_s: LiveRates,
-    /// Puts a second, the newest last.
-    put_line: Vec<f32>,
-    /// Settled a second, the newest last.
-    settled_line: Vec<f32>,
-    /// When the oldest job that is due became due.
-    oldest_due_at: Option<String>,
+    #[serde(flatten)]
+    figures: LiveFigures,
 }
 
 impl LiveQueue {
@@ -123,12 +117,14 @@ impl LiveQueue {
         Self {
             name: queue.stats.queue.to_string(),
             paused: queue.stats.paused,
-            jobs: JobCounts::of(&queue.stats),
-            waiting: queue.stats.waiting,
-            per_s: LiveRates::of(&queue.rates),
-            put_line: line(&queue.put),
-            settled_line: line(&queue.settled),
-            oldest_due_at: queue.stats.oldest_due.map(moment),
+            figures: LiveFigures {
+                jobs: JobCounts::of(&queue.stats),
+                waiting: queue.stats.waiting,
+                per_s: LiveRates::of(&queue.rates),
+                put_line: line(&queue.put),
+                settled_line: line(&queue.settled),
+                oldest_due_at: queue.stats.oldest_due.map(moment),
+            },
         }
     }
 }
@@ -159,7 +155,8 @@ struct LiveShard {
     recovery_expected_ms: u64,
 }
 
-fn line(points: &VecDeque<f32>) -> Vec<f32> {
+/// Points as they are shown.
+pub(super) fn line(points: &VecDeque<f32>) -> Vec<f32> {
     // Four digits are more than a line of 60 points shows.
     points.iter().map(|point| (point * 100.0).round() / 100.0).collect()
 }
@@ -180,15 +177,8 @@ pub(crate) async fn show(
 ) -> Result<Json<LiveQueues>, Problem> {
     let query = Query::read(&uri, &["queue", "search", "sort", "state", "limit", "skip"])?;
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
-    let sort = query.value("sort").unwrap_or("due");
-    let Some((_, rank)) = SORTS.iter().find(|(name, _)| *name == sort) else {
-        let names: Vec<_> = SORTS.iter().map(|(name, _)| *name).collect();
-        return Err(wrong("sort", format!("`sort` is one of {}, not {sort:?}", names.join(", "))));
-    };
-    let skip = match query.value("skip") {
-        None => 0,
-        Some(text) => text.parse().map_err(|_| wrong("skip", format!("`skip` is a number, not {text:?}")))?,
-    };
+    let rank = query.one_of("sort", &SORTS)?;
+    let skip = query.number("skip")?.unwrap_or(0);
     let state = match query.value("state") {
         None => None,
         Some(word) => {
@@ -219,7 +209,7 @@ pub(crate) async fn show(
             queue_count: look.queues.len(),
             complete: look.complete,
             found_count: found.len(),
-            all: LiveTotals {
+            all: LiveFigures {
                 jobs,
                 waiting: look.queues.values().map(|queue| queue.stats.waiting).sum(),
                 per_s: LiveRates::of(&rates),
@@ -250,11 +240,6 @@ fn count(stats: &QueueStats, state: JobState) -> u64 {
 }
 
 fn shards(app: &App) -> Result<Vec<LiveShard>, Problem> {
-    let Some(shards) = app.shards.get() else {
-        return Err(
-            Problem::new(QUEUES_STARTING, "the shards are reading their journals").retry_after(PERIOD)
-        );
-    };
     let of = |shard: stadium_shard::ShardMetrics| LiveShard {
         shard: shard.shard,
         serving: shard.serving,
@@ -268,5 +253,5 @@ fn shards(app: &App) -> Result<Vec<LiveShard>, Problem> {
         tail_bytes: shard.tail_bytes,
         recovery_expected_ms: shard.recovery_expected_ms,
     };
-    Ok(shards.metrics().into_iter().map(of).collect())
+    Ok(running(app)?.metrics().into_iter().map(of).collect())
 }

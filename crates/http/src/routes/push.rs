@@ -9,15 +9,13 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::body::{idempotency_key, read_json};
+use super::body::{idempotency_key, parse, read_json};
 use super::health::not_ready;
 use super::query::{Name, Query};
 use crate::access::{Reader, Sender};
@@ -28,6 +26,10 @@ use crate::fleet::{
 use crate::idempotency::{Known, RequestName};
 use crate::problem::{FIELD_WRONG, ID_REUSED, PUSH_UNKNOWN, Problem, TOO_LARGE};
 use crate::rfc3339;
+use crate::spelling::{bytes_of, field};
+
+/// The queue whose jobs are pushes to be made: each payload is a body of `POST /api/push`.
+pub const PUSHES_QUEUE: &str = "stadium.pushes";
 
 /// Bytes of a content type: longer than any registered one.
 const CONTENT_TYPE_BYTES_MAX: usize = 256;
@@ -160,14 +162,32 @@ pub(crate) struct PropertyField {
     value: String,
 }
 
+/// How large a push may be: the settings of the HTTP port.
+#[derive(Clone, Copy, Debug)]
+pub struct PushBounds {
+    /// Bytes of its message.
+    pub message_bytes_max: usize,
+    /// Devices that it may name.
+    pub audience_devices_max: usize,
+}
+
+/// Reads the body of a `POST /api/push`, wherever it comes from: jobs of the queue [`PUSHES_QUEUE`] hold one.
+///
+/// # Errors
+/// What is wrong with which field, in words.
+pub fn read_push(body: &[u8], bounds: PushBounds) -> Result<NewPush, String> {
+    let request: PushRequest = parse(body).map_err(|problem| problem.in_words())?;
+    request.check(bounds).map_err(|problem| problem.in_words())
+}
+
 impl PushRequest {
-    fn check(self, app: &App) -> Result<NewPush, Problem> {
+    pub(super) fn check(self, bounds: PushBounds) -> Result<NewPush, Problem> {
         let (payload, is_json) = self.payload()?;
-        if payload.len() > app.config.message_bytes_max {
+        if payload.len() > bounds.message_bytes_max {
             let detail = format!(
                 "the message has {} bytes; message_bytes_max allows {}",
                 payload.len(),
-                app.config.message_bytes_max
+                bounds.message_bytes_max
             );
             return Err(Problem::new(TOO_LARGE, detail).at("message"));
         }
@@ -186,7 +206,7 @@ impl PushRequest {
             user_properties.push(UserProperty { name, value });
         }
         Ok(NewPush {
-            to: audience(self.to, app.config.audience_devices_max)?,
+            to: audience(self.to, bounds.audience_devices_max)?,
             payload,
             qos: self.qos.0,
             expiry: self.expiry_s.map(|ExpiryField(seconds)| Duration::from_secs(seconds.into())),
@@ -197,28 +217,10 @@ impl PushRequest {
 
     /// The message's bytes, and whether they are JSON text of our caller's.
     fn payload(&self) -> Result<(Bytes, bool), Problem> {
-        match (&self.message, &self.message_base64) {
-            (Some(json), None) if json.get().starts_with('"') => {
-                let text: String = serde_json::from_str(json.get())
-                    .map_err(|error| Problem::new(FIELD_WRONG, error.to_string()).at("message"))?;
-                Ok((text.into(), false))
-            }
-            (Some(json), None) => Ok((json.get().to_owned().into(), true)),
-            (None, Some(base64)) => {
-                let bytes = STANDARD.decode(base64).map_err(|error| {
-                    Problem::new(FIELD_WRONG, format!("it is not padded standard base64: {error}"))
-                        .at("message_base64")
-                })?;
-                Ok((bytes.into(), false))
-            }
-            (Some(_), Some(_)) => {
-                Err(Problem::new(FIELD_WRONG, "give `message` or `message_base64`, not both")
-                    .at("message_base64"))
-            }
-            (None, None) => {
-                Err(Problem::new(FIELD_WRONG, "give `message` or `message_base64`").at("message"))
-            }
-        }
+        let json = self.message.as_deref();
+        let bytes = bytes_of("", "message", json, self.message_base64.as_deref())?;
+        let bytes = bytes.ok_or_else(|| field("message", "give `message` or `message_base64`"))?;
+        Ok((bytes, json.is_some_and(|json| !json.get().starts_with('"'))))
     }
 }
 
@@ -286,7 +288,7 @@ pub(crate) async fn create(
 ) -> Result<Response, Problem> {
     let key = idempotency_key(request.headers())?;
     let (new, body): (PushRequest, Bytes) = read_json(&app, request).await?;
-    let new = new.check(&app)?;
+    let new = new.check(app.config.push_bounds())?;
     let Some(key) = key else { return Ok(accepted(push(&app, new)?, Answer::First)) };
 
     let name = RequestName { caller: sender.key_id, key };

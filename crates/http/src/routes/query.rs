@@ -1,5 +1,7 @@
 //! What a request says in its URL, read strictly: an unknown or repeated parameter is an error that names it.
 
+use std::str::FromStr;
+
 use axum::extract::{FromRequestParts, Path};
 use axum::http::Uri;
 use axum::http::request::Parts;
@@ -53,6 +55,23 @@ impl Query {
 
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter that is a whole number.
+    pub(super) fn number<N: FromStr>(&self, name: &str) -> Result<Option<N>, Problem> {
+        let Some(text) = self.value(name) else { return Ok(None) };
+        let wrong = |_| wrong(name, format!("`{name}` is a number, not {text:?}"));
+        text.parse().map(Some).map_err(wrong)
+    }
+
+    /// A parameter that is one of several words; the first of them where it is not given.
+    pub(super) fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<T, Problem> {
+        let Some(given) = self.value(name) else { return Ok(words[0].1) };
+        let found = words.iter().find(|(word, _)| *word == given);
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+            wrong(name, format!("`{name}` is one of {}, not {given:?}", words.join(", ")))
+        })
     }
 
     /// The parameter `limit`: between 1 and `max`.

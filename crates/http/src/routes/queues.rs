@@ -16,9 +16,10 @@ use super::query::{Name, Query, wrong};
 use crate::access::{Admin, Reader, Sender};
 use crate::app::App;
 use crate::problem::{NAME_WRONG, Problem};
-use crate::queues::fields::{JobSetFields, PurgeFields, RedriveFields, SettingsFields, field};
+use crate::queues::fields::{JobSetFields, PurgeFields, RedriveFields, SettingsFields};
 use crate::queues::views::{Counted, JobPage, JobReport, PayloadShown, QueuePage, QueueReport, StateWord};
-use crate::queues::{ask_for, strange};
+use crate::shards::{ask_for, strange};
+use crate::spelling::field;
 
 /// Queues and jobs on a page unless the caller asks for another number.
 const PAGE_DEFAULT: usize = 100;
@@ -156,12 +157,7 @@ pub(crate) async fn peek(
     let key = key.map_err(|error| wrong("key", error.to_string()))?;
     let after = query.value("after").map(str::parse).transpose();
     let after = after.map_err(|error: stadium_queue::InvalidName| wrong("after", error.to_string()))?;
-    let shown = match query.value("payload_bytes_max") {
-        None => PayloadShown::Whole,
-        Some(text) => PayloadShown::Begin(text.parse().map_err(|_| {
-            wrong("payload_bytes_max", format!("`payload_bytes_max` is a number, not {text:?}"))
-        })?),
-    };
+    let shown = query.number("payload_bytes_max")?.map_or(PayloadShown::Whole, PayloadShown::Begin);
     let command = Command::Peek { queue, state, key, after, jobs_max: limit as u32 };
     let jobs: Vec<JobView<Bytes>> = ask_for(&app, command).await?;
     let next = jobs.last().filter(|_| jobs.len() >= limit).map(|job| job.job.to_string());

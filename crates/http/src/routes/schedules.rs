@@ -16,9 +16,9 @@ use super::queues::queue_name;
 use crate::access::{Reader, Sender};
 use crate::app::App;
 use crate::problem::{NAME_WRONG, Problem};
-use crate::queues::ask_for;
 use crate::queues::fields::ScheduleFields;
 use crate::queues::views::{ScheduleReport, Schedules};
+use crate::shards::ask_for;
 
 /// The schedules of a queue, by name.
 #[utoipa::path(get, operation_id = "list_schedules", path = "/api/queues/{queue}/schedules", tag = "Queues",

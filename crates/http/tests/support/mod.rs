@@ -16,6 +16,9 @@ use stadium_shard::{Settings, Shards};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+pub mod money;
+pub mod work;
+
 /// A running server.
 pub struct Scene {
     pub address: SocketAddr,

@@ -1,11 +1,13 @@
 //! What the shards refuse, as HTTP says it: the status of each of their codes.
 //!
-//! The codes and their titles are the queue's and the shard's own; their pages are docs/reference/errors/queue.md and
-//! shard.md.
+//! The codes and their titles are the machines' and the shard's own; their pages are docs/reference/errors/queue.md,
+//! wallet.md and shard.md. What is short of credit is a conflict (409) with what the account has now: 402 is about paying
+//! for the request itself (RFC 9110, 15.5.3), and proxies know nothing of it.
 
 use std::time::Duration;
 
 use stadium_queue::{Refusal, refusal};
+use stadium_wallet::refusal as wallet;
 
 use crate::problem::Problem;
 
@@ -40,6 +42,36 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (refusal::DEDUPS_FULL, 503),
     (refusal::SCHEDULES_FULL, 503),
     (refusal::OUTGOING_FULL, 503),
+    (wallet::COUNT, 422),
+    (wallet::AMOUNT, 422),
+    (wallet::SAME_ACCOUNT, 422),
+    (wallet::HOLD, 422),
+    (wallet::REFERENCE, 422),
+    (wallet::METADATA, 413),
+    (wallet::SCALE, 422),
+    (wallet::ID_TWICE, 422),
+    (wallet::RESERVED, 422),
+    (wallet::ASSET_UNKNOWN, 404),
+    (wallet::ACCOUNT_UNKNOWN, 404),
+    (wallet::TRANSFER_UNKNOWN, 404),
+    (wallet::INSUFFICIENT, 409),
+    (wallet::CEILING, 409),
+    (wallet::CLOSED, 409),
+    (wallet::ID_CONTENT, 422),
+    (wallet::NOT_HELD, 409),
+    (wallet::CAPTURE, 422),
+    (wallet::NOT_REVERSIBLE, 409),
+    (wallet::OVERFLOW, 409),
+    (wallet::RULES, 409),
+    (wallet::LINKED, 409),
+    (wallet::SHARDS, 422),
+    (wallet::MISDIRECTED, 500),
+    (wallet::ACCOUNTS_FULL, 503),
+    (wallet::HOLDS_FULL, 503),
+    (wallet::PENDING_FULL, 503),
+    (wallet::PENDING, 503),
+    (wallet::ASSETS_FULL, 503),
+    (wallet::TOO_FAR, 503),
     ("SHARD-001", 503),
     ("SHARD-002", 503),
     ("SHARD-003", 503),
@@ -51,6 +83,9 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     ("SHARD-008", 500),
     // The shard's number is in the job's id: no job has that one.
     ("SHARD-009", 404),
+    // The journal's bytes are to blame, not the request.
+    ("SHARD-010", 500),
+    ("SHARD-014", 422),
 ];
 
 /// The status of a refusal. A code that is not in the table says by its kind who is to act.
@@ -61,7 +96,7 @@ fn status(refusal: &Refusal) -> u16 {
 
 /// The title of a code: the words of the crate that it is from, which begin its section of the page.
 pub(crate) fn title(code: &str) -> Option<String> {
-    let mut all = stadium_queue::CODES.iter().chain(stadium_shard::CODES);
+    let mut all = stadium_queue::CODES.iter().chain(stadium_wallet::CODES).chain(stadium_shard::CODES);
     let (_, words) = all.find(|(known, _)| *known == code)?;
     let mut letters = words.chars();
     let first = letters.next()?;

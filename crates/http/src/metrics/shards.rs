@@ -1,4 +1,4 @@
-//! The figures of the queues and the shards, for Prometheus.
+//! The figures of the queues, the wallets and the shards, for Prometheus.
 //!
 //! At most a hundred queues have series of their own; the others are summed as the queue `(other)`, which is no queue's
 //! name. So the number of series does not grow with the number of queues.
@@ -10,6 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 use stadium_queue::QueueStats;
 use stadium_shard::ShardMetrics;
+use stadium_wallet::AssetView;
 
 use super::Encoder;
 use crate::app::App;
@@ -23,10 +24,11 @@ const OTHERS: &str = "(other)";
 const US: f64 = 1e-6;
 const MS: f64 = 1e-3;
 
-/// Everything about queues and shards; nothing where there are no shards.
+/// Everything about queues, wallets and shards; nothing where there are no shards.
 pub(super) fn encode(to: &mut Encoder<'_>, app: &App) -> fmt::Result {
     let Some(shards) = app.shards.get() else { return Ok(()) };
     app.samples.read(|look| queues(to, &look))?;
+    app.wallet_figures.read(|look| assets(to, &look.assets))?;
     of_shards(to, &shards.metrics())
 }
 
@@ -126,10 +128,38 @@ fn queues(to: &mut Encoder<'_>, look: &Look<'_>) -> fmt::Result {
     Ok(())
 }
 
+/// What all accounts of each asset hold; there are at most a thousand assets.
+fn assets(to: &mut Encoder<'_>, assets: &[AssetView]) -> fmt::Result {
+    type Sum = fn(&AssetView) -> f64;
+    let sums: [(&str, &str, Sum); 4] = [
+        ("wallet_asset_accounts", "Accounts of an asset", |asset| asset.accounts as f64),
+        ("wallet_asset_credit", "Sum of balances above zero, minor units", |asset| asset.credit as f64),
+        ("wallet_asset_debit", "Sum of balances below zero, minor units", |asset| asset.debit as f64),
+        ("wallet_asset_held", "Held, minor units", |asset| asset.held as f64),
+    ];
+    for (name, help, of) in sums {
+        let mut family = to.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for asset in assets {
+            family.encode_family(&[("asset", asset.asset.as_str())])?.encode_gauge(&of(asset))?;
+        }
+    }
+    let mut family = to.0.encode_descriptor(
+        "wallet_asset_balanced",
+        "1 while the sum of all balances is zero; anything else is a bug or a broken disk",
+        None,
+        MetricType::Gauge,
+    )?;
+    for asset in assets {
+        let balanced = u64::from(asset.credit == asset.debit);
+        family.encode_family(&[("asset", asset.asset.as_str())])?.encode_gauge(&balanced)?;
+    }
+    Ok(())
+}
+
 /// One figure of a shard: name, help, unit, and where it stands.
 type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
 
-fn gauges() -> [Figure; 16] {
+fn gauges() -> [Figure; 21] {
     let (bytes, seconds) = (|| Some(Unit::Bytes), || Some(Unit::Seconds));
     [
         ("shard_serving", "1 while it takes commands", None, |m| u64::from(m.serving) as f64),
@@ -150,10 +180,19 @@ fn gauges() -> [Figure; 16] {
         ("shard_segments_size", "Disk that they take", bytes(), |m| m.segment_bytes as f64),
         ("shard_payloads_alive", "Payloads that are alive in them", bytes(), |m| m.live_bytes as f64),
         ("journal_waiting", "Appended and not yet on disk", bytes(), |m| m.journal.waiting_bytes as f64),
+        ("wallet_accounts", "Accounts, parts of system wallets' included", None, |m| {
+            m.wallet.accounts as f64
+        }),
+        ("wallet_holds", "Open holds", None, |m| m.wallet.holds as f64),
+        ("wallet_ids_remembered", "Transfers whose ids are remembered", None, |m| m.wallet.remembered as f64),
+        ("wallet_pending", "Transfers between shards that are not decided", None, |m| {
+            m.wallet.pending as f64
+        }),
+        ("wallet_unsealed", "Records that no seal covers", None, |m| m.wallet.unsealed as f64),
     ]
 }
 
-fn counters() -> [Figure; 17] {
+fn counters() -> [Figure; 20] {
     let bytes = || Some(Unit::Bytes);
     [
         ("shard_commands", "Commands taken on, reads included", None, |m| m.commands as f64),
@@ -179,6 +218,9 @@ fn counters() -> [Figure; 17] {
             m.journal.reads_from_memory as f64
         }),
         ("journal_reads_from_disk", "Payloads read from disk", None, |m| m.journal.reads_from_disk as f64),
+        ("wallet_booked", "Transfers booked, replayed ones included", None, |m| m.wallet.booked as f64),
+        ("wallet_refused", "Transfers refused", None, |m| m.wallet.refused as f64),
+        ("wallet_seals", "Seals made", None, |m| m.wallet.seals as f64),
     ]
 }
 
