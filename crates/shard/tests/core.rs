@@ -2,125 +2,28 @@
 //!
 //! The journal's work is done step by step, so that each story decides what is durable when.
 
-use std::sync::{Arc, Mutex};
+mod scenery;
 
 use bytes::Bytes;
+use scenery::machine::{Machine, Shard};
 use stadium_journal::memory::{Kept, MemoryDisk};
-use stadium_journal::{
-    Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, Opening, Options, Stepper,
-};
-use stadium_queue::{Answer, Command, JobId, Lease, NewJob, Place, QueueName, Refusal, Time};
-use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Output, Reply, Request, Search, Store};
-
-const SHARD: u16 = 0;
-
-/// Two disks and whoever steps the journal.
-#[derive(Clone)]
-struct Machine {
-    disk: MemoryDisk,
-    checkpoints: MemoryDisk,
-    stepper: Arc<Mutex<Option<Stepper>>>,
-}
-
-impl Store for Machine {
-    type Journal = FileJournal;
-
-    fn open(&mut self, opening: Opening) -> Result<FileJournal, Error> {
-        let options = Options {
-            shard: u32::from(SHARD),
-            segment_bytes: 256 << 10,
-            reserve_bytes: 64 << 10,
-            record_bytes_max: 128 << 10,
-            waiting_bytes_max: 64 << 10,
-            opening,
-            ..Options::default()
-        };
-        *self.stepper.lock().expect("no story panics in it") = None;
-        let (journal, stepper) = FileJournal::open_stepped(Arc::new(self.disk.clone()), &options)?;
-        *self.stepper.lock().expect("no story panics in it") = Some(stepper);
-        Ok(journal)
-    }
-
-    fn checkpoints(&mut self, journal: Option<JournalId>) -> Result<Box<dyn Checkpoints>, Error> {
-        let disk = Arc::new(self.checkpoints.clone());
-        Ok(Box::new(FileCheckpoints::open_on(disk, u32::from(SHARD), journal)?))
-    }
-}
-
-impl Machine {
-    fn new() -> Self {
-        Machine { disk: MemoryDisk::new(1), checkpoints: MemoryDisk::new(2), stepper: Arc::default() }
-    }
-
-    fn settings() -> CoreSettings {
-        let place = Place { shard: SHARD, shards: 1, hash_seed: 7 };
-        let mut settings = CoreSettings::for_shard(place);
-        settings.checkpoint_writer = CheckpointWriting::InTurn;
-        settings.turn_events_max = 64;
-        settings.history_keep_bytes = 0;
-        settings.bounds.payload_bytes_max = 16 << 10;
-        settings.rewrite_slice_bytes = 16 << 10;
-        settings
-    }
-
-    fn boot(&self) -> Shard {
-        self.try_boot().expect("the shard starts")
-    }
-
-    fn try_boot(&self) -> Result<Shard, stadium_shard::Error> {
-        let core = Core::open(self.clone(), Self::settings(), Time(1_000_000), &mut |_| ())?;
-        Ok(Shard { core, machine: self.clone(), now: 1_000_000, callers: 0, output: Output::default() })
-    }
-
-    /// Power fails; what was not synced is lost, or has happened.
-    fn crash(&self, survives: bool) {
-        let mut choose = |choices: usize| if survives { choices - 1 } else { 0 };
-        self.disk.crash(&mut choose);
-        self.checkpoints.crash(&mut choose);
-    }
-
-    /// One step of the journal's own work; false where there is none.
-    fn step(&self) -> bool {
-        let stepper = self.stepper.lock().expect("no story panics in it").clone();
-        stepper.is_some_and(|stepper| stepper.commit() | stepper.keep())
-    }
-}
-
-struct Shard {
-    core: Core<Machine, u64>,
-    machine: Machine,
-    now: u64,
-    callers: u64,
-    output: Output<u64>,
-}
+use stadium_queue::{Answer, Command, JobId, Lease, NewJob, QueueName, Refusal, Time};
+use stadium_shard::Answer::Queue;
 
 type Answered = Result<Answer<Bytes>, Refusal>;
 
-impl Shard {
-    fn submit(&mut self, command: Command) -> u64 {
-        self.callers += 1;
-        self.core.submit(Request { caller: self.callers, command, search: Search::Here });
-        self.callers
-    }
+/// What these stories ask: queues only.
+trait Asked {
+    fn answer_to(&mut self, caller: u64) -> Option<Answered>;
+    fn ask(&mut self, command: Command) -> Option<Answered>;
+    fn done(&mut self, command: Command) -> Answer<Bytes>;
+    fn reserve(&mut self) -> Vec<(Lease, String)>;
+    fn all_due(&mut self) -> Vec<String>;
+}
 
-    fn turn(&mut self) -> Vec<Reply<u64>> {
-        self.now += 1;
-        self.core.turn(Time(self.now), &mut self.output);
-        std::mem::take(&mut self.output.replies)
-    }
-
-    /// Turns and steps until the answer is there; none where the power has failed.
+impl Asked for Shard {
     fn answer_to(&mut self, caller: u64) -> Option<Answered> {
-        for _ in 0..2_000 {
-            if let Some(reply) = self.turn().into_iter().find(|reply| reply.caller == caller) {
-                return Some(reply.answer);
-            }
-            self.machine.step();
-            if self.machine.disk.is_stopped() || self.machine.checkpoints.is_stopped() {
-                return None;
-            }
-        }
-        panic!("no answer to {caller}");
+        self.answered(caller).map(|answer| answer.map(of_queue))
     }
 
     fn ask(&mut self, command: Command) -> Option<Answered> {
@@ -139,16 +42,23 @@ impl Shard {
         }
     }
 
-    /// Runs until nothing is left to do.
-    fn settle_down(&mut self) {
-        for _ in 0..10_000 {
-            self.now += 1;
-            let next = self.core.turn(Time(self.now), &mut self.output);
-            if !self.machine.step() && !next.at_once && !next.commit_runs {
-                return;
-            }
+    /// Payloads of everything that is there, sorted: when leases are over, all is due.
+    fn all_due(&mut self) -> Vec<String> {
+        self.now += 2 * 3_600_000;
+        let mut due = Vec::new();
+        for _ in 0..20 {
+            self.now += 10_000;
+            due.extend(self.reserve().into_iter().map(|(_, payload)| payload));
         }
-        panic!("it does not come to rest");
+        due.sort();
+        due
+    }
+}
+
+fn of_queue(answer: stadium_shard::Answer) -> Answer<Bytes> {
+    match answer {
+        Queue(answer) => answer,
+        other => panic!("not the queues': {other:?}"),
     }
 }
 
@@ -228,14 +138,7 @@ fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
             drop(shard);
             machine.crash(survives);
             let mut shard = machine.boot();
-            // Leases are over after an hour; then everything that is there is due.
-            shard.now += 2 * 3_600_000;
-            let mut due = Vec::new();
-            for _ in 0..20 {
-                shard.now += 10_000;
-                due.extend(shard.reserve().into_iter().map(|(_, payload)| payload));
-            }
-            due.sort();
+            let due = shard.all_due();
             let mut expected: Vec<String> =
                 told.placed.iter().filter(|payload| !told.settled.contains(payload)).cloned().collect();
             expected.sort();
@@ -339,7 +242,7 @@ fn who_waits_is_served_after_the_journal_was_opened_again() {
         }
         machine.step();
     }
-    let Some(Ok(Answer::Reserved(jobs))) = found else { panic!("{found:?}") };
+    let Some(Ok(Queue(Answer::Reserved(jobs)))) = found else { panic!("{found:?}") };
     assert_eq!(text(&jobs[0].payload), "found");
 }
 
@@ -414,13 +317,7 @@ fn segments_without_living_payloads_are_removed_and_nearly_dead_ones_rewritten()
     drop(shard);
     machine.crash(false);
     let mut shard = machine.boot();
-    shard.now += 2 * 3_600_000;
-    let mut due = Vec::new();
-    for _ in 0..20 {
-        shard.now += 10_000;
-        due.extend(shard.reserve().into_iter().map(|(_, payload)| payload));
-    }
-    due.sort();
+    let due = shard.all_due();
     let mut expected: Vec<String> = kept.into_iter().map(|(_, payload)| payload).collect();
     expected.sort();
     assert!(due == expected, "every payload is whole: {} of {}", due.len(), expected.len());

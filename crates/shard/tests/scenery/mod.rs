@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each story uses its part")]
 
+pub mod machine;
+pub mod town;
+
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
