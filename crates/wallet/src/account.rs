@@ -28,9 +28,10 @@ impl Rules {
     pub(crate) const SYSTEM: Rules = Rules { overdraft: Overdraft::Allowed, ceiling: None, closed: false };
 
     pub(crate) fn flags(&self) -> u8 {
-        u8::from(self.overdraft == Overdraft::Allowed) * OVERDRAFT
-            | u8::from(self.ceiling.is_some()) * CEILING
-            | u8::from(self.closed) * CLOSED
+        let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        bit(self.overdraft == Overdraft::Allowed, OVERDRAFT)
+            | bit(self.ceiling.is_some(), CEILING)
+            | bit(self.closed, CLOSED)
     }
 
     /// From flags, and the ceiling where they name one.

@@ -143,8 +143,8 @@ impl Ledger {
         let balance = i64::try_from(balance).expect("whether it fits was checked when it was admitted");
         let back = if account.entries == 0 { 0 } else { at - account.last };
         let mut line = Line { number, balance, back, jumps: [0; 4] };
-        for level in 0..Line::levels(number) {
-            if number > JUMPS[level] {
+        for (level, &step) in JUMPS.iter().enumerate().take(Line::levels(number)) {
+            if number > step {
                 let extra = self.extra(account).expect("it has had a line of that level");
                 line.jumps[level] = at - extra.jumps[level];
             }

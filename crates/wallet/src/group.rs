@@ -112,11 +112,12 @@ pub(crate) const LEG: u8 = 32;
 
 impl<'a> Notes<'a> {
     pub(crate) fn flags(&self) -> u8 {
-        u8::from(self.of.is_some()) * OF
-            | u8::from(!self.reference.is_empty()) * REFERENCE
-            | u8::from(!self.metadata.is_empty()) * METADATA
-            | u8::from(self.effective.is_some()) * EFFECTIVE
-            | u8::from(self.other.is_some()) * OTHER
+        let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        bit(self.of.is_some(), OF)
+            | bit(!self.reference.is_empty(), REFERENCE)
+            | bit(!self.metadata.is_empty(), METADATA)
+            | bit(self.effective.is_some(), EFFECTIVE)
+            | bit(self.other.is_some(), OTHER)
     }
 
     pub(crate) fn has_other(flags: u8) -> bool {

@@ -245,10 +245,9 @@ fn links_of(line: &Line, record: u64) -> Vec<Stands> {
     if line.number > 1 {
         links.push(Stands { number: line.number - 1, record: record.saturating_sub(line.back) });
     }
-    for level in 0..Line::levels(line.number) {
-        if line.number > JUMPS[level] {
-            let record = record.saturating_sub(line.jumps[level]);
-            links.push(Stands { number: line.number - JUMPS[level], record });
+    for (step, jump) in JUMPS.iter().zip(line.jumps).take(Line::levels(line.number)) {
+        if line.number > *step {
+            links.push(Stands { number: line.number - step, record: record.saturating_sub(jump) });
         }
     }
     links.reverse();

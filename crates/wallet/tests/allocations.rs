@@ -1,0 +1,77 @@
+//! Once warm, a transfer costs no allocation, and neither does its replay.
+//!
+//! What a whole command allocates is the list in its answer, however many transfers it is about.
+
+use bytes::Bytes;
+use stadium_wallet::{
+    Bounds, Command, Executed, Kind, Ledger, NewAccount, NewTransfer, Overdraft, Place, Record, Time,
+    TransferId, WalletName,
+};
+
+const HEADER: usize = 24;
+
+fn wallet(number: u64) -> WalletName {
+    format!("user:{number}").parse().expect("a name")
+}
+
+fn posts(from: u64) -> Command {
+    let post = |number: u64| NewTransfer {
+        id: TransferId(u128::from(number) << 64 | 7),
+        kind: Kind::Post {
+            debit: wallet(number % 100),
+            credit: if number.is_multiple_of(3) {
+                wallet((number + 1) % 100)
+            } else {
+                "@shop".parse().expect("a name")
+            },
+            asset: "EUR".parse().expect("an asset"),
+            amount: 1 + number % 9,
+        },
+        reference: String::from("order"),
+        metadata: Bytes::from_static(b"metadata"),
+        effective: None,
+    };
+    Command::Transfer { transfers: (from..from + 100).map(post).collect(), linked: false }
+}
+
+#[test]
+fn a_warm_machine_allocates_nothing_for_a_transfer() {
+    let bounds = Bounds { transfers_remembered: 2_000, ..Bounds::default() };
+    let place = Place { shard: 0, shards: 1, hash_seed: 1 };
+    let (mut ledger, mut replayed) = (Ledger::new(place, bounds.clone()), Ledger::new(place, bounds));
+    let (mut record, mut at, now) = (Record::new(), 4_096, Time(1_800_000_000_000));
+    let mut first = vec![Command::Declare { asset: "EUR".parse().expect("an asset"), scale: 2 }];
+    let accounts = (0..100)
+        .map(|number| NewAccount {
+            wallet: wallet(number),
+            asset: "EUR".parse().expect("an asset"),
+            overdraft: Overdraft::Allowed,
+            ceiling: None,
+        })
+        .collect();
+    first.push(Command::Open { accounts });
+    let mut measured = (0, 0);
+    let rounds = 300;
+    for round in 0..rounds + first.len() {
+        let command = if round < first.len() { first[round].clone() } else { posts(round as u64 * 100) };
+        record.begin(HEADER);
+        let mut executed = None;
+        let wrote = allocation_counter::measure(|| {
+            executed = Some(ledger.execute(at, now, &command, &mut record));
+        });
+        assert!(matches!(executed, Some(Ok(Executed::Done(_)))), "{executed:?}");
+        let section = &record.bytes()[HEADER..];
+        let read = allocation_counter::measure(|| {
+            replayed.apply(at, now, section).expect("the records follow each other");
+        });
+        at += record.bytes().len() as u64;
+        if round >= rounds - 100 {
+            measured.0 += wrote.count_total;
+            measured.1 += read.count_total;
+        }
+    }
+    // The answer's list and what the trees of hashes grow by: a few for each command of 100 transfers.
+    assert!(measured.0 <= 300, "{} allocations for 100 warm commands of 100 transfers", measured.0);
+    assert!(measured.1 <= 600, "{} allocations for replaying them", measured.1);
+    assert_eq!(ledger.audit(), Ok(()));
+}
