@@ -557,3 +557,58 @@ fn a_group_that_nobody_answers_is_given_up_also_where_the_question_comes_late() 
     assert_eq!(books[1].ledger.figures().pending, 0);
     assert_eq!(books[1].balance(&names[1]), (100, 0));
 }
+
+#[test]
+fn a_group_under_way_survives_a_checkpoint_with_its_holds_and_locks() {
+    let (names, mut books) = three();
+    let old = books[0].books(hold(&names[0], &names[2], 30, 600_000));
+    let older = books[0].books(hold(&names[0], "@shop", 20, 20_000));
+    let list = vec![
+        post(&names[0], &names[1], 10),
+        hold(&names[0], &names[1], 40, 600_000),
+        Kind::Void { hold: older },
+        post("@prize", &names[2], 7),
+    ];
+    let (ids, command) = books[0].transfers(list, true);
+    let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
+    assert_eq!(books[0].balance(&names[0]), (100, 100));
+    // Its hold cannot be ended by anybody else, and does not expire.
+    assert_eq!(books[0].refuses(Kind::Capture { hold: older, amount: None }), "WAL-043");
+    books[0].now = books[0].now.after(25_000);
+    books[0].tick();
+    assert_eq!(books[0].balance(&names[0]), (100, 100));
+    // The question arrives, the answers do not; then all start again from their checkpoints.
+    let mut letters = Vec::new();
+    books[0].ledger.outgoing(0, &mut |to, delivery| letters.push((to, delivery)));
+    assert_eq!(letters.len(), 2);
+    for (to, delivery) in &letters {
+        let book = &mut books[usize::from(*to)];
+        book.record.begin(FRAME);
+        assert_eq!(book.ledger.receive(book.at, book.now, delivery, &mut book.record), Ok(()));
+        book.append();
+    }
+    for book in &mut books {
+        let chunks = chunks_of(&mut book.ledger);
+        let restored = book.replayed(Some((&chunks, book.at)));
+        book.same(restored);
+        book.ledger = book.replayed(Some((&chunks, book.at)));
+    }
+    assert_eq!(books[0].refuses(Kind::Capture { hold: older, amount: None }), "WAL-043");
+    carry(&mut books, |_| false);
+    assert_eq!(books[0].balance(&names[0]), (90, 70));
+    assert_eq!(books[2].balance(&names[2]), (107, 0));
+    // Both holds are captured by whom they are for, elsewhere; in part, so the rest comes back.
+    for (id, amount) in [(old, 29), (ids[1], 39)] {
+        let capture = Kind::Capture { hold: id, amount: Some(amount) };
+        let (_, command) = books[0].transfers(vec![capture], false);
+        let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
+        carry(&mut books, |_| false);
+    }
+    let balances: Vec<_> = books.iter().zip(&names).map(|(book, name)| book.balance(name)).collect();
+    assert_eq!(balances, [(22, 0), (149, 0), (136, 0)]);
+    assert_eq!(transit(&books), 0);
+    for book in &mut books {
+        let replayed = book.replayed(None);
+        book.same(replayed);
+    }
+}
