@@ -54,6 +54,7 @@ impl Shards {
         crate::threads::start(&inner, settings, Arc::new(progress))?;
         let shards = Shards { inner };
         shards.finish_spreading();
+        shards.finish_declaring();
         Ok(shards)
     }
 

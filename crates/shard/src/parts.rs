@@ -170,7 +170,6 @@ impl<T> Split<T> {
         self.open_from = self.parts.len();
     }
 
-    #[expect(clippy::type_complexity, reason = "two lists that belong together")]
     fn finish(self, command: impl Fn(Vec<T>) -> Command) -> (Vec<(u16, Command)>, Vec<Vec<usize>>) {
         self.parts.into_iter().map(|(shard, items, places)| ((shard, command(items)), places)).unzip()
     }

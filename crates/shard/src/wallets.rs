@@ -1,6 +1,10 @@
 //! How everybody else reaches the wallets: which shard is asked what is said in [`crate::parts`].
 
-use stadium_wallet::{Answer, Command, Seal};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stadium_machine::Refusal;
+use stadium_wallet::{Answer, AssetCode, Command, Seal};
 
 use crate::answer::{Done, Reply, Together};
 use crate::client::Inner;
@@ -9,7 +13,6 @@ use crate::mailbox::Letter;
 use crate::parts::{Parts, parts, shards_of};
 use crate::ticket::{Holder, One, Slot};
 use crate::{Shards, Ticket};
-use stadium_machine::Refusal;
 
 impl Shards {
     /// Hands a command to the shard that decides it, or to several. Never waits, as [`Self::submit`].
@@ -46,6 +49,37 @@ impl Shards {
         }
     }
 }
+
+impl Shards {
+    /// Finishes what a crash left half done: an asset that only some shards know.
+    pub(crate) fn finish_declaring(&self) {
+        let shards = self.inner.routes.shards();
+        if shards == 1 {
+            return;
+        }
+        let ask = |shard| {
+            let asked = self.inner.one_of(shard, 0, |caller| Letter::Wallet(caller, Command::Assets));
+            gathered::<Answer>(vec![asked], None)
+        };
+        let tickets: Vec<_> = (0..shards).map(ask).collect();
+        let mut known: BTreeMap<AssetCode, (u8, u16)> = BTreeMap::new();
+        for ticket in tickets {
+            // A shard that does not say so is not waited for: a declare that is asked again finishes it too.
+            let Some(Ok(Answer::Assets(assets))) = ticket.wait(STARTED) else { return };
+            for view in assets {
+                known.entry(view.asset).or_insert((view.scale, 0)).1 += 1;
+            }
+        }
+        for (asset, (scale, count)) in known {
+            if count < shards {
+                drop(self.submit_wallet(Command::Declare { asset, scale }));
+            }
+        }
+    }
+}
+
+/// How long to wait for a shard that was just started.
+const STARTED: Duration = Duration::from_secs(10);
 
 fn gathered<A: Reply>(mut parts: Vec<Result<One, Refusal>>, merge: Option<Merge>) -> Ticket<A> {
     match merge {
