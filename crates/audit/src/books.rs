@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::chain;
 use crate::event::{Entry, Event, Item, ItemKind, JUMPS, MoveKind, Moved, Party, Promise, Rules};
-use crate::groups::{Groups, Key, Outstanding};
+use crate::groups::{Groups, Key, Names, Outstanding};
 use crate::id;
 use crate::problem::{Kind, Problem, Spot};
 use crate::section::Section;
@@ -209,8 +209,7 @@ impl Books {
             Event::Seal { number, records, root } => self.seal(turn, number, records, root),
             Event::Began { group, items } => {
                 let key = (self.shard, group);
-                let outstanding =
-                    turn.groups.began(turn.spot, group, &items, &|of| self.party(of), &|of| self.code(of));
+                let outstanding = turn.groups.began(turn.spot, group, &items, self);
                 self.promise(turn, key, outstanding);
                 self.begun.insert(group, items.iter().map(Begun::of).collect());
             }
@@ -235,9 +234,7 @@ impl Books {
                 problem.into_iter().for_each(|problem| (turn.problems)(problem));
             }
             Event::Prepared { from, group, items } => {
-                let (outstanding, problem) =
-                    turn.groups
-                        .prepared(turn.spot, from, group, &items, &|of| self.party(of), &|of| self.code(of));
+                let (outstanding, problem) = turn.groups.prepared(turn.spot, from, group, &items, self);
                 problem.into_iter().for_each(|problem| (turn.problems)(problem));
                 self.promise(turn, (from.shard, group), outstanding);
             }
@@ -250,15 +247,6 @@ impl Books {
                 turn.group = booked.then_some(key);
             }
         }
-    }
-
-    /// The name of an account's wallet.
-    fn party(&self, account: u32) -> String {
-        self.accounts.get(account as usize).map_or_else(|| format!("#{account}"), |one| one.wallet.clone())
-    }
-
-    fn code(&self, asset: u32) -> String {
-        self.assets.get(asset as usize).map_or_else(|| format!("#{asset}"), |one| one.code.clone())
     }
 
     fn named(&self, account: u32) -> String {
@@ -664,6 +652,20 @@ impl Books {
                 wrong(Kind::Sum, format!("all accounts of {} have {sum} in all", self.code(asset)));
             }
         }
+    }
+}
+
+impl Names for Books {
+    fn party(&self, account: u32) -> String {
+        self.accounts.get(account as usize).map_or_else(|| format!("#{account}"), |one| one.wallet.clone())
+    }
+
+    fn code(&self, asset: u32) -> String {
+        self.assets.get(asset as usize).map_or_else(|| format!("#{asset}"), |one| one.code.clone())
+    }
+
+    fn transit(&self, asset: u32) -> Option<u32> {
+        self.by_name.get(&(TRANSIT.to_owned(), asset)).copied()
     }
 }
 

@@ -108,7 +108,15 @@ pub(crate) struct Together {
     pub(crate) transit: BTreeMap<String, i128>,
 }
 
-type Name<'n> = &'n dyn Fn(u32) -> String;
+/// What a shard's numbers stand for.
+pub(crate) trait Names {
+    /// The wallet of an account.
+    fn party(&self, account: u32) -> String;
+    /// The code of an asset.
+    fn code(&self, asset: u32) -> String;
+    /// The account of `@transit`, where it is open.
+    fn transit(&self, asset: u32) -> Option<u32>;
+}
 
 impl Groups {
     /// A shard begins a group.
@@ -117,17 +125,16 @@ impl Groups {
         spot: Spot,
         number: u64,
         items: &[Item<'_>],
-        party: Name<'_>,
-        code: Name<'_>,
+        names: &dyn Names,
     ) -> Vec<Outstanding> {
-        let parts = parts(spot.shard, items, party, code);
+        let parts = parts(spot.shard, items, names);
         let others = others(spot.shard, &parts);
         for &to in &others {
             let letter = self.send(spot.shard, Sent { group: number, to, decides: false });
             self.group((spot.shard, number)).asked.insert(to, letter);
         }
         self.group((spot.shard, number)).began = Some((spot, parts));
-        outstanding(items)
+        outstanding(items, names)
     }
 
     fn group(&mut self, key: Key) -> &mut Group {
@@ -197,10 +204,9 @@ impl Groups {
         from: Letter,
         number: u64,
         items: &[Item<'_>],
-        party: Name<'_>,
-        code: Name<'_>,
+        names: &dyn Names,
     ) -> (Vec<Outstanding>, Option<Problem>) {
-        let parts = parts(spot.shard, items, party, code);
+        let parts = parts(spot.shard, items, names);
         let there = There { spot, prepared: Some((from.number, parts)), settled: None };
         let before = self.group((from.shard, number)).others.insert(spot.shard, there);
         let problem = before.map(|_| {
@@ -208,7 +214,7 @@ impl Groups {
                 format!("a second yes to group {number} of shard {}, or one after its end", from.shard);
             spot.problem(Kind::Group, what)
         });
-        (outstanding(items), problem)
+        (outstanding(items, names), problem)
     }
 
     /// A shard got the decision of another one's group.
@@ -343,36 +349,41 @@ fn others(coordinator: u16, parts: &[Part]) -> BTreeSet<u16> {
     shards.filter(|&shard| shard != coordinator && parts.iter().any(|part| part.is_on(shard))).collect()
 }
 
-fn parts(shard: u16, items: &[Item<'_>], party: Name<'_>, code: Name<'_>) -> Vec<Part> {
+fn parts(shard: u16, items: &[Item<'_>], names: &dyn Names) -> Vec<Part> {
     let side = |side: &Party<'_>| match side {
-        Party::Here(account) => (shard, party(*account)),
+        Party::Here(account) => (shard, names.party(*account)),
         Party::There { shard, wallet } => (*shard, (*wallet).to_owned()),
     };
     let part = |item: &Item<'_>| Part {
         kind: item.kind,
         id: item.id,
         amount: item.amount,
-        asset: code(item.asset),
+        asset: names.code(item.asset),
         debit: side(&item.debit),
         credit: side(&item.credit),
     };
     items.iter().map(part).collect()
 }
 
-/// What items hold and count where they are. A capture's amount is held by its hold already.
-fn outstanding(items: &[Item<'_>]) -> Vec<Outstanding> {
+/// What items hold and count where they are; `@transit` takes the side that is elsewhere. A capture's amount is held by its hold
+/// already, where that is here.
+fn outstanding(items: &[Item<'_>], names: &dyn Names) -> Vec<Outstanding> {
     let mut sums: BTreeMap<u32, (u128, u128)> = BTreeMap::new();
     for item in items {
         let amount = u128::from(item.amount);
-        if let Party::Here(debit) = item.debit
-            && matches!(item.kind, ItemKind::Post | ItemKind::Reverse | ItemKind::Hold)
-        {
-            sums.entry(debit).or_default().0 += amount;
+        let moves = !matches!(item.kind, ItemKind::Hold | ItemKind::Void);
+        let (going, coming) = match (item.debit, item.credit) {
+            (Party::There { .. }, Party::There { .. }) => (None, None),
+            (Party::There { .. }, Party::Here(credit)) => (names.transit(item.asset), Some(credit)),
+            (Party::Here(debit), Party::There { .. }) => (Some(debit), names.transit(item.asset)),
+            (Party::Here(debit), Party::Here(credit)) => (Some(debit), Some(credit)),
+        };
+        let is_held_already = item.kind == ItemKind::Capture && matches!(item.debit, Party::Here(_));
+        if let Some(account) = going.filter(|_| item.kind != ItemKind::Void && !is_held_already) {
+            sums.entry(account).or_default().0 += amount;
         }
-        if let Party::Here(credit) = item.credit
-            && matches!(item.kind, ItemKind::Post | ItemKind::Reverse | ItemKind::Capture)
-        {
-            sums.entry(credit).or_default().1 += amount;
+        if let Some(account) = coming.filter(|_| moves) {
+            sums.entry(account).or_default().1 += amount;
         }
     }
     sums.into_iter().map(|(account, (going, coming))| Outstanding { account, going, coming }).collect()

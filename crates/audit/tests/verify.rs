@@ -6,7 +6,9 @@ mod scribe;
 
 use std::path::Path;
 
-use scribe::{Party, Scribe, Transfer, began, confirmed, decided, held, item, prepared, settled, voided, voted};
+use scribe::{
+    Party, Scribe, Transfer, began, confirmed, decided, held, item, prepared, settled, voided, voted,
+};
 use stadium_audit::{Kind, Options, Report, verify};
 
 fn look(directory: &Path) -> Report {
@@ -23,7 +25,8 @@ fn books() -> Scribe {
 
 /// The only sort of thing that is wrong.
 fn only(report: &Report) -> Kind {
-    let kinds: std::collections::BTreeSet<Kind> = report.problems.iter().map(|problem| problem.kind).collect();
+    let kinds: std::collections::BTreeSet<Kind> =
+        report.problems.iter().map(|problem| problem.kind).collect();
     assert_eq!(kinds.len(), 1, "{:#?}", report.problems);
     *kinds.first().expect("there is one")
 }
@@ -44,17 +47,36 @@ fn sound_books_are_sound() {
     }
     let page = &mut scribe.pages[0];
     page.write(scribe.now, &[held(1_000, 30, 1, 2, 5_000), held(1_001, 5, 1, 2, 5_000)]);
-    let capture = Transfer { kind: 1, id: 1_002, debit: 1, credit: 2, amount: 20, of: Some(1_000), ..Transfer::default() };
+    let capture = Transfer {
+        kind: 1,
+        id: 1_002,
+        debit: 1,
+        credit: 2,
+        amount: 20,
+        of: Some(1_000),
+        ..Transfer::default()
+    };
     let capture = page.transfer(&capture);
     page.write(scribe.now, &[capture, voided(1_003, 1_001, 5, 1, 2), held(1_004, 7, 1, 2, 1)]);
-    let reversal = Transfer { kind: 2, id: 1_005, debit: 2, credit: 1, amount: 20, of: Some(1_002), ..Transfer::default() };
+    let reversal = Transfer {
+        kind: 2,
+        id: 1_005,
+        debit: 2,
+        credit: 1,
+        amount: 20,
+        of: Some(1_002),
+        ..Transfer::default()
+    };
     let reversal = page.transfer(&reversal);
     page.write(scribe.now, &[reversal]);
     page.write(scribe.now + 2, &[[&[7][..], &1_004_u128.to_be_bytes()].concat()]);
     page.write(scribe.now + 2, &[held(1_006, 9, 1, 2, 5_000)]);
     let report = look(scribe.close().path());
     assert!(report.is_sound(), "{:#?}", report.problems);
-    assert_eq!((balance(&report, "alice"), balance(&report, "bob"), balance(&report, "@mint")), ((100, 9), (0, 0), (-100, 0)));
+    assert_eq!(
+        (balance(&report, "alice"), balance(&report, "bob"), balance(&report, "@mint")),
+        ((100, 9), (0, 0), (-100, 0))
+    );
     let votes = &report.assets[0];
     assert_eq!((votes.accounts, votes.credit, votes.debit, votes.held), (3, 100, 100, 9));
     let shard = &report.shards[0];
@@ -156,7 +178,15 @@ fn an_id_that_is_booked_twice_is_told() {
 
 #[test]
 fn holds_that_end_wrongly_are_told() {
-    let capture = |of, amount| Transfer { kind: 1, id: 9, debit: 1, credit: 2, amount, of: Some(of), ..Transfer::default() };
+    let capture = |of, amount| Transfer {
+        kind: 1,
+        id: 9,
+        debit: 1,
+        credit: 2,
+        amount,
+        of: Some(of),
+        ..Transfer::default()
+    };
     let expired = |id: u128| [&[7][..], &id.to_be_bytes()].concat();
     // More than was held, one that is not there, twice, too early, another amount, other wallets.
     let report = after(|page| vec![held(2, 30, 1, 2, 5_000), page.transfer(&capture(2, 31))]);
@@ -181,7 +211,15 @@ fn holds_that_end_wrongly_are_told() {
 
 #[test]
 fn reversals_that_are_none_are_told() {
-    let reversal = |id, of| Transfer { kind: 2, id, debit: 1, credit: 0, amount: 100, of: Some(of), ..Transfer::default() };
+    let reversal = |id, of| Transfer {
+        kind: 2,
+        id,
+        debit: 1,
+        credit: 0,
+        amount: 100,
+        of: Some(of),
+        ..Transfer::default()
+    };
     assert!(after(|page| vec![page.transfer(&reversal(2, 1))]).is_sound());
     let twice = after(|page| {
         let again = post(3, 0, 1, 100);
@@ -191,7 +229,13 @@ fn reversals_that_are_none_are_told() {
     let other = after(|page| vec![page.transfer(&Transfer { amount: 99, ..reversal(2, 1) })]);
     assert_eq!(only(&other), Kind::Reversal);
     assert_eq!(only(&after(|page| vec![page.transfer(&reversal(2, 77))])), Kind::Reversal);
-    assert_eq!(only(&after(|page| vec![held(5, 10, 1, 0, 9_000), page.transfer(&Transfer { amount: 10, ..reversal(6, 5) })])), Kind::Reversal);
+    assert_eq!(
+        only(&after(|page| vec![
+            held(5, 10, 1, 0, 9_000),
+            page.transfer(&Transfer { amount: 10, ..reversal(6, 5) })
+        ])),
+        Kind::Reversal
+    );
 }
 
 #[test]
@@ -211,7 +255,8 @@ fn events_about_nothing_are_told() {
     assert_eq!(only(&after(|_| vec![[&[3][..], &[9, 0]].concat()])), Kind::Unknown);
     assert_eq!(only(&after(|_| vec![vec![99]])), Kind::Unreadable);
     assert_eq!(only(&after(|_| vec![vec![3, 1, 0, 0]])), Kind::Unreadable);
-    let opened = |account: u8, asset: u8, wallet: &str| [&[2, account, asset, 0][..], &scribe::text(wallet)].concat();
+    let opened =
+        |account: u8, asset: u8, wallet: &str| [&[2, account, asset, 0][..], &scribe::text(wallet)].concat();
     assert_eq!(only(&after(|_| vec![opened(5, 0, "carol")])), Kind::Order);
     assert_eq!(only(&after(|_| vec![opened(3, 0, "alice")])), Kind::Order);
     assert_eq!(only(&after(|_| vec![opened(3, 7, "carol")])), Kind::Unknown);
@@ -273,7 +318,10 @@ fn a_flipped_byte_names_the_record() {
     let report = look(folder.path());
     assert_eq!(report.problems[0].kind, Kind::Damage);
     assert_eq!((report.problems[0].shard, report.problems[0].position), (0, Some(at)));
-    assert!(report.problems[0].to_string().contains("checksum") || report.problems[0].to_string().contains("no record"));
+    assert!(
+        report.problems[0].to_string().contains("checksum")
+            || report.problems[0].to_string().contains("no record")
+    );
     // And what follows does not continue what was before: balances are told, the chain is not blamed for the gap.
     assert!(report.problems.iter().all(|problem| problem.kind != Kind::Chain), "{:#?}", report.problems);
     assert!(!report.is_sound());
@@ -367,7 +415,8 @@ fn a_transfer_between_shards_is_the_same_on_both() {
 fn a_decision_on_its_way_is_no_mistake() {
     let report = group(Fault::NeverSettled);
     assert!(report.is_sound(), "{:#?}", report.problems);
-    assert_eq!((report.groups_open, balance(&report, "@transit")), (1, (30, 0)));
+    // On one shard it is booked; on the other @transit still has it promised.
+    assert_eq!((report.groups_open, balance(&report, "@transit")), (1, (30, 30)));
 }
 
 #[test]

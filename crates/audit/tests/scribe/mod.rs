@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 use stadium_journal::{FileJournal, Journal as _, Options, Room};
@@ -124,7 +125,7 @@ impl Scribe {
     pub fn close(self) -> tempfile::TempDir {
         for mut page in self.pages {
             page.journal.commit().expect("no fault");
-            page.journal.wait(std::time::Duration::from_secs(60)).expect("no fault");
+            page.journal.wait(Duration::from_secs(60)).expect("no fault");
         }
         self.folder
     }
@@ -174,10 +175,15 @@ impl Page {
 
     /// Where the next record will stand.
     pub fn next(&mut self) -> u64 {
-        if self.journal.make_room(8 << 10, Room::Ordinary).is_err() {
+        // The next segment may still be in the making.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            match self.journal.make_room(8 << 10, Room::Ordinary) {
+                Ok(position) => return position.0,
+                Err(error) => assert!(error.is_temporary() && Instant::now() < deadline, "{error}"),
+            }
             self.sync();
         }
-        self.journal.make_room(8 << 10, Room::Ordinary).expect("there is room").0
     }
 
     /// Appends a record of these events, with the right chain value.
@@ -214,7 +220,7 @@ impl Page {
 
     pub fn sync(&mut self) {
         self.journal.commit().expect("no fault");
-        self.journal.wait(std::time::Duration::from_secs(60)).expect("no fault");
+        self.journal.wait(Duration::from_secs(60)).expect("no fault");
     }
 
     fn entry(&mut self, account: u64, amount: i64, at: u64) -> Vec<u8> {
