@@ -240,8 +240,7 @@ impl Ledger {
         if !self.hold_more(what.debit, what.amount) {
             return Err(corrupt(format!("the account {} holds too much", what.debit)));
         }
-        self.make_hold(context, what, credit, expires, context.at);
-        Ok(())
+        self.make_hold(context, what, credit, expires, context.at)
     }
 
     /// Keeps a hold and its id, whose amount is held already.
@@ -252,7 +251,10 @@ impl Ledger {
         credit: u32,
         expires: Time,
         record: u64,
-    ) {
+    ) -> Result<(), Corrupt> {
+        if self.find_hold(what.id).is_some() {
+            return Err(corrupt(format!("the hold {} is made a second time", what.id)));
+        }
         self.booked += 1;
         let entry = Remembered::new(what.id, what.content, what.amount, record, context.time, Fate::Held);
         let same = self.same_party(credit);
@@ -269,6 +271,7 @@ impl Ledger {
             record,
             locked: false,
         });
+        Ok(())
     }
 
     fn apply_voided(&mut self, context: Context, what: &Promised<'_>) -> Result<(), Corrupt> {

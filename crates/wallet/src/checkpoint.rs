@@ -12,6 +12,7 @@ use crate::chain::{Hash, Tree};
 use crate::group::Posted;
 use crate::ledger::TRANSIT;
 use crate::order::Order;
+use crate::remembered::Fate;
 use crate::{AssetCode, Corrupt, Ledger, Seal, Time};
 
 /// What the first chunk begins with: the version of what follows.
@@ -320,6 +321,9 @@ impl Ledger {
             let id = entry.id();
             if !self.is_party(entry.debit) || !self.is_party(entry.credit) {
                 return Err(corrupt(format!("the transfer {id} is between nobody")));
+            }
+            if entry.fate() == Fate::Forgotten {
+                continue;
             }
             if place as usize >= self.remembered.len() || self.find_remembered(id).is_some() {
                 return Err(corrupt(format!("the transfer {id} is remembered twice, or in a wrong place")));

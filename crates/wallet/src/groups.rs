@@ -559,7 +559,9 @@ impl Ledger {
         self.by_group.insert(group.number, place);
         let mut locked = Vec::new();
         for item in &group.items {
-            self.pending.insert(item.id, place);
+            if self.pending.insert(item.id, place).is_some() {
+                return Err(corrupt(format!("the transfer {} is under way twice", item.id)));
+            }
             match (item.kind, item.of) {
                 (ItemKind::Capture | ItemKind::Void, Some(hold)) => {
                     locked.push(
@@ -647,8 +649,7 @@ impl Ledger {
                     credit: None,
                     notes: Notes::default(),
                 };
-                self.make_hold(context, &what, credit, item.expires, record);
-                return Ok(());
+                return self.make_hold(context, &what, credit, item.expires, record);
             }
         };
         self.booked += 1;

@@ -16,7 +16,7 @@ use crate::chain::Chain;
 use crate::group::{Group, Posted, Prepared};
 use crate::order::Order;
 use crate::plan::{Intent, Overlay};
-use crate::remembered::{Hold, OTHER, Other, Remembered, hash_of_id};
+use crate::remembered::{Fate, Hold, OTHER, Other, Remembered, hash_of_id};
 use crate::{AssetCode, Bounds, Refusal, Seal, Time, TransferId, WalletName};
 
 /// All wallets of one shard.
@@ -359,6 +359,11 @@ impl Ledger {
 
     /// Remembers a transfer in the place of the oldest, where as many are remembered as there may be.
     pub(crate) fn remember(&mut self, entry: Remembered) -> u32 {
+        // Only in a replay with a longer memory than there was: it was forgotten, or the id had not been taken again.
+        if let Some(older) = self.find_remembered(entry.id()) {
+            self.by_id.remove(hash_of_id(entry.id(), self.place.hash_seed), older);
+            self.remembered.at_mut(older).set_fate(Fate::Forgotten);
+        }
         let place = if self.remembered.len() < self.bounds.transfers_remembered.max(1) as usize {
             self.remembered.insert(entry)
         } else {

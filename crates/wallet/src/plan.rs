@@ -16,7 +16,7 @@ use crate::refusal::{
     ID_CONTENT, ID_TWICE, INSUFFICIENT, METADATA, MISDIRECTED, NOT_HELD, NOT_REVERSIBLE, OVERFLOW, PENDING,
     REFERENCE, RESERVED, SAME_ACCOUNT, SHARDS, TRANSFER_UNKNOWN,
 };
-use crate::remembered::{Fate, OTHER};
+use crate::remembered::{Fate, OTHER, Remembered};
 use crate::{AssetCode, Booked, Bounds, Kind, Ledger, NewTransfer, Refusal, Time, TransferId, WalletName};
 
 /// After so long a Busy of a full table may be over.
@@ -495,7 +495,8 @@ impl Ledger {
         if self.remembered.at(named).fate() == Fate::Captured {
             // A hold is remembered before its capture, so it is forgotten before it too.
             let (capture, half) = self.remembered.at(named).capture();
-            if self.remembered.get(capture).is_none_or(|entry| entry.id().0 as u32 != half) {
+            let is_it = |entry: &Remembered| entry.id().0 as u32 == half && entry.fate() != Fate::Forgotten;
+            if !self.remembered.get(capture).is_some_and(is_it) {
                 return Err(unknown(id));
             }
             place = capture;
@@ -506,7 +507,7 @@ impl Ledger {
             Fate::Reversed => return Err(not_reversible(id, "it was reversed")),
             Fate::Reversal => return Err(not_reversible(id, "it is a reversal itself")),
             Fate::Held => return Err(not_reversible(id, "it is held: void it")),
-            Fate::Captured | Fate::Voided | Fate::Expired => {
+            Fate::Captured | Fate::Voided | Fate::Expired | Fate::Forgotten => {
                 return Err(not_reversible(id, "it moved nothing"));
             }
         }

@@ -28,6 +28,8 @@ pub(crate) enum Fate {
     Reversed = 5,
     /// A reversal.
     Reversal = 6,
+    /// Its id was used again when it was forgotten, and that is replayed with a longer memory: its place only waits for its turn.
+    Forgotten = 7,
 }
 
 impl Fate {
@@ -40,13 +42,14 @@ impl Fate {
             4 => Fate::Expired,
             5 => Fate::Reversed,
             6 => Fate::Reversal,
+            7 => Fate::Forgotten,
             _ => return None,
         })
     }
 
     pub(crate) fn state(self) -> BookState {
         match self {
-            Fate::Posted | Fate::Reversal => BookState::Posted,
+            Fate::Posted | Fate::Reversal | Fate::Forgotten => BookState::Posted,
             Fate::Held => BookState::Held,
             Fate::Captured => BookState::Captured,
             Fate::Voided => BookState::Voided,
