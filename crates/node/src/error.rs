@@ -72,15 +72,15 @@ impl Error {
         ),
         (
             "NODE-009",
-            "A call of `stadium` or `queue` over RPC was rejected: it carried no API key, one that was revoked, or one that may not do this. The message names the role that is needed. Send the key as a bearer token in the authentication metadata.",
+            "A call of `stadium`, `queue` or `wallet` over RPC was rejected: it carried no API key, one that was revoked, or one that may not do this. The message names the role that is needed. Send the key as a bearer token in the authentication metadata.",
         ),
         (
             "NODE-010",
-            "A call of `stadium` or `queue` over RPC was rejected: a field of it is wrong. The message names it.",
+            "A call of `stadium`, `queue` or `wallet` over RPC was rejected: a field of it is wrong. The message names it.",
         ),
         (
             "NODE-011",
-            "A shard answered a call of `queue` with what was not asked: a bug. Report it with the server's log; what was asked for may have happened.",
+            "A shard answered a call of `queue` or `wallet` with what was not asked: a bug. Report it with the server's log; what was asked for may have happened.",
         ),
         (
             "NODE-012",

@@ -11,6 +11,7 @@ pub mod logging;
 mod mapping;
 mod node;
 mod open_files;
+mod pushes;
 pub mod records;
 mod run;
 pub mod running;

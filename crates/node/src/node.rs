@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use stadium_edge::auth::Authenticator;
 use stadium_edge::{Drain, Edge};
 use stadium_http::Fleet;
+use stadium_shard::Shards;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::data_directory::DataDirectory;
@@ -23,6 +24,7 @@ use crate::mapping;
 use crate::mapping::edge::TlsHandles;
 use crate::mapping::tls::Certificates;
 use crate::open_files;
+use crate::pushes::Pushes;
 use crate::running::{Listener, Published, Running};
 use crate::services::{Around, Bridge, Services};
 use crate::settings::Settings;
@@ -44,6 +46,9 @@ const QUIESCE_MIN: Duration = Duration::from_secs(2);
 /// Longest that last checkpoints may hold a stop up; without them the next start reads more of the journals.
 const SHARDS_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Longest that pushes which were made and not yet settled may hold a stop up.
+const PUSHES_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Longest that running HTTP requests may hold a stop up.
 const HTTP_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -53,6 +58,7 @@ pub struct Node {
     published: Option<Published>,
     services: Arc<Services>,
     http: Option<HttpPort>,
+    pushes: Option<Pushes>,
     edge: Option<Edge>,
     shards: ShardsDoor,
     runtime: Option<Runtime>,
@@ -122,7 +128,7 @@ impl Node {
         let services = Arc::new(Services::start(settings, around)?);
         fleet.serve(Arc::clone(&services));
         // Last, because it may take long, and all else that can fail should have failed before.
-        open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
+        let opened = open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
         let listeners = plan
             .names
             .iter()
@@ -145,11 +151,14 @@ impl Node {
             Error::Data(format!("the data directory {} cannot be written: {error}", data.path().display()))
         })?;
         fleet.enter(Phase::Ready);
+        let bounds = mapping::http::push_bounds(&settings.http);
+        let pushes = Pushes::start(opened, fleet.clone(), bounds, &runtime);
         tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node is ready");
         Ok(Self {
             published: Some(published),
             services,
             http,
+            pushes: Some(pushes),
             edge: Some(edge),
             shards,
             runtime: Some(runtime),
@@ -230,6 +239,7 @@ impl Node {
     pub fn drain(mut self) -> Drained {
         let began = Instant::now();
         let within = self.begin_drain();
+        self.stop_pushes();
         let drain = Drain { within, server_reference: self.server_reference.take() };
         let services = Arc::clone(&self.services);
         // Callers of services are told at the same time as devices; both finish what they have under way.
@@ -251,18 +261,28 @@ impl Node {
     /// Stops now: devices that are still connected are cut.
     pub fn stop(mut self) {
         self.fleet.enter(Phase::Draining);
+        self.shards.stop_waiting();
         self.finish(HTTP_PATIENCE);
     }
 
     /// Says no to new work; returns how long moving the devices may take.
     fn begin_drain(&self) -> Duration {
         self.fleet.enter(Phase::Draining);
+        // Whoever waits for a job would hold the drain up until one comes.
+        self.shards.stop_waiting();
         let devices = self.connected();
         let paced = Duration::from_secs_f64(devices as f64 / f64::from(self.drain_per_second.max(1)));
         // Even the last device gets a moment to read that it is to move.
         let within = paced.max(DRAIN_MIN).min(self.grace.mul_f64(DRAIN_SHARE));
         tracing::info!(devices, within_ms = within.as_millis(), "Node is draining");
         within
+    }
+
+    /// Takes no more pushes from their queue: the edge is about to refuse them.
+    fn stop_pushes(&mut self) {
+        if let (Some(runtime), Some(pushes)) = (&self.runtime, self.pushes.take()) {
+            runtime.block_on(pushes.stop(PUSHES_PATIENCE));
+        }
     }
 
     fn finish(&mut self, patience: Duration) {
@@ -274,6 +294,7 @@ impl Node {
 
     fn end(&mut self) {
         self.published = None;
+        self.stop_pushes();
         self.services.stop();
         self.http = None;
         if let Some(edge) = self.edge.take() {
@@ -313,15 +334,15 @@ fn open_shards(
     door: &ShardsDoor,
     fleet: &SharedFleet,
     http: Option<&HttpPort>,
-) -> Result<(), Error> {
+) -> Result<Shards, Error> {
     let count = if settings.shards.count == 0 { Count::AsTheDirectorySays } else { Count::Asked };
     let told = Arc::clone(fleet);
     let plan = mapping::shards::settings(settings, data.path());
     let shards = door.open(plan, count, move |words| told.starting(words))?;
     if let Some(http) = http {
-        http.serve(shards);
+        http.serve(shards.clone());
     }
-    Ok(())
+    Ok(shards)
 }
 
 fn open_certificates(settings: &Settings) -> Result<(TlsHandles, Vec<Certificates>), Error> {

@@ -17,6 +17,9 @@ const VERSION: u8 = 1;
 /// The queues' number, and the version of their events.
 const QUEUE: (u8, u8) = (1, 1);
 
+/// The wallets' number, and the version of their events.
+const WALLET: (u8, u8) = (2, 1);
+
 /// A record in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
@@ -61,17 +64,27 @@ fn read(shard: u16, position: u64, body: &[u8], told: &mut Told) -> Result<(), S
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let events =
             body.get(at..).and_then(|rest| rest.get(..length)).ok_or("a section's events are cut")?;
-        if (machine, version) != QUEUE {
-            return Err(format!(
-                "a section is of machine {machine}, version {version}, which is not known here"
-            ));
-        }
-        let offset = u32::try_from(at).map_err(|_| "it is longer than a record can be")?;
-        // How many shards there are says nothing about a record.
-        let place = Place { shard, shards: shard.saturating_add(1), hash_seed: 0 };
-        for event in stadium_queue::describe(place, position, time, offset, events) {
-            let event = event.map_err(|corrupt| corrupt.to_string())?;
-            told.events.push(Event { job: event.job.map(|job| job.0), text: event.text });
+        match (machine, version) {
+            QUEUE => {
+                let offset = u32::try_from(at).map_err(|_| "it is longer than a record can be")?;
+                // How many shards there are says nothing about a record.
+                let place = Place { shard, shards: shard.saturating_add(1), hash_seed: 0 };
+                for event in stadium_queue::describe(place, position, time, offset, events) {
+                    let event = event.map_err(|corrupt| corrupt.to_string())?;
+                    told.events.push(Event { job: event.job.map(|job| job.0), text: event.text });
+                }
+            }
+            WALLET => {
+                for text in stadium_wallet::describe(time, events) {
+                    let text = text.map_err(|corrupt| corrupt.to_string())?;
+                    told.events.push(Event { job: None, text });
+                }
+            }
+            _ => {
+                return Err(format!(
+                    "a section is of machine {machine}, version {version}, which is not known here"
+                ));
+            }
         }
         at += length;
     }

@@ -1,12 +1,19 @@
 //! Running a node as a process: until a signal ends it.
 //!
-//! The first SIGTERM or SIGINT drains; a second one, of either kind, leaves at once. SIGHUP reads files again.
+//! The first SIGTERM or SIGINT drains; a second one, of either kind, leaves at once. While the node starts, which may take long
+//! where journals are, the first one leaves at once: nothing is owned yet. SIGHUP reads files again.
 
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::node::{Drained, Node};
+use crate::settings::Settings;
 use crate::signals::{Event, Signals};
+
+/// How long a start that is almost done may hold up a process that is to leave.
+const START_PATIENCE: Duration = Duration::from_millis(250);
 
 /// How a node ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +28,50 @@ pub enum Ended {
 }
 
 impl Node {
+    /// Starts a node, as [`Self::start`]; `None` where a signal said to leave before it ran. What it had begun by then ends with the
+    /// process, which loses nothing: recovery only reads what is acknowledged.
+    ///
+    /// # Errors
+    /// What could not be started.
+    pub fn start_unless_signalled(settings: &Settings, signals: &Signals) -> Result<Option<Self>, Error> {
+        let (settings, done) = (settings.clone(), signals.sender.clone());
+        thread::Builder::new()
+            .name("start".to_owned())
+            .spawn(move || {
+                let started = Box::new(Self::start(&settings));
+                // Nobody listens any more when a signal came first.
+                let _ = done.send(Event::Started(started));
+            })
+            .map_err(|error| Error::System(format!("the start cannot start: {error}")))?;
+        let mut again = false;
+        // The channel cannot close while `signals` lives.
+        while let Ok(event) = signals.events.recv() {
+            match event {
+                Event::Started(started) => {
+                    let node = (*started)?;
+                    if again {
+                        let _ = signals.sender.send(Event::Reload);
+                    }
+                    return Ok(Some(node));
+                }
+                // Which files were read already is not known.
+                Event::Reload => again = true,
+                Event::Leave(_) => break,
+                Event::Drained(_) => {}
+            }
+        }
+        tracing::info!("Leaving before the node runs");
+        match signals.events.recv_timeout(START_PATIENCE) {
+            Ok(Event::Started(started)) => {
+                if let Ok(node) = *started {
+                    node.stop();
+                }
+            }
+            Ok(_) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        Ok(None)
+    }
+
     /// Serves until a signal ends it. `tell` gets a line for people at each step.
     ///
     /// # Errors
@@ -36,6 +87,8 @@ impl Node {
                     node = Some(running);
                 }
                 (Event::Reload, None) => {}
+                // It did already.
+                (Event::Started(_), running) => node = running,
                 (Event::Leave(_), Some(running)) => {
                     tell("Draining: devices are being moved away. A second signal leaves at once.");
                     let done = sender.clone();

@@ -10,9 +10,11 @@ use parking_lot::Mutex;
 use stadium_queue::Command;
 use stadium_rpc::Refusal;
 use stadium_shard::core::Progress;
-use stadium_shard::{Error as ShardError, Settings as ShardSettings, Shards, Ticket};
+use stadium_shard::{Done, Error as ShardError, Settings as ShardSettings, Shards, Ticket, Together};
+use stadium_wallet::Seal;
 
 use crate::error::Error;
+use crate::pushes;
 
 /// When to come back to shards that are still reading.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
@@ -51,20 +53,58 @@ impl ShardsDoor {
         let jobs: u64 = shards.metrics().iter().map(|metrics| metrics.jobs).sum();
         let count = shards.metrics().len();
         tracing::info!(shards = count, jobs, took_ms = began.elapsed().as_millis(), "Shards are open");
+        pushes::declare(&shards);
         // A node opens it once.
         let _ = self.0.set(shards.clone());
         Ok(shards)
     }
 
-    /// Hands a command to the shards.
+    /// Hands a command to the queues.
     ///
     /// # Errors
-    /// Busy while they are not there.
+    /// Busy while the shards are not there.
     pub(crate) fn submit(&self, command: Command) -> Result<Ticket, Refusal> {
-        let shards = self.0.get().ok_or_else(|| {
+        Ok(self.shards()?.submit(command))
+    }
+
+    /// Hands a command to the wallets.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub(crate) fn submit_wallet(
+        &self,
+        command: stadium_wallet::Command,
+    ) -> Result<Ticket<stadium_wallet::Answer>, Refusal> {
+        Ok(self.shards()?.submit_wallet(command))
+    }
+
+    /// Hands transfers and jobs over that happen in one record or not at all.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub(crate) fn submit_together(&self, together: Together) -> Result<Ticket<Done>, Refusal> {
+        Ok(self.shards()?.submit_together(together))
+    }
+
+    /// Seals of the wallets' chains, oldest first.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub(crate) fn seals(&self, wanted: Wanted) -> Result<Ticket<Vec<(u16, Seal)>>, Refusal> {
+        Ok(self.shards()?.seals(wanted.shard, wanted.after, wanted.seals_max))
+    }
+
+    /// Lets consumers that wait for a job go, and nobody wait any more: the node is about to leave.
+    pub(crate) fn stop_waiting(&self) {
+        if let Some(shards) = self.0.get() {
+            shards.stop_waiting();
+        }
+    }
+
+    fn shards(&self) -> Result<&Shards, Refusal> {
+        self.0.get().ok_or_else(|| {
             Refusal::busy(RETRY_AFTER, "the shards are not running yet: the journal is being read")
-        })?;
-        Ok(shards.submit(command))
+        })
     }
 
     /// Stops the shards, if they were opened: what they acknowledged is in their journals already.
@@ -75,6 +115,17 @@ impl ShardsDoor {
             tracing::warn!("Shards did not write their last checkpoints in time; the next start reads more");
         }
     }
+}
+
+/// Which seals.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Of this shard; else of all.
+    pub(crate) shard: Option<u16>,
+    /// Numbered above this.
+    pub(crate) after: u64,
+    /// Of each shard at most so many.
+    pub(crate) seals_max: usize,
 }
 
 /// Whether the number of shards was asked for.

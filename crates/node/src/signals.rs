@@ -9,11 +9,12 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::Error;
-use crate::node::Drained;
+use crate::node::{Drained, Node};
 
 /// What happens to a process that runs a node.
-#[derive(Debug)]
 pub(crate) enum Event {
+    /// The node that was being started runs, or cannot.
+    Started(Box<Result<Node, Error>>),
     /// SIGTERM or SIGINT, with its number: leave.
     Leave(u8),
     /// SIGHUP: read certificates, keys, passwords and rules again.

@@ -5,9 +5,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use stadium_http::{Config, TlsFiles};
+use stadium_http::{Config, PushBounds, TlsFiles};
 
-use crate::settings::Settings;
+use crate::settings::{Http, Settings};
 
 /// The HTTP port's own settings, listening on `listen`.
 pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
@@ -29,5 +29,13 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
         connections_max: http.connections_max as usize,
         live_views_max: http.live_views_max as usize,
         ..Config::new(listen, &settings.server.data)
+    }
+}
+
+/// How large a push may be, wherever it comes from.
+pub(crate) fn push_bounds(http: &Http) -> PushBounds {
+    PushBounds {
+        message_bytes_max: http.message_bytes_max as usize,
+        audience_devices_max: http.audience_devices_max as usize,
     }
 }

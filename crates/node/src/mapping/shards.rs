@@ -17,7 +17,7 @@ const COUNT_MAX: usize = 4;
 
 /// The shards of a data directory.
 pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
-    let Settings { shards, journal, queue, .. } = settings;
+    let Settings { shards, journal, queue, wallet, .. } = settings;
     let count = match shards.count {
         0 => {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -43,6 +43,13 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
             payload_bytes_max: queue.payload_bytes_max,
             finished_max: queue.finished_max,
             ..usual.bounds
+        },
+        wallet: stadium_wallet::Bounds {
+            accounts_max: wallet.accounts_max,
+            transfers_remembered: wallet.transfers_remembered,
+            holds_max: wallet.holds_max,
+            pending_max: wallet.pending_max,
+            seal_after: u64::from(wallet.seal_after_s) * 1_000,
         },
         mailbox_commands_max: shards.waiting_max as usize,
         mailbox_bytes_max: bytes(shards.waiting_bytes_max),

@@ -1,8 +1,8 @@
 //! Services on a node: its own, those it finds, and devices' way to both.
 //!
-//! [`Services`] starts the RPC server with the services `stadium` ([`push`]) and `queue` ([`queue`]), registers them in
-//! discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the edge and the HTTP port, which
-//! it serves, and ended before them.
+//! [`Services`] starts the RPC server with the services `stadium` ([`push`]), `queue` ([`queue`]) and `wallet` ([`wallet`]),
+//! registers them in discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the
+//! edge and the HTTP port, which it serves, and ended before them.
 
 mod access;
 mod bridge;
@@ -11,6 +11,8 @@ mod known;
 mod proto;
 mod push;
 mod queue;
+mod request;
+mod wallet;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -46,7 +48,7 @@ pub(crate) struct Around<'a> {
     pub(crate) fleet: Arc<dyn Fleet>,
     /// Whose API keys let a caller push and work.
     pub(crate) data: &'a Path,
-    /// Hold the queues.
+    /// Hold the queues and the wallets.
     pub(crate) shards: &'a ShardsDoor,
     /// Of `[rpc]`, where it has a certificate.
     pub(crate) tls: Option<ServerTls>,
@@ -70,8 +72,13 @@ impl Services {
             None
         } else {
             let keys = || KeyStore::open(data).map_err(|error| Error::Services(error.to_string()));
-            let pushes = push::service(fleet, keys()?, push::Bounds::of(&settings.http));
-            let started = Server::start(config, vec![pushes, queue::service(shards, keys()?)]);
+            let bounds = mapping::http::push_bounds(&settings.http);
+            let services = vec![
+                push::service(fleet, keys()?, bounds),
+                queue::service(shards, keys()?),
+                wallet::service(shards, keys()?, bounds),
+            ];
+            let started = Server::start(config, services);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
         };
         let mut bound: Vec<(&'static str, SocketAddr)> = Vec::new();
@@ -145,7 +152,9 @@ fn listed(settings: &Settings, bound: &[(&'static str, SocketAddr)]) -> Discover
             version: version.to_owned(),
             instances: vec![crate::node::reachable(*address).into()],
         };
-        services.extend([(push::NAME, push::VERSION), (queue::NAME, queue::VERSION)].map(here));
+        let own =
+            [(push::NAME, push::VERSION), (queue::NAME, queue::VERSION), (wallet::NAME, wallet::VERSION)];
+        services.extend(own.map(here));
     }
     DiscoveryConfig { backend: Backend::Static(services), ..DiscoveryConfig::default() }
 }

@@ -1,22 +1,28 @@
 //! The service `stadium`: pushes, for services that have RPC and need no HTTP.
 //!
-//! It takes over what POST /api/push does, under the same bounds. A caller shows an API key that may send, as a bearer
+//! It takes over what POST /api/push does, under the same bounds, now or later ([`job`]). A caller shows an API key that may send, as a bearer
 //! token; so devices, whose requests carry none, cannot push.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use stadium_http::PushBounds;
 use stadium_http::fleet::{
     Audience, ChannelName, DeviceId, Fleet, InvalidName, NewPush, Qos, Refusal as FleetRefusal, UserProperty,
 };
 use stadium_http::keys::{KeyStore, Role};
+use stadium_queue::NewJob;
 use stadium_rpc::{Refusal, Service};
 
 use super::access::Access;
 use super::proto::push_request::To;
 use super::proto::{PushAccepted, PushRequest, stadium};
-use crate::settings::Http;
+use super::request::wrong;
+use crate::pushes;
 
 pub(super) use super::proto::stadium::{NAME, VERSION};
 
@@ -25,24 +31,8 @@ const CONTENT_TYPE_BYTES_MAX: usize = 256;
 const USER_PROPERTIES_MAX: usize = 32;
 const USER_PROPERTY_BYTES_MAX: usize = 1_024;
 
-/// The HTTP API's bounds, which hold here too.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
-    message_bytes_max: usize,
-    devices_max: usize,
-}
-
-impl Bounds {
-    pub(super) fn of(http: &Http) -> Self {
-        Self {
-            message_bytes_max: http.message_bytes_max as usize,
-            devices_max: http.audience_devices_max as usize,
-        }
-    }
-}
-
 /// The service over this fleet.
-pub(super) fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: Bounds) -> Service {
+pub(super) fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: PushBounds) -> Service {
     Service::new(NAME, VERSION)
         .descriptors(stadium::FILE_DESCRIPTOR_SET)
         .interceptor(Access::new(keys, needed))
@@ -62,7 +52,7 @@ fn needed(route: &str) -> Option<Role> {
     (route == stadium::PUSH.route()).then_some(Role::Send)
 }
 
-fn read(request: &PushRequest, bounds: Bounds) -> Result<NewPush, Refusal> {
+fn read(request: &PushRequest, bounds: PushBounds) -> Result<NewPush, Refusal> {
     if request.message.len() > bounds.message_bytes_max {
         let (bytes, max) = (request.message.len(), bounds.message_bytes_max);
         return Err(wrong(format!("the message has {bytes} bytes; http.message_bytes_max allows {max}")));
@@ -91,7 +81,7 @@ fn read(request: &PushRequest, bounds: Bounds) -> Result<NewPush, Refusal> {
     })
 }
 
-fn audience(request: &PushRequest, bounds: Bounds) -> Result<Audience, Refusal> {
+fn audience(request: &PushRequest, bounds: PushBounds) -> Result<Audience, Refusal> {
     match &request.to {
         None | Some(To::Everybody(false)) => Err(wrong("the push is for nobody: set `to`".to_owned())),
         Some(To::Everybody(true)) => Ok(Audience::Everybody),
@@ -101,7 +91,7 @@ fn audience(request: &PushRequest, bounds: Bounds) -> Result<Audience, Refusal> 
         }
         Some(To::Device(id)) => device(id).map(Audience::Device),
         Some(To::Devices(devices)) => {
-            let (named, max) = (devices.ids.len(), bounds.devices_max);
+            let (named, max) = (devices.ids.len(), bounds.audience_devices_max);
             if named == 0 || named > max {
                 return Err(wrong(format!("it names {named} devices, not 1 to {max}")));
             }
@@ -129,6 +119,73 @@ fn text(what: &str, text: &str, bytes_max: usize) -> Result<String, Refusal> {
     Ok(text.to_owned())
 }
 
-fn wrong(what: String) -> Refusal {
-    Refusal::rejected("NODE-010", what)
+/// The job of the queue of pushes that pushes this later.
+///
+/// # Errors
+/// What would be refused now is refused now.
+pub(super) fn job(request: &PushRequest, bounds: PushBounds) -> Result<NewJob, Refusal> {
+    read(request, bounds)?;
+    Ok(pushes::job(Value::from(body(request)).to_string().into()))
+}
+
+/// The push as the body of POST /api/push.
+fn body(request: &PushRequest) -> Map<String, Value> {
+    let to = match &request.to {
+        Some(To::Device(id)) => json!({ "device": id }),
+        Some(To::Devices(devices)) => json!({ "devices": devices.ids }),
+        Some(To::Channel(name)) => json!({ "channel": name }),
+        Some(To::Everybody(_)) | None => "everybody".into(),
+    };
+    let message = match std::str::from_utf8(&request.message) {
+        Ok(text) => ("message", text.into()),
+        Err(_) => ("message_base64", STANDARD.encode(&request.message).into()),
+    };
+    let property =
+        |property: &super::proto::UserProperty| json!({"name": property.name, "value": property.value});
+    let qos = u8::from(!request.at_most_once);
+    let mut fields = vec![("to", to), message, ("qos", qos.into())];
+    if request.expiry_s > 0 {
+        fields.push(("expiry_s", request.expiry_s.into()));
+    }
+    if !request.content_type.is_empty() {
+        fields.push(("content_type", request.content_type.as_str().into()));
+    }
+    if !request.user_properties.is_empty() {
+        fields.push(("user_properties", request.user_properties.iter().map(property).collect()));
+    }
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use stadium_http::read_push;
+
+    use super::*;
+    use crate::services::proto;
+
+    #[test]
+    fn a_push_that_waits_as_a_job_is_the_same_push() {
+        let bounds = PushBounds { message_bytes_max: 100, audience_devices_max: 2 };
+        let ids = ["a", "b"].map(str::to_owned).to_vec();
+        let audiences = [
+            To::Device("seat-1".to_owned()),
+            To::Devices(proto::Devices { ids }),
+            To::Channel("news".to_owned()),
+            To::Everybody(true),
+        ];
+        for (to, message) in audiences.into_iter().zip([&b"hello"[..], b"\xff\x00", b"\"quoted\"", b""]) {
+            let request = PushRequest {
+                to: Some(to),
+                message: message.to_vec(),
+                expiry_s: 60,
+                content_type: "text/plain".to_owned(),
+                user_properties: vec![proto::UserProperty { name: "a".to_owned(), value: "1".to_owned() }],
+                at_most_once: true,
+            };
+            let job = job(&request, bounds).expect("it is a push");
+            let later = read_push(&job.payload, bounds).expect("it is a push");
+            assert_eq!(later, read(&request, bounds).expect("it is a push"));
+        }
+        assert!(job(&PushRequest::default(), bounds).is_err(), "it is for nobody");
+    }
 }

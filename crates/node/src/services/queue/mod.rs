@@ -17,9 +17,11 @@ use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
 use super::access::Access;
 use super::proto::queue;
+use super::request::{self, refusal, strange, unreadable};
 use crate::shards::ShardsDoor;
 
 pub(super) use super::proto::queue::{NAME, VERSION};
+pub(super) use read::new_job;
 
 /// The longest request: what the jobs of one command may hold, and room for all that is around them.
 const REQUEST_BYTES_MAX: usize = Bounds::COMMAND_BYTES_MAX + (1 << 20);
@@ -93,8 +95,7 @@ where
     service.upload(&Method::<Raw, A>::unary(method.route()), move |context: CallContext, pieces| {
         let shards = shards.clone();
         async move {
-            let request = Q::decode(whole(&pieces).await?);
-            let request = request.map_err(|error| wrong(format!("the request cannot be read: {error}")))?;
+            let request = Q::decode(whole(&pieces).await?).map_err(|error| unreadable(&error))?;
             let answer = shards.submit(read(&context, request)?)?.await.map_err(refusal)?;
             write(answer).ok_or_else(strange)
         }
@@ -103,37 +104,9 @@ where
 
 /// The bytes of a request, which mostly come in one piece.
 async fn whole(pieces: &PieceReceiver) -> Result<Bytes, Refusal> {
-    let mut bytes = pieces.next().await.unwrap_or_default();
-    while let Some(piece) = pieces.next().await {
-        if bytes.len() + piece.len() > REQUEST_BYTES_MAX {
-            let reason =
-                format!("the request has more than {REQUEST_BYTES_MAX} bytes: put fewer jobs at once");
-            return Err(Refusal::rejected(stadium_queue::refusal::COMMAND_BYTES, reason));
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes.into())
-}
-
-/// What the shards refuse, as callers hear it.
-fn refusal(refusal: stadium_queue::Refusal) -> Refusal {
-    match refusal {
-        stadium_queue::Refusal::Busy { code, retry_after, reason } => {
-            Refusal::busy(std::time::Duration::from_millis(retry_after), format!("{reason} ({code})"))
-        }
-        stadium_queue::Refusal::Rejected { code, reason } => Refusal::rejected(code, reason),
-    }
-}
-
-fn wrong(reason: String) -> Refusal {
-    Refusal::rejected("NODE-010", reason)
-}
-
-/// A shard that answers what was not asked is a mistake of ours, and says so instead of guessing.
-fn strange() -> Refusal {
-    tracing::error!("A shard's answer is of another kind than its command");
-    Refusal::rejected(
-        "NODE-011",
-        "the shard's answer is of another kind than the request; it may have happened",
-    )
+    let too_many = || {
+        let reason = format!("the request has more than {REQUEST_BYTES_MAX} bytes: put fewer jobs at once");
+        Refusal::rejected(stadium_queue::refusal::COMMAND_BYTES, reason)
+    };
+    Ok(request::whole(pieces, REQUEST_BYTES_MAX, too_many).await?.into())
 }

@@ -6,14 +6,13 @@
 use std::time::Duration;
 
 use stadium_queue::{
-    Backoff, Bounds, Command, Cron, DeadLetter, Dedup, Edit, InvalidName, JobId, JobSet, JobState, Key,
-    Lease, Limit, Milliseconds, Missed, NewJob, QueueName, QueueSettings, Retry, Spread, Time, When,
-    WorkerName,
+    Backoff, Bounds, Command, Cron, DeadLetter, Dedup, Edit, JobId, JobSet, JobState, Key, Lease, Limit,
+    Milliseconds, Missed, NewJob, QueueName, QueueSettings, Retry, Spread, Time, When, WorkerName,
 };
 use stadium_rpc::{CallContext, Refusal};
 
-use super::wrong;
 use crate::services::proto;
+use crate::services::request::{named, said, wrong};
 
 /// How much earlier than its caller gives up a reserve is answered that found nothing: time for the answer to travel.
 const BEFORE_DEADLINE: Duration = Duration::from_millis(50);
@@ -180,7 +179,8 @@ pub(super) fn schedules(request: &proto::QueueNamed) -> Result<Command, Refusal>
     Ok(Command::Schedules { queue: queue(&request.queue)? })
 }
 
-fn new_job(job: proto::NewJob) -> Result<NewJob, Refusal> {
+/// A job as the contract has it.
+pub(in crate::services) fn new_job(job: proto::NewJob) -> Result<NewJob, Refusal> {
     let when = match (job.delay_ms, job.run_at_ms) {
         (0, 0) => When::Now,
         (delay, 0) => When::After(delay),
@@ -275,10 +275,6 @@ fn worker(name: &str) -> Result<Option<WorkerName>, Refusal> {
     (!name.is_empty()).then(|| named(WorkerName::new(name))).transpose()
 }
 
-fn named<Name>(name: Result<Name, InvalidName>) -> Result<Name, Refusal> {
-    name.map_err(|error| wrong(error.to_string()))
-}
-
 fn priority(number: u32) -> Result<u8, Refusal> {
     u8::try_from(number).map_err(|_| {
         let reason = format!("priority {number} is not one of 0 to {}", Bounds::PRIORITY_MAX);
@@ -295,9 +291,4 @@ fn attempts(number: u32) -> Result<u16, Refusal> {
 
 fn text(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
-}
-
-/// What was said, where zero says nothing.
-fn said<Number: Default + PartialEq>(number: Number) -> Option<Number> {
-    (number != Number::default()).then_some(number)
 }

@@ -14,8 +14,9 @@ use stadium_queue::{Answer, Bounds, Command, Reserved, Retry};
 use stadium_rpc::service::Disconnected;
 use stadium_rpc::{CallContext, Refusal, StreamSender};
 
-use super::{read, refusal, strange, write};
+use super::{read, write};
 use crate::services::proto::{ReservedJob, WorkRequest};
+use crate::services::request::{refusal, strange};
 use crate::shards::ShardsDoor;
 
 /// Jobs reserved at once. More would only make unsent ones wait for those before them.

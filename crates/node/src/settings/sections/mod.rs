@@ -14,6 +14,7 @@ mod queue;
 mod rpc;
 mod server;
 mod shards;
+mod wallet;
 
 pub use auth::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, Method, Password, Token,
@@ -29,6 +30,7 @@ pub use queue::Queue;
 pub use rpc::{Devices, Rpc};
 pub use server::Server;
 pub use shards::Shards;
+pub use wallet::Wallet;
 
 use super::define::group;
 
@@ -56,12 +58,14 @@ group! {
         rpc: Rpc,
         /// Where services are found.
         discovery: Discovery,
-        /// The threads that own the queues.
+        /// The threads that own the queues and the wallets.
         shards: Shards,
         /// Their logs on disk.
         journal: Journal,
         /// How much the queues may hold.
         queue: Queue,
+        /// How much the wallets may hold.
+        wallet: Wallet,
         /// Logs.
         log: Log,
     }

@@ -1,0 +1,222 @@
+//! Pushes that stand in a queue: put there together with transfers, or by anybody, and made by this node.
+//!
+//! A job's payload is a body of POST /api/push. One task reserves such jobs, hands each over as that call would, in their order,
+//! and settles them; so each is pushed at least once, also when the process dies in between. What can never be pushed is
+//! buried with the reason, and stays to be seen.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use stadium_http::fleet::{Fleet, Refusal as FleetRefusal};
+use stadium_http::{PUSHES_QUEUE, PushBounds, read_push};
+use stadium_queue::{
+    Answer, Bounds, Command, Lease, Milliseconds, NewJob, QueueName, QueueSettings, Refusal, Reserved, Retry,
+    Spread, When, WorkerName,
+};
+use stadium_shard::Shards;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Jobs reserved at once: they share one commit, and fit into a loop's mailbox.
+const BATCH_MAX: u32 = 256;
+
+/// How long the task has for a batch, which takes milliseconds. What it had when the process died is pushed again so long after
+/// it was reserved.
+const LEASE: Milliseconds = 5_000;
+
+/// Attempts to settle what was pushed; after them it is pushed again.
+const SETTLE_ATTEMPTS: u32 = 5;
+
+/// When to look again where the shards do not say.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Longest wait for the queue to be made, at a start.
+const DECLARE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The queue of pushes.
+pub(crate) fn queue() -> QueueName {
+    QueueName::new(PUSHES_QUEUE).expect("letters and a dot are a name")
+}
+
+/// The job that makes the push that this body of POST /api/push says.
+pub(crate) fn job(body: Bytes) -> NewJob {
+    NewJob {
+        payload: body,
+        when: When::Now,
+        priority: None,
+        time_to_live: None,
+        dedup: None,
+        key: None,
+        attempts_max: None,
+    }
+}
+
+/// Makes the queue where there is none: on all shards, so that a wallet's pushes are put in the record of its transfers.
+pub(crate) fn declare(shards: &Shards) {
+    match shards.submit(Command::Stats { queue: queue() }).wait(DECLARE_PATIENCE) {
+        Some(Err(Refusal::Rejected { .. })) => {}
+        Some(Ok(_)) => return,
+        Some(Err(refusal)) => return tracing::warn!(%refusal, "The queue of pushes cannot be looked at"),
+        None => return tracing::warn!("The shards did not tell of the queue of pushes in time"),
+    }
+    let settings = QueueSettings { lease: LEASE, spread: Spread::AllShards, ..QueueSettings::default() };
+    match shards.submit(Command::Declare { queue: queue(), settings }).wait(DECLARE_PATIENCE) {
+        Some(Ok(_)) => {}
+        Some(Err(refusal)) => tracing::warn!(%refusal, "The queue of pushes cannot be made"),
+        None => tracing::warn!("The queue of pushes was not made in time"),
+    }
+}
+
+/// The task that makes the pushes.
+pub(crate) struct Pushes {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Pushes {
+    /// Begins to make them.
+    pub(crate) fn start(
+        shards: Shards,
+        fleet: Arc<dyn Fleet>,
+        bounds: PushBounds,
+        runtime: &Runtime,
+    ) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let worker = Worker { shards, fleet, bounds, stopped };
+        Self { stop, task: runtime.spawn(worker.work()) }
+    }
+
+    /// Takes no more, and waits for what is under way, so long at most.
+    pub(crate) async fn stop(self, at_most: Duration) {
+        self.stop.send_replace(true);
+        let abort = self.task.abort_handle();
+        if tokio::time::timeout(at_most, self.task).await.is_err() {
+            abort.abort();
+            tracing::warn!("Pushes were not settled in time; they are made again");
+        }
+    }
+}
+
+struct Worker {
+    shards: Shards,
+    fleet: Arc<dyn Fleet>,
+    bounds: PushBounds,
+    stopped: watch::Receiver<bool>,
+}
+
+/// What became of a batch.
+#[derive(Default)]
+struct Batch {
+    pushed: Vec<Lease>,
+    /// With the reasons why they never can be.
+    wrong: Vec<(Lease, String)>,
+    /// The fleet was busy, and these were not tried.
+    left: Vec<Lease>,
+    /// When to come back for them.
+    retry_after: Duration,
+}
+
+impl Worker {
+    async fn work(self) {
+        while let Some(answer) = self.unless_stopped(self.shards.submit(reserve())).await {
+            let pause = match answer {
+                Ok(Answer::Reserved(jobs)) => self.batch(jobs).await,
+                Ok(_) => {
+                    tracing::error!("A shard's answer to a reserve is of another kind");
+                    PAUSE
+                }
+                Err(Refusal::Busy { retry_after, .. }) => Duration::from_millis(retry_after),
+                Err(refusal @ Refusal::Rejected { .. }) => {
+                    tracing::error!(%refusal, "The queue of pushes cannot be worked on");
+                    PAUSE
+                }
+            };
+            if !pause.is_zero() && self.unless_stopped(tokio::time::sleep(pause)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for something; `None` when it is time to stop. A reserve that is let go gives back what it was given.
+    async fn unless_stopped<T>(&self, waits: impl Future<Output = T>) -> Option<T> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            biased;
+            // Also where nobody can say stop any more.
+            _ = stopped.wait_for(|stop| *stop) => None,
+            came = waits => Some(came),
+        }
+    }
+
+    /// Pushes a batch, and says how long to rest.
+    async fn batch(&self, jobs: Vec<Reserved<Bytes>>) -> Duration {
+        let Batch { pushed, wrong, left, retry_after } = self.push(&jobs);
+        if !left.is_empty() {
+            let not_tried = Retry::NotTried(retry_after.as_millis() as u64);
+            self.tell(Command::Release { leases: left, retry: not_tried, error: None }).await;
+        }
+        for (lease, reason) in wrong {
+            tracing::warn!(job = %lease.job, reason, "A push can never be made; its job is buried");
+            self.tell(Command::Bury { leases: vec![lease], reason: Some(reason) }).await;
+        }
+        if !pushed.is_empty() {
+            self.tell(Command::Settle { leases: pushed }).await;
+        }
+        retry_after
+    }
+
+    fn push(&self, jobs: &[Reserved<Bytes>]) -> Batch {
+        let mut batch = Batch::default();
+        for (place, job) in jobs.iter().enumerate() {
+            let push = match read_push(&job.payload, self.bounds) {
+                Ok(push) => push,
+                Err(reason) => {
+                    batch.wrong.push((job.lease, reason));
+                    continue;
+                }
+            };
+            match self.fleet.push(push) {
+                Ok(_) => batch.pushed.push(job.lease),
+                Err(FleetRefusal::Rejected { code, reason }) => {
+                    batch.wrong.push((job.lease, format!("{reason} ({code})")));
+                }
+                Err(FleetRefusal::Busy { retry_after, .. }) => {
+                    batch.left = jobs[place..].iter().map(|job| job.lease).collect();
+                    batch.retry_after = retry_after;
+                    break;
+                }
+            }
+        }
+        batch
+    }
+
+    /// Tells the shards what became of jobs. Where they do not listen, the leases end by themselves.
+    async fn tell(&self, command: Command) {
+        for _ in 0..SETTLE_ATTEMPTS {
+            match self.shards.submit(command.clone()).await {
+                Ok(_) => return,
+                Err(Refusal::Busy { retry_after, .. }) => {
+                    tokio::time::sleep(Duration::from_millis(retry_after)).await;
+                }
+                Err(refusal @ Refusal::Rejected { .. }) => {
+                    tracing::error!(%refusal, "What became of pushes cannot be told");
+                    return;
+                }
+            }
+        }
+        tracing::warn!("The shards were busy; what was pushed may be pushed again");
+    }
+}
+
+fn reserve() -> Command {
+    Command::Reserve {
+        queue: queue(),
+        jobs_max: BATCH_MAX,
+        lease: None,
+        wait: Bounds::WAIT_MAX,
+        worker: WorkerName::new("stadium").ok(),
+    }
+}
