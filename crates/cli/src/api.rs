@@ -4,6 +4,7 @@
 //! `STADIUM_KEY`, or the data directory's `admin.key`, which only its owner can read. Every problem the server reports
 //! becomes a [`Failure`] with its code.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,9 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// Connections kept open between requests: as many as a worker has threads that ask.
 const IDLE_CONNECTIONS_MAX: usize = 256;
+
+/// Longest wait for an answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// When to come back to a server that is busy and does not say.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -155,7 +159,7 @@ impl Api {
         let agent = ureq::Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(30)))
+            .timeout_global(Some(TIMEOUT))
             .max_idle_connections(IDLE_CONNECTIONS_MAX)
             .max_idle_connections_per_host(IDLE_CONNECTIONS_MAX)
             .user_agent(concat!("stadium/", env!("CARGO_PKG_VERSION")))
@@ -213,6 +217,23 @@ impl Api {
             Method::Patch => self.send(self.agent.patch(url), ask),
         };
         self.read(answer)
+    }
+
+    /// Writes what a path answers to `out` as it comes, however long it takes, and says how many bytes that were.
+    pub(crate) fn download(&self, path: &str, out: &mut impl Write) -> Result<u64, Failure> {
+        let request = self.authorised(self.agent.get(self.full(path)));
+        let request = request.config().timeout_global(None).timeout_recv_response(Some(TIMEOUT)).build();
+        let mut response = request.call().map_err(|error| self.unreachable(&error))?;
+        if !response.status().is_success() {
+            return self.answer(Ok(response)).map(|_| 0);
+        }
+        let broke_off = format!("the answer of {} broke off", self.url);
+        let mut body = response.body_mut().with_config().limit(u64::MAX).reader();
+        match std::io::copy(&mut body, out) {
+            // A reader that has gone away is no failure of ours.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
+            copied => copied.and_then(|bytes| out.flush().map(|()| bytes)).context(broke_off),
+        }
     }
 
     fn send(

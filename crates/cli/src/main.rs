@@ -7,8 +7,11 @@ mod api;
 mod arguments;
 mod command;
 mod failure;
+mod on;
 mod push_report;
 mod settings_flags;
+mod shown;
+mod span;
 mod terminal;
 
 use std::process::ExitCode;

@@ -7,7 +7,8 @@
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+pub(crate) use indicatif::ProgressBar;
+use indicatif::{ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::failure::Failure;

@@ -15,8 +15,8 @@ use crate::terminal::{Style, Terminal, count};
 /// The settings to run with.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Signals: SIGTERM or Ctrl-C drains and exits with 0 within server.grace_period_s; a second one leaves at once and exits with 128
-and its number. SIGHUP reads certificates, keys, the password file and the rules again.
+Signals: SIGTERM or Ctrl-C drains and exits with 0 within server.grace_period_s, or at once while the server still starts; a second
+one leaves at once and exits with 128 and its number. SIGHUP reads certificates, keys, the password file and the rules again.
 With --json one line on standard output tells the addresses as soon as they accept connections.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -28,7 +28,11 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     let loaded = arguments.settings.load()?;
     logging::start(&loaded.settings.log).context("the server cannot start")?;
     let signals = Signals::listen().context("the server cannot start")?;
-    let node = Node::start(&loaded.settings).context("the server cannot start")?;
+    let started = Node::start_unless_signalled(&loaded.settings, &signals);
+    let Some(node) = started.context("the server cannot start")? else {
+        terminal.note("Left before the server was ready.");
+        return Ok(());
+    };
     if terminal.is_json() {
         let running = node.running();
         terminal.json(&json!({

@@ -10,6 +10,7 @@ use stadium_node::records::{self, Told};
 
 use super::place::{PlaceArguments, Shard};
 use crate::failure::{Context, Failure};
+use crate::shown::moment;
 use crate::terminal::{Style, Terminal, count};
 
 /// Which records.
@@ -85,23 +86,6 @@ fn dump(shard: &Shard, arguments: &Arguments, terminal: &Terminal) -> Result<u64
     Ok(damages)
 }
 
-/// A moment as in `2030-01-01T20:00:00.000Z`.
-fn moment(time_ms: u64) -> String {
-    let (days, of_day) = (time_ms / 86_400_000, time_ms % 86_400_000);
-    // Days since 0000-03-01, in eras of 400 years; months are counted from March, so that leap days end years.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
-    let (second, thousandth) = (of_day / 1_000 % 60, of_day % 1_000);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{thousandth:03}Z")
-}
-
 fn print(
     shard: &Shard,
     position: Position,
@@ -145,13 +129,6 @@ fn print(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn moments_are_written_as_everywhere() {
-        assert_eq!(moment(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(moment(951_825_600_500), "2000-02-29T12:00:00.500Z");
-        assert_eq!(moment(1_795_320_000_123), "2026-11-22T04:00:00.123Z");
-    }
 
     #[test]
     fn positions_are_hexadecimal_or_decimal() {

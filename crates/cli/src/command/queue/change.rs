@@ -5,11 +5,13 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::put::with_payload;
-use super::shown::{items, number, text};
-use super::{State, ask, path_of, span};
+use super::put::{HowFlags, given, with_payload};
+use super::{State, path_of};
 use crate::api::{Api, Method};
 use crate::failure::Failure;
+use crate::on::ask;
+use crate::shown::{items, number, text};
+use crate::span;
 use crate::terminal::{Style, Terminal, count};
 
 /// Jobs that one request may name.
@@ -72,21 +74,8 @@ pub(super) struct EditArguments {
     /// Another payload
     #[arg(long, value_name = "TEXT")]
     payload: Option<String>,
-    /// Due so long from now, such as 90s or 1h30m; 0 is now
-    #[arg(long, value_name = "SPAN", value_parser = span::parse, conflicts_with = "at")]
-    delay: Option<u64>,
-    /// Due at this moment, such as 2030-01-01T20:00:00Z
-    #[arg(long, value_name = "MOMENT")]
-    at: Option<String>,
-    /// Another priority, 0 to 9
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
-    priority: Option<u8>,
-    /// Gone so long from now
-    #[arg(long, value_name = "SPAN", value_parser = span::parse)]
-    ttl: Option<u64>,
-    /// Another number of attempts
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    attempts: Option<u16>,
+    #[command(flatten)]
+    how: HowFlags,
 }
 
 #[derive(Debug, Args)]
@@ -308,14 +297,7 @@ pub(super) fn edit(api: &Api, arguments: EditArguments, terminal: &Terminal) -> 
     if let Some(payload) = &arguments.payload {
         fields = with_payload(fields, payload.clone().into_bytes());
     }
-    let values = [
-        ("delay_ms", arguments.delay.map(Value::from)),
-        ("run_at", arguments.at.clone().map(Value::from)),
-        ("priority", arguments.priority.map(Value::from)),
-        ("ttl_ms", arguments.ttl.map(Value::from)),
-        ("attempts_max", arguments.attempts.map(Value::from)),
-    ];
-    fields.extend(values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    fields.extend(arguments.how.fields());
     if fields.is_empty() {
         return Err(Failure::Usage(
             "say what becomes different, such as --delay 1h or --priority 9".to_owned(),
@@ -332,10 +314,7 @@ pub(super) fn declare(api: &Api, arguments: DeclareArguments, terminal: &Termina
         Some(burst) => json!({"rate": limit.rate, "burst": burst}),
         None => json!({"rate": limit.rate}),
     };
-    let given = |values: Vec<(&str, Option<Value>)>| -> Map<String, Value> {
-        values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-    };
-    let backoff = given(vec![
+    let backoff = given([
         ("first_ms", arguments.backoff_first.map(Value::from)),
         ("factor", arguments.backoff_factor.map(Value::from)),
         ("max_ms", arguments.backoff_max.map(Value::from)),
@@ -349,7 +328,7 @@ pub(super) fn declare(api: &Api, arguments: DeclareArguments, terminal: &Termina
         Spread::One => json!("one_shard"),
         Spread::All => json!("all_shards"),
     });
-    let settings = given(vec![
+    let settings = given([
         ("lease_ms", arguments.lease.map(Value::from)),
         ("attempts_max", arguments.attempts.map(Value::from)),
         ("backoff", (!backoff.is_empty()).then_some(Value::Object(backoff))),

@@ -5,14 +5,13 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::shown::{self, Table, clean, items, number, text, when};
-use super::{State, ask, path_of, span};
+use super::{State, path_of, shown};
 use crate::api::{Api, Method, encoded};
 use crate::failure::Failure;
+use crate::on::{Pages, ask, more};
+use crate::shown::{Table, clean, items, number, text, when};
+use crate::span;
 use crate::terminal::{Style, Terminal, count};
-
-/// Queues or jobs asked for in one request.
-const PAGE: u64 = 1_000;
 
 /// Characters of a reason in a list.
 const REASON_CHARS: usize = 80;
@@ -100,7 +99,7 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
             count(number(queue, "waiting")),
         ]);
     }
-    lines(&table, terminal)?;
+    table.print(terminal)?;
     more(next.as_ref(), arguments.limit, terminal);
     Ok(())
 }
@@ -218,7 +217,7 @@ pub(super) fn peek(api: &Api, arguments: PeekArguments, terminal: &Terminal) -> 
             shown::payload(job),
         ]);
     }
-    lines(&table, terminal)?;
+    table.print(terminal)?;
     more(next.as_ref(), arguments.limit, terminal);
     Ok(())
 }
@@ -244,7 +243,7 @@ pub(super) fn dead(api: &Api, arguments: DeadArguments, terminal: &Terminal) -> 
             shown::payload(job),
         ]);
     }
-    lines(&table, terminal)?;
+    table.print(terminal)?;
     more(next.as_ref(), arguments.limit, terminal);
     terminal.note(format_args!("`stadium queue redrive {}` tries them again", arguments.queue));
     Ok(())
@@ -349,7 +348,7 @@ fn told(event: &Value) -> String {
     parts.join(", ")
 }
 
-/// Items of pages until there are `limit` of them, and where the next would begin.
+/// Items of a list of the API until there are `limit` of them, and where the next would begin.
 fn pages(
     api: &Api,
     path: &str,
@@ -357,38 +356,5 @@ fn pages(
     field: &str,
     limit: u64,
 ) -> Result<(Vec<Value>, Option<String>), Failure> {
-    let mut found: Vec<Value> = Vec::new();
-    let mut next: Option<String> = None;
-    loop {
-        let wanted = limit.saturating_sub(found.len() as u64).min(PAGE);
-        if wanted == 0 {
-            return Ok((found, next));
-        }
-        let after = next.map(|after| format!("&after={}", encoded(&after))).unwrap_or_default();
-        let mut page = ask(api, Method::Get, &format!("{path}?limit={wanted}{filter}{after}"), None)?;
-        if let Some(Value::Array(items)) = page.get_mut(field).map(Value::take) {
-            found.extend(items);
-        }
-        next = page.get("next").and_then(Value::as_str).map(str::to_owned);
-        if next.is_none() {
-            return Ok((found, None));
-        }
-    }
-}
-
-fn lines(table: &Table, terminal: &Terminal) -> Result<(), Failure> {
-    for (place, line) in table.lines().iter().enumerate() {
-        if place == 0 {
-            terminal.data(&terminal.out(Style::Faint, line).to_string())?;
-        } else {
-            terminal.data(line)?;
-        }
-    }
-    Ok(())
-}
-
-fn more(next: Option<&String>, limit: u64, terminal: &Terminal) {
-    if next.is_some() {
-        terminal.note(format_args!("there are more: raise --limit above {limit}"));
-    }
+    Pages { path, filter, field, from: "after", limit }.read(api)
 }

@@ -1,20 +1,20 @@
 //! `stadium queue`: put jobs, work on them, look at them, and help those that failed.
 //!
-//! All of it goes through the HTTP API of a running server. Spans are written as in `90s` or `1h30m`, see [`span`]; how
-//! answers look is in [`shown`].
+//! All of it goes through the HTTP API of a running server. Spans are written as in `90s` or `1h30m`, see
+//! [`crate::span`]; how jobs look is in [`shown`].
 
 mod change;
 mod look;
 mod put;
 mod schedule;
 mod shown;
-mod span;
 mod work;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::api::{Api, Ask, Method, ServerFlags, encoded};
+use crate::api::encoded;
 use crate::failure::Failure;
+use crate::on::On;
 use crate::terminal::Terminal;
 
 /// What to do with queues.
@@ -22,26 +22,6 @@ use crate::terminal::Terminal;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
-}
-
-/// Something to do, and the server to do it on.
-#[derive(Debug, Args)]
-struct On<What: Args> {
-    #[command(flatten)]
-    what: What,
-    #[command(flatten)]
-    server: ServerFlags,
-}
-
-impl<What: Args> On<What> {
-    /// Does it.
-    fn run(
-        self,
-        does: impl FnOnce(&Api, What, &Terminal) -> Result<(), Failure>,
-        terminal: &Terminal,
-    ) -> Result<(), Failure> {
-        does(&Api::open(&self.server)?, self.what, terminal)
-    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -144,15 +124,4 @@ impl State {
 /// The path of a queue, and of what is below it.
 fn path_of(queue: &str, below: &str) -> String {
     format!("/api/queues/{}{below}", encoded(queue))
-}
-
-/// Asks without a body, or with one.
-fn ask(
-    api: &Api,
-    method: Method,
-    path: &str,
-    body: Option<&serde_json::Value>,
-) -> Result<serde_json::Value, Failure> {
-    let text = body.map(ToString::to_string);
-    Ok(api.ask(Ask { method, path, body: text.as_deref(), idempotency_key: None })?)
 }

@@ -13,9 +13,10 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{path_of, span};
+use super::path_of;
 use crate::api::{Api, Ask, Method, Refused};
 use crate::failure::{Context, Failure};
+use crate::span;
 use crate::terminal::{Style, Terminal, count};
 
 /// Jobs of a batch: as many as a request may hold.
@@ -61,28 +62,49 @@ pub(super) struct Arguments {
     id: Option<String>,
 }
 
-/// How a job is to be treated.
+/// When a job is due, and how it is treated: what a put says, and an edit may change.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Job")]
-pub(super) struct JobFlags {
-    /// Due so long from now, such as 90s or 1h30m
+pub(super) struct HowFlags {
+    /// Due so long from now, such as 90s or 1h30m; 0 is now
     #[arg(long, value_name = "SPAN", value_parser = span::parse, conflicts_with = "at")]
     delay: Option<u64>,
     /// Due at this moment, such as 2030-01-01T20:00:00Z
     #[arg(long, value_name = "MOMENT")]
     at: Option<String>,
-    /// Which goes first of those that are due: 0 to 9, 9 first [default: 4]
+    /// Which goes first of those that are due: 0 to 9, 9 first; a new job has 4 unless told
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
     priority: Option<u8>,
-    /// Gone by itself when it was not settled within so long
+    /// Gone by itself when it was not settled so long from now
     #[arg(long, value_name = "SPAN", value_parser = span::parse)]
     ttl: Option<u64>,
+    /// Attempts before it is dead; a new job has as many as the queue says unless told
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    attempts: Option<u16>,
+}
+
+impl HowFlags {
+    /// What the flags say, as fields of a job.
+    pub(super) fn fields(&self) -> Map<String, Value> {
+        given([
+            ("delay_ms", self.delay.map(Value::from)),
+            ("run_at", self.at.clone().map(Value::from)),
+            ("priority", self.priority.map(Value::from)),
+            ("ttl_ms", self.ttl.map(Value::from)),
+            ("attempts_max", self.attempts.map(Value::from)),
+        ])
+    }
+}
+
+/// How a new job is to be treated.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Job")]
+struct JobFlags {
+    #[command(flatten)]
+    how: HowFlags,
     /// Jobs of one key run one after another, in their order; keys get fair shares
     #[arg(long = "job-key", value_name = "KEY")]
     job_key: Option<String>,
-    /// Attempts before it is dead [default: the queue's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    attempts: Option<u16>,
     /// At most one job with this id within the window
     #[arg(long, value_name = "ID")]
     dedup_id: Option<String>,
@@ -93,19 +115,20 @@ pub(super) struct JobFlags {
 
 impl JobFlags {
     /// What the flags say, as fields of a job.
-    pub(super) fn fields(&self) -> Map<String, Value> {
-        let fields = [
-            ("delay_ms", self.delay.map(Value::from)),
-            ("run_at", self.at.clone().map(Value::from)),
-            ("priority", self.priority.map(Value::from)),
-            ("ttl_ms", self.ttl.map(Value::from)),
+    fn fields(&self) -> Map<String, Value> {
+        let mut fields = self.how.fields();
+        fields.extend(given([
             ("key", self.job_key.clone().map(Value::from)),
-            ("attempts_max", self.attempts.map(Value::from)),
             ("dedup_id", self.dedup_id.clone().map(Value::from)),
             ("dedup_window_ms", self.dedup_window.map(Value::from)),
-        ];
-        fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        ]));
+        fields
     }
+}
+
+/// Those fields that have a value.
+pub(super) fn given<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Map<String, Value> {
+    fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// Puts a payload's bytes into a job's fields: as text where they are text.
@@ -359,7 +382,8 @@ mod tests {
 
     #[test]
     fn a_line_says_more_than_the_flags() {
-        let flags = JobFlags { delay: Some(5_000), priority: Some(7), ..JobFlags::default() }.fields();
+        let how = HowFlags { delay: Some(5_000), priority: Some(7), ..HowFlags::default() };
+        let flags = JobFlags { how, ..JobFlags::default() }.fields();
         let job = |line: &str| {
             serde_json::from_str::<Value>(&job_of(line.as_bytes(), &flags).expect("it is a job"))
                 .expect("it is JSON")

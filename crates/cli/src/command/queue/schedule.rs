@@ -3,11 +3,12 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
+use super::path_of;
 use super::put::with_payload;
-use super::shown::{Table, items, text, when};
-use super::{ask, path_of};
 use crate::api::{Api, Method, encoded};
 use crate::failure::Failure;
+use crate::on::ask;
+use crate::shown::{Table, items, text, when};
 use crate::terminal::{Style, Terminal};
 
 #[derive(Debug, Args)]
@@ -119,7 +120,7 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
         terminal.note("no schedule puts into this queue");
         return Ok(());
     }
-    table.lines().iter().try_for_each(|line| terminal.data(line))
+    table.print(terminal)
 }
 
 /// Ends a schedule.

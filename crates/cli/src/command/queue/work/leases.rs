@@ -11,9 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::super::path_of;
-use super::super::shown::{items, number, text};
 use crate::api::{Api, Ask, Method, Refused, encoded};
 use crate::failure::Failure;
+use crate::shown::{items, number, text};
 
 /// How long the server is asked to wait for a job. So long a signal may wait as well, because a job that is handed out
 /// to a worker that has gone would have to wait for the end of its lease.

@@ -20,9 +20,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use self::command::{Ended, Group, Output, Task};
 use self::leases::{Found, Job, Leases, Said};
-use super::span;
 use crate::api::Api;
 use crate::failure::{Context, Failure};
+use crate::span;
 use crate::terminal::{Style, Terminal, count, short};
 
 /// Exit code of a command that says: set this job aside, it will never work. EX_DATAERR of sysexits.h.

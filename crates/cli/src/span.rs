@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 /// Milliseconds of a span.
-pub(super) fn parse(text: &str) -> Result<u64, String> {
+pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let expected = || format!("{text:?} is no span such as 250ms, 90s, 10m, 1h30m or 14d");
     let mut rest = text.trim();
     let mut total: u64 = 0;
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
 }
 
 /// A span in the two largest units that it fills.
-pub(super) fn shown(milliseconds: u64) -> String {
+pub(crate) fn shown(milliseconds: u64) -> String {
     if milliseconds < 1_000 {
         return format!("{milliseconds}ms");
     }
