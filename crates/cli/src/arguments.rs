@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Push(command::push::Arguments),
     /// Put jobs into queues, work on them, look at them, and help those that failed
     Queue(Box<command::queue::Arguments>),
+    /// Move amounts between accounts, look at them, and have the books examined
+    Wallet(Box<command::wallet::Arguments>),
     /// List, show and disconnect devices; write their passwords
     Device(command::device::Arguments),
     /// Find, describe, call and look after services

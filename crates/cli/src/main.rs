@@ -41,6 +41,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Load(load) => command::swarm::run(&load, terminal),
         Command::Push(push) => command::push::run(push, terminal),
         Command::Queue(queue) => command::queue::run(*queue, terminal),
+        Command::Wallet(wallet) => command::wallet::run(*wallet, terminal),
         Command::Device(device) => command::device::run(device, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
         Command::Journal(journal) => command::journal::run(journal, terminal),

@@ -16,3 +16,4 @@ pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod swarm;
+pub(crate) mod wallet;
