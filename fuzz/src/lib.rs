@@ -7,3 +7,4 @@ pub mod mqtt_decode;
 pub mod queue_events;
 pub mod rsocket_connection;
 pub mod rsocket_decode;
+pub mod wallet_events;
