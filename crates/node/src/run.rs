@@ -132,3 +132,42 @@ fn reload(node: &Node, tell: &mut impl FnMut(&str)) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::settings::from_toml;
+
+    fn settings(data: &Path) -> Settings {
+        let text = format!(
+            "[server]\ndata = {data:?}\nloops = 1\n[mqtt]\nlisten = \"off\"\n[http]\nlisten = \"off\"\n\
+             [journal]\nsegment_bytes = 16777216\n[shards]\ncount = 1\n"
+        );
+        from_toml(&text, Path::new("stadium.toml")).expect("these are settings").settings
+    }
+
+    #[test]
+    fn a_signal_during_the_start_leaves() {
+        let data = tempfile::tempdir().expect("a temporary directory can be made");
+        let (sender, events) = mpsc::channel();
+        let signals = Signals { events, sender };
+        signals.sender.send(Event::Leave(15)).expect("it is listened to");
+        let started = Node::start_unless_signalled(&settings(data.path()), &signals);
+        assert!(started.expect("nothing is wrong").is_none());
+    }
+
+    #[test]
+    fn a_start_without_a_signal_gives_the_node_and_what_came_meanwhile() {
+        let data = tempfile::tempdir().expect("a temporary directory can be made");
+        let (sender, events) = mpsc::channel();
+        let signals = Signals { events, sender };
+        signals.sender.send(Event::Reload).expect("it is listened to");
+        let started = Node::start_unless_signalled(&settings(data.path()), &signals);
+        let node = started.expect("it starts").expect("nobody said to leave");
+        assert!(matches!(signals.events.try_recv(), Ok(Event::Reload)));
+        node.stop();
+    }
+}
