@@ -59,7 +59,7 @@ mod tests {
             assert_eq!(Some(section.title.to_owned()), refusals::title(code), "{code}");
             match refusals::STATUSES.iter().find(|(known, _)| known == code) {
                 Some((_, status)) => {
-                    assert!(section.text.starts_with(&format!("Status {status}.")), "{code}")
+                    assert!(section.text.starts_with(&format!("Status {status}")), "{code}")
                 }
                 None => assert!(section.text.starts_with("At the start."), "{code} has no status"),
             }

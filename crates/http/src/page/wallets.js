@@ -34,7 +34,7 @@ function money(amount, asset) {
 /** A cell with an amount; nothing stands out where it is zero. */
 function moneyCell(amount, asset, label, className = "") {
   const value = BigInt(amount);
-  return cell(money(amount, asset), label, value === 0n ? "nothing" : value < 0n ? `${className} below` : className);
+  return cell(money(amount, asset), label, value === 0n ? "nothing" : className);
 }
 
 // ---- The address
@@ -172,7 +172,8 @@ function headOf(wallet, asset) {
 function showAccounts(page) {
   at("account-rows").replaceChildren(...page.accounts.map((account) => {
     const row = element("tr"), head = headOf(account.wallet, account.asset);
-    const tags = [account.closed && "Closed", account.overdraft === "allowed" && "Overdraft"].filter(Boolean);
+    const system = account.wallet.startsWith("@");
+    const tags = [account.closed && "Closed", system ? "System" : account.overdraft === "allowed" && "Overdraft"].filter(Boolean);
     head.append(...tags.map((text) => element("span", "tag", text)));
     const opened = cell(ago(account.opened_at), "Opened");
     opened.title = account.opened_at;
@@ -199,10 +200,9 @@ function showMovers(live) {
   at("mover-rows").replaceChildren(...live.movers.map((mover) => {
     const row = element("tr");
     row.append(
-      headOf(mover.wallet, mover.asset), cell(count(mover.transfers), "Transfers"), moneyCell(mover.credit, mover.asset, "In"),
-      moneyCell(mover.debit, mover.asset, "Out"),
+      headOf(mover.wallet, mover.asset), cell(mover.asset, "", "unit-cell"), cell(count(mover.transfers), "Transfers"),
+      moneyCell(mover.credit, mover.asset, "In"), moneyCell(mover.debit, mover.asset, "Out"),
     );
-    row.lastElementChild.append(element("small", "", ` ${mover.asset}`));
     return row;
   }));
 }

@@ -85,7 +85,6 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     ("SHARD-009", 404),
     // The journal's bytes are to blame, not the request.
     ("SHARD-010", 500),
-    ("SHARD-014", 422),
 ];
 
 /// The status of a refusal. A code that is not in the table says by its kind who is to act.

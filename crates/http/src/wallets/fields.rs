@@ -343,7 +343,7 @@ impl StepFields {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchFields {
-    /// All of them or none; else each by itself, in this order.
+    /// All of them or none; else each by itself.
     #[serde(default)]
     pub(crate) linked: bool,
     /// 1 to 1,000.
