@@ -12,7 +12,7 @@ pub struct Options {
     pub segment_bytes: u64,
     /// Bytes set aside for a full disk, 64 KiB to 4 GiB in steps of 4 KiB, default 16 MiB.
     pub reserve_bytes: u64,
-    /// The longest record, bytes, default 8 MiB, less than 16 MiB. It must fit in a segment, and memory holds one of them more.
+    /// The longest record, bytes, default 9 MiB, less than 16 MiB. It must fit in a segment, and memory holds one of them more.
     pub record_bytes_max: usize,
     /// Bytes appended and not yet durable before `append` says `Busy`, default 8 MiB. One record always fits.
     pub waiting_bytes_max: usize,
@@ -30,7 +30,7 @@ impl Default for Options {
             shard: 0,
             segment_bytes: 64 << 20,
             reserve_bytes: 16 << 20,
-            record_bytes_max: 8 << 20,
+            record_bytes_max: 9 << 20,
             waiting_bytes_max: 8 << 20,
             tail_bytes: 16 << 20,
             spares_max: 2,

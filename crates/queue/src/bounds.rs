@@ -29,8 +29,8 @@ pub struct Bounds {
 impl Bounds {
     /// Jobs that one command may name.
     pub const JOBS_MAX: usize = 1_000;
-    /// Bytes of all payloads of one command: it becomes one record.
-    pub const COMMAND_BYTES_MAX: usize = 16 << 20;
+    /// Bytes of all payloads of one command: it becomes one record, which has a megabyte more for everything else.
+    pub const COMMAND_BYTES_MAX: usize = 8 << 20;
     /// The longest delay, time to live and dedup window: a year and a day.
     pub const SPAN_MAX: Milliseconds = 366 * 24 * 3_600_000;
     /// The shortest lease.
