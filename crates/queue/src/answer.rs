@@ -128,6 +128,34 @@ pub struct JobView<P> {
     pub payload: P,
 }
 
+macro_rules! with_payload {
+    ($name:ident { $($field:ident),* }) => {
+        impl<P> $name<P> {
+            /// The same with another payload: where it stands becomes its bytes.
+            pub fn with_payload<Q>(self, payload: Q) -> $name<Q> {
+                let $name { $($field,)* payload: _ } = self;
+                $name { $($field,)* payload }
+            }
+        }
+    };
+}
+
+with_payload!(Reserved { lease, until, attempt, put_at, due, priority, key });
+with_payload!(JobView {
+    job,
+    queue,
+    state,
+    put_at,
+    due,
+    lease_until,
+    expires,
+    attempts,
+    attempts_max,
+    priority,
+    key,
+    reason
+});
+
 /// One event of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {

@@ -5,7 +5,7 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 use stadium_journal::{Journal, Position};
-use stadium_queue::{Answer, JobView, Lease, PayloadAt, Refusal, Reserved};
+use stadium_queue::{Answer, JobView, Lease, PayloadAt, Refusal};
 
 use crate::error::rejected;
 
@@ -80,7 +80,7 @@ impl Payloads {
                 let mut filled = Vec::with_capacity(jobs.len());
                 for job in jobs {
                     match self.read(journal, job.payload) {
-                        Ok(payload) => filled.push(with_payload(job, payload)),
+                        Ok(payload) => filled.push(job.with_payload(payload)),
                         Err(reason) => spoilt.push(Spoilt { lease: job.lease, reason }),
                     }
                 }
@@ -91,7 +91,7 @@ impl Payloads {
                 let payload = self
                     .read(journal, job.payload)
                     .map_err(|reason| rejected("SHARD-008", format!("job {}: {reason}", job.job)))?;
-                Answer::Jobs(vec![view(job, payload)])
+                Answer::Jobs(vec![job.with_payload(payload)])
             }
             Answer::Jobs(jobs) => Answer::Jobs(jobs.into_iter().map(|job| self.look(journal, job)).collect()),
             Answer::Placed(placed) => Answer::Placed(placed),
@@ -109,44 +109,6 @@ impl Payloads {
             job.reason = Some(reason);
             Bytes::new()
         });
-        view(job, payload)
-    }
-}
-
-fn with_payload(job: Reserved<PayloadAt>, payload: Bytes) -> Reserved<Bytes> {
-    let Reserved { lease, until, attempt, put_at, due, priority, key, payload: _ } = job;
-    Reserved { lease, until, attempt, put_at, due, priority, key, payload }
-}
-
-fn view(job: JobView<PayloadAt>, payload: Bytes) -> JobView<Bytes> {
-    let JobView {
-        job,
-        queue,
-        state,
-        put_at,
-        due,
-        lease_until,
-        expires,
-        attempts,
-        attempts_max,
-        priority,
-        key,
-        reason,
-        payload: _,
-    } = job;
-    JobView {
-        job,
-        queue,
-        state,
-        put_at,
-        due,
-        lease_until,
-        expires,
-        attempts,
-        attempts_max,
-        priority,
-        key,
-        reason,
-        payload,
+        job.with_payload(payload)
     }
 }
