@@ -8,4 +8,5 @@ mod lives;
 mod order;
 mod refusals;
 mod schedules;
+mod together;
 mod transfers;
