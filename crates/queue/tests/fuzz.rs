@@ -4,18 +4,6 @@
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 mod queue_events;
 
-/// SplitMix64: small, and the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-}
-
 /// Every kind of event about the jobs and the queue that the body makes.
 fn some_events() -> Vec<Vec<u8>> {
     let name = |kind: u8, text: &str| [&[kind, text.len() as u8], text.as_bytes()].concat();
@@ -59,33 +47,34 @@ fn some_events() -> Vec<Vec<u8>> {
         vec![41, 1, 1, 1],
         vec![42, 1],
         vec![43, 1, 1, 0, 0, 0, 0, 9],
+        [&[44, 1][..], &name(0, "x")[1..], &[0, 0, 4, 3, 0, 0, 0, 0, 0]].concat(),
     ]);
     events
 }
 
 #[test]
 fn any_events_are_taken_or_refused() {
-    let mut random = Random(0x5175_6575_6573_0001);
+    let mut random = fastrand::Rng::with_seed(0x5175_6575_6573_0001);
     let events = some_events();
     let mut records = Vec::new();
     queue_events::some_queues(&mut |record| records.push(record.to_vec()));
     let mut taken = 0;
     for round in 0..30_000 {
         let mut bytes = if round % 10 == 0 {
-            records[(random.next() % 2) as usize].clone()
+            records[random.usize(..2)].clone()
         } else {
-            let count = 1 + random.next() % 6;
+            let count = random.usize(1..=6);
             let mut bytes = events[0].clone();
-            (0..count).for_each(|_| bytes.extend(&events[random.next() as usize % events.len()]));
+            (0..count).for_each(|_| bytes.extend(&events[random.usize(..events.len())]));
             bytes
         };
         // Damage to most of them, beginnings of others.
-        for _ in 0..random.next() % 3 {
-            let at = random.next() as usize % bytes.len();
-            bytes[at] = random.next() as u8;
+        for _ in 0..random.u8(..3) {
+            let at = random.usize(..bytes.len());
+            bytes[at] = random.u8(..);
         }
-        if random.next().is_multiple_of(8) {
-            bytes.truncate(random.next() as usize % bytes.len());
+        if random.u8(..8) == 0 {
+            bytes.truncate(random.usize(..bytes.len()));
         }
         taken += usize::from(
             std::panic::catch_unwind(|| queue_events::queue_events(&bytes))
