@@ -35,6 +35,14 @@ fn every_device_is_lit_up_by_every_push() {
         assert_eq!(push["devices"]["missing"], 0);
     }
     assert_eq!(figures["burst"]["deliveries"], 20 * 500);
+    // The second act: everybody votes once, and nobody twice.
+    let vote = &figures["vote"];
+    assert_eq!((&vote["counted"], &vote["refused"]), (&500.into(), &500.into()), "{vote}");
+    let standings = vote["candidates"].as_array().expect("it is a list");
+    let sum: i64 = standings.iter().filter_map(|standing| standing["votes"].as_i64()).sum();
+    assert!(standings.len() == 3 && sum == 500, "{vote}");
+    assert_eq!((&vote["credit"], &vote["debit"]), (&"500".into(), &"500".into()), "{vote}");
+    assert_eq!(vote["books_balance"], true);
 }
 
 #[test]
@@ -42,7 +50,14 @@ fn without_a_terminal_it_ends_by_itself_and_says_how_fast_it_was() {
     let shown = run(&["demo", "--devices", "50", "--pushes", "1"]);
     assert!(shown.status.success(), "{}", err(&shown));
     let told = err(&shown);
-    for part in ["Live page", "50 devices in", "50 of 50 acknowledged", "deliveries a second"] {
+    for part in [
+        "Live page",
+        "50 devices in",
+        "50 of 50 acknowledged",
+        "deliveries a second",
+        "50 votes over MQTT",
+        "the books balance",
+    ] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
 }

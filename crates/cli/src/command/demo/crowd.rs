@@ -9,7 +9,11 @@ use std::thread::JoinHandle;
 
 use stadium_load::swarm::{self, ConnectPace, Control, Progress, Swarm, SwarmConfig, SwarmReport, Target};
 
+use super::vote;
 use crate::failure::{Context, Failure};
+
+/// A device's id is this, followed by its number.
+pub(super) const ID_PREFIX: &str = "seat-";
 
 /// Devices between their SYN and their SUBACK: enough to keep both cores busy, few enough that none times out.
 const HANDSHAKES_MAX: u32 = 1_000;
@@ -28,7 +32,8 @@ impl Crowd {
         let swarm = Swarm::start(SwarmConfig {
             targets: vec![Target::at(server)],
             devices,
-            id_prefix: "seat-".to_owned(),
+            id_prefix: ID_PREFIX.to_owned(),
+            answer: Some(vote::answer()),
             connect: ConnectPace { per_second: 0.0, in_flight_max: HANDSHAKES_MAX, ..defaults.connect },
             ..defaults
         })

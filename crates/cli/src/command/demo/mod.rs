@@ -1,12 +1,13 @@
 //! `stadium demo`: a whole stadium in one command.
 //!
-//! A node in this process, a crowd of simulated devices in worker processes, pushes over the node's own HTTP API, and
-//! what happened told as it happens: in the terminal, on the live page, or as JSON. Everything is on loopback and in a
+//! A node in this process, a crowd of simulated devices in worker processes, pushes over the node's own HTTP API, a vote
+//! that the crowd pays for, and what happened told as it happens: in the terminal, on the live page, or as JSON. Everything is on loopback and in a
 //! temporary directory; nothing stays behind, whichever way it ends.
 
 mod crowd;
 mod story;
 mod summary;
+mod vote;
 
 use std::io::IsTerminal;
 
@@ -36,6 +37,9 @@ pub(crate) struct Arguments {
     /// Where the live page listens; the default is a free loopback port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     http: std::net::SocketAddr,
+    /// Where the page of the vote listens; the default is a free loopback port
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    voting: std::net::SocketAddr,
     /// End when the figures are in
     #[arg(long, conflicts_with = "stay")]
     once: bool,

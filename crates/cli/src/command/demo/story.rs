@@ -1,8 +1,9 @@
-//! The demo from doors to lights out: start, gather, push, burst, stay, leave.
+//! The demo from doors to lights out: start, gather, push, burst, vote, stay, leave.
 //!
 //! Each step waits for a condition with a deadline, looks for Ctrl-C while it waits, and leaves its figures in a
 //! [`Summary`]. Whatever step ends it, the crowd leaves before the node stops.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use stadium_example_voting::Voting;
 use stadium_load::clock::monotonic_ns;
 use stadium_load::stamp::Stamp;
 use stadium_load::swarm::BroadcastRow;
@@ -20,6 +22,7 @@ use stadium_node::{Node, logging};
 use super::Arguments;
 use super::crowd::Crowd;
 use super::summary::{Burst, PushFigures, Summary};
+use super::vote::{self, VoteFigures};
 use crate::api::Api;
 use crate::failure::{Context, Failure};
 use crate::push_report::{Followed, follow};
@@ -77,8 +80,16 @@ fn with_node(
     let server = node
         .address("mqtt")
         .ok_or_else(|| Failure::new("the demo's server does not listen; this is a bug"))?;
-    let mut stage =
-        Stage { terminal, node, interrupted, api: api(node)?, message: &arguments.message, sequence: 0 };
+    let mut stage = Stage {
+        terminal,
+        node,
+        interrupted,
+        api: api(node)?,
+        message: &arguments.message,
+        voting_listens: arguments.voting,
+        sequence: 0,
+        voting: None,
+    };
     let crowd = Crowd::gather(server, devices)?;
     let performed = stage.perform(&crowd, devices, arguments.pushes, &live_url);
     let performed = performed.and_then(|summary| {
@@ -94,6 +105,9 @@ fn with_node(
         }
         Ok(())
     });
+    if let Some(voting) = stage.voting.take() {
+        voting.stop();
+    }
     let left = crowd.leave();
     match (performed, interrupted.is_set()) {
         // What a Ctrl-C tears apart is not a failure of the demo.
@@ -105,7 +119,7 @@ fn with_node(
 
 fn settings(arguments: &Arguments, data: &Path) -> Result<Settings, Failure> {
     let text = format!(
-        "[server]\ntrial = true\ndata = {:?}\nloops = {}\n[mqtt]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"{}\"\n[rpc]\nlisten = \"off\"\n\
+        "[server]\ntrial = true\ndata = {:?}\nloops = {}\n[mqtt]\nlisten = \"127.0.0.1:0\"\n[http]\nlisten = \"{}\"\n[rpc]\nlisten = \"127.0.0.1:0\"\n\
          [shards]\ncount = 1\n[journal]\nsegment_bytes = 4194304\nreserve_bytes = 65536\n[log]\nlevel = \"warn\"\n",
         data.display().to_string(),
         arguments.loops,
@@ -130,10 +144,14 @@ fn crowd_size(asked: Option<u32>, room: u64) -> Result<u32, Failure> {
 }
 
 fn api(node: &Node) -> Result<Api, Failure> {
+    let url = node.running().http_url.clone().unwrap_or_default();
+    Ok(Api::local(url, admin_key(node)?))
+}
+
+fn admin_key(node: &Node) -> Result<String, Failure> {
     let file = node.admin_key_file();
     let key = std::fs::read_to_string(&file).context(format_args!("{} cannot be read", file.display()))?;
-    let url = node.running().http_url.clone().unwrap_or_default();
-    Ok(Api::local(url, key.trim().to_owned()))
+    Ok(key.trim().to_owned())
 }
 
 fn introduce(terminal: &Terminal, node: &Node, live_url: &str, devices: u32) {
@@ -159,7 +177,10 @@ struct Stage<'a> {
     interrupted: &'a Interrupted,
     api: Api,
     message: &'a str,
+    voting_listens: SocketAddr,
     sequence: u32,
+    /// From the second act on.
+    voting: Option<Voting>,
 }
 
 impl Stage<'_> {
@@ -182,12 +203,15 @@ impl Stage<'_> {
             if self.interrupted.is_set() {
                 return Ok(summary);
             }
-            let figures = self.push(crowd)?;
+            let figures = self.push(crowd, self.message)?;
             self.tell_push(&figures, devices);
             summary.pushes.push(figures);
         }
         if !self.interrupted.is_set() {
             summary.burst = Some(self.burst(crowd)?);
+        }
+        if !self.interrupted.is_set() {
+            summary.vote = self.vote(crowd, devices)?;
         }
         Ok(summary)
     }
@@ -244,9 +268,9 @@ impl Stage<'_> {
     }
 
     /// One push to everybody, followed to its last acknowledgement, with what the devices themselves saw.
-    fn push(&mut self, crowd: &Crowd) -> Result<PushFigures, Failure> {
+    fn push(&mut self, crowd: &Crowd, message: &str) -> Result<PushFigures, Failure> {
         let bar = self.terminal.progress(self.node.connected(), "lighting up");
-        let id = self.hand_over(1)?;
+        let id = self.hand_over(1, message)?;
         let followed = follow(&self.api, &id, PUSH_PATIENCE, |report| bar.set_position(report.acknowledged))?;
         bar.finish_and_clear();
         let report = match followed {
@@ -264,12 +288,8 @@ impl Stage<'_> {
         Ok(PushFigures::new(report, seen))
     }
 
-    fn hand_over(&mut self, qos: u8) -> Result<String, Failure> {
-        self.sequence += 1;
-        let stamp = Stamp { sent_ns: monotonic_ns(), stream: STREAM, sequence: self.sequence }.encode();
-        let message = format!("{} {}", String::from_utf8_lossy(&stamp), self.message);
-        let accepted = self.api.push(&json!({"to": "everybody", "message": message, "qos": qos}), None)?;
-        Ok(accepted.get("id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned())
+    fn hand_over(&mut self, qos: u8, message: &str) -> Result<String, Failure> {
+        hand_over(&self.api, qos, message, &mut self.sequence)
     }
 
     /// The devices' own figures of the newest push, once all have told.
@@ -302,7 +322,7 @@ impl Stage<'_> {
         let mut sent_ns = Vec::new();
         for _ in 0..BURST_PUSHES {
             sent_ns.push(monotonic_ns());
-            self.hand_over(0)?;
+            self.hand_over(0, self.message)?;
         }
         let connected = self.node.connected();
         let last = self.seen_by_devices(crowd, connected);
@@ -321,6 +341,60 @@ impl Stage<'_> {
         Ok(burst)
     }
 
+    /// The second act: everybody has credit for one vote, and is asked twice.
+    fn vote(&mut self, crowd: &Crowd, devices: u32) -> Result<Option<VoteFigures>, Failure> {
+        let bar = self.terminal.progress(u64::from(devices), "voting");
+        let voting = vote::open(self.node, admin_key(self.node)?, self.voting_listens, devices)?;
+        let page_url = format!("http://{}", voting.address());
+        if !self.terminal.is_json() {
+            let shown = self.terminal.err(Style::Name, &page_url);
+            self.terminal.note(format_args!("\n  Voting page  {shown}\n"));
+        }
+        let voting = &*self.voting.insert(voting);
+        let interrupted = self.interrupted;
+        let asked = u64::from(devices);
+        // Only the hand-over: following the push to its last acknowledgement would cost the votes time.
+        let message = format!("{}! One vote each.", vote::ASKS);
+        hand_over(&self.api, 1, &message, &mut self.sequence)?;
+        let mut first = None;
+        vote::until(
+            voting,
+            || interrupted.is_set() || crowd.has_ended(),
+            |results| {
+                bar.set_position(results.cast.counted);
+                let is_in = results.cast.counted >= asked && results.total >= i64::from(devices);
+                if is_in {
+                    first = Some(results.clone());
+                }
+                is_in
+            },
+        )?;
+        let Some(first) = first else { return Ok(None) };
+        hand_over(&self.api, 1, &format!("{} again!", vote::ASKS), &mut self.sequence)?;
+        let mut last = None;
+        vote::until(
+            voting,
+            || interrupted.is_set() || crowd.has_ended(),
+            |results| {
+                bar.set_position(results.cast.refused);
+                let is_in = results.cast.refused >= asked;
+                if is_in {
+                    last = Some(results.clone());
+                }
+                is_in
+            },
+        )?;
+        bar.finish_and_clear();
+        let Some(last) = last else { return Ok(None) };
+        let figures = VoteFigures::new(devices, page_url, &first, &last)?;
+        if !self.terminal.is_json() {
+            for line in figures.lines(self.terminal) {
+                self.terminal.note(format_args!("  {line}"));
+            }
+        }
+        Ok(Some(figures))
+    }
+
     /// Keeps the page alive until Ctrl-C.
     fn stay(&mut self, crowd: &Crowd, live_url: &str) -> Result<(), Failure> {
         if !self.terminal.is_json() {
@@ -336,13 +410,22 @@ impl Stage<'_> {
                 return Err(Failure::new("the crowd left by itself; its own error follows"));
             }
             if Instant::now() >= next {
-                self.push(crowd)?;
+                self.push(crowd, self.message)?;
                 next = Instant::now() + STAY_EVERY;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(())
     }
+}
+
+/// Hands a push to everybody over, with a stamp and the next number; its id.
+fn hand_over(api: &Api, qos: u8, message: &str, sequence: &mut u32) -> Result<String, Failure> {
+    *sequence += 1;
+    let stamp = Stamp { sent_ns: monotonic_ns(), stream: STREAM, sequence: *sequence }.encode();
+    let message = format!("{} {message}", String::from_utf8_lossy(&stamp));
+    let accepted = api.push(&json!({"to": "everybody", "message": message, "qos": qos}), None)?;
+    Ok(accepted.get("id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned())
 }
 
 /// Ctrl-C and SIGTERM: the first asks to end in order, the second ends at once.

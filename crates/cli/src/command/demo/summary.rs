@@ -6,6 +6,7 @@
 use serde::Serialize;
 use stadium_load::swarm::BroadcastRow;
 
+use super::vote::VoteFigures;
 use crate::push_report::PushReport;
 use crate::terminal::{Style, Terminal, count, short};
 
@@ -26,6 +27,8 @@ pub(super) struct Summary {
     pub(super) pushes: Vec<PushFigures>,
     /// Pushes at QoS 0 without a pause.
     pub(super) burst: Option<Burst>,
+    /// The second act.
+    pub(super) vote: Option<VoteFigures>,
     /// The live page.
     pub(super) live_url: String,
 }
@@ -103,7 +106,7 @@ impl Summary {
             values.get(values.len() / 2).copied().unwrap_or_default()
         };
         let of = |pick: fn(&PushFigures) -> f64| median(self.pushes.iter().map(pick).collect());
-        let rows = [
+        let mut rows = vec![
             ("connected", format!("{} devices in {}", count(self.connected), short(self.connect_s))),
             (
                 "",
@@ -139,6 +142,7 @@ impl Summary {
                 }),
             ),
         ];
+        rows.extend(self.vote.iter().flat_map(VoteFigures::rows));
         let title = format!("{} loops, medians of {} pushes", self.loops, self.pushes.len());
         let width =
             rows.iter().map(|(_, text)| text.chars().count() + 15).max().unwrap_or(0).max(title.len() + 4);
