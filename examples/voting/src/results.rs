@@ -85,11 +85,14 @@ pub struct Books {
     pub balance: bool,
 }
 
-/// The newest results, and their text.
-pub(crate) type Board = watch::Receiver<(Arc<Results>, Arc<str>)>;
+/// Results, and their text.
+pub(crate) type Posted = (Arc<Results>, Arc<str>);
+
+/// The newest ones.
+pub(crate) type Board = watch::Receiver<Posted>;
 
 /// The board before anybody has looked.
-pub(crate) fn board(bank: &Bank) -> (watch::Sender<(Arc<Results>, Arc<str>)>, Board) {
+pub(crate) fn board(bank: &Bank) -> (watch::Sender<Posted>, Board) {
     let results = Results {
         poll: bank.poll().name().to_owned(),
         closes_at_ms: bank.poll().closes_ms(),
@@ -98,7 +101,7 @@ pub(crate) fn board(bank: &Bank) -> (watch::Sender<(Arc<Results>, Arc<str>)>, Bo
     watch::channel(posted(results))
 }
 
-fn posted(results: Results) -> (Arc<Results>, Arc<str>) {
+fn posted(results: Results) -> Posted {
     let text = serde_json::to_string(&results).unwrap_or_default();
     (Arc::new(results), text.into())
 }
@@ -108,7 +111,7 @@ pub(crate) async fn keep(
     bank: Arc<Bank>,
     counted: Arc<Mutex<Counted>>,
     settled: Arc<AtomicBool>,
-    board: watch::Sender<(Arc<Results>, Arc<str>)>,
+    board: watch::Sender<Posted>,
 ) {
     let mut looks: std::collections::VecDeque<(Instant, i64)> = std::collections::VecDeque::new();
     // What was asked for after the closing stays as it is.
