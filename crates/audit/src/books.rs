@@ -308,27 +308,29 @@ impl Books {
     }
 
     fn transfer(&mut self, turn: &mut Turn<'_>, moved: &Moved<'_>) {
-        let shown = id::show(moved.id);
+        // Texts are made only where something is wrong: there are many transfers.
+        let shown = || id::show(moved.id);
         let Some((debit, credit)) = self.both(moved.debit, moved.credit) else {
-            return turn.wrong(Kind::Unknown, format!("the transfer {shown} names an account that is none"));
+            return turn
+                .wrong(Kind::Unknown, format!("the transfer {} names an account that is none", shown()));
         };
         if debit.asset != credit.asset {
-            turn.wrong(Kind::Sum, format!("the transfer {shown} takes one asset and gives another"));
+            turn.wrong(Kind::Sum, format!("the transfer {} takes one asset and gives another", shown()));
         }
         if moved.debit == moved.credit || moved.amount == 0 {
-            turn.wrong(Kind::Sum, format!("the transfer {shown} moves nothing, or nowhere"));
+            turn.wrong(Kind::Sum, format!("the transfer {} moves nothing, or nowhere", shown()));
         }
         let is_transit = debit.wallet == TRANSIT || credit.wallet == TRANSIT;
         if is_transit != moved.more.other.is_some() {
             turn.wrong(
                 Kind::Group,
-                format!("the transfer {shown} names another shard's wallet, or {TRANSIT}, alone"),
+                format!("the transfer {} names another shard's wallet, or {TRANSIT}, alone", shown()),
             );
         }
         if moved.of_group != turn.group.is_some() || (is_transit && !moved.of_group) {
             turn.wrong(
                 Kind::Group,
-                format!("the transfer {shown} was booked without the decision of its shards"),
+                format!("the transfer {} was booked without the decision of its shards", shown()),
             );
         }
         match turn.group {
@@ -343,7 +345,7 @@ impl Books {
             }
             None => {
                 for account in [moved.debit, moved.credit] {
-                    self.open_or_told(turn, account, &shown);
+                    self.open_or_told(turn, account, moved.id);
                 }
             }
         }
@@ -352,17 +354,17 @@ impl Books {
             match moved.kind {
                 MoveKind::Post => {}
                 MoveKind::Capture => {
-                    self.captured(turn, &shown, moved.more.of, (&debit, &credit, moved.amount))
+                    self.captured(turn, moved.id, moved.more.of, (&debit, &credit, moved.amount))
                 }
                 MoveKind::Reverse => {
-                    self.reversed(turn, &shown, moved.more.of, (&debit, &credit, moved.amount))
+                    self.reversed(turn, moved.id, moved.more.of, (&debit, &credit, moved.amount))
                 }
             }
             self.remember(turn, moved.id, What::Moved { debit, credit, amount: moved.amount });
         }
         let amount = i128::from(moved.amount);
-        self.entry(turn, moved.debit, -amount, &moved.debit_entry, &shown);
-        self.entry(turn, moved.credit, amount, &moved.credit_entry, &shown);
+        self.entry(turn, moved.debit, -amount, &moved.debit_entry, moved.id);
+        self.entry(turn, moved.credit, amount, &moved.credit_entry, moved.id);
         turn.touched.entry(moved.debit).or_default();
         // What a group counted in before may be above a ceiling that was set since.
         *turn.touched.entry(moved.credit).or_default() |= turn.group.is_none();
@@ -381,55 +383,46 @@ impl Books {
         Some((self.accounts.get(debit as usize)?, self.accounts.get(credit as usize)?))
     }
 
-    fn open_or_told(&self, turn: &mut Turn<'_>, account: u32, shown: &str) {
+    fn open_or_told(&self, turn: &mut Turn<'_>, account: u32, id: u128) {
         if self.accounts.get(account as usize).is_some_and(|one| one.rules.closed) {
-            turn.wrong(
-                Kind::Closed,
-                format!("{shown} was booked on {}, which is closed", self.named(account)),
-            );
+            let (shown, named) = (id::show(id), self.named(account));
+            turn.wrong(Kind::Closed, format!("{shown} was booked on {named}, which is closed"));
         }
     }
 
     /// A line in an account's history.
-    fn entry(&mut self, turn: &mut Turn<'_>, account: u32, amount: i128, entry: &Entry, shown: &str) {
-        let named = self.named(account);
+    fn entry(&mut self, turn: &mut Turn<'_>, account: u32, amount: i128, entry: &Entry, id: u128) {
         let one = &mut self.accounts[account as usize];
-        one.posted += amount;
-        one.entries += 1;
-        let (posted, entries) = (one.posted, one.entries);
+        let (posted, next) = (one.posted + amount, one.entries.saturating_add(1));
         let distance = |position: u64| if position == 0 { 0 } else { turn.spot.position - position };
         let back = distance(one.last);
-        let jumps: Vec<u64> = JUMPS
-            .iter()
-            .filter(|&&jump| entry.number.is_multiple_of(jump))
-            .map(|&jump| match entry.number.checked_sub(jump) {
-                None | Some(0) => 0,
-                Some(before) => one.every_64th.get(before as usize / 64 - 1).copied().map_or(0, distance),
-            })
-            .collect();
+        let jumps = JUMPS.iter().filter(|&&jump| entry.number.is_multiple_of(jump)).map(|&jump| match entry
+            .number
+            .checked_sub(jump)
+        {
+            None | Some(0) => 0,
+            Some(before) => one.every_64th.get(before as usize / 64 - 1).copied().map_or(0, distance),
+        });
+        let leads_back = back == entry.back && jumps.eq(entry.jumps.iter().copied());
         one.last = turn.spot.position;
         one.posted = i128::from(entry.balance);
         one.entries = entry.number;
         if entry.number.is_multiple_of(64) {
             one.every_64th.push(turn.spot.position);
         }
-        if entry.number != entries {
-            turn.wrong(
-                Kind::Order,
-                format!("{shown} is entry {} of {named}, and {entries} is next", entry.number),
-            );
-        } else if back != entry.back || jumps != entry.jumps {
-            turn.wrong(
-                Kind::Order,
-                format!("{shown}: the way back to earlier entries of {named} leads elsewhere"),
-            );
+        if entry.number != next {
+            let (shown, named) = (id::show(id), self.named(account));
+            let what = format!("{shown} is entry {} of {named}, and {next} is next", entry.number);
+            turn.wrong(Kind::Order, what);
+        } else if !leads_back {
+            let (shown, named) = (id::show(id), self.named(account));
+            let what = format!("{shown}: the way back to earlier entries of {named} leads elsewhere");
+            turn.wrong(Kind::Order, what);
         }
         if i128::from(entry.balance) != posted {
-            let said = entry.balance;
-            turn.wrong(
-                Kind::Balance,
-                format!("after {shown} {named} has {posted}, and the record says {said}"),
-            );
+            let (shown, named, said) = (id::show(id), self.named(account), entry.balance);
+            let what = format!("after {shown} {named} has {posted}, and the record says {said}");
+            turn.wrong(Kind::Balance, what);
         }
     }
 
@@ -457,7 +450,7 @@ impl Books {
         };
         one.held += u128::from(hold.amount);
         for account in [Some(hold.debit), hold.credit].into_iter().flatten() {
-            self.open_or_told(turn, account, &shown);
+            self.open_or_told(turn, account, hold.id);
         }
         if expires <= turn.time || hold.amount == 0 {
             turn.wrong(Kind::Hold, format!("the hold {shown} holds nothing, or was over when it began"));
@@ -474,8 +467,8 @@ impl Books {
         let shown = id::show(id);
         match kind {
             ItemKind::Post => {}
-            ItemKind::Capture => self.captured(turn, &shown, of, (&debit, &credit, amount)),
-            ItemKind::Reverse => self.reversed(turn, &shown, of, (&debit, &credit, amount)),
+            ItemKind::Capture => self.captured(turn, id, of, (&debit, &credit, amount)),
+            ItemKind::Reverse => self.reversed(turn, id, of, (&debit, &credit, amount)),
             ItemKind::Hold => {
                 if let Side::Here(account) = debit
                     && let Some(one) = self.accounts.get_mut(account as usize)
@@ -515,8 +508,9 @@ impl Books {
         hold
     }
 
-    fn captured(&mut self, turn: &mut Turn<'_>, shown: &str, of: Option<u128>, moved: (&Side, &Side, u64)) {
-        let Some(hold) = self.end(turn, of, shown) else { return };
+    fn captured(&mut self, turn: &mut Turn<'_>, id: u128, of: Option<u128>, moved: (&Side, &Side, u64)) {
+        let shown = id::show(id);
+        let Some(hold) = self.end(turn, of, &shown) else { return };
         let (debit, credit, amount) = moved;
         if hold.debit != *debit || hold.credit != *credit {
             turn.wrong(Kind::Hold, format!("{shown} captures a hold between other wallets"));
@@ -545,7 +539,8 @@ impl Books {
         }
     }
 
-    fn reversed(&mut self, turn: &mut Turn<'_>, shown: &str, of: Option<u128>, moved: (&Side, &Side, u64)) {
+    fn reversed(&mut self, turn: &mut Turn<'_>, id: u128, of: Option<u128>, moved: (&Side, &Side, u64)) {
+        let shown = id::show(id);
         let Some(known) = of.and_then(|of| self.known.get_mut(&of)) else {
             if !self.forgotten {
                 turn.wrong(Kind::Reversal, format!("{shown} reverses a transfer that is not in the books"));
@@ -566,8 +561,11 @@ impl Books {
     }
 
     fn seal(&mut self, turn: &mut Turn<'_>, number: u64, records: u64, root: Hash) {
-        if number != self.seals + 1 || records != self.leaves.len() as u64 || self.leaves.is_empty() {
-            let (next, leaves) = (self.seals + 1, self.leaves.len());
+        if Some(number) != self.seals.checked_add(1)
+            || records != self.leaves.len() as u64
+            || self.leaves.is_empty()
+        {
+            let (next, leaves) = (self.seals.saturating_add(1), self.leaves.len());
             let what = format!("seal {number} over {records} records; it should be {next}, over {leaves}");
             turn.wrong(Kind::Seal, what);
         } else if chain::seal_root(&self.root, number, &tree::root(&self.leaves)) != root {
@@ -579,20 +577,21 @@ impl Books {
     }
 
     /// Takes in what a group holds and counts until it is decided.
-    fn promise(&mut self, turn: &mut Turn<'_>, key: Key, outstanding: Vec<Outstanding>) {
-        for one in &outstanding {
+    fn promise(&mut self, turn: &mut Turn<'_>, key: Key, mut outstanding: Vec<Outstanding>) {
+        let group = || format!("group {} of shard {}", key.1, key.0);
+        outstanding.retain(|one| {
             let Some(account) = self.accounts.get_mut(one.account as usize) else {
-                turn.wrong(
-                    Kind::Unknown,
-                    format!("group {} of shard {} names an account that is none", key.1, key.0),
-                );
-                continue;
+                turn.wrong(Kind::Unknown, format!("{} names an account that is none", group()));
+                return false;
             };
             account.going += one.going;
             account.coming += one.coming;
-            self.open_or_told(turn, one.account, "a group");
+            if account.rules.closed {
+                turn.wrong(Kind::Closed, format!("{} is about {}, which is closed", group(), account.wallet));
+            }
             *turn.touched.entry(one.account).or_default() |= one.coming > 0;
-        }
+            true
+        });
         self.outstanding.insert(key, outstanding);
     }
 

@@ -177,7 +177,9 @@ impl Groups {
         let others = others(spot.shard, parts);
         let silent = others.iter().find(|&shard| booked && !group.voted.contains(shard)).copied();
         let asked: Vec<u64> = group.asked.values().copied().collect();
-        asked.into_iter().for_each(|letter| drop(self.letters.remove(&(spot.shard, letter))));
+        for letter in asked {
+            self.letters.remove(&(spot.shard, letter));
+        }
         for to in others.into_iter().filter(|&to| booked || refused_by != Some(to)) {
             self.send(spot.shard, Sent { group: number, to, decides: true });
         }

@@ -446,6 +446,56 @@ fn what_is_held_for_a_group_is_not_available() {
     assert_eq!(only(&look(scribe.close().path())), Kind::Overdrawn);
 }
 
+/// Events with damage, and a right chain all the same: whatever they say is told, and nothing panics.
+#[test]
+fn any_events_are_read_or_told() {
+    let mut random = 0x4175_6469_7400_0001_u64;
+    let mut below = |end: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % end
+    };
+    for _ in 0..12 {
+        let (mut scribe, [ann, bea]) = two_shards();
+        for turn in 0..150_u128 {
+            let page = &mut scribe.pages[below(2)];
+            let mut events = vec![
+                page.transfer(&post(100 + turn, 0, 2, 1 + below(9) as u64)),
+                held(1_000 + turn, 1, 2, 0, 5_000),
+                voided(2_000 + turn, 1_000 + turn, 1, 2, 0),
+                began(1 + turn as u64, &[item(3_000 + turn, 2, Party::Here(2), Party::There(1, bea), true)]),
+                prepared(
+                    0,
+                    turn as u64,
+                    turn as u64,
+                    &[item(9, 3, Party::There(0, ann), Party::Here(2), false)],
+                ),
+                settled(0, 2, 1, turn as u64, turn % 2 == 0),
+                voted(1 + turn as u64),
+                decided(1 + turn as u64, turn % 3 == 0),
+                confirmed(1 + turn as u64),
+                page.seal(),
+            ];
+            for _ in 0..4 {
+                let one = below(events.len());
+                let at = below(events[one].len());
+                events[one][at] = [0, 1, 0x7f, 0x80, 0xff, below(256) as u8][below(6)];
+            }
+            let (first, count) = (below(events.len()), 1 + below(4));
+            let some: Vec<Vec<u8>> = events.iter().cycle().skip(first).take(count).cloned().collect();
+            page.write(scribe.now, &some);
+        }
+        let folder = scribe.close();
+        let report = look(folder.path());
+        assert!(!report.is_sound());
+        assert!(report.problems.iter().all(|problem| problem.kind != Kind::Chain), "the chain is right");
+        for id in ["00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000070"] {
+            let _ = stadium_audit::receipt(folder.path(), id, &mut |_| {});
+        }
+        let _ = stadium_audit::bookings(folder.path(), &Default::default(), &mut |_| {});
+        assert!(stadium_audit::roots(folder.path(), &mut |_| {}).is_ok());
+    }
+}
+
 #[test]
 fn every_kind_has_a_code_of_its_own() {
     let codes: std::collections::BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.code()).collect();
