@@ -258,19 +258,19 @@ fn the_service_does_what_its_contract_says() {
     };
     let request = json!({"transfers": [post("AQ", "@bank", "alice", 5), post("Ag", "alice", "bob", 6)]});
     let outcomes = answered(&server, "Transfer", &request);
-    assert!(outcomes["outcomes"][0]["bookedAtMs"].is_string(), "{outcomes}");
+    assert!(outcomes["outcomes"][0]["booked_at_ms"].as_u64() > Some(0), "{outcomes}");
     assert_eq!(outcomes["outcomes"][1]["refused"]["code"], "WAL-023", "{outcomes}");
     let again = answered(&server, "Transfer", &request);
     assert_eq!(again["outcomes"][0]["duplicate"], true, "{again}");
-    assert_eq!(again["outcomes"][0]["bookedAtMs"], outcomes["outcomes"][0]["bookedAtMs"]);
+    assert_eq!(again["outcomes"][0]["booked_at_ms"], outcomes["outcomes"][0]["booked_at_ms"]);
     let found = answered(&server, "Find", &json!({"transfer": id("AQ")}));
     assert_eq!((&found["credit"], &found["reference"]), (&"alice".into(), &"rpc".into()), "{found}");
     let wallets = answered(&server, "Wallet", &json!({"wallets": ["alice", "bob", "nobody"]}));
     assert_eq!(wallets["accounts"].as_array().map(Vec::len), Some(4), "{wallets}");
     let history = answered(&server, "History", &json!({"wallet": "alice", "asset": "VOTE"}));
-    assert_eq!(history["entries"][0]["balance"], "5", "{history}");
+    assert_eq!(history["entries"][0]["balance"], 5, "{history}");
     let statement = answered(&server, "Statement", &json!({"wallet": "alice", "asset": "VOTE"}));
-    assert_eq!(statement["balance"], "5", "{statement}");
+    assert_eq!(statement["balance"], 5, "{statement}");
     let assets = answered(&server, "Assets", &json!({}));
     assert_eq!((&assets["assets"][1]["credit"], &assets["assets"][1]["debit"]), (&"5".into(), &"5".into()));
     let wrong = call(&server, "Transfer", &json!({"transfers": [{"id": "AQ=="}]}));
@@ -373,4 +373,53 @@ fn a_drain_does_not_wait_for_those_who_wait_for_jobs() {
     assert!(took < Duration::from_secs(4), "the drain took {took:?}");
     let answered = waiting.join().expect("it does not panic");
     assert_eq!(answered.expect("the consumer is answered"), 200);
+}
+
+#[test]
+fn books_are_examined_with_and_without_the_server() {
+    let mut server = bank();
+    let data = server.data().display().to_string();
+    wallet(&server, &["transfer", "@bank", "alice", "10", "EUR"]);
+    let lunch = id(&wallet(&server, &["transfer", "alice", "bob", "2.50", "EUR", "--reference", "lunch"]));
+    wallet(&server, &["transfer", "alice", "@shop", "1", "EUR", "--reference", "order-2"]);
+    let compared = out(&wallet(&server, &["verify", &data, "--compare"]));
+    assert!(compared.contains("the books balance, and the server says the same"), "{compared}");
+
+    wait_for("a receipt", || {
+        let receipt = ["wallet", "receipt", &data, &lunch, "--output", "receipt.json"];
+        run_in(server.data(), &receipt).status.success().then_some(())
+    });
+    let published = wallet(&server, &["roots", "--json"]);
+    fs::write(server.data().join("roots.json"), &published.stdout).expect("the directory is writable");
+    server.signal("TERM");
+    assert!(server.ended().success());
+    let offline = |arguments: &[&str]| run_in(server.data(), &[&["wallet"], arguments].concat());
+    let kept = offline(&["roots", "--from", &data, "--json"]);
+    fs::write(server.data().join("kept.json"), &kept.stdout).expect("the directory is writable");
+    for roots in ["roots.json", "kept.json"] {
+        let proved = offline(&["check", "receipt.json", "--roots", roots]);
+        assert!(proved.status.success(), "{}", err(&proved));
+        assert!(out(&proved).contains("2.50 EUR from alice to bob"), "{}", out(&proved));
+    }
+    let strange = offline(&["check", "receipt.json", "--root", &"ab".repeat(32)]);
+    assert!(strange.status.code() == Some(1) && err(&strange).contains("ADT-033"), "{}", err(&strange));
+    let unknown = offline(&["receipt", &data, "00000000-0000-4000-8000-00000000ffff"]);
+    assert!(unknown.status.code() == Some(1) && err(&unknown).contains("ADT-030"), "{}", err(&unknown));
+
+    let sound = json(&offline(&["verify", &data, "--json"]));
+    assert_eq!((&sound["sound"], &sound["assets"][0]["credit"]), (&true.into(), &1_000.into()), "{sound}");
+    fs::write(
+        server.data().join("bill.csv"),
+        "order_id,amount,currency\nlunch,2.50,EUR\norder-2,1.50,EUR\nnone,1,EUR\n",
+    )
+    .expect("the directory is writable");
+    let bill = offline(&["reconcile", &data, "bill.csv", "--wallet", "alice", "--json"]);
+    assert_eq!(bill.status.code(), Some(1));
+    assert!(
+        err(&bill).contains("1 rows differ, 1 are on the bill only, 1 in the books only"),
+        "{}",
+        err(&bill)
+    );
+    let empty = offline(&["verify", &server.data().join("shards/none").display().to_string()]);
+    assert!(empty.status.code() == Some(1) && err(&empty).contains("ADT-001"), "{}", err(&empty));
 }

@@ -2,6 +2,7 @@
 //!
 //! Who keeps a root from one day can check any later receipt against it, without this server and without its journals.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -16,6 +17,9 @@ use crate::failure::{Context, Failure};
 use crate::on::{On, ask};
 use crate::shown::{Table, items, moment, number, text};
 use crate::terminal::{Style, Terminal, count};
+
+/// Roots asked for in one request.
+const PAGE: u64 = 1_000;
 
 #[derive(Debug, Args)]
 pub(super) struct RootsArguments {
@@ -98,30 +102,72 @@ pub(super) fn roots(on: On<RootsArguments>, terminal: &Terminal) -> Result<(), F
     }
 }
 
+/// The last seal's number, by shard.
+fn last_of_each(seals: impl Iterator<Item = (u64, u64)>) -> BTreeMap<u64, u64> {
+    let mut last = BTreeMap::new();
+    for (shard, seal) in seals {
+        let known = last.entry(shard).or_insert(seal);
+        *known = seal.max(*known);
+    }
+    last
+}
+
+/// Whether a seal is one of its shard's newest; their numbers follow each other.
+fn is_new(last: &BTreeMap<u64, u64>, (shard, seal): (u64, u64), limit: u64) -> bool {
+    last.get(&shard).is_some_and(|last| last - seal < limit)
+}
+
 /// The newest of each shard, oldest first.
-fn newest(roots: Vec<Root>, limit: u64) -> Vec<Root> {
-    let behind = |root: &Root| {
-        roots.iter().filter(|other| other.shard == root.shard && other.seal > root.seal).count() as u64
-    };
-    roots.iter().filter(|root| behind(root) < limit).copied().collect()
+fn newest(mut roots: Vec<Root>, limit: u64) -> Vec<Root> {
+    let seal = |root: &Root| (u64::from(root.shard), root.seal);
+    let last = last_of_each(roots.iter().map(seal));
+    roots.retain(|root| is_new(&last, seal(root), limit));
+    roots
 }
 
 fn asked(api: &Api, arguments: RootsArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let answer = ask(api, Method::Get, &format!("/api/wallets/roots?limit={}", arguments.limit), None)?;
+    let mut roots = page(api, None, 0)?;
+    let shards: BTreeSet<u64> = roots.iter().map(|root| number(root, "shard")).collect();
+    for shard in shards {
+        loop {
+            let of_shard = roots.iter().filter(|root| number(root, "shard") == shard);
+            let (known, last) =
+                of_shard.fold((0_u64, 0), |(known, _), root| (known + 1, number(root, "number")));
+            if !known.is_multiple_of(PAGE) {
+                break;
+            }
+            let more = page(api, Some(shard), last)?;
+            if more.is_empty() {
+                break;
+            }
+            roots.extend(more);
+        }
+    }
+    let seals = |root: &Value| (number(root, "shard"), number(root, "number"));
+    let last = last_of_each(roots.iter().map(seals));
+    let newest: Vec<&Value> =
+        roots.iter().filter(|root| is_new(&last, seals(root), arguments.limit)).collect();
     if terminal.is_json() {
-        return terminal.json(&answer);
+        return terminal.json(&json!({ "roots": newest }));
     }
     let mut table = table();
-    for root in items(&answer, "roots") {
+    for root in newest {
         table.row(vec![
             number(root, "shard").to_string(),
-            count(number(root, "seal")),
-            text(root, "at").to_owned(),
+            count(number(root, "number")),
+            text(root, "sealed_at").to_owned(),
             count(number(root, "records")),
             text(root, "root").to_owned(),
         ]);
     }
     print(&table, terminal)
+}
+
+/// Roots of a shard, or the first ones of each, numbered above `after`, oldest first.
+fn page(api: &Api, shard: Option<u64>, after: u64) -> Result<Vec<Value>, Failure> {
+    let shard = shard.map(|shard| format!("&shard={shard}")).unwrap_or_default();
+    let path = format!("/api/wallets/roots?limit={PAGE}&after={after}{shard}");
+    Ok(items(&ask(api, Method::Get, &path, None)?, "roots").cloned().collect())
 }
 
 fn table() -> Table {

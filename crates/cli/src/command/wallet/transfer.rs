@@ -38,7 +38,7 @@ pub(super) struct TransferArguments {
     #[command(flatten)]
     moved: Option<Moved>,
     /// Each line of standard input is a transfer as a JSON object, 1,000 in a request
-    #[arg(long, conflicts_with = "debit")]
+    #[arg(long, conflicts_with_all = ["debit", "id", "reference", "metadata", "effective"])]
     lines: bool,
     /// All lines or none, at most 1,000 of them
     #[arg(long, requires = "lines")]
