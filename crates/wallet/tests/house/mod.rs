@@ -49,9 +49,16 @@ pub enum Mail {
     },
     /// To the client who asked that.
     Answer {
-        asked: usize,
+        asked: Question,
         answer: Result<Answer, Refusal>,
     },
+}
+
+/// Which command, and the how manieth time it was asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Question {
+    command: usize,
+    attempt: u32,
 }
 
 /// A command of a client.
@@ -59,7 +66,8 @@ pub enum Mail {
 pub struct Asked {
     pub list: Vec<NewTransfer>,
     pub linked: bool,
-    /// What the client was told, if anything.
+    attempts: u32,
+    /// What the client was told when it asked last, if anything.
     pub told: Option<Result<Vec<Outcome>, Refusal>>,
 }
 
@@ -72,7 +80,7 @@ pub struct House<L> {
     pub mail: Vec<Mail>,
     pub asked: Vec<Asked>,
     /// Who waits for which group: lost when the shard crashes.
-    waiting: BTreeMap<(usize, u64), usize>,
+    waiting: BTreeMap<(usize, u64), Question>,
     pub wallets: Vec<WalletName>,
     pub random: Random,
     ids: u128,
@@ -135,17 +143,19 @@ impl<L: Log> House<L> {
 
     /// A client asks the shard that decides; where only an id is named, each in turn.
     pub fn ask(&mut self, list: Vec<NewTransfer>, linked: bool) {
-        self.asked.push(Asked { list, linked, told: None });
+        self.asked.push(Asked { list, linked, attempts: 0, told: None });
         self.ask_again(self.asked.len() - 1);
     }
 
     /// Again, under the same ids. What a client was refused before says nothing about this time.
     pub fn ask_again(&mut self, asked: usize) {
-        let told = &mut self.asked[asked].told;
-        if !told.as_ref().is_some_and(any_booked) {
-            *told = None;
+        let one = &mut self.asked[asked];
+        one.attempts += 1;
+        if !one.told.as_ref().is_some_and(any_booked) {
+            one.told = None;
         }
-        let Asked { list, linked, .. } = self.asked[asked].clone();
+        let Asked { list, linked, attempts: attempt, .. } = one.clone();
+        let asked = Question { command: asked, attempt };
         let shards = self.desks.len();
         let home = list[0].home(shards as u16);
         let candidates: Vec<usize> =
@@ -198,13 +208,13 @@ impl<L: Log> House<L> {
         }
     }
 
-    fn tell(&mut self, asked: usize, answer: Result<Answer, Refusal>) {
+    fn tell(&mut self, asked: Question, answer: Result<Answer, Refusal>) {
         let told = match answer {
             Ok(Answer::Booked(outcomes)) => Ok(outcomes),
             Ok(other) => panic!("transfers are answered by {other:?}"),
             Err(refusal) => Err(refusal),
         };
-        let before = &mut self.asked[asked].told;
+        let Asked { told: before, attempts, .. } = &mut self.asked[asked.command];
         if let (Some(Ok(before)), Ok(now)) = (&*before, &told) {
             for (before, now) in before.iter().zip(now) {
                 if let Ok(booked) = before {
@@ -214,10 +224,9 @@ impl<L: Log> House<L> {
                 }
             }
         }
-        let was_booked = before
-            .as_ref()
-            .is_some_and(|told| told.as_ref().is_ok_and(|told| told.iter().any(Result::is_ok)));
-        if !was_booked {
+        // Who asked again meanwhile does not go by an earlier refusal.
+        let counts = asked.attempt == *attempts || any_booked(&told);
+        if counts && !before.as_ref().is_some_and(any_booked) {
             *before = Some(told);
         }
     }
@@ -282,6 +291,30 @@ impl<L: Log> House<L> {
         }
     }
 
+    /// One of a linked list: mostly a post, now and then anything else.
+    fn a_linked(&mut self, asset: &AssetCode) -> NewTransfer {
+        match self.random.below(12) {
+            0 => {
+                let (debit, credit) = (self.wallets[0].clone(), self.wallets[1].clone());
+                let (amount, expires_after) = (1 + self.random.below(20), 1_000 + self.random.below(60_000));
+                self.transfer(Kind::Hold { debit, credit, asset: asset.clone(), amount, expires_after })
+            }
+            1 => {
+                let hold = self.an_id();
+                self.transfer(Kind::Capture { hold, amount: None })
+            }
+            2 => {
+                let hold = self.an_id();
+                self.transfer(Kind::Void { hold })
+            }
+            3 => {
+                let transfer = self.an_id();
+                self.transfer(Kind::Reverse { transfer })
+            }
+            _ => self.a_post(asset),
+        }
+    }
+
     fn an_id(&mut self) -> TransferId {
         let asked = self.random.below(self.asked.len() as u64) as usize;
         self.asked[asked].list[0].id
@@ -296,7 +329,7 @@ impl<L: Log> House<L> {
                 self.ask(vec![post], false);
             }
             5 | 6 => {
-                let list = (0..2 + self.random.below(3)).map(|_| self.a_post(&asset)).collect();
+                let list = (0..2 + self.random.below(3)).map(|_| self.a_linked(&asset)).collect();
                 self.ask(list, true);
             }
             7 | 8 => {
@@ -417,7 +450,7 @@ impl<L: Log> House<L> {
             }
             self.ask_again(asked);
             self.settle();
-            let Asked { list, linked, told } = &self.asked[asked];
+            let Asked { list, linked, told, .. } = &self.asked[asked];
             let outcomes: Vec<bool> = match told.as_ref().expect("everything is answered when all is settled")
             {
                 Ok(outcomes) => outcomes.iter().map(Result::is_ok).collect(),

@@ -133,9 +133,9 @@ impl World {
             What::Again(_) | What::OtherContent(_) => post(id, "alice", "bob", "VOTE", 1),
         };
         // Every few carry what clients may add.
-        let reference = if id % 5 == 0 { format!("order {id}") } else { String::new() };
-        let metadata = if id % 7 == 0 { vec![id as u8; 9].into() } else { Vec::new().into() };
-        let effective = (id % 11 == 0).then(|| Time(self.desk.now.0 - 5_000));
+        let reference = if id.is_multiple_of(5) { format!("order {id}") } else { String::new() };
+        let metadata = if id.is_multiple_of(7) { vec![id as u8; 9].into() } else { Vec::new().into() };
+        let effective = (id.is_multiple_of(11)).then(|| Time(self.desk.now.0 - 5_000));
         NewTransfer { reference, metadata, effective, ..new }
     }
 
@@ -192,7 +192,8 @@ impl World {
         self.compare();
     }
 
-    fn list(&mut self, list: Vec<What>, linked: bool) {
+    /// Transfers, each with its outcome compared; balances are not.
+    pub fn list(&mut self, list: Vec<What>, linked: bool) {
         let list: Vec<NewTransfer> = list.iter().map(|what| self.make(what)).collect();
         let at = self.desk.now;
         let outcomes = self.desk.transfers(list.clone(), linked);
