@@ -268,7 +268,6 @@ impl Ledger {
 
     fn rebuild_accounts(&mut self) -> Result<(), Corrupt> {
         self.by_account.reserve(self.accounts.len());
-        let mut numbers: Vec<u32> = Vec::with_capacity(self.accounts.len());
         for number in 0..self.accounts.len() as u32 {
             let account = self.accounts.get(number).ok_or_else(|| corrupt("a gap between accounts"))?;
             let (name, at) = (&account.name, account.asset);
@@ -289,20 +288,12 @@ impl Ledger {
             asset.accounts += 1;
             asset.moved(0, posted);
             asset.held += u128::from(held);
-            numbers.push(number);
             self.index_account(number);
         }
         if let Some(asset) = self.assets.iter().find(|asset| asset.credit != asset.debit) {
             return Err(corrupt(format!("the sum of all accounts of {} is not zero", asset.code)));
         }
-        let key = |&number: &u32| {
-            let account = self.accounts.at(number);
-            (account.name.as_str(), self.assets[usize::from(account.asset)].code.as_str())
-        };
-        if !numbers.is_sorted_by_key(key) {
-            numbers.sort_unstable_by_key(key);
-        }
-        self.order = Order::from_sorted(&numbers);
+        self.order = Order::from_sorted(&self.sorted_accounts());
         Ok(())
     }
 

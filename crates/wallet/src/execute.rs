@@ -62,6 +62,7 @@ impl Ledger {
         };
         debug_assert!(executed.is_ok() || writer.record.is_empty(), "a refusal writes nothing");
         self.close(&mut writer, 0);
+        self.order_new();
         executed
     }
 

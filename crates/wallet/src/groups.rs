@@ -201,6 +201,7 @@ impl Ledger {
             }
         };
         self.close(&mut writer, 0);
+        self.order_new();
         answer
     }
 

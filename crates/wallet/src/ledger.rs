@@ -60,6 +60,8 @@ pub struct Ledger {
     pub(crate) by_id: Index,
     pub(crate) by_hold: HashTable<u32>,
     pub(crate) order: Order,
+    /// New accounts that are not in the order yet.
+    pub(crate) unordered: Vec<u32>,
     /// Open holds by account and age.
     pub(crate) holds_of: BTreeSet<(u32, u64, u32)>,
     /// Open holds by when they end, but for those that are locked.
@@ -117,6 +119,9 @@ impl Asset {
 
 /// The system wallet that takes the other side of what goes to another shard.
 pub(crate) const TRANSIT: &str = "@transit";
+
+/// New accounts up to which each is put into the order by itself.
+const ITEMS_ORDERED_SINGLY: usize = 2 * Bounds::ITEMS_MAX;
 
 /// What a command came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,6 +193,7 @@ impl Ledger {
             by_id: Index::new(),
             by_hold: HashTable::new(),
             order: Order::new(),
+            unordered: Vec::new(),
             holds_of: BTreeSet::new(),
             expiries: BTreeSet::new(),
             by_group: BTreeMap::new(),
@@ -247,6 +253,7 @@ impl Ledger {
             + self.by_id.bytes()
             + self.by_hold.allocation_size()
             + self.order.bytes()
+            + self.unordered.capacity() * size_of::<u32>()
             // Nodes of these trees are about two thirds full.
             + (self.holds_of.len() * size_of::<(u32, u64, u32)>()
                 + self.expiries.len() * size_of::<(Time, u32)>())
@@ -330,14 +337,54 @@ impl Ledger {
         self.set_rules(number, rules);
         self.assets[usize::from(asset)].accounts += 1;
         self.index_account(number);
-        let (accounts, assets) = (&self.accounts, &self.assets);
-        let key = |number: u32| {
-            let account = accounts.at(number);
-            (account.name.as_str(), assets[usize::from(account.asset)].code.as_str())
-        };
-        let new = key(number);
-        self.order.insert(number, |other| key(other).cmp(&new));
+        self.unordered.push(number);
         number
+    }
+
+    /// What accounts are ordered by: wallet, then asset.
+    pub(crate) fn key(&self, number: u32) -> (&str, &str) {
+        let account = self.accounts.at(number);
+        (account.name.as_str(), self.assets[usize::from(account.asset)].code.as_str())
+    }
+
+    /// Puts new accounts into the order: one by one, or, after a replay, all at once.
+    pub(crate) fn order_new(&mut self) {
+        if self.unordered.is_empty() {
+            return;
+        }
+        let unordered = std::mem::take(&mut self.unordered);
+        if unordered.len() > ITEMS_ORDERED_SINGLY.max(self.accounts.len() / 16) {
+            self.order = Order::from_sorted(&self.sorted_accounts());
+            return;
+        }
+        let mut order = std::mem::replace(&mut self.order, Order::new());
+        for &number in &unordered {
+            let new = self.key(number);
+            order.insert(number, |other| self.key(other).cmp(&new));
+        }
+        self.order = order;
+        // The list is kept for the next ones.
+        self.unordered = unordered;
+        self.unordered.clear();
+    }
+
+    /// All accounts in their order. The first sixteen bytes of names are compared without a look into the table.
+    pub(crate) fn sorted_accounts(&self) -> Vec<u32> {
+        let mut keys: Vec<(u128, u32)> = self
+            .accounts
+            .iter()
+            .map(|(number, account)| {
+                let name = account.name.as_str().as_bytes();
+                let mut prefix = [0; 16];
+                let bytes = name.len().min(16);
+                prefix[..bytes].copy_from_slice(&name[..bytes]);
+                (u128::from_be_bytes(prefix), number)
+            })
+            .collect();
+        keys.sort_unstable_by(|(a, left), (b, right)| {
+            a.cmp(b).then_with(|| self.key(*left).cmp(&self.key(*right)))
+        });
+        keys.into_iter().map(|(_, number)| number).collect()
     }
 
     pub(crate) fn index_account(&mut self, number: u32) {

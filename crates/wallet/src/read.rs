@@ -4,6 +4,7 @@ use std::ops::Bound;
 
 use stadium_machine::rejected;
 
+use crate::order::Order;
 use crate::plan::count;
 use crate::refusal::{ACCOUNT_UNKNOWN, MISDIRECTED};
 use crate::{
@@ -91,17 +92,21 @@ impl Ledger {
             }
             _ => Bound::Included((prefix, "")),
         };
-        let key = |number: u32| {
-            let account = self.accounts.at(number);
-            (account.name.as_str(), self.assets[usize::from(account.asset)].code.as_str())
-        };
         let is_before = |number: u32| match begin {
-            Bound::Excluded(after) => key(number) <= after,
-            Bound::Included(from) => key(number) < from,
+            Bound::Excluded(after) => self.key(number) <= after,
+            Bound::Included(from) => self.key(number) < from,
             Bound::Unbounded => false,
         };
+        // Only between a replay and the first tick is there something that is not in the order yet.
+        let sorted;
+        let order = if self.unordered.is_empty() {
+            &self.order
+        } else {
+            sorted = Order::from_sorted(&self.sorted_accounts());
+            &sorted
+        };
         let mut views = Vec::new();
-        for (looked_at, number) in self.order.from(is_before).enumerate() {
+        for (looked_at, number) in order.from(is_before).enumerate() {
             let account = self.accounts.at(number);
             if views.len() == accounts_max || !account.name.as_str().starts_with(prefix) {
                 break;

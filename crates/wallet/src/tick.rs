@@ -38,6 +38,7 @@ impl Ledger {
             seals = 1;
         }
         self.close(&mut writer, seals);
+        self.order_new();
         Ticked { more }
     }
 
