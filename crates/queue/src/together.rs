@@ -126,7 +126,8 @@ impl Queues {
         });
         let work = Work {
             priority: job.priority.unwrap_or(Bounds::PRIORITY_DEFAULT),
-            attempts_max: job.attempts_max.unwrap_or(defaults.attempts_max),
+            // Where none is named the queue's own counts, which is not known here.
+            attempts_max: job.attempts_max.unwrap_or(0),
             at_once: false,
             key: job.key.as_ref().map(crate::Key::as_str),
             dedup,

@@ -38,7 +38,8 @@ impl Queues {
                 time_to_live: expires.map(left),
                 dedup,
                 key: key.clone(),
-                attempts_max: Some(*attempts_max),
+                // 0: as the queue there has it.
+                attempts_max: (*attempts_max > 0).then_some(*attempts_max),
                 ..NewJob::default()
             };
             each(Outgoing { number, queue: queue.clone(), job, payload: *payload });

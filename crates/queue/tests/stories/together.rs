@@ -75,4 +75,5 @@ fn what_lives_elsewhere_is_on_its_way_and_spread_queues_are_here() {
     let texts: Vec<_> = away.iter().map(|outgoing| desk.bytes(outgoing.payload)).collect();
     assert_eq!(texts, [b"far".to_vec(), b"there".to_vec()]);
     assert_eq!((away[0].queue.clone(), away[1].queue.clone()), (far, queue("everywhere")));
+    assert_eq!(away[0].job.attempts_max, None, "its own queue says how often it is tried");
 }

@@ -19,6 +19,7 @@ use super::room::{TICK_EVENT_BYTES, is_read, record_bytes_max, room};
 use super::seam::{Caller, Confirmation, Output, Reply, Sent};
 use super::segments::Segments;
 use super::settings::CoreSettings;
+use super::wallets::under_way;
 use crate::error::rejected;
 use crate::frame::{HEADER_BYTES, Machine, write_header};
 use crate::metrics::Counts;
@@ -44,6 +45,8 @@ pub(super) enum Waits<C> {
     History(C, JobId, Position),
     /// An answer that has everything.
     Whole(C, Result<crate::Answer, Refusal>),
+    /// What was decided about a transfer between shards: where this record is cut it is decided again, and may come out otherwise.
+    Decided(C, Result<crate::Answer, Refusal>),
     /// Records of the wallets that are read then.
     Walk(C, Box<stadium_wallet::Walk>),
     Confirmation(u16, Confirmation),
@@ -357,7 +360,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     let answer = entries.map(|entries| crate::Answer::Queue(Answer::History(entries)));
                     output.replies.push(Reply { caller, answer });
                 }
-                Waits::Whole(caller, answer) => output.replies.push(Reply { caller, answer }),
+                Waits::Whole(caller, answer) | Waits::Decided(caller, answer) => {
+                    output.replies.push(Reply { caller, answer });
+                }
                 Waits::Walk(caller, walk) => {
                     let answer = self.walk(*walk, settings.history_bytes_max);
                     output.replies.push(Reply { caller, answer: answer.map(crate::Answer::Wallet) });
@@ -422,6 +427,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 Waits::Confirmation(shard, confirmation) => {
                     let refused = Confirmation { taken: Err(refusal.clone()), ..confirmation };
                     output.confirmations.push((shard, refused));
+                }
+                Waits::Decided(caller, _) => {
+                    output.replies.push(Reply { caller, answer: Err(under_way()) });
                 }
                 Waits::Outgoing(..) | Waits::Confirmed(..) => {}
             }

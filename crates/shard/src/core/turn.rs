@@ -70,6 +70,9 @@ impl<S: Store, C: Caller> Core<S, C> {
         let is_idle = self.inbox.is_empty();
         let step = running.background(now, &self.settings, is_idle)?;
         self.finish_stopping(running, &step, now);
+        if self.stopping == Stopping::Stopped {
+            running.give_up_undecided(output);
+        }
         let background = match step {
             Step::After(span) => Some(now.after(span)),
             Step::Idle | Step::AtOnce | Step::Finished => None,

@@ -19,8 +19,11 @@ use crate::error::{busy, rejected};
 use crate::frame::{Frame, HEADER_BYTES, Machine, SECTION_BYTES, write_header, write_in_front};
 
 /// What whoever waits for a transfer between shards is told when the shard starts over: it may yet be booked.
-const UNDER_WAY: &str = "the shard started over while the transfer was under way between shards: \
-                         ask again with the same id, and you are told what became of it";
+pub(super) fn under_way() -> Refusal {
+    let reason = "the shard started over while the transfer was under way between shards: \
+                  ask again with the same id, and you are told what became of it";
+    busy(stadium_wallet::refusal::PENDING, 1_000, reason)
+}
 
 impl<J: Journal, C: Caller> Running<J, C> {
     /// The time of a record of the wallets: their chain covers it, and it never goes back.
@@ -105,17 +108,17 @@ impl<J: Journal, C: Caller> Running<J, C> {
         for Finished { number, answer } in finished.drain(..) {
             // Nobody waits for those that were under way when the shard was opened.
             if let Some(caller) = self.undecided.remove(&number) {
-                self.answer_whole(caller, answer.map(crate::Answer::Wallet), since_us);
+                self.figures.refusals += u64::from(answer.is_err());
+                self.wait(Waits::Decided(caller, answer.map(crate::Answer::Wallet)), since_us);
             }
         }
         self.finished = finished;
     }
 
-    /// The journal failed: what is under way between shards goes on when it is open again, and nobody can wait for it here.
+    /// The shard starts over, or stops: what is under way between shards goes on later, and nobody can wait for it here.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
-        let refusal = busy(stadium_wallet::refusal::PENDING, 1_000, UNDER_WAY);
         for (_, caller) in self.undecided.drain() {
-            output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
+            output.replies.push(Reply { caller, answer: Err(under_way()) });
         }
     }
 

@@ -18,6 +18,9 @@ enum Letter {
     Confirmation(u16, Confirmation),
 }
 
+/// Who asked, and what came of it.
+type Replied = (u64, Result<Answer, Refusal>);
+
 /// Several shards. One whose power has failed is none until it is booted again.
 pub struct Town {
     pub machines: Vec<Machine>,
@@ -47,7 +50,7 @@ impl Town {
     }
 
     /// A turn of each shard, and the letters that came of it. Answers of this turn, and whether there is more to do.
-    pub fn turn(&mut self) -> (Vec<(u64, Result<Answer, Refusal>)>, bool) {
+    pub fn turn(&mut self) -> (Vec<Replied>, bool) {
         let mut answers = Vec::new();
         let mut busy = false;
         for (at, machine) in self.machines.iter().enumerate() {
