@@ -77,6 +77,17 @@ const EMPTY: Row =
 /// By a connection's place in the loop.
 struct Rows(Vec<Row>);
 
+impl Rows {
+    /// The connection's row, made where there was none.
+    fn of(&mut self, connection: ConnectionId) -> &mut Row {
+        let at = connection.index as usize;
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || EMPTY);
+        }
+        &mut self.0[at]
+    }
+}
+
 impl Links for Rows {
     fn link(&mut self, index: u32) -> &mut Link {
         &mut self.0[index as usize].link
@@ -138,11 +149,7 @@ impl Tickers {
         place: u32,
         due_ms: u64,
     ) -> u32 {
-        let at = connection.index as usize;
-        if self.rows.0.len() <= at {
-            self.rows.0.resize_with(at + 1, || EMPTY);
-        }
-        let row = &mut self.rows.0[at];
+        let row = self.rows.of(connection);
         debug_assert!(
             row.open == 0 || row.connection == connection,
             "a connection takes its streams with it"
@@ -295,11 +302,7 @@ impl Tickers {
         let (chunks, open, earliest_ms) = (row.chunks, row.open, row.earliest_ms);
         (row.chunks, row.open, row.earliest_ms) = (NONE, 0, NEVER);
         self.wheel.disarm(&mut self.rows, old.index);
-        let at = new.index as usize;
-        if self.rows.0.len() <= at {
-            self.rows.0.resize_with(at + 1, || EMPTY);
-        }
-        self.rows.0[at] = Row { connection: new, chunks, open, earliest_ms, link: Link::IDLE };
+        *self.rows.of(new) = Row { connection: new, chunks, open, earliest_ms, link: Link::IDLE };
         let mut chunk = chunks;
         while let Some(one) = self.chunks.get_mut(chunk as usize) {
             one.row = new.index;
