@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stadium_discovery::{Discovery, Versions};
 use stadium_reactor::tls::ClientTls;
-use stadium_reactor::{SocketSettings, WebSocketRequest};
+use stadium_reactor::{LoopSettings, SocketSettings, WebSocketRequest};
 
 use crate::balance::{BalanceSettings, BudgetSettings, ClientId, HedgeSettings, RetryRule};
 
@@ -143,6 +143,15 @@ impl ClientConfig {
             metadata: Vec::new(),
             busy_poll: Duration::from_micros(50),
             name: "rpc-client".to_owned(),
+        }
+    }
+
+    /// What its loop is told.
+    pub(super) fn loop_settings(&self) -> LoopSettings {
+        LoopSettings {
+            name: self.name.clone(),
+            busy_poll_us: self.busy_poll.as_micros() as u64,
+            ..LoopSettings::default()
         }
     }
 }

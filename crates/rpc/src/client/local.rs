@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prost::Message;
-use stadium_reactor::{Driven, Loop, LoopSettings};
+use stadium_reactor::{Driven, Loop};
 
 use super::client_loop::ClientLoop;
 use super::config::{CallOptions, ClientConfig, Source};
@@ -76,11 +76,7 @@ impl LocalClient {
     /// # Errors
     /// The system gives no descriptor.
     pub fn new(config: ClientConfig) -> std::io::Result<Self> {
-        let one = Loop::new(LoopSettings {
-            name: config.name.clone(),
-            busy_poll_us: config.busy_poll.as_micros() as u64,
-            ..LoopSettings::default()
-        })?;
+        let one = Loop::new(config.loop_settings())?;
         let config = Arc::new(config);
         let driven = one.drive(ClientLoop::new(Arc::clone(&config)));
         Ok(Self { driven, config, watches: Vec::new(), services: 0, turns: 0 })

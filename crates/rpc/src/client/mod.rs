@@ -23,7 +23,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use prost::Message;
 use stadium_discovery::Watch;
-use stadium_reactor::{Loop, LoopHandle, LoopSettings};
+use stadium_reactor::{Loop, LoopHandle};
 
 pub use config::{CallOptions, ClientConfig, ResumeSettings, Source};
 pub use letter::Explained;
@@ -83,12 +83,7 @@ impl Client {
     /// # Errors
     /// The system gives no descriptor or no thread.
     pub fn start(config: ClientConfig) -> std::io::Result<Self> {
-        let settings = LoopSettings {
-            name: config.name.clone(),
-            busy_poll_us: config.busy_poll.as_micros() as u64,
-            ..LoopSettings::default()
-        };
-        let one = Loop::new(settings)?;
+        let one = Loop::new(config.loop_settings())?;
         let handle = one.handle();
         let config = Arc::new(config);
         let handler = {
