@@ -240,6 +240,8 @@ impl Node {
         let began = Instant::now();
         let within = self.begin_drain();
         self.stop_pushes();
+        // Whoever waits for a job would hold the drain up until one comes.
+        self.shards.stop_waiting();
         let drain = Drain { within, server_reference: self.server_reference.take() };
         let services = Arc::clone(&self.services);
         // Callers of services are told at the same time as devices; both finish what they have under way.
@@ -261,6 +263,7 @@ impl Node {
     /// Stops now: devices that are still connected are cut.
     pub fn stop(mut self) {
         self.fleet.enter(Phase::Draining);
+        self.stop_pushes();
         self.shards.stop_waiting();
         self.finish(HTTP_PATIENCE);
     }
@@ -268,8 +271,6 @@ impl Node {
     /// Says no to new work; returns how long moving the devices may take.
     fn begin_drain(&self) -> Duration {
         self.fleet.enter(Phase::Draining);
-        // Whoever waits for a job would hold the drain up until one comes.
-        self.shards.stop_waiting();
         let devices = self.connected();
         let paced = Duration::from_secs_f64(devices as f64 / f64::from(self.drain_per_second.max(1)));
         // Even the last device gets a moment to read that it is to move.
