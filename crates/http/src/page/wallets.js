@@ -254,7 +254,7 @@ async function refreshOne(mine) {
   const name = encodeURIComponent(view.wallet);
   const [live, found, holds] = await Promise.all([
     ask("/api/live/wallets?limit=1"),
-    ask(`/api/wallets/${name.startsWith("roots") ? `%72${name.slice(1)}` : name}`).catch((error) => {
+    ask(`/api/wallets/${name === "roots" ? "%72oots" : name}`).catch((error) => {
       if (error.problem?.status === 404 || error.problem?.status === 422) return error.problem;
       throw error;
     }),
