@@ -201,19 +201,25 @@ impl Ledger {
         if !places.contains(&Place::Absent) {
             return self.keep(tag, Vec::new(), || format!("it was put again, as job {}", placed.job));
         }
-        if self.jobs.get(&placed.job).is_some_and(|&other| other != tag) {
+        if issued.from.is_none() && self.jobs.get(&placed.job).is_some_and(|&other| other != tag) {
             return Violation::of(
                 tag,
                 format!("its id {} is that of {}", placed.job, self.jobs[&placed.job]),
             );
         }
-        self.jobs.insert(placed.job, tag);
-        let live = Live { job: Some(placed.job), ..self.new_live(queue, job, issued.during) };
+        let place = match self.put(issued, self.new_live(queue, job, issued.during)) {
+            Place::Live(live) => {
+                self.jobs.insert(placed.job, tag);
+                Place::Live(Live { job: Some(placed.job), ..live })
+            }
+            // It gets an id of its own where it arrives.
+            elsewhere => elsewhere,
+        };
         let turn = turn(issued, index, queue, job);
         let message = self.message_mut(tag);
         message.first_job = Some(placed.job);
         message.turn = turn;
-        message.places = vec![Place::Live(live)];
+        message.places = vec![place];
         // Time may have passed over it between its put and the answer.
         self.pass_time_of(tag, high);
         if let Some((id, window)) = dedup {

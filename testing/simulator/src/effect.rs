@@ -36,7 +36,7 @@ impl Ledger {
             let at = issued.tags.iter().position(|&tag| tag == message.tag);
             return match (place, at) {
                 (Place::Absent, Some(at)) => {
-                    vec![Place::Live(self.new_live(self.queue(queue), &jobs[at], now))]
+                    vec![self.put(issued, self.new_live(self.queue(queue), &jobs[at], now))]
                 }
                 _ => unchanged(),
             };
@@ -116,6 +116,14 @@ impl Ledger {
             JobSet::Ids(ids) if ids.iter().any(|&id| live.is(id)) => vec![live.revived(to, &self.rules, now)],
             JobSet::Ids(_) => vec![unchanged],
             JobSet::Oldest(_) => vec![unchanged, live.revived(to, &self.rules, now)],
+        }
+    }
+
+    /// Where a job is once it was put: in its queue, or on its way to it.
+    pub(crate) fn put(&self, issued: &Issued, live: Live) -> Place {
+        match issued.from {
+            Some(shard) => live.sent_by_shard(shard, &self.rules),
+            None => Place::Live(live),
         }
     }
 

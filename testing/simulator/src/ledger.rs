@@ -52,6 +52,8 @@ pub struct Issued {
     pub set_back: bool,
     /// Whether the shard may have refused it for want of room.
     pub may_refuse: bool,
+    /// The shard that puts its jobs, where that need not be their queue's.
+    pub from: Option<u16>,
 }
 
 /// One message.
@@ -179,6 +181,13 @@ impl Ledger {
     }
 
     /// Whether it is sure that the message was put.
+    /// A message was put, or it was not: says whether that can be.
+    pub fn decide_put(&mut self, tag: Tag, was_put: bool) -> bool {
+        let message = self.message_mut(tag);
+        message.places.retain(|place| (*place != Place::Absent) == was_put);
+        !message.places.is_empty()
+    }
+
     pub(crate) fn was_put(&self, tag: Tag) -> bool {
         !self.message(tag).places.contains(&Place::Absent)
     }

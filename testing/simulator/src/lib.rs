@@ -13,6 +13,7 @@ mod message;
 mod place;
 mod plan;
 mod trace;
+mod wallet;
 mod workload;
 mod world;
 

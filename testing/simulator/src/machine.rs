@@ -50,6 +50,7 @@ impl Machine {
         let place = Place { shard, shards: plan.shards, hash_seed: plan.seed };
         let settings = CoreSettings {
             bounds: Bounds { payload_bytes_max: 20 << 10, finished_max: 2_000, ..Bounds::default() },
+            wallet: stadium_wallet::Bounds { transfers_remembered: 100_000, ..Default::default() },
             seed: plan.seed,
             turn_events_max: 32,
             turn_commands_max: plan.turn_commands_max,

@@ -7,6 +7,7 @@ use fastrand::Rng;
 use stadium_queue::{Backoff, DeadLetter, Limit, QueueName, QueueSettings};
 
 use crate::place::{Dead, QueueNumber, Rules};
+use crate::wallet::WalletPlan;
 
 /// What a run does.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub struct Plan {
     pub disk_steps_max: u32,
     /// Keys that jobs have.
     pub keys: u8,
+    /// The wallets, where there are some.
+    pub wallets: Option<WalletPlan>,
 }
 
 /// A kind of command.
@@ -130,6 +133,26 @@ impl Plan {
             big_one_in: [0, 0, 20, 6][random.usize(..4)],
             disk_steps_max: [3, 8, 40, 200][random.usize(..4)],
             keys: [0, 1, 3, 8][random.usize(..4)],
+            wallets: None,
+        }
+        .with_wallets()
+    }
+
+    /// A third of all seeds has wallets beside queues, another third only wallets.
+    fn with_wallets(self) -> Plan {
+        // With numbers of its own: what the queues of a seed do depends on nothing that is decided here.
+        let mut random = Rng::with_seed(self.seed ^ 0x7761_6c6c_6574);
+        match self.seed % 3 {
+            0 => self,
+            1 => {
+                let wallets = Some(WalletPlan::new(&mut random, self.shards, true));
+                Plan { wallets, steps: self.steps / 2, ..self }
+            }
+            _ => {
+                let shards = [1, 2, 2, 3][random.usize(..4)];
+                let wallets = Some(WalletPlan::new(&mut random, shards, false));
+                Plan { shards, queues: Vec::new(), wallets, steps: self.steps * 2 / 3, ..self }
+            }
         }
     }
 }

@@ -4,7 +4,6 @@ use stadium_journal::memory::Kept;
 use stadium_queue::Command;
 
 use super::World;
-use crate::clock::Span;
 use crate::ledger::Violation;
 
 /// Operations of a disk that no run reaches.
@@ -74,13 +73,19 @@ impl World {
                 let by = self.random.u64(..100_000);
                 self.trace.line(&self.clock, || format!("the clock is set back by {by} ms"));
                 self.clock.set_back(by);
-                for flying in self.flying.values_mut() {
-                    flying.issued.during = flying.issued.during.around(Span::of(&self.clock));
-                }
+                self.time_passes();
             }
         }
         if self.once_in(faults.vanish) {
             self.vanish();
+        }
+        let lose_one = self.wallets.as_ref().map_or(0, |wallets| wallets.lose_one());
+        if self.once_in(lose_one) {
+            self.trace
+                .line(&self.clock, || format!("shard {at} alone loses its journal, and opens it again"));
+            let kept = [Kept::Nothing, Kept::Half, Kept::Everything][self.random.usize(..3)];
+            self.machines[at].disk.fail_sync(0, kept);
+            self.trouble_begins();
         }
         Ok(())
     }
@@ -88,6 +93,9 @@ impl World {
     /// From now on a shard may be busy, also for commands that are under way already.
     fn trouble_begins(&mut self) {
         self.trouble = true;
+        if let Some(wallets) = &mut self.wallets {
+            wallets.trouble_begins();
+        }
         for flying in self.flying.values_mut() {
             flying.issued.may_refuse = true;
         }
@@ -123,6 +131,7 @@ impl World {
                     self.lost.push(flying.issued);
                 }
             }
+            self.wallets_crash();
             self.crossing.clear();
             self.look = None;
             for machine in &mut self.machines {

@@ -104,6 +104,7 @@ impl World {
             }
         }
         self.serves_nothing_wrong()?;
+        self.read_histories()?;
         Ok(self.summary)
     }
 
@@ -124,7 +125,7 @@ impl World {
                 let reply = output.replies.into_iter().find(|reply| reply.caller == self.next_number);
                 if let Some(reply) = reply {
                     match reply.answer {
-                        Ok(Answer::Jobs(jobs)) => views.extend(jobs),
+                        Ok(stadium_shard::Answer::Queue(Answer::Jobs(jobs))) => views.extend(jobs),
                         Err(refusal) => {
                             let said = refusal.to_string();
                             self.trace.line(&self.clock, || format!("refused: {said}"));

@@ -20,8 +20,15 @@ pub(super) struct Look {
 }
 
 impl World {
-    /// Looks at all queues and holds what they show against the record.
+    /// Looks at everything and holds what is shown against the record.
     pub(super) fn look(&mut self) -> Result<(), Violation> {
+        let crashes = self.crashes;
+        self.look_at_queues()?;
+        // A crash was followed by a look of its own.
+        if self.crashes == crashes { self.look_at_wallets() } else { Ok(()) }
+    }
+
+    fn look_at_queues(&mut self) -> Result<(), Violation> {
         for _ in 0..200 {
             let crashes = self.crashes;
             self.quiet()?;
@@ -46,6 +53,9 @@ impl World {
                     Vec::new(),
                     true,
                 ));
+            }
+            if self.plan.queues.is_empty() {
+                return Ok(());
             }
             self.look = Some(look);
             self.quiet()?;

@@ -9,18 +9,20 @@ mod end;
 mod look;
 mod submit;
 mod turn;
+mod wallets;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use fastrand::Rng;
-use stadium_queue::{Command, Delivery};
-use stadium_shard::core::{Confirmation, Next};
+use stadium_queue::Command;
+use stadium_shard::core::{Confirmation, Core, Delivery, Next};
 
 use self::look::Look;
+use self::wallets::Wallets;
 use crate::clock::{Clock, Span};
 use crate::ledger::{Issued, Ledger, Violation};
-use crate::machine::{Machine, Sabotage};
+use crate::machine::{Machine, Sabotage, SimulatedStore};
 use crate::plan::Plan;
 use crate::trace::Trace;
 use crate::workload::Clients;
@@ -57,6 +59,7 @@ struct InFlight {
 }
 
 /// Something on its way from one shard to another.
+#[derive(Clone)]
 enum Crossing {
     Delivery(u16, Delivery),
     Confirmation(u16, Confirmation),
@@ -70,6 +73,7 @@ pub struct World {
     machines: Vec<Machine>,
     ledger: Ledger,
     clients: Clients,
+    wallets: Option<Wallets>,
     flying: BTreeMap<u64, InFlight>,
     crossing: VecDeque<Crossing>,
     /// Commands whose answers were lost in a crash, until everything was looked at.
@@ -105,6 +109,7 @@ impl World {
             machines,
             ledger: Ledger::new(queues),
             clients: Clients::default(),
+            wallets: plan.wallets.clone().map(|wallets| Wallets::new(wallets, plan.shards, plan.seed)),
             flying: BTreeMap::new(),
             crossing: VecDeque::new(),
             lost: Vec::new(),
@@ -143,6 +148,7 @@ impl World {
             self.submit(Command::Declare { queue: name, settings }, Vec::new());
         }
         self.quiet()?;
+        self.open_wallets()?;
         for _ in 0..self.plan.steps {
             self.step()?;
         }
@@ -155,6 +161,8 @@ impl World {
             return self.flip();
         }
         self.drain()?;
+        self.look()?;
+        self.read_histories()?;
         self.summary.messages = self.ledger.messages().len() as u64;
         Ok(self.summary)
     }
@@ -165,7 +173,9 @@ impl World {
 
     fn step(&mut self) -> Result<(), Violation> {
         self.break_something()?;
-        for _ in 0..self.random.u32(..6) {
+        self.ask_wallets();
+        let commands = if self.plan.queues.is_empty() { 0 } else { self.random.u32(..6) };
+        for _ in 0..commands {
             let wish = self.clients.next(&self.plan, &mut self.ledger, &self.clock, &mut self.random);
             if let Some((command, tags)) = wish {
                 self.submit(command, tags);
@@ -191,8 +201,22 @@ impl World {
 
     fn advance(&mut self, by: u64) {
         self.clock.advance(by);
+        self.time_passes();
+    }
+
+    /// The clock shows something else: so long has everything taken that is under way.
+    fn time_passes(&mut self) {
+        let now = Span::of(&self.clock);
         for flying in self.flying.values_mut() {
-            flying.issued.during = flying.issued.during.around(Span::of(&self.clock));
+            flying.issued.during = flying.issued.during.around(now);
         }
+        if let Some(wallets) = &mut self.wallets {
+            wallets.time_passes(now);
+        }
+    }
+
+    /// The shard, whose process runs: processes are started again before anybody asks.
+    fn core(&mut self, shard: u16) -> &mut Core<SimulatedStore, u64> {
+        self.machines[usize::from(shard)].core.as_mut().expect("a process that ended was started again")
     }
 }

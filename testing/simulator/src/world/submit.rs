@@ -70,11 +70,10 @@ impl World {
             during: Span::of(&self.clock),
             set_back: self.clock.jumps_back() > 0,
             may_refuse: self.trouble || has_dedup,
+            from: None,
         };
         self.flying.insert(number, InFlight { issued, shard, is_gone: false, is_look });
-        let core = self.machines[usize::from(shard)].core.as_mut();
-        let core = core.expect("processes are started again before anybody asks");
-        core.submit(Request { caller: number, command, search: Search::Here });
+        self.core(shard).submit(Request { caller: number, command, search: Search::Here });
         number
     }
 }

@@ -4,7 +4,8 @@ use stadium_queue::{Answer, Command, Refusal, Retry};
 use stadium_shard::core::Output;
 
 use super::breaking::End;
-use super::words::brief_answer;
+use super::wallets::Wallets;
+use super::words::{brief_answer, brief_delivery};
 use super::{Crossing, InFlight, TURNS_MAX, World};
 use crate::answered::Answered;
 use crate::clock::Span;
@@ -36,11 +37,26 @@ impl World {
                 self.crash(End::PowerFailed)?;
                 return Ok(true);
             }
-            self.restless = (next, is_closed, inbox, worked, self.flying.len());
+            self.restless = (
+                next,
+                is_closed,
+                inbox,
+                worked,
+                self.flying.len() + self.wallets.as_ref().map_or(0, Wallets::flying),
+            );
             busy |= next.at_once || next.commit_runs || is_closed || inbox > 0 || worked;
             busy |= !output.replies.is_empty();
             for reply in std::mem::take(&mut output.replies) {
-                self.replied(reply.caller, reply.answer)?;
+                match self.wallet_replied(reply.caller, reply.answer)? {
+                    Some(Ok(stadium_shard::Answer::Queue(answer))) => {
+                        self.replied(reply.caller, Ok(answer))?
+                    }
+                    Some(Err(refusal)) => self.replied(reply.caller, Err(refusal))?,
+                    Some(Ok(other)) => {
+                        return Violation::new(format!("a queue's command is answered {other:?}"));
+                    }
+                    None => {}
+                }
             }
             for (shard, delivery) in output.deliveries {
                 busy = true;
@@ -59,20 +75,21 @@ impl World {
 
     /// Hands over some of what goes from shard to shard.
     fn cross(&mut self) {
+        let letters = self.wallets.as_ref().map_or(0, |wallets| wallets.letters());
         for _ in 0..self.crossing.len() {
             if self.random.u8(..4) == 0 {
                 break;
             }
             match self.crossing.pop_front() {
+                Some(crossing) if self.once_in(letters) => {
+                    // It comes twice, or only after others that were sent later.
+                    if self.random.bool() {
+                        self.crossing.push_back(crossing.clone());
+                    }
+                    self.crossing.push_back(crossing);
+                }
                 Some(Crossing::Delivery(shard, delivery)) => {
-                    self.trace.line(&self.clock, || {
-                        format!(
-                            "delivery {} of shard {} to shard {shard}, {} B",
-                            delivery.number,
-                            delivery.shard,
-                            delivery.job.payload.len()
-                        )
-                    });
+                    self.trace.line(&self.clock, || brief_delivery(shard, &delivery));
                     if let Some(core) = &mut self.machines[usize::from(shard)].core {
                         core.deliver(delivery);
                     }
@@ -128,7 +145,7 @@ impl World {
             Ok(Answer::Placed(placed)) => self.clients.jobs.extend(placed.iter().map(|placed| placed.job)),
             Ok(Answer::Reserved(jobs)) if flying.is_gone => {
                 if let Some(core) = &mut self.machines[usize::from(flying.shard)].core {
-                    core.undelivered(&answer);
+                    core.undelivered(&answer.clone().map(stadium_shard::Answer::Queue));
                 }
                 // Its jobs are released soon, and nobody is told.
                 let leases = jobs.iter().map(|job| job.lease).collect();
@@ -154,7 +171,9 @@ impl World {
             }
             let is_closed =
                 |machine: &mut Machine| machine.core.as_mut().is_some_and(|core| core.journal().is_none());
-            if self.machines.iter_mut().any(is_closed) || turn % 64 == 63 {
+            // The checker asks about much, and holds must not expire between two of its questions.
+            let patience = if self.wallets.as_ref().is_some_and(Wallets::is_looked_at) { 4_096 } else { 64 };
+            if self.machines.iter_mut().any(is_closed) || turn % patience == patience - 1 {
                 // It waits before it tries again.
                 self.advance(10);
             }

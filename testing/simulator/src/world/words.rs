@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use stadium_queue::{Answer, Command, Key};
+use stadium_shard::core::Delivery;
 
 use crate::answered::Answered;
 use crate::message::{Content, Tag};
@@ -40,6 +41,20 @@ impl std::fmt::Debug for Edited<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let stadium_queue::Edit { when, priority, time_to_live, attempts_max, .. } = self.0;
         write!(f, "when {when:?}, priority {priority:?}, ttl {time_to_live:?}, attempts {attempts_max:?}")
+    }
+}
+
+pub(super) fn brief_delivery(to: u16, delivery: &Delivery) -> String {
+    match delivery {
+        Delivery::Job(job) => {
+            format!(
+                "delivery {} of shard {} to shard {to}, {} B",
+                job.number,
+                job.shard,
+                job.job.payload.len()
+            )
+        }
+        Delivery::Letter(letter) => format!("to shard {to}: {letter:?}"),
     }
 }
 
