@@ -17,6 +17,9 @@ export const VERSIONS = [{ name: '3.1.1', protocolVersion: 4 }, { name: '5', pro
 export const TRANSPORTS = ['mqtt', 'ws']
 const ROOT = path.resolve(import.meta.dirname, '../..')
 
+// Segments as small as they may be: a shard takes 9 MiB of disk at its start, not 80.
+const SMALL_JOURNAL = { STADIUM_JOURNAL__SEGMENT_BYTES: '9437184', STADIUM_JOURNAL__RESERVE_BYTES: '262144' }
+
 let nextPort = (process.pid * 977) % 20_000
 
 /** A port below the kernel's ephemeral range that nobody listens on. */
@@ -77,7 +80,8 @@ export class Server {
     }
     const data = path.join(server.folder, 'data')
     server.child = spawn(binary, ['serve', '--trial', '--config', file, '--data', data, '--rpc', '127.0.0.1:0', ...flags], {
-      stdio: ['ignore', log, log]
+      stdio: ['ignore', log, log],
+      env: { ...SMALL_JOURNAL, ...process.env }
     })
     await until('the server to be ready', async () => {
       if (server.child.exitCode !== null) throw new Error(`the server ended: ${server.log()}`)

@@ -20,6 +20,8 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 20
 PEER = os.environ.get("STADIUM_TEST_PEER", "stadium")
+# Segments as small as they may be: a shard takes 9 MiB of disk at its start, not 80.
+SMALL_JOURNAL = {"STADIUM_JOURNAL__SEGMENT_BYTES": "9437184", "STADIUM_JOURNAL__RESERVE_BYTES": "262144"}
 
 
 def until(what, look, within_s=PATIENCE_S):
@@ -76,11 +78,17 @@ class Server:
         else:
             command = self._stadium(loops, settings, trial)
         self.command = command
+        self.environment = os.environ | ({} if "[journal]" in settings else SMALL_JOURNAL)
         self._start()
 
     def _start(self):
         self.process = subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, cwd=self.folder
+            self.command,
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            cwd=self.folder,
+            env=self.environment,
         )
         try:
             until("the server to be ready", self._ready)
