@@ -25,7 +25,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-wallet", &["stadium-machine", "stadium-wheel", "stadium-table"]),
     ("stadium-journal", &[]),
     ("stadium-audit", &["stadium-journal"]),
-    ("stadium-shard", &["stadium-machine", "stadium-queue", "stadium-wallet", "stadium-journal", "stadium-table"]),
+    (
+        "stadium-shard",
+        &["stadium-machine", "stadium-queue", "stadium-wallet", "stadium-journal", "stadium-table"],
+    ),
     ("stadium-http", &["stadium-shard", "stadium-queue", "stadium-wallet"]),
     (
         "stadium-node",
