@@ -23,7 +23,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::bank::{Bank, Vote, Way};
@@ -164,22 +164,45 @@ impl Connection {
         }
     }
 
-    /// Takes votes until the service leaves, and finishes those that it has taken.
+    /// Takes votes until the service leaves, and finishes those that it has taken. Where the connection breaks they go on by
+    /// themselves: their publishes come again.
     async fn serve(
         &mut self,
-        mut reader: OwnedReadHalf,
+        reader: OwnedReadHalf,
         writer: OwnedWriteHalf,
-        mut read: Vec<u8>,
+        read: Vec<u8>,
     ) -> anyhow::Result<()> {
         let (answers, queue) = mpsc::channel::<Vec<u8>>(ANSWERS_MAX);
         let writing = tokio::spawn(write(writer, queue));
         let mut votes = JoinSet::new();
+        if let Err(error) = self.take_all(reader, read, &mut votes, &answers, &writing).await {
+            votes.detach_all();
+            return Err(error);
+        }
+        while votes.join_next().await.is_some() {}
+        let mut goodbye = Vec::new();
+        Packet::Disconnect(Default::default()).encode(VERSION, &mut goodbye);
+        let _ = answers.send(goodbye).await;
+        drop(answers);
+        let _ = writing.await;
+        Ok(())
+    }
+
+    /// Takes votes until the service leaves.
+    async fn take_all(
+        &self,
+        mut reader: OwnedReadHalf,
+        mut read: Vec<u8>,
+        votes: &mut JoinSet<()>,
+        answers: &mpsc::Sender<Vec<u8>>,
+        writing: &JoinHandle<()>,
+    ) -> anyhow::Result<()> {
         let mut leaving = self.leaving.clone();
         loop {
             let mut used = 0;
             while let Some(frame) = decode::frame(&read[used..], PACKET_BYTES_MAX).map_err(malformed)? {
                 match decode::packet_from(&frame, VERSION, Role::Server).map_err(malformed)? {
-                    Packet::Publish(publish) => self.take(&publish, &mut votes, &answers),
+                    Packet::Publish(publish) => self.take(&publish, votes, answers),
                     Packet::Suback(suback) => {
                         ensure!(
                             suback.reasons.iter().all(|reason| *reason < 0x80),
@@ -207,17 +230,10 @@ impl Connection {
                 count = timeout(SILENCE_MAX, reader.read_buf(&mut read)) => {
                     ensure!(count.context("the server is silent")?? > 0, "the server closed the connection");
                 }
-                _ = leaving.wait_for(|leaving| *leaving) => break,
+                _ = leaving.wait_for(|leaving| *leaving) => return Ok(()),
             }
             ensure!(!writing.is_finished(), "the server does not take what we write");
         }
-        while votes.join_next().await.is_some() {}
-        let mut goodbye = Vec::new();
-        Packet::Disconnect(Default::default()).encode(VERSION, &mut goodbye);
-        let _ = answers.send(goodbye).await;
-        drop(answers);
-        let _ = writing.await;
-        Ok(())
     }
 
     /// Casts the vote of a publish on a task of its own, which answers and then acknowledges.

@@ -203,7 +203,7 @@ impl Stage<'_> {
             if self.interrupted.is_set() {
                 return Ok(summary);
             }
-            let figures = self.push(crowd, self.message)?;
+            let figures = self.push(crowd)?;
             self.tell_push(&figures, devices);
             summary.pushes.push(figures);
         }
@@ -268,9 +268,9 @@ impl Stage<'_> {
     }
 
     /// One push to everybody, followed to its last acknowledgement, with what the devices themselves saw.
-    fn push(&mut self, crowd: &Crowd, message: &str) -> Result<PushFigures, Failure> {
+    fn push(&mut self, crowd: &Crowd) -> Result<PushFigures, Failure> {
         let bar = self.terminal.progress(self.node.connected(), "lighting up");
-        let id = self.hand_over(1, message)?;
+        let id = self.hand_over(1)?;
         let followed = follow(&self.api, &id, PUSH_PATIENCE, |report| bar.set_position(report.acknowledged))?;
         bar.finish_and_clear();
         let report = match followed {
@@ -288,8 +288,8 @@ impl Stage<'_> {
         Ok(PushFigures::new(report, seen))
     }
 
-    fn hand_over(&mut self, qos: u8, message: &str) -> Result<String, Failure> {
-        hand_over(&self.api, qos, message, &mut self.sequence)
+    fn hand_over(&mut self, qos: u8) -> Result<String, Failure> {
+        hand_over(&self.api, qos, self.message, &mut self.sequence)
     }
 
     /// The devices' own figures of the newest push, once all have told.
@@ -322,7 +322,7 @@ impl Stage<'_> {
         let mut sent_ns = Vec::new();
         for _ in 0..BURST_PUSHES {
             sent_ns.push(monotonic_ns());
-            self.hand_over(0, self.message)?;
+            self.hand_over(0)?;
         }
         let connected = self.node.connected();
         let last = self.seen_by_devices(crowd, connected);
@@ -384,6 +384,9 @@ impl Stage<'_> {
                 is_in
             },
         )?;
+        // Each vote's record holds a push too: the devices have been told before anything else goes out.
+        let all_told = || Ok(self.api.get(vote::PUSHES)?["jobs"]["total"] == 0);
+        vote::until_told(all_told, || interrupted.is_set() || crowd.has_ended())?;
         bar.finish_and_clear();
         let Some(last) = last else { return Ok(None) };
         let figures = VoteFigures::new(devices, page_url, &first, &last)?;
@@ -410,7 +413,7 @@ impl Stage<'_> {
                 return Err(Failure::new("the crowd left by itself; its own error follows"));
             }
             if Instant::now() >= next {
-                self.push(crowd, self.message)?;
+                self.push(crowd)?;
                 next = Instant::now() + STAY_EVERY;
             }
             std::thread::sleep(Duration::from_millis(50));

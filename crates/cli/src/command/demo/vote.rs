@@ -22,6 +22,9 @@ use crate::terminal::{Style, Terminal, count, short};
 /// What asks the crowd to vote.
 pub(super) const ASKS: &str = "Vote now";
 
+/// The queue in which votes' confirmations wait to be pushed.
+pub(super) const PUSHES: &str = "/api/queues/stadium.pushes";
+
 /// Who can be voted for, and how many in ten of the crowd do.
 const CANDIDATES: [(&str, &str, usize); 3] =
     [("ann", "Ann and the Bees", 5), ("ben", "Ben", 3), ("cleo", "Cleo", 2)];
@@ -141,6 +144,24 @@ pub(super) fn until(
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(false)
+}
+
+/// Waits until every confirmation is pushed, or it is time to go.
+pub(super) fn until_told(
+    mut all_told: impl FnMut() -> Result<bool, Failure>,
+    is_interrupted: impl Fn() -> bool,
+) -> Result<(), Failure> {
+    let began = Instant::now();
+    while !is_interrupted() && !all_told()? {
+        if began.elapsed() > VOTES_PATIENCE {
+            let seconds = VOTES_PATIENCE.as_secs();
+            return Err(Failure::new(format!(
+                "after {seconds} s not every vote is confirmed: is the machine too busy?"
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 impl VoteFigures {
