@@ -9,9 +9,9 @@ use crate::Milliseconds;
 pub struct Bounds {
     /// Accounts. About 90 bytes of memory each.
     pub accounts_max: u32,
-    /// Transfers whose ids are remembered, so that each is booked at most once; the oldest is forgotten. About 60 bytes each.
+    /// Transfers whose ids are remembered, so that each is booked at most once; the oldest is forgotten. About 70 bytes each.
     pub transfers_remembered: u32,
-    /// Open holds.
+    /// Open holds. About 250 bytes each.
     pub holds_max: u32,
     /// Transfers between shards that are not decided. About 500 bytes each.
     pub pending_max: u32,

@@ -14,6 +14,7 @@ use crate::account::{Account, Extra, NONE, Rules};
 use crate::answer::Answer;
 use crate::chain::Chain;
 use crate::group::{Group, Posted, Prepared};
+use crate::ids::Ids;
 use crate::order::Order;
 use crate::plan::{Intent, Overlay};
 use crate::remembered::{Fate, Hold, OTHER, Other, Remembered, hash_of_id};
@@ -57,7 +58,7 @@ pub struct Ledger {
     pub(crate) hasher: FixedState,
     pub(crate) by_asset: BTreeMap<AssetCode, u16>,
     pub(crate) by_account: Index,
-    pub(crate) by_id: Index,
+    pub(crate) by_id: Ids,
     pub(crate) by_hold: HashTable<u32>,
     pub(crate) order: Order,
     /// New accounts that are not in the order yet.
@@ -190,7 +191,7 @@ impl Ledger {
             floors: BTreeMap::new(),
             by_asset: BTreeMap::new(),
             by_account: Index::new(),
-            by_id: Index::new(),
+            by_id: Ids::new(),
             by_hold: HashTable::new(),
             order: Order::new(),
             unordered: Vec::new(),
@@ -428,9 +429,8 @@ impl Ledger {
     }
 
     pub(crate) fn index_remembered(&mut self, place: u32) {
-        let (remembered, seed) = (&self.remembered, self.place.hash_seed);
-        let hash = hash_of_id(remembered.at(place).id(), seed);
-        self.by_id.insert(hash, place, |other| hash_of_id(remembered.at(other).id(), seed));
+        let hash = hash_of_id(self.remembered.at(place).id(), self.place.hash_seed);
+        self.by_id.insert(hash, place);
     }
 
     /// The place of a name, as a party.

@@ -24,6 +24,7 @@ mod execute;
 mod group;
 mod groups;
 mod history;
+mod ids;
 mod ledger;
 mod name;
 mod order;
