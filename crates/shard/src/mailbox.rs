@@ -42,6 +42,9 @@ pub(crate) enum Letter {
     Stop,
 }
 
+/// A command to the queues must not pay for what else there is.
+const _: () = assert!(size_of::<Letter>() <= size_of::<Request<Holder>>() + size_of::<u64>());
+
 struct Letters {
     letters: Vec<Letter>,
     requests: usize,

@@ -4,7 +4,7 @@
 //! both are, on the shard of its id. What names only an id is asked of all shards: the one that knows it decides.
 
 use stadium_machine::{Refusal, home};
-use stadium_wallet::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Time, WalletName};
+use stadium_wallet::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Time};
 
 use crate::answer::Together;
 use crate::gather::wallet::{Merge, merge, page_begin};
@@ -39,37 +39,58 @@ impl Parts {
     }
 }
 
+/// The shard that carries out the whole command, where it is one.
+pub(crate) fn sole(command: &Command, shards: u16) -> Option<u16> {
+    if shards <= 1 {
+        return Some(0);
+    }
+    match command {
+        Command::Transfer { transfers, linked: true } => decides_list(transfers, shards),
+        Command::Transfer { transfers, linked: false } => {
+            let shard = decides(transfers.first()?, shards)?;
+            let here = |one: &NewTransfer| decides(one, shards) == Some(shard) && !crosses(one, shards);
+            (transfers.len() == 1 || transfers.iter().all(here)).then_some(shard)
+        }
+        Command::Change { wallet, .. }
+        | Command::Wallet { wallet }
+        | Command::Holds { wallet, .. }
+        | Command::BalanceAt { wallet, .. }
+        | Command::History { wallet, .. } => wallet.home(shards),
+        Command::Declare { .. }
+        | Command::Open { .. }
+        | Command::Accounts { .. }
+        | Command::Find { .. }
+        | Command::Assets => None,
+    }
+}
+
 /// Takes a command to the wallets apart, for so many shards.
 pub fn parts(command: Command, shards: u16) -> Parts {
-    if shards <= 1 {
-        return Parts::one(0, command);
+    if let Some(shard) = sole(&command, shards) {
+        return Parts::one(shard, command);
     }
     match command {
         Command::Declare { .. } => Parts::all(shards, &command, Merge::Done),
         Command::Open { accounts } => open(accounts, shards),
-        Command::Transfer { transfers, linked: true } => linked(transfers, shards),
+        Command::Transfer { linked: true, .. } => Parts::all(shards, &command, Merge::WhoKnows),
         Command::Transfer { transfers, linked: false } => unlinked(transfers, shards),
-        Command::Change { ref wallet, .. } => of_wallet(wallet.clone(), command, Merge::Done, shards),
-        Command::Wallet { ref wallet } => {
-            of_wallet(wallet.clone(), command, Merge::Accounts { accounts_max: usize::MAX }, shards)
+        // What is left of those that name a wallet names a system wallet.
+        Command::Change { .. } => Parts::all(shards, &command, Merge::Done),
+        Command::Wallet { .. } => Parts::all(shards, &command, Merge::Accounts { accounts_max: usize::MAX }),
+        Command::Holds { holds_max, .. } => {
+            Parts::all(shards, &command, Merge::Holds { holds_max: holds_max as usize })
         }
-        Command::Holds { ref wallet, holds_max } => {
-            of_wallet(wallet.clone(), command, Merge::Holds { holds_max: holds_max as usize }, shards)
-        }
-        Command::BalanceAt { ref wallet, .. } => of_wallet(wallet.clone(), command, Merge::Balance, shards),
+        Command::BalanceAt { .. } => Parts::all(shards, &command, Merge::Balance),
         Command::Accounts { accounts_max, .. } => {
             Parts::all(shards, &command, Merge::Accounts { accounts_max: accounts_max as usize })
         }
         Command::Find { .. } => Parts::all(shards, &command, Merge::WhoKnows),
         Command::Assets => Parts::all(shards, &command, Merge::Assets),
-        Command::History { wallet, asset, range } => match wallet.home(shards) {
-            Some(shard) => Parts::one(shard, Command::History { wallet, asset, range }),
-            None => {
-                let (range_there, skip) = page_of_parts(&range);
-                let command = Command::History { wallet, asset, range: range_there };
-                Parts::all(shards, &command, Merge::History { skip, range: Box::new(range) })
-            }
-        },
+        Command::History { wallet, asset, range } => {
+            let (range_there, skip) = page_of_parts(&range);
+            let command = Command::History { wallet, asset, range: range_there };
+            Parts::all(shards, &command, Merge::History { skip, range: Box::new(range) })
+        }
     }
 }
 
@@ -78,13 +99,6 @@ pub fn shards_of(together: &Together, shards: u16) -> Vec<u16> {
     match decides_list(&together.transfers, shards) {
         Some(shard) => vec![shard],
         None => (0..shards.max(1)).collect(),
-    }
-}
-
-fn of_wallet(wallet: WalletName, command: Command, merge: Merge, shards: u16) -> Parts {
-    match wallet.home(shards) {
-        Some(shard) => Parts::one(shard, command),
-        None => Parts::all(shards, &command, merge),
     }
 }
 
@@ -100,15 +114,6 @@ fn open(accounts: Vec<NewAccount>, shards: u16) -> Parts {
     }
     let (asked, places) = split.finish(|accounts| Command::Open { accounts });
     Parts { asked, merge: Some(Merge::ByPlace { places, whole }) }
-}
-
-fn linked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
-    let decides = decides_list(&transfers, shards);
-    let command = Command::Transfer { transfers, linked: true };
-    match decides {
-        Some(shard) => Parts::one(shard, command),
-        None => Parts::all(shards, &command, Merge::WhoKnows),
-    }
 }
 
 fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
@@ -134,9 +139,6 @@ fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
         return Parts::one(0, Command::Transfer { transfers: Vec::new(), linked: false });
     }
     let (asked, places) = split.finish(|transfers| Command::Transfer { transfers, linked: false });
-    if let ([_], true) = (&asked[..], places[0].len() == whole) {
-        return Parts { asked, merge: None };
-    }
     Parts { asked, merge: Some(Merge::ByPlace { places, whole }) }
 }
 

@@ -10,14 +10,22 @@ use crate::answer::{Done, Reply, Together};
 use crate::client::Inner;
 use crate::gather::{Gather, Merge};
 use crate::mailbox::Letter;
-use crate::parts::{Parts, parts, shards_of};
+use crate::parts::{Parts, parts, shards_of, sole};
 use crate::ticket::{Holder, One, Slot};
 use crate::{Shards, Ticket};
 
 impl Shards {
     /// Hands a command to the shard that decides it, or to several. Never waits, as [`Self::submit`].
     pub fn submit_wallet(&self, command: Command) -> Ticket<Answer> {
-        let Parts { asked, merge } = parts(command, self.inner.routes.shards());
+        let shards = self.inner.routes.shards();
+        if let Some(shard) = sole(&command, shards) {
+            let bytes = wallet_bytes(&command);
+            return match self.inner.one_of(shard, bytes, |caller| Letter::Wallet(caller, command)) {
+                Ok(one) => Ticket::one(one),
+                Err(refusal) => Ticket::refused(refusal),
+            };
+        }
+        let Parts { asked, merge } = parts(command, shards);
         let ask = |(shard, command)| {
             let bytes = wallet_bytes(&command);
             self.inner.one_of(shard, bytes, |caller| Letter::Wallet(caller, command))

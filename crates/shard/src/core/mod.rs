@@ -80,9 +80,12 @@ enum Input<C> {
     Together(C, Box<Beside>),
     Seals(C, Seals),
     Release(Vec<Lease>),
-    Delivery(Delivery),
+    Delivery(Box<Delivery>),
     Confirmation(Confirmation),
 }
+
+/// A command to the queues must not pay for what else there is.
+const _: () = assert!(size_of::<Input<u64>>() <= size_of::<Request<u64>>() + size_of::<u64>());
 
 /// Transfers, and jobs that are put beside them.
 struct Beside {
@@ -208,7 +211,7 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     /// Hands in what comes from another shard.
     pub fn deliver(&mut self, delivery: Delivery) {
-        self.inbox.push_back(Input::Delivery(delivery));
+        self.inbox.push_back(Input::Delivery(Box::new(delivery)));
     }
 
     /// Hands in what another shard answered to a delivery.
