@@ -120,7 +120,7 @@ pub fn number(value: &Value) -> Result<i64> {
 /// `stadium wallet verify` of a data directory whose server does not run.
 pub fn verify(data: &Path) -> Result<Output> {
     Command::new(binary()?)
-        .args(["wallet", "verify", "--data"])
+        .args(["wallet", "verify"])
         .arg(data)
         .stdin(Stdio::null())
         .output()

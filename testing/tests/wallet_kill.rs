@@ -350,10 +350,15 @@ fn an_auditor_finds_a_flipped_byte_and_names_the_record() -> Result<()> {
     Ok(())
 }
 
-/// Numbers that are named in a text: the record's position is one of them.
+/// Numbers that are named in a text, hexadecimal or decimal: the record's position is one of them.
 fn named_positions(said: &str) -> Vec<u64> {
-    let digits = said.replace(',', "");
-    digits.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect()
+    let words = said.split(|c: char| !c.is_ascii_alphanumeric());
+    words
+        .filter_map(|word| match word.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => word.parse().ok(),
+        })
+        .collect()
 }
 
 /// The position of a segment's first byte: bytes 32 to 40 of its header (docs/formats/journal.md).
