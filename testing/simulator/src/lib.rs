@@ -52,10 +52,16 @@ impl fmt::Display for Failure {
 ///
 /// # Errors
 ///
-/// The promise that was broken, with the last lines of the run.
+/// The promise that was broken, with the last lines of the run; that it panicked, which is a bug too.
 pub fn run(seed: u64, sabotage: Sabotage) -> Result<Summary, Box<Failure>> {
-    let mut world = world::World::new(Plan::new(seed), sabotage, Trace::Off);
-    world.run().map_err(|_| replay(seed, sabotage))
+    let ran = std::panic::catch_unwind(|| world::World::new(Plan::new(seed), sabotage, Trace::Off).run());
+    match ran {
+        Ok(ran) => ran.map_err(|_| replay(seed, sabotage)),
+        Err(_) => {
+            let what = "a shard panicked, with the message above".into();
+            Err(Box::new(Failure { seed, what, trace: Vec::new() }))
+        }
+    }
 }
 
 /// Runs a failing seed again, and keeps what happens.
