@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::Scene;
+use super::{Scene, eventually};
 
 /// A transfer's id that nobody uses.
 pub const ID: &str = "ffffffff-ffff-ffff-ffff-ffffffffffff";
@@ -46,4 +46,10 @@ pub fn book(scene: &Scene, debit: &str, credit: &str, amount: u64) {
 pub fn balance(scene: &Scene, wallet: &str) -> i64 {
     let account = scene.get(&format!("/api/wallets/{wallet}/EUR"));
     account.json()["posted"].as_i64().unwrap_or_else(|| panic!("{}", account.text))
+}
+
+/// Waits until the posted balance of EUR is that. A transfer is decided on the shard of its debit; where the credit lives on
+/// another one, it is there a moment after the answer.
+pub fn comes_to(scene: &Scene, wallet: &str, amount: i64) {
+    eventually(&format!("{wallet} has {amount}"), || balance(scene, wallet) == amount);
 }
