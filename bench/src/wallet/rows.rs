@@ -1,4 +1,6 @@
 //! The rows that the issue asks for, with what each must reach, against the peers and the bare disk of the same run.
+//!
+//! A row without a peer stands beside the bound alone.
 
 use super::crowd::Crowd;
 use super::designs::{Design, PEERS, POSTGRESQL};

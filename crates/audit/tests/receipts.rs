@@ -1,4 +1,6 @@
 //! Receipts prove what they say and nothing else; the Python of docs/audit.md comes to the same.
+//!
+//! Each receipt is made from a journal that the real ledger wrote.
 
 mod scribe;
 

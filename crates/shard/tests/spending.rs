@@ -1,4 +1,6 @@
 //! Stories of wallets on real shards: threads, files, restarts, many who spend at once.
+//!
+//! What is counted in the end is what was acknowledged.
 
 mod scenery;
 

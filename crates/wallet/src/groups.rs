@@ -1,9 +1,8 @@
 //! Transfers between shards: all shards that take part book their part, or none does.
 //!
 //! ```text
-//! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a letter, sent until it is confirmed;
-//!                       ◀── yes ──                            each word a record
-//!              voted ... decided ── decide ──▶ settled
+//! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a letter, sent until it is confirmed,
+//!              voted ... decided ── decide ──▶ settled        and answered; each word is a record
 //!              confirmed  ◀── done ──
 //! ```
 //!

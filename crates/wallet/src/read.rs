@@ -1,4 +1,6 @@
 //! What is answered from memory: accounts, holds, assets.
+//!
+//! What stands in the journal only is the business of [`crate::history`].
 
 use std::ops::Bound;
 

@@ -1,4 +1,6 @@
 //! What the voting service is asked, one request after the other on a connection, and what it answers.
+//!
+//! Answers are read by their length only, so that the client costs little beside the service.
 
 use std::time::Duration;
 

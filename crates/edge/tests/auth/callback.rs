@@ -1,4 +1,6 @@
 //! The answers of your own server.
+//!
+//! A real HTTP server in the test says yes, no, nothing, or nonsense.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

@@ -1,4 +1,6 @@
 //! Names and passwords from a file.
+//!
+//! Argon2 runs for real, on the pool that production has.
 
 use std::net::SocketAddr;
 use std::sync::mpsc;

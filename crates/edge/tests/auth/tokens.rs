@@ -1,4 +1,6 @@
 //! Tokens: signed by whom, with what, for whom.
+//!
+//! Each is signed for real; the wrong ones are wrong in one thing only.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

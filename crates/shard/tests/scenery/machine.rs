@@ -1,4 +1,6 @@
 //! A shard's core on disks in memory: the journal's work is done step by step, so that each story decides what is durable when.
+//!
+//! Nothing runs by itself: no thread, no clock.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,6 @@
 //! Several shards' cores on disks in memory, and the letters between them: wallets on all of them.
+//!
+//! A story decides which letter arrives, and which shard dies before it does.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,6 @@
 //! Both ledgers side by side: each step is taken by both, and everything that can be seen is compared.
+//!
+//! The first difference ends the run with the commands that led to it.
 
 use proptest::sample::Index;
 use stadium_wallet::refusal::{ID_TWICE, INSUFFICIENT, RULES};

@@ -1,4 +1,6 @@
 //! A Stadium, the service beside it, voters with a connection of their own, and devices that vote.
+//!
+//! All of it is real: processes, sockets, a data directory.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;

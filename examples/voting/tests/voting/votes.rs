@@ -1,4 +1,6 @@
 //! A person votes at most as often as was paid for, whichever way the votes come and whatever is sent twice.
+//!
+//! The books of the server are asked in the end, not the service.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! What goes wrong: power, processes, disks, clocks, consumers.
+//!
+//! All of it is drawn from the seed, so that a run can be repeated.
 
 use stadium_journal::memory::Kept;
 use stadium_queue::Command;

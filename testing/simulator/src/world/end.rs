@@ -1,4 +1,6 @@
 //! How a run ends: all work is done, or a bit of something durable flips.
+//!
+//! After it the record of the run is compared with what the shards say.
 
 use stadium_queue::{Answer, Command, JobSet, Key, QueueSettings};
 use stadium_shard::core::{Output, Request, Search};

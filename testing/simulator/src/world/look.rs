@@ -1,4 +1,6 @@
 //! The checker asks what is where, and holds what is shown against the record.
+//!
+//! It asks as any client would; nothing is read from the inside.
 
 use stadium_queue::{Answer, Command, JobState, QueueStats, Refusal};
 

@@ -1,4 +1,6 @@
 //! Lets the shards and their disks work, and takes what comes out: answers, and what goes to other shards.
+//!
+//! A letter may come late, twice, or after a later one.
 
 use stadium_queue::{Answer, Command, Refusal, Retry};
 use stadium_shard::core::Output;

@@ -1,4 +1,6 @@
 //! Assets and accounts: declared, opened, changed, closed.
+//!
+//! They ask a running server; what it refuses is printed with its code.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,6 @@
 //! Jobs: put, reserved, as they stand, and what happened to them.
+//!
+//! These are the words of JSON for what the queues answer.
 
 use bytes::Bytes;
 use serde::Serialize;

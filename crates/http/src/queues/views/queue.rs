@@ -1,4 +1,6 @@
 //! A queue: its figures and its settings.
+//!
+//! These are the words of JSON for what the queues answer and take.
 
 use serde::Serialize;
 use stadium_queue::{DeadLetter, Limit, QueueSettings, QueueStats, Spread};
