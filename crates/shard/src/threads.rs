@@ -17,7 +17,7 @@ use stadium_queue::{Answer, Command, Place, QueueName, QueueSettings, Spread, Ti
 
 use crate::client::Inner;
 use crate::core::{Core, CoreSettings, Output, Progress};
-use crate::mailbox::Letter;
+use crate::mailbox::{Letter, Mailbox};
 use crate::store::FileStore;
 use crate::ticket::Holder;
 use crate::{Error, Settings, ShardMetrics, directory};
@@ -30,6 +30,13 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// How long after a panic the shard is recovered.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
+
+/// How long the end of a commit is looked for before the thread sleeps, where a crowd waits for it: to wake a processor
+/// that was halted takes long. Whoever else wants the core gets it.
+const LOOK_ON: Duration = Duration::from_millis(1);
+
+/// Fewer answers that wait are no crowd.
+const CROWD_MIN: usize = 8;
 
 type Told = Arc<dyn Fn(u16, Progress) + Send + Sync>;
 
@@ -249,6 +256,9 @@ impl Driver {
             if next.at_once || is_undelivered || mailbox.was_told() {
                 continue;
             }
+            if next.awaited >= CROWD_MIN && looked_on(mailbox) {
+                continue;
+            }
             let until = next.deadline.map_or(SLEEP_MAX, |deadline| {
                 Duration::from_millis(deadline.0.saturating_sub(now().0)).min(SLEEP_MAX)
             });
@@ -345,6 +355,18 @@ impl Driver {
             }
         }
     }
+}
+
+/// Stays awake for a moment; true as soon as somebody knocks.
+fn looked_on(mailbox: &Mailbox) -> bool {
+    let until = Instant::now() + LOOK_ON;
+    while Instant::now() < until {
+        if mailbox.was_told() {
+            return true;
+        }
+        std::thread::yield_now();
+    }
+    false
 }
 
 /// The wall clock, in milliseconds.

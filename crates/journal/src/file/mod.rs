@@ -4,6 +4,7 @@
 //! the next segment ready ([`keeper`]). Opening is in [`recover`]. The shard's thread never waits for the disk unless it asks to.
 
 mod keeper;
+mod pace;
 pub(crate) mod reader;
 pub(crate) mod recover;
 pub(crate) mod scan;

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, DiskFile};
 use crate::file::segments::{SegmentFile, Segments};
@@ -13,8 +14,8 @@ use crate::{Epoch, Error, JournalId, Position, Wake};
 
 /// Batches that wait while the writer is busy, before later ones are merged into the open batch.
 ///
-/// One is enough to keep the disk busy; two cover a shard that commits twice within one sync.
-pub(crate) const QUEUED_BATCHES_MAX: usize = 2;
+/// As many as a shard commits within one sync and the moment in which a commit gathers.
+pub(crate) const QUEUED_BATCHES_MAX: usize = 8;
 
 /// A longer buffer isn't kept for the next batch.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
@@ -54,6 +55,8 @@ pub(crate) struct Shared {
     failed: AtomicBool,
     failure: Mutex<Option<Error>>,
     queue: Mutex<Queue>,
+    /// Batches wait in it: for a writer that looks on.
+    has_batches: AtomicBool,
     /// The writer waits here for batches.
     work: Condvar,
     /// The shard waits here for commits.
@@ -94,6 +97,7 @@ impl Shared {
             failed: AtomicBool::new(false),
             failure: Mutex::new(None),
             queue: Mutex::new(queue),
+            has_batches: AtomicBool::new(false),
             work: Condvar::new(),
             done: Condvar::new(),
             wake: Mutex::new(None),
@@ -159,6 +163,7 @@ impl Shared {
         let bytes: usize = batches.iter().map(|batch| batch.bytes.len()).sum();
         self.waiting.fetch_add(bytes as u64, Ordering::Relaxed);
         queue.batches.extend(batches.drain(..));
+        self.has_batches.store(true, Ordering::Release);
         drop(queue);
         self.work.notify_one();
         true
@@ -183,6 +188,7 @@ impl Shared {
             }
             group.extend(queue.batches.pop_front());
         }
+        self.has_batches.store(false, Ordering::Release);
     }
 
     /// Gives a buffer back.
@@ -202,8 +208,25 @@ impl Shared {
         lock(&self.queue).batches.is_empty()
     }
 
-    /// For the writer's thread: waits for work. False when the journal is closed and all was taken.
-    pub(crate) fn wait_for_work(&self) -> bool {
+    /// For the writer's thread: waits until so many records wait, or until a moment.
+    pub(crate) fn gather(&self, records: u64, until: Instant) {
+        let mut queue = lock(&self.queue);
+        loop {
+            let waiting: u64 = queue.batches.iter().map(|batch| u64::from(batch.records)).sum();
+            let left = until.saturating_duration_since(Instant::now());
+            if waiting >= records || left.is_zero() || queue.is_closing {
+                return;
+            }
+            queue = self.work.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// For the writer's thread: waits for work, awake for so long. False when the journal is closed and all was taken.
+    pub(crate) fn wait_for_work(&self, awake: Duration) -> bool {
+        let until = Instant::now() + awake;
+        while !self.has_batches.load(Ordering::Acquire) && Instant::now() < until {
+            std::thread::yield_now();
+        }
         let mut queue = lock(&self.queue);
         loop {
             if !queue.batches.is_empty() {
@@ -223,7 +246,7 @@ impl Shared {
     }
 
     /// For the shard's thread: waits until `ready`, which is also told how many batches wait, or `timeout`.
-    pub(crate) fn wait_until(&self, timeout: std::time::Duration, ready: impl Fn(&Self, usize) -> bool) {
+    pub(crate) fn wait_until(&self, timeout: Duration, ready: impl Fn(&Self, usize) -> bool) {
         let queue = lock(&self.queue);
         let is_waiting = |queue: &mut Queue| !ready(self, queue.batches.len());
         let waited = self.done.wait_timeout_while(queue, timeout, is_waiting);

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::disk::DiskFile;
+use crate::file::pace::Pace;
 use crate::file::segments::SegmentFile;
 use crate::file::shared::{Batch, Shared};
 use crate::frame::{self, BatchNote, NOTE_BYTES};
@@ -24,6 +25,7 @@ pub(crate) struct Writer {
     state: State,
     /// All before it was synced.
     synced: Position,
+    pace: Pace,
     /// Where a mark may go: the segment that is written, and the end of its frames.
     place: (Arc<SegmentFile>, Arc<dyn DiskFile>, Position),
 }
@@ -59,14 +61,19 @@ impl Writer {
             control,
             group: Vec::with_capacity(8),
             state: State::Idle,
+            pace: Pace::new(),
             place: (segment, file, first),
         }
     }
 
     /// The thread of a real journal.
     pub(crate) fn run(mut self) {
-        while self.shared.wait_for_work() {
-            while self.step() == Progress::Worked {}
+        while self.shared.wait_for_work(self.pace.look_on()) {
+            if let Some((records, until)) = self.pace.gathering() {
+                self.shared.gather(records, until);
+            }
+            // One group: each begins at its own pace.
+            while self.step() == Progress::Worked && self.state != State::Idle {}
         }
         self.close();
     }
@@ -144,6 +151,7 @@ impl Writer {
         self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
         self.shared.counters.commits.fetch_add(1, Ordering::Relaxed);
         self.shared.counters.batch_records.add(records);
+        self.pace.ended(records);
         self.shared.set_durable(self.synced);
         Ok(if self.shared.is_idle() { State::Mark } else { State::Idle })
     }

@@ -196,8 +196,8 @@ pub struct Next {
     pub at_once: bool,
     /// Else at this time, or when there is input, or when the journal wakes it.
     pub deadline: Option<Time>,
-    /// A commit runs whose answers wait.
-    pub commit_runs: bool,
+    /// Answers that wait for a commit.
+    pub awaited: usize,
     /// After [`Core::stop`](super::Core::stop): the last checkpoint is written, nothing is left to do.
     pub stopped: bool,
 }

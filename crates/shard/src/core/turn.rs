@@ -86,7 +86,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         Ok(Next {
             at_once: more || step == Step::AtOnce || step == Step::Finished,
             deadline: deadlines.into_iter().flatten().min(),
-            commit_runs: running.pending() > 0,
+            awaited: running.pending(),
             stopped: self.stopping == Stopping::Stopped,
         })
     }
@@ -420,7 +420,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         Next {
             at_once: false,
             deadline: deadlines.into_iter().flatten().min(),
-            commit_runs: false,
+            awaited: 0,
             stopped: self.stopping == Stopping::Stopped,
         }
     }
@@ -455,7 +455,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.checkpoints_before.add(running.checkpointing.take_counts());
         // The handle, its lock and a checkpoint that was being written are gone before anything is opened.
         drop(running);
-        Next { at_once: true, deadline: Some(now), commit_runs: false, stopped: false }
+        Next { at_once: true, deadline: Some(now), awaited: 0, stopped: false }
     }
 
     /// Opens the journal again, where it is time for that.

@@ -148,7 +148,7 @@ impl Shard {
     pub fn settle_down(&mut self) {
         for _ in 0..10_000 {
             let next = self.next_turn();
-            if !self.machine.step() && !next.at_once && !next.commit_runs {
+            if !self.machine.step() && !next.at_once && next.awaited == 0 {
                 return;
             }
         }

@@ -58,7 +58,7 @@ impl Town {
         for (at, machine) in self.machines.iter().enumerate() {
             let Some(shard) = &mut self.shards[at] else { continue };
             let next = shard.next_turn();
-            busy |= next.at_once || next.commit_runs;
+            busy |= next.at_once || next.awaited > 0;
             answers.extend(shard.output.replies.drain(..).map(|reply| (reply.caller, reply.answer)));
             let deliveries = shard.output.deliveries.drain(..);
             self.letters.extend(deliveries.map(|(to, delivery)| Letter::Delivery(to, delivery)));

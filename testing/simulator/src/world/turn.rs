@@ -46,7 +46,7 @@ impl World {
                 worked,
                 self.flying.len() + self.wallets.as_ref().map_or(0, Wallets::flying),
             );
-            busy |= next.at_once || next.commit_runs || is_closed || inbox > 0 || worked;
+            busy |= next.at_once || next.awaited > 0 || is_closed || inbox > 0 || worked;
             busy |= !output.replies.is_empty();
             for reply in std::mem::take(&mut output.replies) {
                 match self.wallet_replied(reply.caller, reply.answer)? {
