@@ -13,7 +13,8 @@ use binary::{Server, err, json, out, run_in, stadium, wait_for};
 use serde_json::{Value, json};
 
 /// Small files: a test starts many servers.
-const SMALL: [&str; 8] = [
+const SMALL: [&str; 9] = [
+    "--trial",
     "--set",
     "journal.segment_bytes=16777216",
     "--set",
@@ -348,6 +349,8 @@ fn a_push_that_can_never_be_made_is_buried_with_the_reason() {
 #[test]
 fn a_drain_does_not_wait_for_those_who_wait_for_jobs() {
     let mut server = server();
+    // Only a queue that there is says how many wait.
+    assert!(server.client(&["queue", "declare", "idle"]).status.success());
     let data = server.data().display().to_string();
     let url = server.ready["http_url"].as_str().expect("it has one").to_owned();
     let key = fs::read_to_string(server.data().join("admin.key")).expect("there is a key");

@@ -5,8 +5,9 @@
 //! test is a failure: what a suite needs is installed first, so it has no reason to skip.
 
 mod tally;
+mod watchdog;
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -16,6 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::step::{Step, cargo, command};
 use crate::{components, verify};
 use tally::Tally;
+use watchdog::{Victim, Watchdog};
 
 /// Environment variable through which the black-box suites learn the binary's path.
 const BINARY_VARIABLE: &str = "STADIUM_BIN";
@@ -37,19 +39,21 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let verdict = verify::run(root, &[])?;
     total.failed += verdict.failed.len();
 
-    // Built first: the black-box suites, the Rust ones among them, drive this binary.
-    let product = ["build", "--package", "stadium-cli", "--package", "stadium-example-geo"];
-    let built = Step::start("build stadium, geo-service").end(command(&mut cargo(&product)));
-    let mut examples = cargo(&["build", "--package", "stadium-rsocket", "--package", "stadium-rpc"]);
-    examples.args(["--example", "interop", "--example", "interop_service", "--example", "fault_matrix"]);
-    let built = Step::start("build the peers' programs").end(command(&mut examples)) && built;
+    // Built first: the black-box suites, the Rust ones among them, drive these binaries. The whole
+    // workspace at once, since a package by itself builds its dependencies anew, with fewer features.
+    let programs = ["build", "--workspace", "--bins", "--examples"];
+    let built = Step::start("build the programs").end(command(&mut cargo(&programs)));
+    // The tests are built apart from their run, where a long silence is taken for a test that hangs.
+    let tests = ["test", "--workspace", "--no-run"];
+    Step::start("build the tests").end(command(&mut cargo(&tests)));
     let programs = [
         (BINARY_VARIABLE, root.join("target/debug/stadium")),
         (GEO_VARIABLE, root.join("target/debug/geo-service")),
         (INTEROP_VARIABLE, root.join("target/debug/examples/interop")),
     ];
     let rust = ["test", "--workspace", "--no-fail-fast"];
-    total += suite("Rust tests", cargo(&rust).envs(programs.clone()), tally::cargo_line);
+    let mut rust = cargo(&rust);
+    total += suite("Rust tests", rust.envs(programs.clone()), Victim::Children, tally::cargo_line);
     if built {
         total += python(root, &programs);
         total += node(root, &programs);
@@ -82,7 +86,7 @@ fn python(root: &Path, programs: &[(&str, PathBuf)]) -> Tally {
     pytest.current_dir(&folder).envs(programs.iter().cloned());
     // `-rsx` names each skipped and expected failure; the cache would write into the source tree.
     pytest.args(["-m", "pytest", "-rsx", "-p", "no:cacheprovider", "."]);
-    suite(name, &mut pytest, tally::pytest_line)
+    suite(name, &mut pytest, Victim::Command, tally::pytest_line)
 }
 
 fn node(root: &Path, programs: &[(&str, PathBuf)]) -> Tally {
@@ -93,7 +97,7 @@ fn node(root: &Path, programs: &[(&str, PathBuf)]) -> Tally {
     }
     let mut node = Command::new("node");
     node.current_dir(&folder).envs(programs.iter().cloned()).args(["--test", "--test-reporter=tap"]);
-    suite(name, &mut node, tally::node_line)
+    suite(name, &mut node, Victim::Command, tally::node_line)
 }
 
 /// Prepares a suite of another language; a missing folder or a failed preparation is one failure.
@@ -118,9 +122,9 @@ fn ready<T>(name: &str, folder: &Path, prepare: impl FnOnce() -> Result<T>) -> R
 /// Runs one suite, shows its output as it comes, and counts by the suite's own summary lines.
 ///
 /// A suite that exits with an error although no test failed did not finish: that counts as one failure.
-fn suite(name: &str, command: &mut Command, count: fn(&str) -> Option<Tally>) -> Tally {
+fn suite(name: &str, command: &mut Command, victim: Victim, count: fn(&str) -> Option<Tally>) -> Tally {
     let step = Step::start(name);
-    let (mut tally, outcome) = match counted(command, count) {
+    let (mut tally, outcome) = match counted(command, victim, count) {
         Ok((tally, outcome)) => (tally, outcome),
         Err(error) => (Tally::default(), Err(error)),
     };
@@ -143,13 +147,40 @@ fn finish(step: Step, tally: Tally, outcome: Result<()>) -> Tally {
 }
 
 /// Runs the command; returns what its lines add up to, and whether it exited with 0.
-fn counted(command: &mut Command, count: fn(&str) -> Option<Tally>) -> Result<(Tally, Result<()>)> {
+fn counted(
+    command: &mut Command,
+    victim: Victim,
+    count: fn(&str) -> Option<Tally>,
+) -> Result<(Tally, Result<()>)> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start the suite")?;
     let lines = BufReader::new(child.stdout.take().expect("stdout was asked to be piped"));
+    let watchdog = Watchdog::new(child.id(), victim);
+    let (mut tally, status) = std::thread::scope(|scope| {
+        scope.spawn(|| watchdog.watch());
+        let tally = summed(lines, &watchdog, count);
+        let status = child.wait().context("cannot wait for the suite");
+        watchdog.over();
+        (tally, status)
+    });
+    let status = status?;
+    if let Ok(tally) = &mut tally {
+        tally.failed += watchdog.killed();
+    }
+    let outcome = if status.success() { Ok(()) } else { ended(status) };
+    Ok((tally?, outcome))
+}
+
+/// Shows each line as it comes, and adds up what they count.
+fn summed(
+    lines: impl BufRead,
+    watchdog: &Watchdog,
+    count: fn(&str) -> Option<Tally>,
+) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut out = std::io::stdout().lock();
     for line in lines.split(b'\n') {
         let line = line.context("cannot read the suite's output")?;
+        watchdog.heard();
         let line = String::from_utf8_lossy(&line);
         // A closed stdout must not stop the count.
         let _ = writeln!(out, "{line}");
@@ -157,9 +188,7 @@ fn counted(command: &mut Command, count: fn(&str) -> Option<Tally>) -> Result<(T
             tally += more;
         }
     }
-    let status = child.wait().context("cannot wait for the suite")?;
-    let outcome = if status.success() { Ok(()) } else { ended(status) };
-    Ok((tally, outcome))
+    Ok(tally)
 }
 
 fn ended(status: std::process::ExitStatus) -> Result<()> {

@@ -94,7 +94,16 @@ fn describe(service: &Service) -> Function {
 }
 
 /// The messages of methods, by what the descriptors say.
-struct MethodTypes(Vec<(String, String, String, bool)>);
+struct MethodTypes(Vec<MethodType>);
+
+#[derive(Clone, Default)]
+struct MethodType {
+    service: String,
+    method: String,
+    request: String,
+    answer: String,
+    idempotent: bool,
+}
 
 impl MethodTypes {
     fn read(descriptors: &[u8]) -> Self {
@@ -102,25 +111,29 @@ impl MethodTypes {
         let services = set.file.iter().flat_map(|file| &file.service);
         let methods = services.flat_map(|service| {
             service.method.iter().map(move |method| {
-                let levels = prost_types::method_options::IdempotencyLevel::IdempotencyUnknown;
-                let level = method.options.as_ref().map_or(levels, |options| options.idempotency_level());
-                (
-                    method.name().to_owned(),
-                    method.input_type().trim_start_matches('.').to_owned(),
-                    method.output_type().trim_start_matches('.').to_owned(),
-                    level != levels,
-                )
+                let unknown = prost_types::method_options::IdempotencyLevel::IdempotencyUnknown;
+                let level = method.options.as_ref().map_or(unknown, |options| options.idempotency_level());
+                MethodType {
+                    service: service.name().to_owned(),
+                    method: method.name().to_owned(),
+                    request: method.input_type().trim_start_matches('.').to_owned(),
+                    answer: method.output_type().trim_start_matches('.').to_owned(),
+                    idempotent: level != unknown,
+                }
             })
         });
         Self(methods.collect())
     }
 
+    /// The method of a route `service/Method`. Several services may have a method of that name: the one that is called as in the
+    /// route is meant, and where none is, the first.
     fn of(&self, route: &str) -> (String, String, bool) {
-        let name = route.rsplit('/').next().unwrap_or(route);
-        let found = self.0.iter().find(|(method, ..)| method == name);
-        found.map_or_else(Default::default, |(_, request, answer, idempotent)| {
-            (request.clone(), answer.clone(), *idempotent)
-        })
+        let (service, name) = route.rsplit_once('/').unwrap_or(("", route));
+        let mut named = self.0.iter().filter(|one| one.method == name);
+        let first = named.clone().next();
+        let found = named.find(|one| one.service.eq_ignore_ascii_case(service)).or(first);
+        let MethodType { request, answer, idempotent, .. } = found.cloned().unwrap_or_default();
+        (request, answer, idempotent)
     }
 }
 

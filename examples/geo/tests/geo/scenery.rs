@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Service {
     process: Child,
     pub address: SocketAddr,
+    /// What it says later goes nowhere, but into a pipe that somebody holds.
+    _out: BufReader<ChildStdout>,
 }
 
 impl Service {
@@ -25,12 +27,12 @@ impl Service {
             .stdout(Stdio::piped())
             .spawn()
             .expect("geo-service starts");
-        let out = process.stdout.take().expect("standard output is a pipe");
+        let mut out = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
         let mut first = String::new();
-        BufReader::new(out).read_line(&mut first).expect("standard output can be read");
+        out.read_line(&mut first).expect("standard output can be read");
         let address = first.trim_end().strip_prefix("geo 1 listens on ").map(str::parse);
         let address = address.unwrap_or_else(|| panic!("{first:?} names no address")).expect("an address");
-        Self { process, address }
+        Self { process, address, _out: out }
     }
 
     /// Runs `geo-client` against it until it ends.

@@ -51,16 +51,16 @@ pub(super) struct TransferArguments {
 #[derive(Debug, Args)]
 struct Moved {
     /// From whom
-    #[arg(required_unless_present = "lines")]
+    #[arg(required = false, required_unless_present = "lines")]
     debit: String,
     /// To whom
-    #[arg(required_unless_present = "lines")]
+    #[arg(required = false, required_unless_present = "lines")]
     credit: String,
     /// How much, such as 12.50
-    #[arg(required_unless_present = "lines")]
+    #[arg(required = false, required_unless_present = "lines")]
     amount: String,
     /// Of what, such as EUR
-    #[arg(required_unless_present = "lines")]
+    #[arg(required = false, required_unless_present = "lines")]
     asset: String,
 }
 

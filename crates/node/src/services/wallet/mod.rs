@@ -14,6 +14,7 @@ use prost::Message;
 use stadium_http::PushBounds;
 use stadium_http::keys::{KeyStore, Role};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service, StreamSender};
+use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
 use stadium_wallet::{Answer, Command, Range};
 
 use super::access::Access;
@@ -133,8 +134,12 @@ fn serve_wallets(service: Service, shards: &ShardsDoor) -> Service {
                 .collect::<Result<_, _>>()?;
             let mut accounts = Vec::with_capacity(tickets.len());
             for ticket in tickets {
-                let list = write::accounts(ticket.await.map_err(refusal)?).ok_or_else(strange)?;
-                accounts.extend(list.accounts);
+                let answer = match ticket.await {
+                    // A wallet that has none adds nothing to the list.
+                    Err(none) if none.code() == ACCOUNT_UNKNOWN => continue,
+                    answer => answer.map_err(refusal)?,
+                };
+                accounts.extend(write::accounts(answer).ok_or_else(strange)?.accounts);
             }
             Ok(proto::AccountList { accounts })
         }
