@@ -187,7 +187,9 @@ impl Checker {
                 continue;
             };
             // It may have been under way for some time between shards, and its time runs since it was decided where it is.
-            let until = Span { min: transfer.asked.after(*expires_after), max: since.after(*expires_after) };
+            // The clock may have been set back between the two.
+            let asked = transfer.asked.min(since);
+            let until = Span { min: asked.after(*expires_after), max: since.after(*expires_after) };
             match (look.holds.get(id), transfer.end) {
                 (None, Some(_)) => {}
                 (None, None) if until.min <= high => expired.push(*id),
