@@ -178,35 +178,44 @@ impl<S: Store, C: Caller> Core<S, C> {
                 if self.waiting.of_queue(queue) > 0 {
                     // Who waits was here first.
                     let queue = queue.clone();
-                    self.serve(running, &queue, now, began)?;
+                    if let Err(fault) = self.serve(running, &queue, now, began) {
+                        if takes_answer(&request.search) {
+                            self.cut_short(request.caller);
+                        }
+                        return Err(fault);
+                    }
                 }
                 return self.reserve(running, request, now, began, output);
             }
             Command::Declare { queue, settings } => match spread_changes(running, now, queue, settings) {
-                Some(refusal) => Executed::Done(Err(refusal)),
+                Some(refusal) => Ok(Executed::Done(Err(refusal))),
                 None => {
-                    let executed = running.execute(&request.command, now)?;
-                    if let Executed::Done(Ok(_)) = executed {
+                    let executed = running.execute(&request.command, now);
+                    if let Ok(Executed::Done(Ok(_))) = executed {
                         output.declared.push((queue.clone(), settings.spread));
                     }
                     executed
                 }
             },
             Command::Drop { queue } => {
-                let executed = running.execute(&request.command, now)?;
-                if let Executed::Done(Ok(_)) = executed {
+                let executed = running.execute(&request.command, now);
+                if let Ok(Executed::Done(Ok(_))) = executed {
                     output.declared.push((queue.clone(), Spread::OneShard));
                 }
                 executed
             }
-            command => running.execute(command, now)?,
+            command => running.execute(command, now),
         };
         match executed {
-            Executed::Behind => {
+            Err(fault) => {
+                self.cut_short(request.caller);
+                Err(fault)
+            }
+            Ok(Executed::Behind) => {
                 self.inbox.push_front(Input::Request(request));
                 Ok(false)
             }
-            Executed::Done(mut answer) => {
+            Ok(Executed::Done(mut answer)) => {
                 running.figures.commands += 1;
                 if let Ok(Answer::Queues(queues)) = &mut answer {
                     queues.iter_mut().for_each(|stats| stats.waiting = self.waiting.of_queue(&stats.queue));
@@ -230,12 +239,28 @@ impl<S: Store, C: Caller> Core<S, C> {
             running.answer(caller, Err(stopping()), began);
             return Ok(true);
         }
-        if let Some(caller) = running.take_wallet(caller, &command, now, began)? {
-            self.inbox.push_front(Input::Wallet(caller, command));
-            return Ok(false);
+        let mut caller = Some(caller);
+        let taken = running.take_wallet(&mut caller, &command, now, began);
+        match (taken, caller) {
+            (Ok(()), Some(caller)) => {
+                self.inbox.push_front(Input::Wallet(caller, command));
+                Ok(false)
+            }
+            (Ok(()), None) => {
+                running.figures.commands += 1;
+                Ok(true)
+            }
+            (Err(fault), caller) => {
+                caller.into_iter().for_each(|caller| self.cut_short(caller));
+                Err(fault)
+            }
         }
-        running.figures.commands += 1;
-        Ok(true)
+    }
+
+    /// The journal failed while the caller's command was carried out, which did not happen therefore. He hears of it with all others.
+    fn cut_short(&mut self, caller: C) {
+        let refusal = busy("SHARD-003", 1_000, "the journal failed; it is opened again");
+        self.given_up.replies.push(Reply { caller, answer: Err(refusal) });
     }
 
     /// Takes on transfers with jobs. False where the journal is behind.
@@ -251,9 +276,16 @@ impl<S: Store, C: Caller> Core<S, C> {
             running.answer(caller, Err(stopping()), began);
             return Ok(true);
         }
-        let Some(answer) = running.take_together(&beside.transfers, &beside.jobs, now)? else {
-            self.inbox.push_front(Input::Together(caller, beside));
-            return Ok(false);
+        let answer = match running.take_together(&beside.transfers, &beside.jobs, now) {
+            Ok(Some(answer)) => answer,
+            Ok(None) => {
+                self.inbox.push_front(Input::Together(caller, beside));
+                return Ok(false);
+            }
+            Err(fault) => {
+                self.cut_short(caller);
+                return Err(fault);
+            }
         };
         running.figures.commands += 1;
         running.answer_together(caller, answer, began);
@@ -271,7 +303,14 @@ impl<S: Store, C: Caller> Core<S, C> {
         let Command::Reserve { queue, wait, .. } = &request.command else {
             unreachable!("only a reserve comes here");
         };
-        let (wait, found) = (*wait, claimed(running, &request, now)?);
+        let wait = *wait;
+        let found = match claimed(running, &request, now) {
+            Ok(found) => found,
+            Err(fault) => {
+                self.cut_short(request.caller);
+                return Err(fault);
+            }
+        };
         match found {
             Found::Behind => {
                 self.inbox.push_front(Input::Request(request));
@@ -332,14 +371,18 @@ impl<S: Store, C: Caller> Core<S, C> {
                 self.waiting.pop(queue);
                 continue;
             }
-            let answer = match claimed(running, &waiter.request, now)? {
-                Found::Nothing | Found::Behind => return Ok(()),
-                Found::Elsewhere => None,
-                Found::Answer(answer) => Some(answer),
-            };
+            let found = claimed(running, &waiter.request, now);
+            if let Ok(Found::Nothing | Found::Behind) = found {
+                return Ok(());
+            }
             let waiter = self.waiting.pop(queue).expect("it was the first one");
-            if let Some(answer) = answer {
-                running.answer(waiter.request.caller, answer, began);
+            match found {
+                Ok(Found::Answer(answer)) => running.answer(waiter.request.caller, answer, began),
+                Ok(_) => {}
+                Err(fault) => {
+                    self.cut_short(waiter.request.caller);
+                    return Err(fault);
+                }
             }
         }
         Ok(())

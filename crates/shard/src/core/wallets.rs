@@ -44,14 +44,15 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(())
     }
 
-    /// Carries out a command, or finds its answer. Gives the caller back where the journal is behind; nothing happened then.
+    /// Carries out a command, or finds its answer, and takes the caller. Leaves him where the journal is behind or fails; nothing
+    /// happened then.
     pub(super) fn take_wallet(
         &mut self,
-        caller: C,
+        caller: &mut Option<C>,
         command: &Command,
         now: Time,
         since_us: u64,
-    ) -> Result<Option<C>, Fault> {
+    ) -> Result<(), Fault> {
         let now = self.wallet_time(now);
         let answer = match command {
             Command::Wallet { .. } | Command::Accounts { .. } | Command::Holds { .. } | Command::Assets => {
@@ -60,8 +61,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
             Command::History { .. } | Command::BalanceAt { .. } | Command::Find { .. } => {
                 match self.machines.ledger.look_up(now, command) {
                     Ok(Lookup::Walk(walk)) => {
-                        self.wait(Waits::Walk(caller, Box::new(walk)), since_us);
-                        return Ok(None);
+                        self.wait(Waits::Walk(handed_over(caller), Box::new(walk)), since_us);
+                        return Ok(());
                     }
                     Ok(Lookup::Answer(answer)) => Ok(answer),
                     Err(refusal) => Err(refusal),
@@ -74,10 +75,10 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 let at = match self.room_for(room::wallet_bytes_max(command), Room::Ordinary, now)? {
                     Some(Ok(at)) => at,
                     Some(Err(refusal)) => {
-                        self.answer_whole(caller, Err(refusal), since_us);
-                        return Ok(None);
+                        self.answer_whole(handed_over(caller), Err(refusal), since_us);
+                        return Ok(());
                     }
-                    None => return Ok(Some(caller)),
+                    None => return Ok(()),
                 };
                 self.wallet_record.begin(HEADER_BYTES);
                 let executed = self.machines.ledger.execute(at.0, now, command, &mut self.wallet_record);
@@ -85,15 +86,15 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 match executed {
                     Ok(Executed::Done(answer)) => Ok(answer),
                     Ok(Executed::Pending(number)) => {
-                        self.undecided.insert(number, caller);
-                        return Ok(None);
+                        self.undecided.insert(number, handed_over(caller));
+                        return Ok(());
                     }
                     Err(refusal) => Err(refusal),
                 }
             }
         };
-        self.answer_whole(caller, answer.map(crate::Answer::Wallet), since_us);
-        Ok(None)
+        self.answer_whole(handed_over(caller), answer.map(crate::Answer::Wallet), since_us);
+        Ok(())
     }
 
     fn answer_whole(&mut self, caller: C, answer: Result<crate::Answer, Refusal>, since_us: u64) {
@@ -239,4 +240,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
 /// Jobs were put beside transfers that were checked, and now these are refused: memory is no longer what the journal says.
 fn broken(what: &str) -> Fault {
     Fault::Broken(format!("transfers that were checked are not booked: {what}"))
+}
+
+/// The caller, whom nobody took before.
+fn handed_over<C>(caller: &mut Option<C>) -> C {
+    caller.take().expect("a command is answered once")
 }

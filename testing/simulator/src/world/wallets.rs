@@ -206,6 +206,8 @@ impl World {
         };
         gathering.answers[place] = Some(answer);
         if gathering.answers.iter().any(Option::is_none) {
+            let part = &gathering.answers[place];
+            self.trace.line(&self.clock, || format!("#{whole} has the answer of its part {place}: {part:?}"));
             return Ok(None);
         }
         let gathering = wallets.gathering.remove(&whole).expect("it was there just now");
