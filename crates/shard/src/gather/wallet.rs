@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use stadium_machine::Refusal;
-use stadium_wallet::refusal::{ACCOUNT_UNKNOWN, TRANSFER_UNKNOWN};
+use stadium_wallet::refusal::{ACCOUNT_UNKNOWN, PENDING, TRANSFER_UNKNOWN};
 use stadium_wallet::{
     AccountView, Answer, AssetView, Balance, Direction, Entry, EntryPage, HoldView, Outcome, Range, Time,
 };
@@ -28,7 +28,7 @@ pub(crate) enum Merge {
     History { skip: usize, range: Box<Range> },
     /// Balances are added.
     Balance,
-    /// Totals are added.
+    /// Totals are added; the parts of `@transit` are one balance.
     Assets,
 }
 
@@ -65,17 +65,31 @@ pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>, how: &Merge) -> Resul
 
 /// The answer of the shard that knows the id; that it is unknown where none does.
 pub(super) fn who_knows<A>(answers: Vec<Result<A, Refusal>>) -> Result<A, Refusal> {
-    let mut unknown = None;
-    let mut refused = None;
+    let mut refused: Option<Refusal> = None;
     for answer in answers {
         match answer {
             Ok(answer) => return Ok(answer),
-            Err(refusal) if refusal.code() == TRANSFER_UNKNOWN => unknown = Some(refusal),
-            // It may know it: not to say so would be a lie.
-            Err(refusal) => refused = Some(refusal),
+            Err(refusal) => keep_better(&mut refused, &refusal),
         }
     }
-    Err(refused.or(unknown).expect("at least one shard was asked"))
+    Err(refused.expect("at least one shard was asked"))
+}
+
+/// How much a refusal says about an id that all shards were asked about. That it is under way is the word of the one that
+/// knows it, a rejection too; one that is busy may know it: not to say so would be a lie.
+fn weight(refusal: &Refusal) -> u8 {
+    match refusal {
+        Refusal::Busy { code, .. } if *code == PENDING => 3,
+        Refusal::Rejected { code, .. } if *code != TRANSFER_UNKNOWN => 2,
+        Refusal::Busy { .. } => 1,
+        Refusal::Rejected { .. } => 0,
+    }
+}
+
+fn keep_better(kept: &mut Option<Refusal>, refusal: &Refusal) {
+    if kept.as_ref().is_none_or(|kept| weight(kept) < weight(refusal)) {
+        *kept = Some(refusal.clone());
+    }
 }
 
 /// Answers of those shards that know the account; the refusal where none does, or where one says anything else.
@@ -107,10 +121,11 @@ fn by_place(
         match answer {
             Ok(Answer::Booked(part)) => {
                 for (&place, outcome) in places.iter().zip(part) {
-                    let is_better = match &booked[place] {
-                        None => true,
-                        Some(Ok(_)) => false,
-                        Some(Err(before)) => before.code() == TRANSFER_UNKNOWN || outcome.is_ok(),
+                    let is_better = match (&booked[place], &outcome) {
+                        (None, _) => true,
+                        (Some(Ok(_)), _) => false,
+                        (Some(Err(_)), Ok(_)) => true,
+                        (Some(Err(before)), Err(refusal)) => weight(before) < weight(refusal),
                     };
                     if is_better {
                         booked[place] = Some(outcome);
@@ -121,15 +136,7 @@ fn by_place(
                 places.iter().zip(part).for_each(|(&place, one)| opened[place] = Some(one));
             }
             Ok(_) => {}
-            Err(refusal) => {
-                for &place in places {
-                    let is_better =
-                        refused[place].as_ref().is_none_or(|before| before.code() == TRANSFER_UNKNOWN);
-                    if is_better {
-                        refused[place] = Some(refusal.clone());
-                    }
-                }
-            }
+            Err(refusal) => places.iter().for_each(|&place| keep_better(&mut refused[place], &refusal)),
         }
     }
     if opened.iter().any(Option::is_some) {
@@ -137,8 +144,8 @@ fn by_place(
     }
     for (outcome, refused) in booked.iter_mut().zip(&refused) {
         // A shard that could not say may be the one that knows it.
-        if let (Some(Err(unknown)), Some(other)) = (&outcome, refused)
-            && unknown.code() == TRANSFER_UNKNOWN
+        if let (Some(Err(before)), Some(other)) = (&outcome, refused)
+            && weight(before) < weight(other)
         {
             *outcome = Some(Err(other.clone()));
         }
@@ -263,11 +270,64 @@ fn assets(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
         let same = next.asset == kept.asset;
         if same {
             kept.accounts += next.accounts;
-            kept.credit += next.credit;
-            kept.debit += next.debit;
             kept.held += next.held;
+            let transit = kept.transit + next.transit;
+            for part in [&mut *kept, next] {
+                let (credit, debit) = sizes(part.transit);
+                part.credit -= credit;
+                part.debit -= debit;
+            }
+            let (credit, debit) = sizes(transit);
+            kept.credit += next.credit + credit;
+            kept.debit += next.debit + debit;
+            kept.transit = transit;
         }
         same
     });
     Ok(Answer::Assets(all))
+}
+
+/// What a balance adds to the sum of those above zero, and to that of those below.
+fn sizes(balance: i128) -> (u128, u128) {
+    let size = balance.unsigned_abs();
+    if balance < 0 { (0, size) } else { (size, 0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use stadium_wallet::{Answer, AssetView};
+
+    use super::{Merge, merge};
+
+    /// A shard where wallets have so much, and `@transit` that; the rest is a system wallet's.
+    fn shard(wallets: u128, transit: i128) -> Answer {
+        let above = wallets + u128::try_from(transit).unwrap_or(0);
+        let all = AssetView {
+            asset: "EUR".parse().expect("a code"),
+            scale: 2,
+            accounts: 3,
+            credit: above,
+            debit: above,
+            transit,
+            held: 0,
+        };
+        Answer::Assets(vec![all])
+    }
+
+    fn totals(shards: &[Answer]) -> (u128, u128, i128) {
+        let answers = shards.iter().cloned().map(Ok).collect();
+        let Ok(Answer::Assets(all)) = merge(answers, &Merge::Assets) else { panic!("assets") };
+        assert_eq!((all.len(), all[0].accounts), (1, 3 * shards.len() as u64));
+        (all[0].credit, all[0].debit, all[0].transit)
+    }
+
+    #[test]
+    fn what_is_between_shards_is_one_balance() {
+        // 12.50 were given to a wallet, which gave 2.50 to one elsewhere.
+        assert_eq!(totals(&[shard(1_000, 250), shard(250, -250)]), (1_250, 1_250, 0));
+        assert_eq!(totals(&[shard(250, -250), shard(1_000, 250)]), (1_250, 1_250, 0));
+        // It left the first and has not reached the second.
+        assert_eq!(totals(&[shard(1_000, 250), shard(0, 0)]), (1_250, 1_250, 250));
+        assert_eq!(totals(&[shard(10, 5), shard(10, -8), shard(10, 3)]), (30, 30, 0));
+    }
 }
