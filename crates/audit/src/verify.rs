@@ -86,12 +86,19 @@ pub struct AssetFigures {
     pub scale: u8,
     /// Accounts; a system wallet's on each shard counts once for each.
     pub accounts: u64,
-    /// Sum of all balances above zero.
+    /// Sum of all balances above zero. What `@transit` has on all shards is one balance.
     pub credit: u128,
     /// Sum of all balances below zero, without its sign: as much as `credit`, or the books don't balance.
     pub debit: u128,
     /// Held, all in all.
     pub held: u128,
+}
+
+impl AssetFigures {
+    /// Counts a balance.
+    fn add(&mut self, posted: i128) {
+        *if posted < 0 { &mut self.debit } else { &mut self.credit } += posted.unsigned_abs();
+    }
 }
 
 /// What the books say of an account. A system wallet has one on each shard: see [`Report::balances`].
@@ -166,6 +173,11 @@ pub fn verify(
         books.finish(&mut |problem| report.add(problem));
         report.take(&books, shard, &mut assets, &mut transit);
     }
+    for (asset, &posted) in &transit {
+        if let Some(asset) = assets.get_mut(asset) {
+            asset.add(posted);
+        }
+    }
     report.assets = assets.into_values().collect();
     report.accounts.sort();
     report.compare(&groups, transit);
@@ -203,8 +215,9 @@ impl Report {
             if let Some(asset) = assets.get_mut(code) {
                 asset.accounts += 1;
                 asset.held += held;
-                let size = one.posted.unsigned_abs();
-                *if one.posted < 0 { &mut asset.debit } else { &mut asset.credit } += size;
+                if one.wallet != TRANSIT {
+                    asset.add(one.posted);
+                }
             }
             if one.wallet == TRANSIT {
                 *transit.entry(code.to_owned()).or_default() += one.posted;

@@ -185,10 +185,12 @@ pub struct AssetView {
     pub scale: u8,
     /// Accounts.
     pub accounts: u64,
-    /// Sum of all balances above zero.
+    /// Sum of all balances above zero. What `@transit` has on several shards is one balance.
     pub credit: u128,
     /// Sum of all balances below zero, without its sign. Always as much as `credit`.
     pub debit: u128,
+    /// What `@transit` has, which is in one of the two sums: over all shards what is under way between them.
+    pub transit: i128,
     /// Held, all in all.
     pub held: u128,
 }

@@ -52,6 +52,10 @@ impl Ledger {
                         accounts: asset.accounts,
                         credit: asset.credit,
                         debit: asset.debit,
+                        transit: self
+                            .accounts
+                            .get(asset.transit)
+                            .map_or(0, |account| i128::from(account.posted)),
                         held: asset.held,
                     })
                     .collect(),
