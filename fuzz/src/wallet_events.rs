@@ -178,8 +178,8 @@ fn saved() -> Saved {
     follow(&mut |base| base.transfers(vec![post(57, &here[0], &there, 3)]));
     follow(&mut |base| base.ask(&Command::Open { accounts: vec![account(&here[2], Some(9))] }));
     follow(&mut |base| base.receive(2, prepare(2, 2, 58)));
-    follow(&mut |base| base.receive(3, Letter::Decide { group: 1, prepare: 1, booked: true }));
-    follow(&mut |base| base.receive(3, Letter::Decide { group: 1, prepare: 1, booked: false }));
+    follow(&mut |base| base.receive(3, Letter::Decide { group: 1, prepare: 1, booked: true, at: Time(7) }));
+    follow(&mut |base| base.receive(3, Letter::Decide { group: 1, prepare: 1, booked: false, at: Time(7) }));
     follow(&mut |base| base.record(|ledger, at, record| ledger.confirm(at, NOW, 1, &Ok(()), record)).1);
     follow(&mut |base| base.record(|ledger, at, record| ledger.tick(at, NOW.after(70_000), record, 100)).1);
     Saved { chunks: base.ledger_chunks(), at: base.at, chain: base.chain, following }

@@ -94,6 +94,8 @@ enum What {
     Moved { debit: Side, credit: Side, amount: u64 },
     /// It held something, or ended a hold.
     Hold,
+    /// Another shard booked it, in a list with others: alone it would be booked here.
+    Elsewhere,
 }
 
 /// The books of one shard.
@@ -111,6 +113,8 @@ pub(crate) struct Books {
     forgotten: bool,
     outstanding: BTreeMap<Key, Vec<Outstanding>>,
     begun: BTreeMap<u64, Vec<Begun>>,
+    /// Ids of other shards' groups that would be decided here alone, until these are decided.
+    promised: BTreeMap<Key, Vec<u128>>,
     /// The latest moment of a record.
     now: u64,
     leaves: Vec<Hash>,
@@ -154,6 +158,7 @@ impl Books {
             forgotten: false,
             outstanding: BTreeMap::new(),
             begun: BTreeMap::new(),
+            promised: BTreeMap::new(),
             now: 0,
             leaves: Vec::new(),
             root: chain::beginning(shard),
@@ -237,6 +242,8 @@ impl Books {
                 let (outstanding, problem) = turn.groups.prepared(turn.spot, from, group, &items, self);
                 problem.into_iter().for_each(|problem| (turn.problems)(problem));
                 self.promise(turn, (from.shard, group), outstanding);
+                let ids = items.iter().filter(|item| item.content.is_some()).map(|item| item.id).collect();
+                self.promised.insert((from.shard, group), ids);
             }
             Event::Refused { .. } => {}
             Event::Settled { from, prepare, group, booked } => {
@@ -245,6 +252,9 @@ impl Books {
                 problem.into_iter().for_each(|problem| (turn.problems)(problem));
                 self.release(turn, key);
                 turn.group = booked.then_some(key);
+                for id in self.promised.remove(&key).unwrap_or_default().into_iter().filter(|_| booked) {
+                    self.remember(turn, id, What::Elsewhere);
+                }
             }
         }
     }
@@ -550,7 +560,7 @@ impl Books {
         let was_reversed = std::mem::replace(&mut known.reversed, true);
         let is_same = match &known.what {
             What::Moved { debit, credit, amount } => (credit, debit, *amount) == moved,
-            What::Hold => false,
+            What::Hold | What::Elsewhere => false,
         };
         if was_reversed {
             turn.wrong(Kind::Reversal, format!("{shown} reverses a transfer that was reversed before"));

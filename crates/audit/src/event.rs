@@ -105,10 +105,14 @@ pub(crate) enum ItemKind {
 pub(crate) struct Item<'a> {
     pub(crate) kind: ItemKind,
     pub(crate) id: u128,
+    /// The hash of what the client said: where the group began, and where the transfer would be decided alone.
+    pub(crate) content: Option<u64>,
     pub(crate) amount: u64,
     pub(crate) asset: u32,
     pub(crate) debit: Party<'a>,
     pub(crate) credit: Party<'a>,
+    /// Where the group began: the shard that would decide the transfer alone, where it is nobody's that takes part.
+    pub(crate) home: Option<u16>,
     pub(crate) of: Option<u128>,
     /// Of a hold: when it ends by itself.
     pub(crate) expires: u64,
@@ -163,7 +167,7 @@ impl<'a> Event<'a> {
             16 => {
                 let group = from.number()?;
                 flags(from, 1)?;
-                Event::Began { group, items: Item::read_all(from, time, true)? }
+                Event::Began { group, items: Item::read_all(from, time, OF_ITEM | HOME)? }
             }
             17 => Event::Voted { letter: from.number()? },
             18 => {
@@ -180,7 +184,7 @@ impl<'a> Event<'a> {
             24 => {
                 let letter = Letter::read(from)?;
                 let group = from.number()?;
-                Event::Prepared { from: letter, group, items: Item::read_all(from, time, false)? }
+                Event::Prepared { from: letter, group, items: Item::read_all(from, time, OF_ITEM | CONTENT)? }
             }
             25 => {
                 let letter = Letter::read(from)?;
@@ -191,11 +195,26 @@ impl<'a> Event<'a> {
                 from: Letter::read(from)?,
                 prepare: from.number()?,
                 group: from.number()?,
-                booked: flags(from, 1)? == 1,
+                booked: settled(from, time)?,
             },
             _ => return Err("this version knows none of that number".to_owned()),
         })
     }
+}
+
+/// Whether it was booked; 2 adds when.
+fn settled(from: &mut Cursor<'_>, time: u64) -> Result<bool, String> {
+    match from.byte()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        2 => from.moment(time).map(|_| true),
+        other => Err(format!("the outcome {other}, which is none")),
+    }
+}
+
+fn shard(from: &mut Cursor<'_>) -> Result<u16, String> {
+    let shard = from.number()?;
+    u16::try_from(shard).map_err(|_| format!("a shard {shard}"))
 }
 
 /// A byte of flags of which only some are known.
@@ -211,6 +230,9 @@ const EFFECTIVE: u8 = 8;
 const OTHER: u8 = 16;
 const OF_GROUP: u8 = 32;
 const ALL: u8 = OF | REFERENCE | METADATA | EFFECTIVE | OTHER | OF_GROUP;
+const CONTENT: u8 = 64;
+const HOME: u8 = 128;
+const OF_ITEM: u8 = OF | REFERENCE | METADATA | EFFECTIVE;
 
 impl Rules {
     fn read(from: &mut Cursor<'_>) -> Result<Self, String> {
@@ -297,13 +319,13 @@ impl Entry {
 }
 
 impl<'a> Item<'a> {
-    fn read_all(from: &mut Cursor<'a>, time: u64, with_content: bool) -> Result<Vec<Self>, String> {
+    fn read_all(from: &mut Cursor<'a>, time: u64, known: u8) -> Result<Vec<Self>, String> {
         let items = from.number()?;
-        (0..items).map(|_| Self::read(from, time, with_content)).collect()
+        (0..items).map(|_| Self::read(from, time, known)).collect()
     }
 
-    fn read(from: &mut Cursor<'a>, time: u64, with_content: bool) -> Result<Self, String> {
-        let flags = flags(from, ALL)?;
+    fn read(from: &mut Cursor<'a>, time: u64, known: u8) -> Result<Self, String> {
+        let flags = flags(from, known)?;
         let kind = match from.byte()? {
             0 => ItemKind::Post,
             1 => ItemKind::Capture,
@@ -313,15 +335,16 @@ impl<'a> Item<'a> {
             other => return Err(format!("an item of kind {other}, which is none")),
         };
         let id = from.id()?;
-        if with_content {
-            from.take(8)?;
-        }
+        // Only where it began, and where the flag says so.
+        let has_content = known & CONTENT == 0 || flags & CONTENT != 0;
+        let content = if has_content { Some(u64::from_le_bytes(from.array()?)) } else { None };
         let amount = from.number()?;
         let asset = from.small()?;
         let (debit, credit) = (Party::read(from)?, Party::read(from)?);
+        let home = if flags & HOME != 0 { Some(shard(from)?) } else { None };
         let more = More::read(from, flags, time)?;
         let expires = if kind == ItemKind::Hold { from.moment(time)? } else { 0 };
-        Ok(Item { kind, id, amount, asset, debit, credit, of: more.of, expires })
+        Ok(Item { kind, id, content, amount, asset, debit, credit, home, of: more.of, expires })
     }
 }
 
@@ -339,8 +362,7 @@ impl<'a> Party<'a> {
 
 impl Letter {
     fn read(from: &mut Cursor<'_>) -> Result<Self, String> {
-        let shard = from.number()?;
-        let shard = u16::try_from(shard).map_err(|_| format!("a shard {shard}"))?;
+        let shard = shard(from)?;
         Ok(Letter { shard, number: from.number()?, confirmed_below: from.number()? })
     }
 }

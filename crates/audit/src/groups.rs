@@ -29,6 +29,8 @@ pub(crate) type Leg = (ItemKind, u128, u64, String, String);
 struct Part {
     kind: ItemKind,
     id: u128,
+    content: Option<u64>,
+    home: Option<u16>,
     amount: u64,
     asset: String,
     debit: (u16, String),
@@ -40,6 +42,28 @@ impl Part {
     fn is_on(&self, shard: u16) -> bool {
         let credit_counts = !matches!(self.kind, ItemKind::Hold | ItemKind::Void);
         self.debit.0 == shard || (credit_counts && self.credit.0 == shard)
+    }
+
+    /// Whether that shard is asked about it: also the one that would decide it alone.
+    fn is_told_to(&self, shard: u16) -> bool {
+        self.is_on(shard) || self.home == Some(shard)
+    }
+
+    /// The shard that would decide it alone; none where that is said by what it ends or moves back.
+    fn decides(&self) -> Option<u16> {
+        let is_system = |side: &(u16, String)| side.1.starts_with('@');
+        match self.kind {
+            ItemKind::Post | ItemKind::Hold if self.home.is_some() => self.home,
+            ItemKind::Post | ItemKind::Hold if is_system(&self.debit) => Some(self.credit.0),
+            ItemKind::Post | ItemKind::Hold => Some(self.debit.0),
+            ItemKind::Capture | ItemKind::Reverse | ItemKind::Void => None,
+        }
+    }
+
+    /// What another shard is told of it. Before there were homes none was told the content.
+    fn as_told_to(&self, shard: u16, told: Option<&Part>) -> Part {
+        let is_told = self.decides() == Some(shard) && told.is_some_and(|told| told.content.is_some());
+        Part { content: self.content.filter(|_| is_told), home: None, ..self.clone() }
     }
 
     fn leg(&self) -> Leg {
@@ -279,7 +303,9 @@ impl Group {
             let there = self.others.get(&shard);
             let spot = there.map_or(*began, |there| there.spot);
             if let Some((letter, prepared)) = there.and_then(|there| there.prepared.as_ref()) {
-                let expected: Vec<Part> = parts.iter().filter(|part| part.is_on(shard)).cloned().collect();
+                let expected = parts.iter().filter(|part| part.is_told_to(shard)).enumerate();
+                let expected: Vec<Part> =
+                    expected.map(|(at, part)| part.as_told_to(shard, prepared.get(at))).collect();
                 if *prepared != expected {
                     wrong(spot, "is about other transfers here than where it began".to_owned());
                 }
@@ -312,7 +338,7 @@ impl Group {
             self.compare_legs(shard, parts, settled == Some(true), spot, &mut wrong);
         }
         for (&shard, there) in &self.others {
-            if !parts.iter().any(|part| part.is_on(shard)) {
+            if !parts.iter().any(|part| part.is_told_to(shard)) {
                 wrong(there.spot, "has nothing to do here".to_owned());
             }
         }
@@ -347,8 +373,9 @@ impl Group {
 
 /// The shards of a group besides its coordinator.
 fn others(coordinator: u16, parts: &[Part]) -> BTreeSet<u16> {
-    let shards = parts.iter().flat_map(|part| [part.debit.0, part.credit.0]);
-    shards.filter(|&shard| shard != coordinator && parts.iter().any(|part| part.is_on(shard))).collect()
+    let shards =
+        parts.iter().flat_map(|part| [part.debit.0, part.credit.0, part.home.unwrap_or(coordinator)]);
+    shards.filter(|&shard| shard != coordinator && parts.iter().any(|part| part.is_told_to(shard))).collect()
 }
 
 fn parts(shard: u16, items: &[Item<'_>], names: &dyn Names) -> Vec<Part> {
@@ -359,6 +386,8 @@ fn parts(shard: u16, items: &[Item<'_>], names: &dyn Names) -> Vec<Part> {
     let part = |item: &Item<'_>| Part {
         kind: item.kind,
         id: item.id,
+        content: item.content,
+        home: item.home,
         amount: item.amount,
         asset: names.code(item.asset),
         debit: side(&item.debit),

@@ -7,7 +7,8 @@ mod scribe;
 use std::path::Path;
 
 use scribe::{
-    Party, Scribe, Transfer, began, confirmed, decided, held, item, prepared, settled, voided, voted,
+    Party, Scribe, Transfer, began, confirmed, decided, held, item, item_at_home, item_of, prepared, settled,
+    settled_at, voided, voted,
 };
 use stadium_audit::{Kind, Options, Report, verify};
 
@@ -434,6 +435,75 @@ fn shards_that_disagree_are_told() {
         assert!(!report.is_sound(), "{fault:?}");
         assert_eq!(only(&report), Kind::Group, "{fault:?}");
     }
+}
+
+/// A list of shard 0: its own wallet gives 30 to shard 1's, that one 5 to @mint, and @mint 2 to itself elsewhere. What shard 1 is told as
+/// content, and what is booked there alone afterwards.
+fn list_at_home(content: u8, alone: Option<u128>) -> Report {
+    let (mut scribe, [ann, bea]) = two_shards();
+    scribe.open(0, &["@shop"]);
+    let now = scribe.now;
+    let list = [
+        item(9, 30, Party::Here(2), Party::There(1, bea), true),
+        item(10, 5, Party::There(1, bea), Party::There(1, "@mint"), true),
+        item_of(1, 11, 2, 0, 3),
+    ];
+    scribe.pages[0].write(now, &[began(1, &list)]);
+    let told = [
+        item(9, 30, Party::There(0, ann), Party::Here(2), false),
+        item_at_home(10, 5, Party::Here(2), Party::Here(0), content),
+        item_at_home(11, 2, Party::There(0, "@mint"), Party::There(0, "@shop"), 7),
+    ];
+    let told: Vec<Vec<u8>> =
+        told.into_iter().map(|item| if content == 0 { plain(item) } else { item }).collect();
+    scribe.pages[1].write(now, &[prepared(0, 1, 1, &told)]);
+    scribe.pages[0].write(now, &[voted(1)]);
+    let mut events = vec![decided(1, true)];
+    let leg = Transfer { other: Some(bea), of_group: true, ..post(9, 2, 1, 30) };
+    events.push(scribe.pages[0].transfer(&leg));
+    events.push(scribe.pages[0].transfer(&Transfer { of_group: true, ..post(11, 0, 3, 2) }));
+    scribe.pages[0].write(now, &events);
+    let mut events = vec![settled_at(0, 2, 1, 1, 3)];
+    let leg = Transfer { other: Some(ann), of_group: true, ..post(9, 1, 2, 30) };
+    events.push(scribe.pages[1].transfer(&leg));
+    events.push(scribe.pages[1].transfer(&Transfer { of_group: true, ..post(10, 2, 0, 5) }));
+    scribe.pages[1].write(now, &events);
+    scribe.pages[0].write(now, &[confirmed(2)]);
+    if let Some(id) = alone {
+        scribe.post(1, id, 2, 0, 5);
+    }
+    look(scribe.close().path())
+}
+
+/// As it was written before shards were told that they would decide it alone.
+fn plain(mut item: Vec<u8>) -> Vec<u8> {
+    if item[0] == 64 {
+        item[0] = 0;
+        item.drain(18..26);
+    }
+    item
+}
+
+#[test]
+fn what_a_list_booked_is_not_booked_again_where_it_would_be_decided_alone() {
+    let report = list_at_home(7, None);
+    assert!(report.is_sound(), "{:#?}", report.problems);
+    assert_eq!((balance(&report, "@transit"), balance(&report, "@shop")), ((0, 0), (2, 0)));
+    for id in [10, 11] {
+        assert_eq!(only(&list_at_home(7, Some(id))), Kind::Twice);
+    }
+    assert!(list_at_home(7, Some(12)).is_sound());
+    assert_eq!(only(&list_at_home(8, None)), Kind::Group, "it was told other content than was asked");
+    assert!(list_at_home(0, None).is_sound(), "books of before that was told");
+}
+
+#[test]
+fn what_is_between_shards_is_counted_as_one_balance() {
+    let report = group(Fault::None);
+    let totals = |report: &Report| (report.assets[0].credit, report.assets[0].debit);
+    assert_eq!(totals(&report), (200, 200), "two wallets have 200, and @mint gave them");
+    let report = group(Fault::NeverSettled);
+    assert_eq!(totals(&report), (200, 200), "170 in wallets, and 30 under way");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! A transfer is decided where its debited wallet lives; where that is a system wallet, where the credited one does; where
 //! both are, on the shard of its id. What names only an id is asked of all shards: the one that knows it decides.
 
-use stadium_machine::{Refusal, home};
+use stadium_machine::Refusal;
 use stadium_wallet::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Time};
 
 use crate::answer::Together;
@@ -179,11 +179,8 @@ impl<T> Split<T> {
 
 /// The shard that decides a transfer; none where it names only an id.
 fn decides(transfer: &NewTransfer, shards: u16) -> Option<u16> {
-    let (Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. }) = &transfer.kind else {
-        return None;
-    };
-    let of_id = || home(&transfer.id.0.to_be_bytes(), shards);
-    Some(debit.home(shards).or_else(|| credit.home(shards)).unwrap_or_else(of_id))
+    // The same says which shard must know an id that is decided elsewhere, in a list with others.
+    transfer.home(shards)
 }
 
 /// The shard that decides linked transfers: that of the first one that names wallets.

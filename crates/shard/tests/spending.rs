@@ -10,7 +10,9 @@ use scenery::town::{on, post, votes_asset, wallet};
 use scenery::{Data, LONG, named, queue};
 use stadium_queue::Refusal;
 use stadium_shard::{Shards, Together};
-use stadium_wallet::{Answer, Balance, Command, NewAccount, Outcome, Overdraft};
+use stadium_wallet::{
+    Answer, Balance, Command, Kind, NewAccount, NewTransfer, Outcome, Overdraft, TransferId,
+};
 
 fn asked(shards: &Shards, command: Command) -> Result<Answer, Refusal> {
     shards.submit_wallet(command).wait(LONG).expect("an answer within a minute")
@@ -102,16 +104,15 @@ fn money_that_goes_round_between_shards_stays_the_same() {
         .collect();
     let booked: Vec<Outcome> = tickets.into_iter().map(|ticket| outcome(ticket.wait(LONG))).collect();
     assert!(booked.iter().filter(|one| one.is_ok()).count() > 100, "most have enough");
-    let balances =
-        |shards: &Shards| -> Vec<i64> { names.iter().map(|name| balance(shards, name).posted).collect() };
-    let rest = |shards: &Shards| shards.metrics().iter().all(|one| one.wallet.pending == 0);
-    scenery::until("all is decided everywhere", || rest(&shards));
-    let before = balances(&shards);
-    assert_eq!(before.iter().sum::<i64>(), 300, "{before:?}");
+    let mut before = Vec::new();
+    scenery::until("all has arrived, and 300 are there", || {
+        before = balances(&shards, &names);
+        is_at_rest(&shards) && before.iter().sum::<i64>() == 300
+    });
     assert_sums(&shards);
     data.stop(shards);
     let shards = data.open();
-    assert_eq!(balances(&shards), before);
+    assert_eq!(balances(&shards, &names), before);
     assert_sums(&shards);
     data.stop(shards);
 }
@@ -152,6 +153,180 @@ fn a_list_is_answered_in_its_order_whatever_shards_decide() {
         shards.metrics().iter().all(|one| (one.wallet.pending, one.wallet.outgoing) == (0, 0))
     });
     assert_sums(&shards);
+    data.stop(shards);
+}
+
+fn linked(shards: &Shards, transfers: &[NewTransfer]) -> Result<Vec<Outcome>, Refusal> {
+    match asked(shards, Command::Transfer { transfers: transfers.to_vec(), linked: true })? {
+        Answer::Booked(outcomes) => Ok(outcomes),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn alone(shards: &Shards, transfer: &NewTransfer) -> Outcome {
+    let transfers = vec![transfer.clone()];
+    outcome(shards.submit_wallet(Command::Transfer { transfers, linked: false }).wait(LONG))
+}
+
+fn reversal(id: u128, of: u128) -> NewTransfer {
+    NewTransfer { kind: Kind::Reverse { transfer: TransferId(of) }, ..post(id, "@a", "@b", 1) }
+}
+
+fn balances(shards: &Shards, names: &[String]) -> Vec<i64> {
+    names.iter().map(|name| balance(shards, name).posted).collect()
+}
+
+/// Figures are some moments old: that nothing is under way says only together with the balances that all has arrived.
+fn is_at_rest(shards: &Shards) -> bool {
+    shards.metrics().iter().all(|one| (one.wallet.pending, one.wallet.outgoing) == (0, 0))
+}
+
+fn assert_balances(shards: &Shards, names: &[String], expected: [i64; 3]) {
+    let mut last = Vec::new();
+    scenery::until(&format!("{expected:?} are there"), || {
+        last = balances(shards, names);
+        is_at_rest(shards) && last == expected
+    });
+}
+
+/// A list over all three shards: the first one's decides, and each of the others would be decided elsewhere alone.
+fn over_three(names: &[String]) -> Vec<NewTransfer> {
+    let elsewhere = |id: &u128| post(*id, "@prize", "@shop", 3).home(3) == Some(2);
+    let by_id = (50..).find(elsewhere).expect("ids spread over shards");
+    vec![
+        post(20, &names[0], &names[1], 1),
+        post(21, &names[1], &names[2], 2),
+        post(22, &names[2], "@shop", 3),
+        post(by_id, "@prize", "@shop", 3),
+    ]
+}
+
+#[test]
+fn what_a_list_over_several_shards_booked_is_known_to_whoever_sends_it_alone() {
+    let data = Data::new(3);
+    let mut shards = data.open();
+    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    open(&shards, &names, 10);
+    let list = over_three(&names);
+    let first = linked(&shards, &list).expect("it is booked");
+    assert_balances(&shards, &names, [9, 9, 9]);
+    // After a start from what was written when it stopped, too.
+    for _ in 0..2 {
+        for (transfer, first) in list.iter().zip(&first) {
+            let again = alone(&shards, transfer).expect("it is known");
+            assert_eq!(
+                (again.duplicate, Some(again.at)),
+                (true, first.as_ref().ok().map(|booked| booked.at))
+            );
+            let other = NewTransfer { reference: "another".into(), ..transfer.clone() };
+            assert_eq!(alone(&shards, &other).expect_err("it has other content").code(), "WAL-026");
+        }
+        assert!(linked(&shards, &list).expect("it is known").iter().flatten().all(|booked| booked.duplicate));
+        assert_balances(&shards, &names, [9, 9, 9]);
+        data.stop(shards);
+        shards = data.open();
+    }
+    // Whoever asks for it or takes it back is answered by the shard that decided it.
+    for id in [20, 21, 22] {
+        let Answer::Transfer(view) = done(&shards, Command::Find { transfer: TransferId(id) }) else {
+            panic!("one")
+        };
+        assert_eq!(view.amount, id as u64 - 19);
+    }
+    let backs: Vec<Outcome> = (70..74).map(|id| alone(&shards, &reversal(id, 20))).collect();
+    let codes: Vec<&str> =
+        backs.iter().map(|one| one.as_ref().map_or_else(Refusal::code, |_| "ok")).collect();
+    assert_eq!(codes, ["ok", "WAL-029", "WAL-029", "WAL-029"]);
+    assert_balances(&shards, &names, [10, 8, 9]);
+    assert_sums(&shards);
+    data.stop(shards);
+}
+
+#[test]
+fn what_was_booked_alone_is_not_booked_by_a_list() {
+    let data = Data::new(3);
+    let shards = data.open();
+    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    open(&shards, &names, 10);
+    let list = over_three(&names);
+    for transfer in &list[1..] {
+        assert!(!alone(&shards, transfer).expect("it is booked").duplicate);
+    }
+    assert_balances(&shards, &names, [10, 8, 9]);
+    for number in 1..list.len() {
+        let two = [post(90 + number as u128, &names[0], "@shop", 1), list[number].clone()];
+        let refused = linked(&shards, &two).expect_err("it was booked before");
+        assert!(refused.code() == "WAL-032" && refused.to_string().contains("WAL-026"), "{refused}");
+    }
+    assert_eq!(linked(&shards, &list).expect_err("most of it was booked before").code(), "WAL-032");
+    assert_balances(&shards, &names, [10, 8, 9]);
+    assert_sums(&shards);
+    data.stop(shards);
+}
+
+#[test]
+fn a_list_and_its_transfers_alone_at_once_book_each_id_once() {
+    const ROUNDS: u128 = 60;
+    let data = Data::new(3);
+    let shards = data.open();
+    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    open(&shards, &names, 10_000);
+    let list = |round: u128| {
+        let id = 1_000 + round * 10;
+        vec![
+            post(id, &names[0], "@shop", 1),
+            post(id + 1, &names[1], "@shop", 10),
+            post(id + 2, &names[2], "@shop", 100),
+            post(id + 3, "@prize", "@shop", 1_000),
+        ]
+    };
+    let go = std::sync::Barrier::new(5);
+    let of_lists = std::thread::scope(|scope| {
+        for at in 0..4 {
+            let (shards, list, go) = (&shards, &list, &go);
+            scope.spawn(move || {
+                go.wait();
+                for round in 0..ROUNDS {
+                    // Until somebody knows: it may be under way in the list.
+                    while let Err(refusal) = alone(shards, &list(round)[at]) {
+                        assert_eq!(refusal.code(), "WAL-043");
+                    }
+                }
+            });
+        }
+        go.wait();
+        let mut booked = 0_i64;
+        // From the other end: both are first somewhere.
+        for round in (0..ROUNDS).rev() {
+            let refused = loop {
+                match linked(&shards, &list(round)) {
+                    Err(Refusal::Busy { code: "WAL-043", .. }) => {}
+                    other => break other.err(),
+                }
+            };
+            booked += i64::from(refused.is_none());
+            assert!(refused.is_none_or(|refusal| refusal.code() == "WAL-032"));
+        }
+        booked
+    });
+    let rounds = ROUNDS as i64;
+    assert_balances(&shards, &names, [10_000 - rounds, 10_000 - 10 * rounds, 10_000 - 100 * rounds]);
+    assert_eq!(balance(&shards, "@shop").posted, 1_111 * rounds);
+    assert!((1..rounds).contains(&of_lists), "{of_lists} of {rounds} as a list: this tests little");
+    assert_sums(&shards);
+    data.stop(shards);
+}
+
+#[test]
+fn totals_show_what_wallets_have_and_no_internal_accounts() {
+    let data = Data::new(2);
+    let shards = data.open();
+    let names: Vec<String> = (0..2).map(|shard| on(shard, 2)).collect();
+    open(&shards, &names, 1_000);
+    assert!(!alone(&shards, &post(1, &names[0], &names[1], 250)).expect("it is booked").duplicate);
+    scenery::until("it has arrived", || balances(&shards, &names) == [750, 1_250]);
+    let Answer::Assets(assets) = done(&shards, Command::Assets) else { panic!("assets") };
+    assert_eq!((assets[0].credit, assets[0].debit, assets[0].transit), (2_000, 2_000, 0));
     data.stop(shards);
 }
 

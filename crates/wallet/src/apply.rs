@@ -207,7 +207,7 @@ impl Ledger {
     /// What a transfer did was taken back.
     pub(crate) fn mark_reversed(&mut self, id: TransferId) {
         // It may be forgotten, where fewer are remembered now than when this was decided.
-        if let Some(place) = self.find_remembered(id) {
+        if let Some(place) = self.find_decided(id) {
             self.remembered.at_mut(place).set_fate(Fate::Reversed);
         }
     }
@@ -224,7 +224,7 @@ impl Ledger {
         if !self.hold_less(hold.debit, hold.amount) {
             return Err(corrupt(format!("the account {} holds less than {}", hold.debit, hold.amount)));
         }
-        if let Some(of) = self.find_remembered(id) {
+        if let Some(of) = self.find_decided(id) {
             let entry = self.remembered.at_mut(of);
             entry.set_fate(fate);
             if let Some((place, id)) = capture {

@@ -310,7 +310,10 @@ impl Ledger {
         for place in places {
             let entry = self.remembered.at(place);
             let id = entry.id();
-            if !self.is_party(entry.debit) || !self.is_party(entry.credit) {
+            let is_between = |debit, credit| {
+                self.is_party(debit) && self.is_party(credit) || (debit, credit) == (NONE, NONE)
+            };
+            if !is_between(entry.debit, entry.credit) {
                 return Err(corrupt(format!("the transfer {id} is between nobody")));
             }
             if entry.fate() == Fate::Forgotten {
@@ -344,6 +347,7 @@ impl Ledger {
             let prepared = self.prepared.at(place);
             self.items_fit(&prepared.items)?;
             self.by_prepared.insert((prepared.from, prepared.group), place);
+            self.index_prepared(place)?;
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ pub enum Letter {
     Prepare {
         /// The sender's number of the group.
         group: u64,
-        /// The transfers in which a wallet of the receiver takes part.
+        /// The transfers in which a wallet of the receiver takes part, and those that it would decide if they came alone.
         legs: Vec<Leg>,
     },
     /// It is decided.
@@ -37,16 +37,21 @@ pub enum Letter {
         prepare: u64,
         /// Whether it is booked.
         booked: bool,
+        /// When it was decided.
+        at: Time,
     },
 }
 
-/// A transfer of which at least one side is on the shard that is asked.
+/// A transfer of which at least one side is on the shard that is asked, or that is decided there when it comes alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leg {
     /// Its id.
     pub transfer: TransferId,
     /// What it is.
     pub kind: LegKind,
+    /// The hash of what the client said, where the shard that is asked decides it when it comes alone: that shard must not have
+    /// booked it, and remembers it from then on.
+    pub content: Option<u64>,
     /// From whom, and on which shard.
     pub debit: (WalletName, u16),
     /// To whom, and on which shard.

@@ -107,21 +107,68 @@ pub(crate) struct From {
 /// What was decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event<'a> {
-    Asset { asset: u16, scale: u8, code: &'a str },
-    Opened { account: u32, asset: u16, rules: Rules, wallet: &'a str },
-    Changed { account: u32, rules: Rules },
+    Asset {
+        asset: u16,
+        scale: u8,
+        code: &'a str,
+    },
+    Opened {
+        account: u32,
+        asset: u16,
+        rules: Rules,
+        wallet: &'a str,
+    },
+    Changed {
+        account: u32,
+        rules: Rules,
+    },
     Transfer(Transferred<'a>),
-    Held { what: Promised<'a>, expires: Time },
+    Held {
+        what: Promised<'a>,
+        expires: Time,
+    },
     Voided(Promised<'a>),
-    Expired { hold: TransferId },
-    Seal { number: u64, records: u64, root: Hash },
-    Began { group: u64, linked: bool, items: Items<'a> },
-    Voted { letter: u64 },
-    Decided { group: u64, outcome: Result<(), Failed<'a>> },
-    Confirmed { letter: u64 },
-    Prepared { from: From, group: u64, items: Items<'a> },
-    Refused { from: From, code: &'a str, reason: &'a str },
-    Settled { from: From, prepare: u64, group: u64, booked: bool },
+    Expired {
+        hold: TransferId,
+    },
+    Seal {
+        number: u64,
+        records: u64,
+        root: Hash,
+    },
+    Began {
+        group: u64,
+        linked: bool,
+        items: Items<'a>,
+    },
+    Voted {
+        letter: u64,
+    },
+    Decided {
+        group: u64,
+        outcome: Result<(), Failed<'a>>,
+    },
+    Confirmed {
+        letter: u64,
+    },
+    Prepared {
+        from: From,
+        group: u64,
+        items: Items<'a>,
+    },
+    Refused {
+        from: From,
+        code: &'a str,
+        reason: &'a str,
+    },
+    /// `decided` says when, where a transfer of the group is decided here when it comes alone.
+    Settled {
+        from: From,
+        prepare: u64,
+        group: u64,
+        booked: bool,
+        decided: Option<Time>,
+    },
 }
 
 const ASSET: u8 = 1;
@@ -285,12 +332,18 @@ impl<'a> Event<'a> {
                 text(out, code);
                 text(out, reason);
             }
-            Event::Settled { from, prepare, group, booked } => {
+            Event::Settled { from, prepare, group, booked, decided } => {
                 out.push(SETTLED);
                 from.encode(out);
                 number(out, *prepare);
                 number(out, *group);
-                out.push(u8::from(*booked));
+                match decided.filter(|_| *booked) {
+                    None => out.push(u8::from(*booked)),
+                    Some(decided) => {
+                        out.push(2);
+                        moment(out, time, decided);
+                    }
+                }
             }
         }
     }
@@ -385,7 +438,13 @@ impl<'a> Event<'a> {
                 let from = From::decode(input)?;
                 let prepare = input.number()?;
                 let group = input.number()?;
-                Event::Settled { from, prepare, group, booked: input.byte()? == 1 }
+                let (booked, decided) = match input.byte()? {
+                    0 => (false, None),
+                    1 => (true, None),
+                    2 => (true, Some(input.moment(time)?)),
+                    other => return Err(corrupt(format!("the unknown outcome {other} of a group"))),
+                };
+                Event::Settled { from, prepare, group, booked, decided }
             }
             other => return Err(corrupt(format!("the unknown event {other}: a newer version wrote it"))),
         })

@@ -85,10 +85,15 @@ impl Ledger {
             match self.look_at(transfer, true).map_err(refused)? {
                 Looked::Known(_) => known += 1,
                 Looked::New(intent) if intent.needs_others() => {
-                    let reason = format!(
-                        "the transfer {} is between wallets of several shards: give them a common {{tag}}",
-                        transfer.id
-                    );
+                    let id = transfer.id;
+                    let reason = match intent.home {
+                        Some(home) => format!(
+                            "the transfer {id} between system wallets is decided on shard {home}, by its id: send it by itself"
+                        ),
+                        None => format!(
+                            "the transfer {id} is between wallets of several shards: give them a common {{tag}}"
+                        ),
+                    };
                     return Err(rejected(SHARDS, reason));
                 }
                 Looked::New(intent) => self.admit(&intent, Some(&mut overlay)).map_err(refused)?,

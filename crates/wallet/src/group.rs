@@ -109,6 +109,12 @@ const EFFECTIVE: u8 = 8;
 const OTHER: u8 = 16;
 /// Of a transfer: decided as part of a group.
 pub(crate) const LEG: u8 = 32;
+/// Of an item that another shard keeps: that shard decides it when it comes alone.
+const CONTENT: u8 = 64;
+/// Of the coordinator's item: which shard decides it when it comes alone, where no party says so.
+const HOME: u8 = 128;
+
+const KNOWN: u8 = OF | REFERENCE | METADATA | EFFECTIVE | OTHER | LEG;
 
 impl<'a> Notes<'a> {
     pub(crate) fn flags(&self) -> u8 {
@@ -144,7 +150,7 @@ impl<'a> Notes<'a> {
     }
 
     pub(crate) fn decode(input: &mut Reader<'a>, flags: u8, time: Time) -> Result<Self, Corrupt> {
-        if flags & !(OF | REFERENCE | METADATA | EFFECTIVE | OTHER | LEG) != 0 {
+        if flags & !KNOWN != 0 {
             return Err(corrupt(format!("unknown flags {flags:#x} of a transfer")));
         }
         let mut notes = Notes::default();
@@ -177,12 +183,14 @@ pub(crate) fn id(input: &mut Reader<'_>) -> Result<TransferId, Corrupt> {
 pub(crate) struct Item {
     pub(crate) kind: ItemKind,
     pub(crate) id: TransferId,
-    /// At the coordinator: the hash of what the client said.
-    pub(crate) content: u64,
+    /// The hash of what the client said: at the coordinator, and at the shard that decides the transfer when it comes alone.
+    pub(crate) content: Option<u64>,
     pub(crate) amount: u64,
     pub(crate) asset: u16,
     pub(crate) debit: Party,
     pub(crate) credit: Party,
+    /// At the coordinator, of a transfer between system wallets: the other shard that decides it when it comes alone.
+    pub(crate) home: Option<u16>,
     pub(crate) of: Option<TransferId>,
     pub(crate) reference: Box<str>,
     pub(crate) metadata: Bytes,
@@ -191,7 +199,7 @@ pub(crate) struct Item {
     pub(crate) expires: Time,
 }
 
-/// Who keeps an item: the coordinator's has the content.
+/// Who keeps an item: the coordinator's always has the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keeper {
     Coordinator,
@@ -211,16 +219,24 @@ impl Item {
 
     pub(crate) fn encode(&self, out: &mut Vec<u8>, time: Time, keeper: Keeper) {
         let notes = self.notes();
-        out.push(notes.flags());
+        let content = match keeper {
+            Keeper::Coordinator => 0,
+            Keeper::Participant if self.content.is_some() => CONTENT,
+            Keeper::Participant => 0,
+        };
+        out.push(notes.flags() | content | if self.home.is_some() { HOME } else { 0 });
         out.push(self.kind as u8);
         out.extend_from_slice(&self.id.0.to_be_bytes());
-        if keeper == Keeper::Coordinator {
-            out.extend_from_slice(&self.content.to_le_bytes());
+        if let Some(content) = self.content {
+            out.extend_from_slice(&content.to_le_bytes());
         }
         number(out, self.amount);
         number(out, u64::from(self.asset));
         self.debit.encode(out);
         self.credit.encode(out);
+        if let Some(home) = self.home {
+            number(out, u64::from(home));
+        }
         notes.encode(out, time);
         if self.kind == ItemKind::Hold {
             moment(out, time, self.expires);
@@ -229,20 +245,25 @@ impl Item {
 
     pub(crate) fn decode(input: &mut Reader<'_>, time: Time, keeper: Keeper) -> Result<Self, Corrupt> {
         let flags = input.byte()?;
-        if flags & (LEG | OTHER) != 0 {
+        let allowed = match keeper {
+            Keeper::Coordinator => HOME,
+            Keeper::Participant => CONTENT,
+        };
+        if flags & !(OF | REFERENCE | METADATA | EFFECTIVE | allowed) != 0 {
             return Err(corrupt(format!("unknown flags {flags:#x} of a group's transfer")));
         }
         let kind = ItemKind::of(input.byte()?)?;
         let id = id(input)?;
         let content = match keeper {
-            Keeper::Coordinator => u64::from_le_bytes(input.array()?),
-            Keeper::Participant => 0,
+            Keeper::Participant if flags & CONTENT == 0 => None,
+            _ => Some(u64::from_le_bytes(input.array()?)),
         };
         let amount = input.number()?;
         let asset = input.small()?;
         let debit = Party::decode(input)?;
         let credit = Party::decode(input)?;
-        let notes = Notes::decode(input, flags, time)?;
+        let home = if flags & HOME != 0 { Some(input.small()?) } else { None };
+        let notes = Notes::decode(input, flags & KNOWN, time)?;
         let expires = if kind == ItemKind::Hold { input.moment(time)? } else { Time(0) };
         Ok(Item {
             kind,
@@ -252,6 +273,7 @@ impl Item {
             asset,
             debit,
             credit,
+            home,
             of: notes.of,
             reference: notes.reference.into(),
             metadata: Bytes::copy_from_slice(notes.metadata),
@@ -394,7 +416,7 @@ pub(crate) struct Posted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
     Prepare,
-    Decide { prepare: u64, booked: bool },
+    Decide { prepare: u64, booked: bool, at: Time },
 }
 
 impl Posted {
@@ -403,9 +425,12 @@ impl Posted {
         number(out, self.group);
         match self.asks {
             Asks::Prepare => out.push(0),
-            Asks::Decide { prepare, booked } => {
-                out.push(1 + u8::from(booked));
+            Asks::Decide { prepare, booked, at } => {
+                out.push(if booked { 3 } else { 1 });
                 number(out, prepare);
+                if booked {
+                    number(out, at.0);
+                }
             }
         }
     }
@@ -415,8 +440,10 @@ impl Posted {
         let group = input.number()?;
         let asks = match input.byte()? {
             0 => Asks::Prepare,
-            1 => Asks::Decide { prepare: input.number()?, booked: false },
-            2 => Asks::Decide { prepare: input.number()?, booked: true },
+            1 => Asks::Decide { prepare: input.number()?, booked: false, at: Time(0) },
+            // Of before the moment was said: whom it goes to was not told that it decides a transfer alone, and keeps no moment.
+            2 => Asks::Decide { prepare: input.number()?, booked: true, at: Time(0) },
+            3 => Asks::Decide { prepare: input.number()?, booked: true, at: Time(input.number()?) },
             other => return Err(corrupt(format!("a letter of the unknown kind {other}"))),
         };
         Ok(Posted { to, group, asks })

@@ -59,17 +59,18 @@ impl Ledger {
         for (transfer, intent) in transfers.iter().zip(intents) {
             let debit = self.party_of(writer, &intent.debit, intent.asset);
             let credit = self.party_of(writer, &intent.credit, intent.asset);
-            if intent.needs_others() && (debit.here().is_some() || credit.here().is_some()) {
+            if intent.needs_transit() {
                 self.transit(writer, intent.asset);
             }
             items.push(Item {
                 kind: intent.kind,
                 id: transfer.id,
-                content: intent.content,
+                content: Some(intent.content),
                 amount: intent.amount,
                 asset: intent.asset,
                 debit,
                 credit,
+                home: intent.home,
                 of: intent.of,
                 reference: transfer.reference.as_str().into(),
                 metadata: transfer.metadata.clone(),
@@ -95,7 +96,9 @@ impl Ledger {
         let confirmed_below = self.outgoing_first();
         for (&number, posted) in self.letters.range(from..) {
             let letter = match posted.asks {
-                Asks::Decide { prepare, booked } => Letter::Decide { group: posted.group, prepare, booked },
+                Asks::Decide { prepare, booked, at } => {
+                    Letter::Decide { group: posted.group, prepare, booked, at }
+                }
                 Asks::Prepare => {
                     let Some(&place) = self.by_group.get(&posted.group) else { continue };
                     let items = self.groups.at(place).items.iter();
@@ -115,18 +118,26 @@ impl Ledger {
             ItemKind::Reverse => LegKind::Reverse,
             ItemKind::Hold | ItemKind::Void => return None,
         };
-        if item.debit.shard() != Some(to) && item.credit.shard() != Some(to) {
+        if ![item.debit.shard(), item.credit.shard(), item.home].contains(&Some(to)) {
             return None;
         }
         let named = |party: &Party| match party {
             Party::Here(account) => (self.accounts.at(*account).name.clone(), self.place.shard),
             Party::There(shard, name) => (name.clone(), *shard),
         };
+        let (debit, credit) = (named(&item.debit), named(&item.credit));
+        // As `NewTransfer::home` says it: a system wallet lives with the other side.
+        let home = match item.home {
+            None if debit.0.is_system() => credit.1,
+            None => debit.1,
+            Some(home) => home,
+        };
         Some(Leg {
             transfer: item.id,
             kind,
-            debit: named(&item.debit),
-            credit: named(&item.credit),
+            content: item.content.filter(|_| kind == LegKind::Post && home == to),
+            debit,
+            credit,
             asset: self.assets[usize::from(item.asset)].code.clone(),
             amount: item.amount,
             of: item.of,
@@ -194,8 +205,8 @@ impl Ledger {
         let mut writer = Writer::new(record, at, now);
         let answer = match letter {
             Letter::Prepare { group, legs } => self.prepare(&mut writer, from, *group, legs),
-            Letter::Decide { group, prepare, booked } => {
-                self.settle(&mut writer, from, *group, *prepare, *booked);
+            Letter::Decide { group, prepare, booked, at } => {
+                self.settle(&mut writer, from, *group, *prepare, booked.then_some(*at));
                 Ok(())
             }
         };
@@ -214,7 +225,7 @@ impl Ledger {
         if self.prepared.len() >= self.bounds.pending_max as usize {
             return Err(pending_full(self.prepared.len()));
         }
-        let intents = match self.admit_legs(legs) {
+        let intents = match self.admit_legs(from.shard, legs) {
             Ok(intents) => intents,
             Err(refusal @ Refusal::Busy { .. }) => return Err(refusal),
             Err(refusal) => {
@@ -227,17 +238,18 @@ impl Ledger {
         for (leg, intent) in legs.iter().zip(&intents) {
             let debit = self.party_of(writer, &intent.debit, intent.asset);
             let credit = self.party_of(writer, &intent.credit, intent.asset);
-            if intent.needs_others() {
+            if intent.needs_transit() {
                 self.transit(writer, intent.asset);
             }
             items.push(Item {
                 kind: intent.kind,
                 id: leg.transfer,
-                content: 0,
+                content: leg.content,
                 amount: leg.amount,
                 asset: intent.asset,
                 debit,
                 credit,
+                home: None,
                 of: leg.of,
                 reference: leg.reference.as_str().into(),
                 metadata: leg.metadata.clone(),
@@ -250,11 +262,14 @@ impl Ledger {
     }
 
     /// Whether this shard can do its part.
-    fn admit_legs(&self, legs: &[Leg]) -> Result<Vec<Intent>, Refusal> {
+    fn admit_legs(&self, from: u16, legs: &[Leg]) -> Result<Vec<Intent>, Refusal> {
         let mut overlay = Overlay::default();
         overlay.begin(true);
         let mut intents = Vec::with_capacity(legs.len());
         for leg in legs {
+            if let Some(content) = leg.content {
+                self.may_be_decided_by(from, leg.transfer, content)?;
+            }
             let asset = self.known_asset(&leg.asset)?;
             let side = |(name, shard): &(WalletName, u16)| self.side(name, asset, *shard);
             let intent = Intent {
@@ -263,7 +278,9 @@ impl Ledger {
                     LegKind::Capture => ItemKind::Capture,
                     LegKind::Reverse => ItemKind::Reverse,
                 },
+                // The leg's is kept: nothing is booked from the intent.
                 content: 0,
+                home: None,
                 debit: side(&leg.debit)?,
                 credit: side(&leg.credit)?,
                 asset,
@@ -278,12 +295,22 @@ impl Ledger {
         Ok(intents)
     }
 
-    fn settle(&mut self, writer: &mut Writer<'_>, from: From, group: u64, prepare: u64, booked: bool) {
+    /// `booked` says when it was decided, where it was booked.
+    fn settle(
+        &mut self,
+        writer: &mut Writer<'_>,
+        from: From,
+        group: u64,
+        prepare: u64,
+        booked: Option<Time>,
+    ) {
         let items = self
             .by_prepared
             .get(&(from.shard, group))
             .map_or_else(Vec::new, |&place| self.prepared.at(place).items.clone());
-        self.emit(writer, &Event::Settled { from, prepare, group, booked });
+        let decided = booked.filter(|_| items.iter().any(|item| item.content.is_some()));
+        let booked = booked.is_some();
+        self.emit(writer, &Event::Settled { from, prepare, group, booked, decided });
         if booked {
             items.iter().for_each(|item| self.book_part(writer, item));
         }
@@ -411,7 +438,7 @@ impl Ledger {
                 if self.by_prepared.insert((from.shard, *group), place).is_some() {
                     return Err(corrupt(format!("the group {group} of shard {} twice", from.shard)));
                 }
-                Ok(())
+                self.index_prepared(place)
             }
             Event::Refused { from, code, reason } => {
                 self.raise_floor(*from);
@@ -419,12 +446,13 @@ impl Ledger {
                 self.incoming.insert((from.shard, from.number), Err(refusal));
                 Ok(())
             }
-            Event::Settled { from, prepare, group, booked } => {
+            Event::Settled { from, prepare, group, booked, decided } => {
                 self.raise_floor(*from);
                 self.incoming.insert((from.shard, from.number), Ok(()));
                 match self.by_prepared.remove(&(from.shard, *group)) {
                     Some(place) => {
                         let prepared = self.prepared.remove(place).expect("it is in the index");
+                        self.remember_elsewhere(context, &prepared.items, *decided);
                         self.keep(&prepared.items, &Way::Release)
                     }
                     None if *booked => {
@@ -533,8 +561,7 @@ impl Ledger {
         let mut shards = BTreeSet::new();
         for item in items {
             if item.kind.moves() {
-                shards.extend(item.debit.shard());
-                shards.extend(item.credit.shard());
+                shards.extend([item.debit.shard(), item.credit.shard(), item.home].into_iter().flatten());
             }
         }
         let mut asked = Vec::with_capacity(shards.len());
@@ -578,6 +605,34 @@ impl Ledger {
         Ok(())
     }
 
+    /// Ids that are decided here when they come alone, of another shard's group that is not decided.
+    pub(crate) fn index_prepared(&mut self, place: u32) -> Result<(), Corrupt> {
+        for item in self.prepared.at(place).items.iter().filter(|item| item.content.is_some()) {
+            if self.promised.insert(item.id, place).is_some() {
+                return Err(corrupt(format!("the transfer {} is under way twice", item.id)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Another shard's group is decided: what was booked with it is not booked here again, and was booked when that was decided.
+    fn remember_elsewhere(&mut self, context: Context, items: &[Item], booked: Option<Time>) {
+        for item in items {
+            let Some(content) = item.content else { continue };
+            self.promised.remove(&item.id);
+            if let Some(at) = booked {
+                self.remember(Remembered::new(
+                    item.id,
+                    content,
+                    item.amount,
+                    context.at,
+                    at,
+                    Fate::Elsewhere,
+                ));
+            }
+        }
+    }
+
     fn post_letter(&mut self, to: u16, group: u64, asks: Asks) -> u64 {
         let number = self.letter_next;
         self.letter_next += 1;
@@ -599,7 +654,7 @@ impl Ledger {
         }
         let refused = outcome.err().and_then(|failed| failed.shard);
         for asked in group.asked.iter().filter(|asked| Some(asked.shard) != refused) {
-            let asks = Asks::Decide { prepare: asked.letter, booked: outcome.is_ok() };
+            let asks = Asks::Decide { prepare: asked.letter, booked: outcome.is_ok(), at: context.time };
             self.post_letter(asked.shard, number, asks);
         }
         self.keep(&group.items, &Way::Release)?;
@@ -633,6 +688,7 @@ impl Ledger {
             Party::There(shard, name) => self.other(*shard, name.clone()),
         };
         let (debit, credit) = (party(&item.debit), party(&item.credit));
+        let content = item.content.expect("the coordinator keeps it");
         let fate = match item.kind {
             ItemKind::Post | ItemKind::Capture => Fate::Posted,
             ItemKind::Reverse => Fate::Reversal,
@@ -643,7 +699,7 @@ impl Ledger {
                 }
                 let what = Promised {
                     id: item.id,
-                    content: item.content,
+                    content,
                     amount: item.amount,
                     debit,
                     credit: None,
@@ -653,7 +709,7 @@ impl Ledger {
             }
         };
         self.booked += 1;
-        let entry = Remembered::new(item.id, item.content, item.amount, record, context.time, fate);
+        let entry = Remembered::new(item.id, content, item.amount, record, context.time, fate);
         let place = self.remember(entry.parties(debit, credit));
         match (item.kind, item.of) {
             (ItemKind::Capture, Some(of)) => self.end_hold(of, Fate::Captured, Some((place, item.id))),

@@ -418,7 +418,7 @@ impl Ledger {
     }
 
     fn look_for(&self, id: TransferId) -> Result<Lookup, Refusal> {
-        let (record, state, at) = if let Some(place) = self.find_remembered(id) {
+        let (record, state, at) = if let Some(place) = self.find_decided(id) {
             let entry = self.remembered.at(place);
             (entry.record, entry.fate().state(), entry.time())
         } else if let Some(place) = self.find_hold(id) {
@@ -556,8 +556,9 @@ fn of_item(item: &Item) -> String {
         Party::Here(account) => format!("account {account}"),
         Party::There(shard, name) => format!("{name} on shard {shard}"),
     };
+    let home = item.home.map_or(String::new(), |home| format!(", decided on shard {home} if it came alone"));
     format!(
-        "{:?} {} {} from {} to {}",
+        "{:?} {} {} from {} to {}{home}",
         item.kind,
         item.id,
         item.amount,

@@ -71,7 +71,9 @@ pub struct Ledger {
     pub(crate) by_prepared: BTreeMap<(u16, u64), u32>,
     /// Ids of groups that are not decided here, and in which.
     pub(crate) pending: BTreeMap<TransferId, u32>,
-    /// Transfers that such groups reverse.
+    /// Ids of other shards' groups that are prepared here, and are decided here when they come alone; and in which.
+    pub(crate) promised: BTreeMap<TransferId, u32>,
+    /// Transfers that groups reverse that are not decided here.
     pub(crate) reversing: BTreeSet<TransferId>,
 
     /// Who waits for groups: lost with the process, like everybody who waits.
@@ -200,6 +202,7 @@ impl Ledger {
             by_group: BTreeMap::new(),
             by_prepared: BTreeMap::new(),
             pending: BTreeMap::new(),
+            promised: BTreeMap::new(),
             reversing: BTreeSet::new(),
             waiting: crate::waiting::Waiting::default(),
             booked: 0,
@@ -290,6 +293,12 @@ impl Ledger {
     pub(crate) fn find_remembered(&self, id: TransferId) -> Option<u32> {
         let hash = hash_of_id(id, self.place.hash_seed);
         self.by_id.find(hash, |at| self.remembered.at(at).id() == id)
+    }
+
+    /// One that was decided here: whoever asks for an id is answered by the shard that decided it.
+    #[inline]
+    pub(crate) fn find_decided(&self, id: TransferId) -> Option<u32> {
+        self.find_remembered(id).filter(|&place| self.remembered.at(place).fate() != Fate::Elsewhere)
     }
 
     pub(crate) fn find_hold(&self, id: TransferId) -> Option<u32> {
@@ -439,7 +448,7 @@ impl Ledger {
     }
 
     pub(crate) fn forget_party(&mut self, party: u32) {
-        if party & OTHER != 0 {
+        if party & OTHER != 0 && party != NONE {
             self.others.remove(party & !OTHER);
         }
     }

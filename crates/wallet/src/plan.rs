@@ -9,7 +9,7 @@ use stadium_machine::{busy, home, rejected};
 
 use crate::account::{Account, NONE};
 use crate::content::content_of;
-use crate::group::ItemKind;
+use crate::group::{Item, ItemKind};
 use crate::ledger::TRANSIT;
 use crate::refusal::{
     ACCOUNT_UNKNOWN, ACCOUNTS_FULL, AMOUNT, ASSET_UNKNOWN, CAPTURE, CEILING, CLOSED, COUNT, HOLD, HOLDS_FULL,
@@ -70,12 +70,19 @@ pub(crate) struct Intent {
     pub(crate) hold: (u32, u64),
     /// Of a hold.
     pub(crate) expires: Time,
+    /// Of a post between system wallets: the other shard that decides it when it comes alone, and must know that it does not.
+    pub(crate) home: Option<u16>,
 }
 
 impl Intent {
     /// Whether another shard has to agree.
     pub(crate) fn needs_others(&self) -> bool {
-        self.kind.moves() && (self.debit.is_there() || self.credit.is_there())
+        self.kind.moves() && (self.debit.is_there() || self.credit.is_there() || self.home.is_some())
+    }
+
+    /// Whether `@transit` takes a side of it.
+    pub(crate) fn needs_transit(&self) -> bool {
+        self.kind.moves() && self.debit.is_there() != self.credit.is_there()
     }
 }
 
@@ -266,6 +273,18 @@ fn not_reversible(id: TransferId, why: &str) -> Refusal {
     rejected(NOT_REVERSIBLE, format!("the transfer {id} cannot be reversed: {why}"))
 }
 
+fn other_content(id: TransferId) -> Refusal {
+    let reason =
+        format!("the id {id} was used for another transfer: an id names one transfer with one content");
+    rejected(ID_CONTENT, reason)
+}
+
+/// Why an id that is in a group which is not decided is not taken again.
+fn not_twice(items: &[Item], id: TransferId, content: u64) -> Refusal {
+    let item = items.iter().find(|item| item.id == id).expect("its ids are in it");
+    if item.content == Some(content) { under_way(id) } else { other_content(id) }
+}
+
 fn under_way(id: TransferId) -> Refusal {
     busy(PENDING, PENDING_RETRY, format!("another shard is asked about the transfer {id}: ask again"))
 }
@@ -299,8 +318,17 @@ impl Ledger {
         notes_fit(transfer)?;
         let intent = match &transfer.kind {
             Kind::Post { debit, credit, asset, amount } => {
+                let home = self.other_home(transfer);
+                if let Some(home) = home.filter(|_| !linked) {
+                    let reason = format!(
+                        "{} is decided on shard {home}, and this is {}",
+                        transfer.id, self.place.shard
+                    );
+                    return Err(rejected(MISDIRECTED, reason));
+                }
                 let (asset, debit, credit) = self.sides(debit, credit, asset, *amount, linked)?;
                 Intent {
+                    home,
                     kind: ItemKind::Post,
                     content,
                     debit,
@@ -327,6 +355,7 @@ impl Ledger {
                     return Err(rejected(SHARDS, reason));
                 }
                 Intent {
+                    home: None,
                     kind: ItemKind::Hold,
                     content,
                     debit,
@@ -356,21 +385,51 @@ impl Ledger {
             (hold.content, hold.at)
         } else if let Some(&place) = self.pending.get(&id) {
             let group = self.groups.at(place);
-            let item = group.items.iter().find(|item| item.id == id).expect("its ids are in it");
-            if item.content == content {
-                return Err(under_way(id));
-            }
-            (item.content, Time(0))
+            return Err(not_twice(&group.items, id, content));
+        } else if let Some(&place) = self.promised.get(&id) {
+            return Err(not_twice(&self.prepared.at(place).items, id, content));
         } else {
             return Ok(None);
         };
         if first != content {
-            let reason = format!(
-                "the id {id} was used for another transfer: an id names one transfer with one content"
-            );
-            return Err(rejected(ID_CONTENT, reason));
+            return Err(other_content(id));
         }
         Ok(Some(Booked { transfer: id, at, duplicate: true }))
+    }
+
+    /// Whether a transfer that is decided here when it comes alone may be decided by another shard, in a list with others: it was not booked
+    /// before, and nobody else is about to.
+    pub(crate) fn may_be_decided_by(&self, shard: u16, id: TransferId, content: u64) -> Result<(), Refusal> {
+        let lists = if let Some(&place) = self.pending.get(&id) {
+            self.groups.at(place).linked.then_some(self.place.shard)
+        } else if let Some(&place) = self.promised.get(&id) {
+            Some(self.prepared.at(place).from)
+        } else {
+            return match self.known(id, content)? {
+                None => Ok(()),
+                Some(_) => {
+                    let reason = format!("the transfer {id} was booked before, and not with this list");
+                    Err(rejected(ID_CONTENT, reason))
+                }
+            };
+        };
+        // Of two lists with a common id the one of the higher shard gives way, so that they never wait for each other.
+        match lists {
+            Some(other) if other < shard => {
+                Err(rejected(ID_CONTENT, format!("the transfer {id} is under way with another list")))
+            }
+            _ => Err(under_way(id)),
+        }
+    }
+
+    /// The other shard that decides a transfer between system wallets when it comes alone.
+    #[inline]
+    fn other_home(&self, transfer: &NewTransfer) -> Option<u16> {
+        let Kind::Post { debit, credit, .. } = &transfer.kind else { return None };
+        if self.place.shards <= 1 || !debit.is_system() || !credit.is_system() {
+            return None;
+        }
+        transfer.home(self.place.shards).filter(|&home| home != self.place.shard)
     }
 
     /// The asset, and the two accounts.
@@ -453,7 +512,7 @@ impl Ledger {
             return Err(if self.pending.contains_key(&id) {
                 under_way(id)
             } else {
-                match self.find_remembered(id).map(|place| self.remembered.at(place).fate()) {
+                match self.find_decided(id).map(|place| self.remembered.at(place).fate()) {
                     None => unknown(id),
                     Some(Fate::Captured) => not_held(id, "it was captured"),
                     Some(Fate::Voided) => not_held(id, "it was voided"),
@@ -475,6 +534,7 @@ impl Ledger {
             return Err(rejected(CAPTURE, reason));
         }
         Ok(Intent {
+            home: None,
             kind,
             content,
             debit: Side::Here(hold.debit),
@@ -488,7 +548,7 @@ impl Ledger {
     }
 
     fn reversing(&self, content: u64, id: TransferId) -> Result<Intent, Refusal> {
-        let Some(named) = self.find_remembered(id) else {
+        let Some(named) = self.find_decided(id) else {
             return Err(if self.pending.contains_key(&id) { under_way(id) } else { unknown(id) });
         };
         let mut place = named;
@@ -507,7 +567,7 @@ impl Ledger {
             Fate::Reversed => return Err(not_reversible(id, "it was reversed")),
             Fate::Reversal => return Err(not_reversible(id, "it is a reversal itself")),
             Fate::Held => return Err(not_reversible(id, "it is held: void it")),
-            Fate::Captured | Fate::Voided | Fate::Expired | Fate::Forgotten => {
+            Fate::Captured | Fate::Voided | Fate::Expired | Fate::Forgotten | Fate::Elsewhere => {
                 return Err(not_reversible(id, "it moved nothing"));
             }
         }
@@ -520,6 +580,7 @@ impl Ledger {
             _ => return Err(not_reversible(id, "both of its wallets live on other shards")),
         };
         Ok(Intent {
+            home: None,
             kind: ItemKind::Reverse,
             content,
             debit,

@@ -4,7 +4,7 @@
 
 use stadium_table::{Damaged, Entry, take};
 
-use crate::account::wallet;
+use crate::account::{NONE, wallet};
 use crate::{BookState, Time, TransferId, WalletName};
 
 /// Set where a party is not an account here but the place of a name.
@@ -30,6 +30,9 @@ pub(crate) enum Fate {
     Reversal = 6,
     /// Its id was used again when it was forgotten, and that is replayed with a longer memory: its place only waits for its turn.
     Forgotten = 7,
+    /// Decided by another shard, in a list with others. It would be decided here if it came alone: it is kept only so that it is not booked
+    /// again, without parties, and where its id is asked for the other shard answers.
+    Elsewhere = 8,
 }
 
 impl Fate {
@@ -43,13 +46,14 @@ impl Fate {
             5 => Fate::Reversed,
             6 => Fate::Reversal,
             7 => Fate::Forgotten,
+            8 => Fate::Elsewhere,
             _ => return None,
         })
     }
 
     pub(crate) fn state(self) -> BookState {
         match self {
-            Fate::Posted | Fate::Reversal | Fate::Forgotten => BookState::Posted,
+            Fate::Posted | Fate::Reversal | Fate::Forgotten | Fate::Elsewhere => BookState::Posted,
             Fate::Held => BookState::Held,
             Fate::Captured => BookState::Captured,
             Fate::Voided => BookState::Voided,
@@ -84,7 +88,7 @@ impl Remembered {
         fate: Fate,
     ) -> Self {
         let time_fate = time.0 & TIME | (fate as u64) << 56;
-        Self { id: halves(id), content, amount, record, debit: 0, credit: 0, time_fate }
+        Self { id: halves(id), content, amount, record, debit: NONE, credit: NONE, time_fate }
     }
 
     pub(crate) fn parties(self, debit: u32, credit: u32) -> Self {
@@ -138,7 +142,7 @@ pub(crate) fn hash_of_id(id: TransferId, seed: u64) -> u64 {
 
 impl Entry for Remembered {
     fn vacant() -> Self {
-        Self { id: [0; 2], content: 0, amount: 0, record: 0, debit: 0, credit: 0, time_fate: 0 }
+        Self { id: [0; 2], content: 0, amount: 0, record: 0, debit: NONE, credit: NONE, time_fate: 0 }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {

@@ -612,3 +612,211 @@ fn a_group_under_way_survives_a_checkpoint_with_its_holds_and_locks() {
         book.same(replayed);
     }
 }
+
+/// A list over three shards that is booked: what it says, and the balances then.
+fn booked_list(books: &mut [Book], names: &[String; 3]) -> Vec<NewTransfer> {
+    let by_id = (5_000_000..).find(|&id| system_home(id) == 2).expect("ids spread over shards");
+    let mut list = vec![
+        post(&names[0], &names[1], 10),
+        post(&names[1], &names[2], 20),
+        post("@prize", &names[2], 7),
+        post("@prize", "@shop", 3),
+    ];
+    let (_, command) = books[0].transfers(std::mem::take(&mut list), true);
+    let Command::Transfer { mut transfers, .. } = command else { panic!("transfers") };
+    transfers[3].id = TransferId(by_id);
+    asks_for(books, &transfers).expect("it is booked");
+    transfers
+}
+
+/// The shard that decides a transfer between system wallets alone, of three.
+fn system_home(id: u128) -> u16 {
+    alone(id, post("@prize", "@shop", 3)).home(3).expect("it names wallets")
+}
+
+fn alone(id: u128, kind: Kind) -> NewTransfer {
+    let (reference, metadata) = (String::new(), Bytes::new());
+    NewTransfer { id: TransferId(id), kind, reference, metadata, effective: None }
+}
+
+/// A list or one alone, asked where it is decided; all letters are carried.
+fn asks_for(books: &mut [Book], transfers: &[NewTransfer]) -> Result<Vec<Outcome>, Refusal> {
+    let at = usize::from(transfers[0].home(3).expect("it names wallets"));
+    let command = Command::Transfer { transfers: transfers.to_vec(), linked: transfers.len() > 1 };
+    let answer = match books[at].execute(&command)? {
+        Executed::Done(answer) => answer,
+        Executed::Pending(_) => {
+            books[at].now = books[at].now.after(7);
+            carry(books, |_| false);
+            let answer = books[at].ledger.finished().next().expect("it is decided").answer;
+            answer?
+        }
+    };
+    Ok(outcomes(answer))
+}
+
+fn balances(books: &[Book], names: &[String; 3]) -> Vec<(i64, u64)> {
+    books.iter().zip(names).map(|(book, name)| book.balance(name)).collect()
+}
+
+/// The ids of a list that was booked are known where each would be decided alone, and nowhere else is anything done about them.
+fn each_is_known_alone(books: &mut [Book], names: &[String; 3], list: &[NewTransfer]) {
+    let before = balances(books, names);
+    let whole = asks_for(books, list).expect("the same list is known where it was decided");
+    assert!(whole.iter().all(|one| one.as_ref().is_ok_and(|booked| booked.duplicate)));
+    for (transfer, first) in list.iter().zip(whole) {
+        let again = asks_for(books, std::slice::from_ref(transfer)).expect("it is answered").remove(0);
+        assert_eq!(again, first, "the first answer");
+        let other = NewTransfer { reference: "another".into(), ..transfer.clone() };
+        let refused = asks_for(books, &[other]).expect("it is answered").remove(0);
+        assert_eq!(refused.expect_err("it has other content").code(), "WAL-026");
+    }
+    assert_eq!(balances(books, names), before);
+    for book in &mut books[1..] {
+        for transfer in list {
+            let found = book.look_up(&Command::Find { transfer: transfer.id });
+            assert_eq!(found.expect_err("shard 0 decided it").code(), "WAL-022");
+            assert_eq!(book.refuses(Kind::Reverse { transfer: transfer.id }), "WAL-022");
+        }
+    }
+}
+
+#[test]
+fn what_was_booked_in_a_list_is_known_where_it_would_be_decided_alone() {
+    let (names, mut books) = three();
+    let list = booked_list(&mut books, &names);
+    assert_eq!(balances(&books, &names), [(90, 0), (90, 0), (127, 0)]);
+    each_is_known_alone(&mut books, &names, &list);
+    for book in &mut books {
+        let replayed = book.replayed(None);
+        book.same(replayed);
+        book.ledger = book.replayed(None);
+    }
+    each_is_known_alone(&mut books, &names, &list);
+    for book in &mut books {
+        let chunks = chunks_of(&mut book.ledger);
+        book.ledger = book.replayed(Some((&chunks, book.at)));
+    }
+    each_is_known_alone(&mut books, &names, &list);
+    // Taken back once, where it was decided.
+    let back = alone(900, Kind::Reverse { transfer: list[0].id });
+    let Ok(Executed::Pending(_)) =
+        books[0].execute(&Command::Transfer { transfers: vec![back], linked: false })
+    else {
+        panic!("two shards take part")
+    };
+    carry(&mut books, |_| false);
+    assert_eq!(balances(&books, &names), [(100, 0), (80, 0), (127, 0)]);
+    assert_eq!(books[0].refuses(Kind::Reverse { transfer: list[0].id }), "WAL-029");
+    each_is_known_alone(&mut books, &names, &list);
+    for book in &mut books {
+        let replayed = book.replayed(None);
+        book.same(replayed);
+    }
+}
+
+#[test]
+fn what_was_booked_alone_is_not_booked_again_in_a_list() {
+    let (names, mut books) = three();
+    let by_id = (5_000_000..).find(|&id| system_home(id) == 2).expect("ids spread over shards");
+    let again = [
+        alone(801, post(&names[1], &names[2], 20)),
+        alone(802, post("@prize", &names[2], 7)),
+        alone(by_id, post("@prize", "@shop", 3)),
+    ];
+    for transfer in &again {
+        assert!(asks_for(&mut books, std::slice::from_ref(transfer)).expect("it is answered")[0].is_ok());
+    }
+    let before = balances(&books, &names);
+    for (number, transfer) in (900..).zip(&again) {
+        let first = alone(number, post(&names[0], &names[1], 1));
+        for transfer in [transfer.clone(), NewTransfer { reference: "another".into(), ..transfer.clone() }] {
+            let refused = asks_for(&mut books, &[first.clone(), transfer]).expect_err("it was booked before");
+            assert!(refused.code() == "WAL-032" && refused.to_string().contains("WAL-026"), "{refused}");
+        }
+    }
+    assert_eq!(balances(&books, &names), before);
+    let figures = books.iter().map(|book| book.ledger.figures());
+    assert!(figures.into_iter().all(|figures| (figures.pending, figures.outgoing) == (0, 0)));
+}
+
+/// Carries the letters of one shard to the others, and no answers.
+fn deliver_from(books: &mut [Book], from: usize) -> Vec<Result<(), Refusal>> {
+    let mut letters = Vec::new();
+    books[from].ledger.outgoing(0, &mut |to, delivery| letters.push((usize::from(to), delivery)));
+    let receive = |(to, delivery): (usize, crate::Delivery)| {
+        let book = &mut books[to];
+        book.record.begin(FRAME);
+        let taken = book.ledger.receive(book.at, book.now, &delivery, &mut book.record);
+        book.append();
+        taken
+    };
+    letters.into_iter().map(receive).collect()
+}
+
+#[test]
+fn an_id_that_is_promised_to_a_list_waits_for_it_also_after_a_start() {
+    let (names, mut books) = three();
+    let list = [alone(801, post(&names[0], "@shop", 1)), alone(802, post(&names[1], &names[2], 20))];
+    let command = Command::Transfer { transfers: list.to_vec(), linked: true };
+    let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!("shard 1 is asked") };
+    assert!(deliver_from(&mut books, 0).iter().all(Result::is_ok));
+    for start in 0..3 {
+        let outcome = asks_for(&mut books, &list[1..]).expect("it is answered").remove(0);
+        assert!(matches!(outcome, Err(Refusal::Busy { code: "WAL-043", .. })), "{outcome:?}");
+        let checkpoint = (start == 1).then(|| chunks_of(&mut books[1].ledger));
+        let at = books[1].at;
+        books[1].ledger = books[1].replayed(checkpoint.as_deref().map(|chunks| (chunks, at)));
+    }
+    // Nobody agreed in time: then it is free again.
+    books[0].now = books[0].now.after(30_000);
+    books[0].tick();
+    carry(&mut books, |_| false);
+    let outcome = asks_for(&mut books, &list[1..]).expect("it is answered").remove(0);
+    assert_eq!(outcome.map(|booked| booked.duplicate), Ok(false));
+    assert_eq!(balances(&books, &names), [(100, 0), (80, 0), (120, 0)]);
+}
+
+#[test]
+fn of_two_lists_with_the_same_ids_one_gives_way_at_once() {
+    let (names, mut books) = three();
+    let own = [alone(801, post(&names[0], "@shop", 1)), alone(802, post(&names[1], "@shop", 2))];
+    for list in [[0, 1], [1, 0]] {
+        let transfers = list.map(|at| own[at].clone());
+        let at = usize::from(transfers[0].home(3).expect("it names wallets"));
+        let command = Command::Transfer { transfers: transfers.to_vec(), linked: true };
+        let Ok(Executed::Pending(_)) = books[at].execute(&command) else { panic!("both shards are asked") };
+    }
+    // The lower shard's waits; the higher one's is refused, and the other goes on.
+    let waits = deliver_from(&mut books, 0);
+    assert!(matches!(waits[..], [Err(Refusal::Busy { code: "WAL-043", .. })]), "{waits:?}");
+    carry(&mut books, |_| false);
+    let refused = books[1].ledger.finished().next().expect("it is decided").answer.expect_err("it gave way");
+    assert!(refused.code() == "WAL-032" && refused.to_string().contains("WAL-026"), "{refused}");
+    assert!(books[0].ledger.finished().next().is_some_and(|finished| finished.answer.is_ok()));
+    assert_eq!(balances(&books, &names), [(99, 0), (98, 0), (100, 0)]);
+}
+
+#[test]
+fn ids_that_were_booked_elsewhere_are_forgotten_in_their_turn() {
+    let (names, mut books) = three();
+    books[1].bounds.transfers_remembered = 2;
+    books[1].ledger = books[1].replayed(None);
+    let elsewhere = [alone(801, post(&names[0], "@shop", 1)), alone(802, post(&names[1], &names[2], 20))];
+    asks_for(&mut books, &elsewhere).expect("it is booked");
+    assert_eq!(books[1].ledger.figures().remembered, 2);
+    books[1].books(post(&names[1], "@shop", 1));
+    assert!(
+        asks_for(&mut books, &elsewhere[1..]).expect("it is answered")[0].clone().expect("known").duplicate
+    );
+    books[1].books(post(&names[1], "@shop", 1));
+    let replayed = books[1].replayed(None);
+    books[1].same(replayed);
+    assert_eq!(books[1].ledger.figures().remembered, 2);
+    // As long as ids are remembered, and no longer.
+    let again = asks_for(&mut books, &elsewhere[1..]).expect("it is answered").remove(0);
+    assert_eq!(again.map(|booked| booked.duplicate), Ok(false));
+    let chunks = chunks_of(&mut books[1].ledger);
+    let restored = books[1].replayed(Some((&chunks, books[1].at)));
+    books[1].same(restored);
+}

@@ -1,6 +1,7 @@
-//! The fixture of version 1 of docs/formats/wallet-events.md: records and checkpoints of two shards that version 1 wrote.
+//! Fixtures of version 1 of docs/formats/wallet-events.md: records and checkpoints of two shards that version 1 wrote.
 //!
-//! It stays for ever, and is read for ever. `STADIUM_WRITE_FIXTURE=1` writes it anew, which is right only before version 1 is released.
+//! They stay for ever, and are read for ever: `v1` is of before a list told the shards that would decide its transfers alone, `v1-homes`
+//! of today. `STADIUM_WRITE_FIXTURE=1` writes `v1-homes` anew, which is right only before version 1 is released.
 
 mod desk;
 
@@ -17,9 +18,17 @@ use stadium_wallet::{
 const HERE: [&str; 2] = ["alice", "carl"];
 const THERE: [&str; 2] = ["bob", "dora"];
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")
+fn file(fixture: &str, shard: u16, kind: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(fixture);
+    folder.join(format!("shard-{shard}-{kind}"))
 }
+
+fn read(fixture: &str, shard: u16, kind: &str) -> Vec<u8> {
+    std::fs::read(file(fixture, shard, kind)).expect("the fixture is there")
+}
+
+/// An id of which shard 1 decides when it comes alone between system wallets.
+const BY_ID: u128 = 21;
 
 fn place(shard: u16) -> Place {
     Place { shard, shards: 2, hash_seed: 7 }
@@ -46,6 +55,7 @@ fn pending(desk: &mut Desk, transfers: Vec<NewTransfer>, linked: bool) {
 /// Everything that version 1 can say, once at least.
 fn story() -> [Desk; 2] {
     let mut desks = [0, 1].map(|shard| Desk::with(Bounds::default(), place(shard)));
+    assert_eq!(post(BY_ID, "@shop", "@bank", "EUR", 1).home(2), Some(1));
     for (desk, names) in desks.iter_mut().zip([HERE, THERE]) {
         assert!(names.iter().all(|name| wallet(name).home(2) == Some(desk.place.shard)), "{names:?}");
         desk.declare("EUR", 2);
@@ -89,6 +99,7 @@ fn story() -> [Desk; 2] {
         reverse(15, 11),
         post(16, "dora", "bob", "EUR", 3),
         post(17, "@shop", "carl", "EUR", 2),
+        post(BY_ID, "@shop", "@bank", "EUR", 1),
     ];
     pending(&mut desks[0], list, true);
     carry(&mut desks);
@@ -169,32 +180,58 @@ fn seen(ledger: &Ledger) -> String {
     seen + &format!("{figures:?}\n")
 }
 
+/// What a fixture's files hold is what was seen when they were written.
+fn is_read(fixture: &str, shard: u16) {
+    let expected = String::from_utf8(read(fixture, shard, "seen.txt")).unwrap();
+    assert_eq!(
+        seen(&from_chunks(shard, &read(fixture, shard, "checkpoint.bin"))),
+        expected,
+        "from the checkpoint"
+    );
+    let records = read(fixture, shard, "records.bin");
+    assert_eq!(seen(&from_records(shard, &records)), expected, "from the records");
+    assert_eq!(in_words(&records), String::from_utf8(read(fixture, shard, "words.txt")).unwrap());
+}
+
+fn in_words(mut file: &[u8]) -> String {
+    let mut words = String::new();
+    while let Some(_at) = word(&mut file) {
+        let (time, bytes) = (Time(word(&mut file).unwrap()), word(&mut file).unwrap());
+        for line in describe(time, part(&mut file, bytes)) {
+            words += &format!("{}\n", line.unwrap());
+        }
+    }
+    words
+}
+
+#[test]
+fn what_version_1_wrote_before_homes_were_told_is_read() {
+    (0..2).for_each(|shard| is_read("v1", shard));
+}
+
 #[test]
 fn what_version_1_wrote_is_read() {
+    const FIXTURE: &str = "v1-homes";
     for mut desk in story() {
         let shard = desk.place.shard;
         let chunks = checkpoint(&mut desk.ledger, 1 << 16);
-        let name = |kind: &str| folder().join(format!("shard-{shard}-{kind}"));
-        let words: String = desk
-            .records
-            .iter()
-            .flat_map(|written| describe(written.time, &written.section))
-            .map(|line| format!("{}\n", line.unwrap()))
-            .collect();
         if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
-            std::fs::create_dir_all(folder()).unwrap();
+            let name = |kind: &str| file(FIXTURE, shard, kind);
+            std::fs::create_dir_all(name("").parent().unwrap()).unwrap();
             std::fs::write(name("records.bin"), to_file(&desk.records)).unwrap();
             std::fs::write(name("checkpoint.bin"), chunks_to_file(&chunks)).unwrap();
             std::fs::write(name("seen.txt"), seen(&desk.ledger)).unwrap();
-            std::fs::write(name("words.txt"), &words).unwrap();
+            std::fs::write(name("words.txt"), in_words(&to_file(&desk.records))).unwrap();
         }
-        let read = |kind: &str| std::fs::read(name(kind)).expect("the fixture is there");
-        let expected = String::from_utf8(read("seen.txt")).unwrap();
-        assert_eq!(seen(&from_chunks(shard, &read("checkpoint.bin"))), expected, "from the checkpoint");
-        assert_eq!(seen(&from_records(shard, &read("records.bin"))), expected, "from the records");
+        is_read(FIXTURE, shard);
         // What is decided today is written as it was then.
-        assert_eq!(words, String::from_utf8(read("words.txt")).unwrap());
-        assert!(to_file(&desk.records) == read("records.bin"), "the records of shard {shard} differ");
-        assert!(chunks_to_file(&chunks) == read("checkpoint.bin"), "the checkpoint of shard {shard} differs");
+        assert!(
+            to_file(&desk.records) == read(FIXTURE, shard, "records.bin"),
+            "the records of shard {shard} differ"
+        );
+        assert!(
+            chunks_to_file(&chunks) == read(FIXTURE, shard, "checkpoint.bin"),
+            "the checkpoint of shard {shard} differs"
+        );
     }
 }

@@ -327,6 +327,22 @@ pub fn item(id: u128, amount: u64, debit: Party<'_>, credit: Party<'_>, with_con
     out
 }
 
+/// One post as another shard is told of it that would decide it alone.
+pub fn item_at_home(id: u128, amount: u64, debit: Party<'_>, credit: Party<'_>, content: u8) -> Vec<u8> {
+    let mut out = item(id, amount, debit, credit, true);
+    out[0] = 64;
+    out[18..26].fill(content);
+    out
+}
+
+/// One post between system wallets, which another shard would decide alone.
+pub fn item_of(home: u16, id: u128, amount: u64, debit: u64, credit: u64) -> Vec<u8> {
+    let mut out = item(id, amount, Party::Here(debit), Party::Here(credit), true);
+    out[0] = 128;
+    out.extend(number(u64::from(home)));
+    out
+}
+
 pub fn began(group: u64, items: &[Vec<u8>]) -> Vec<u8> {
     [&[16][..], &number(group), &[0], &number(items.len() as u64), &items.concat()].concat()
 }
@@ -352,4 +368,13 @@ pub fn prepared(from: u16, letter: u64, group: u64, items: &[Vec<u8>]) -> Vec<u8
 pub fn settled(from: u16, letter: u64, prepare: u64, group: u64, booked: bool) -> Vec<u8> {
     let head = [number(u64::from(from)), number(letter), number(1), number(prepare), number(group)].concat();
     [&[26][..], &head, &[u8::from(booked)]].concat()
+}
+
+/// The same, of a group of which a transfer would be decided here alone: booked when it says.
+pub fn settled_at(from: u16, letter: u64, prepare: u64, group: u64, ago: i64) -> Vec<u8> {
+    let mut out = settled(from, letter, prepare, group, true);
+    out.pop();
+    out.push(2);
+    out.extend(signed(-ago));
+    out
 }

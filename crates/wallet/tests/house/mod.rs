@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use stadium_wallet::refusal::TRANSFER_UNKNOWN;
 use stadium_wallet::{
-    Answer, AssetCode, Command, Delivery, Executed, Kind, NewTransfer, Outcome, Refusal, TransferId,
+    Answer, AssetCode, Command, Delivery, Executed, Kind, NewTransfer, Outcome, Refusal, Time, TransferId,
     WalletName,
 };
 
@@ -84,6 +84,8 @@ pub struct House<L> {
     pub wallets: Vec<WalletName>,
     pub random: Random,
     ids: u128,
+    /// What was told of each id that was booked: when, and which command did it, once that was told.
+    first: BTreeMap<TransferId, (Time, Option<usize>)>,
     /// Whether a crash may take records that are not durable.
     tears: bool,
 }
@@ -118,6 +120,7 @@ impl<L: Log> House<L> {
             wallets,
             random: Random(seed),
             ids: 0,
+            first: BTreeMap::new(),
             tears,
         };
         for name in house.wallets.clone() {
@@ -224,6 +227,18 @@ impl<L: Log> House<L> {
                 }
             }
         }
+        for booked in told.iter().flatten().flatten() {
+            let (at, by) = self.first.entry(booked.transfer).or_insert((booked.at, None));
+            assert_eq!(*at, booked.at, "{}: the first answer, alone and in a list", booked.transfer);
+            if !booked.duplicate {
+                assert_eq!(
+                    *by.get_or_insert(asked.command),
+                    asked.command,
+                    "{} is booked twice",
+                    booked.transfer
+                );
+            }
+        }
         // Who asked again meanwhile does not go by an earlier refusal.
         let counts = asked.attempt == *attempts || any_booked(&told);
         if counts && !before.as_ref().is_some_and(any_booked) {
@@ -311,8 +326,21 @@ impl<L: Log> House<L> {
                 let transfer = self.an_id();
                 self.transfer(Kind::Reverse { transfer })
             }
+            4 => {
+                let (debit, credit) = (wallet("@shop"), wallet("@mint"));
+                self.transfer(Kind::Post { debit, credit, asset: asset.clone(), amount: 1 })
+            }
             _ => self.a_post(asset),
         }
+    }
+
+    /// A post that was asked before, alone or in a list.
+    fn an_old_post(&mut self) -> Option<NewTransfer> {
+        let asked = self.random.below(self.asked.len() as u64) as usize;
+        let posts = self.asked[asked].list.iter().filter(|new| matches!(new.kind, Kind::Post { .. }));
+        let posts: Vec<NewTransfer> = posts.cloned().collect();
+        let at = self.random.below(posts.len().max(1) as u64) as usize;
+        posts.get(at).cloned()
     }
 
     fn an_id(&mut self) -> TransferId {
@@ -323,7 +351,18 @@ impl<L: Log> House<L> {
     /// Something that a client wants.
     pub fn wish(&mut self) {
         let asset = asset(ASSETS[self.random.below(2) as usize]);
-        match self.random.below(12) {
+        match self.random.below(14) {
+            12 => {
+                if let Some(post) = self.an_old_post() {
+                    self.ask(vec![post], false);
+                }
+            }
+            13 => {
+                if let Some(post) = self.an_old_post() {
+                    let first = self.a_post(&asset);
+                    self.ask(vec![first, post], true);
+                }
+            }
             0..=4 => {
                 let post = self.a_post(&asset);
                 self.ask(vec![post], false);
