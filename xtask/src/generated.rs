@@ -4,10 +4,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::step::{cargo, output};
+use crate::step::{cargo, command, output};
 
 /// A generated file and the arguments of `stadium` that print it.
 struct Generated {
@@ -25,7 +26,7 @@ const GENERATED: &[Generated] = &[
 pub(crate) fn check(root: &Path) -> Result<()> {
     let mut stale = Vec::new();
     for generated in GENERATED {
-        let fresh = print(generated)?;
+        let fresh = print(root, generated)?;
         let kept = fs::read_to_string(root.join(generated.path)).unwrap_or_default();
         if let Some(line) = first_difference(&kept, &fresh) {
             stale.push(format!("{}:{line}", generated.path));
@@ -43,14 +44,16 @@ pub(crate) fn write(root: &Path) -> Result<()> {
         let path = root.join(generated.path);
         let folder = path.parent().expect("a generated file lies in a folder");
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        fs::write(&path, print(generated)?).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, print(root, generated)?).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
 
-fn print(generated: &Generated) -> Result<String> {
-    let mut command = cargo(&["run", "--quiet", "--package", "stadium-cli", "--"]);
-    let text = output(command.args(generated.arguments))?;
+/// What the program prints now. It is built with the whole workspace's features, as the suites build it: once.
+fn print(root: &Path, generated: &Generated) -> Result<String> {
+    command(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "stadium"]))?;
+    let mut stadium = Command::new(root.join("target/debug/stadium"));
+    let text = output(stadium.args(generated.arguments))?;
     if text.trim().is_empty() {
         bail!("`stadium {}` printed nothing", generated.arguments.join(" "));
     }

@@ -26,7 +26,7 @@ impl Queues {
     }
 
     fn advance_some(&mut self, now: Time, rounds: usize) -> bool {
-        let stepped_back = now.0.saturating_add(STEP_BACK) < self.now.0;
+        let stepped_back = self.is_ahead_of(now);
         let leapt = now.0.saturating_sub(self.now.0) >= crate::timers::AHEAD_MAX;
         if stepped_back || leapt {
             self.rearm_all(now);
@@ -163,6 +163,11 @@ impl Queues {
         queues.into_iter().for_each(|place| self.queues.at_mut(place).bucket = Bucket::default());
         let lanes: Vec<_> = self.lanes.iter().map(|(place, _)| place).collect();
         lanes.into_iter().for_each(|place| self.lanes.at_mut(place).bucket = Bucket::default());
+    }
+
+    /// Whether the clock was set back since the last call: `tick` is to be called then, whatever [`Self::next_deadline`] says.
+    pub fn is_ahead_of(&self, now: Time) -> bool {
+        now.0.saturating_add(STEP_BACK) < self.now.0
     }
 
     /// When `tick` is to be called next; it may be called earlier, and may then find nothing.
