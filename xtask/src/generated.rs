@@ -44,7 +44,8 @@ pub(crate) fn write(root: &Path) -> Result<()> {
         let path = root.join(generated.path);
         let folder = path.parent().expect("a generated file lies in a folder");
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        fs::write(&path, print(root, generated)?).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(&path, print(root, generated)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

@@ -171,11 +171,7 @@ fn counted(
 }
 
 /// Shows each line as it comes, and adds up what they count.
-fn summed(
-    lines: impl BufRead,
-    watchdog: &Watchdog,
-    count: fn(&str) -> Option<Tally>,
-) -> Result<Tally> {
+fn summed(lines: impl BufRead, watchdog: &Watchdog, count: fn(&str) -> Option<Tally>) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut out = std::io::stdout().lock();
     for line in lines.split(b'\n') {

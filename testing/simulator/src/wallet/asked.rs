@@ -186,8 +186,9 @@ impl Asked {
         let transfers = self.ask.transfers();
         let transfer = &transfers[at];
         if self.booked.contains(&transfer.id) {
-            // The first answer is given again.
-            return false;
+            // The first answer is given again. Alone, by another shard than that of its list, as soon as that has heard of it.
+            let is_in_group = books.transfers.get(&transfer.id).is_some_and(|known| known.is_in_group);
+            return code == refusal::PENDING && is_in_group && transfers.len() == 1;
         }
         // Others of the same command come before it, or are counted with it.
         let mut others: BTreeMap<AccountNumber, Doubt> = BTreeMap::new();

@@ -285,14 +285,29 @@ impl Clients {
         ask
     }
 
+    /// One of a list that was booked, by itself: nothing is booked again.
+    fn one_of_a_list(&mut self, choice: &mut Choice<'_>) -> Option<Wish> {
+        let is_post = |transfer: &&NewTransfer| matches!(transfer.kind, What::Post { .. });
+        let back = self.asked.iter().rev().take(40);
+        let lists = back.filter(|ask| ask.is_linked() && ask.transfers().len() > 1);
+        let posts: Vec<NewTransfer> = lists
+            .flat_map(|ask| ask.transfers().iter().filter(is_post).cloned())
+            .filter(|transfer| choice.books.is_booked(transfer.id))
+            .collect();
+        let transfer = posts.get(choice.random.usize(..posts.len().max(1)))?.clone();
+        Some((Ask::Wallet(Command::Transfer { transfers: vec![transfer], linked: false }), None))
+    }
+
     /// The id of a booked transfer with another amount, or of another kind.
     fn reuse(&mut self, choice: &mut Choice<'_>) -> Option<Wish> {
+        if choice.random.bool() {
+            return self.one_of_a_list(choice);
+        }
         let booked: Vec<(TransferId, What)> = choice
             .books
             .transfers
             .iter()
-            // Of a list over several shards the shard of the list knows the id, not that of the transfer.
-            .filter(|(_, transfer)| transfer.fate != Fate::Open && !transfer.is_in_group)
+            .filter(|(_, transfer)| transfer.fate != Fate::Open)
             .map(|(id, transfer)| (*id, transfer.kind.clone()))
             .collect();
         let (id, kind) = booked.get(choice.random.usize(..booked.len().max(1)))?.clone();
