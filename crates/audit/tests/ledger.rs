@@ -213,7 +213,7 @@ fn receipts_lead_to_the_ledgers_own_roots() {
 
 #[test]
 fn a_flipped_byte_is_told_with_its_record() {
-    let mut books = Books::new(5);
+    let mut books = Books::new(6);
     (0..300).for_each(|_| books.house.step());
     let mut random = Random(99);
     for _ in 0..25 {
