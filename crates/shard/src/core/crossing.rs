@@ -129,9 +129,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Sends again whose time has come.
     pub(super) fn send_again(&mut self, now: Time, output: &mut Output<C>, place: Place) {
         for sent in [Sent::Jobs, Sent::Letters] {
-            if self.outbox(sent).next_deadline().is_none_or(|deadline| deadline > now) {
-                continue;
-            }
             let first = match sent {
                 Sent::Jobs => self.machines.queues.outgoing_first(),
                 Sent::Letters => self.machines.ledger.outgoing_first(),

@@ -95,7 +95,7 @@ impl Outbox {
     pub(super) fn take_due(&mut self, now: Time, first: u64) -> Due {
         let mut numbers = BTreeSet::new();
         while let Some(&(time, number)) = self.again.first() {
-            if time > now {
+            if !is_due(time, now) {
                 break;
             }
             self.again.pop_first();
@@ -103,7 +103,7 @@ impl Outbox {
         }
         let mut unanswered = 0..0;
         if let Some((at, below)) = self.watch
-            && at <= now
+            && is_due(at, now)
         {
             unanswered = first..below;
             self.watch = (first < self.sent).then_some((now.after(UNANSWERED), self.sent));
@@ -118,9 +118,26 @@ impl Outbox {
     }
 }
 
+/// Nothing waits longer than [`UNANSWERED`]: what seems to was told its time before the clock was set back.
+fn is_due(at: Time, now: Time) -> bool {
+    at <= now || at > now.after(UNANSWERED)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Outbox, Time};
+
+    #[test]
+    fn a_clock_that_is_set_back_delays_nothing() {
+        let mut outbox = Outbox::new(0);
+        outbox.announce(2);
+        outbox.leave(2);
+        outbox.watch(Time(100_000));
+        outbox.again(Time(101_000), 0);
+        assert_eq!(outbox.take_due(Time(100_500), 0).first(), None);
+        let due = outbox.take_due(Time(5_000), 0);
+        assert!(due.contains(0) && due.contains(1));
+    }
 
     #[test]
     fn what_nobody_confirmed_is_sent_again_and_the_rest_is_not() {
