@@ -158,7 +158,7 @@ pub fn verify(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, Error> {
     let mut walk = Walk::open(directory)?;
-    let mut report = Report { in_use: walk.in_use(), ..Report::default() };
+    let mut report = Report { in_use: walk.in_use(), remarks: walk.torn().collect(), ..Report::default() };
     let mut groups = Groups::default();
     let mut assets: BTreeMap<String, AssetFigures> = BTreeMap::new();
     let mut transit: BTreeMap<String, i128> = BTreeMap::new();

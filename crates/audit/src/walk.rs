@@ -42,6 +42,8 @@ struct Shard {
     ranges: Vec<(u64, u64)>,
     problems: Vec<Problem>,
     in_use: bool,
+    /// Where a commit that is not whole begins, and its bytes.
+    torn: Option<(Position, u64)>,
 }
 
 impl Walk {
@@ -58,6 +60,17 @@ impl Walk {
     /// Whether a server has the journals open, so that they went on while they were looked at.
     pub(crate) fn in_use(&self) -> bool {
         self.shards.iter().any(|shard| shard.in_use)
+    }
+
+    /// What is at the ends of journals and is not read: whether a crash left it so, or somebody changed it, nobody can tell.
+    pub(crate) fn torn(&self) -> impl Iterator<Item = String> {
+        self.shards.iter().filter_map(|one| {
+            let (from, bytes) = one.torn.filter(|_| !one.in_use)?;
+            Some(format!(
+                "shard {}: the {bytes} bytes from {from} on are no whole commit and are not read: a crash left them, or they were changed since. A server cuts them off when it opens the journal",
+                one.place.shard
+            ))
+        })
     }
 
     /// All records of one shard.
@@ -105,7 +118,8 @@ impl Shard {
             what: damage.to_string(),
         };
         let problems = report.damages.into_iter().map(problem).collect();
-        Ok(Self { place, inspection, ranges, problems, in_use: report.in_use_by.is_some() })
+        let torn = (report.torn_bytes > 0).then_some((report.end, report.torn_bytes));
+        Ok(Self { place, inspection, ranges, problems, in_use: report.in_use_by.is_some(), torn })
     }
 
     fn bytes_until(&self, position: u64) -> u64 {

@@ -213,7 +213,11 @@ fn receipts_lead_to_the_ledgers_own_roots() {
 
 #[test]
 fn a_flipped_byte_is_told_with_its_record() {
-    let mut books = Books::new(6);
+    [5, 6].into_iter().for_each(flipped_bytes_are_told);
+}
+
+fn flipped_bytes_are_told(seed: u64) {
+    let mut books = Books::new(seed);
     (0..300).for_each(|_| books.house.step());
     let mut random = Random(99);
     for _ in 0..25 {
@@ -224,9 +228,23 @@ fn a_flipped_byte_is_told_with_its_record() {
         let byte = record.at + 8 + random.below((HEADER + record.section.len()) as u64);
         flip(&copy.join(format!("shards/shard-{shard:04}/journal")), byte);
         let report = verify(&copy, &Options::default(), &mut |_| {}).expect("it can be read");
-        let first = report.problems.first().expect("something is wrong");
-        assert_eq!((usize::from(first.shard), first.position), (shard, Some(record.at)), "{first}");
+        let first = report.problems.first();
+        let is_told =
+            first.is_some_and(|first| (usize::from(first.shard), first.position) == (shard, Some(record.at)));
+        // The last commit of a journal may be cut by a crash: that it is no whole one is all that can be said.
+        let tail = format!("shard {shard}: the ");
+        let is_cut = report.remarks.iter().any(|remark| {
+            remark.starts_with(&tail) && remark.contains("no whole commit") && record.at >= cut_from(remark)
+        });
+        assert!(is_told || is_cut, "shard {shard}, {:#x}: {first:?}, {:?}", record.at, report.remarks);
     }
+}
+
+/// The position that a remark about a journal's end names.
+fn cut_from(remark: &str) -> u64 {
+    let (_, position) = remark.split_once("bytes from 0x").expect("it names one");
+    let (digits, _) = position.split_once(' ').expect("words follow");
+    u64::from_str_radix(digits, 16).expect("it is hexadecimal")
 }
 
 /// Flips a bit at a position of a journal: in the segment whose base is the nearest before.
