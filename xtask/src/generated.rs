@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::step::{cargo, command, output};
+use crate::step::{build_programs, output};
 
 /// A generated file and the arguments of `stadium` that print it.
 struct Generated {
@@ -50,9 +50,9 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the program prints now. It is built with the whole workspace's features, as the suites build it: once.
+/// What the program prints now.
 fn print(root: &Path, generated: &Generated) -> Result<String> {
-    command(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "stadium"]))?;
+    build_programs()?;
     let mut stadium = Command::new(root.join("target/debug/stadium"));
     let text = output(stadium.args(generated.arguments))?;
     if text.trim().is_empty() {

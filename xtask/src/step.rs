@@ -66,6 +66,12 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Builds every program and example of the workspace, as the tests build them: a package by itself, or programs without the
+/// examples' dependencies, would build most dependencies once more with fewer features.
+pub(crate) fn build_programs() -> Result<()> {
+    command(&mut cargo(&["build", "--workspace", "--bins", "--examples"]))
+}
+
 fn shown(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let mut shown = program.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -253,8 +253,8 @@ fn what_was_booked_alone_is_not_booked_by_a_list() {
         assert!(!alone(&shards, transfer).expect("it is booked").duplicate);
     }
     assert_balances(&shards, &names, [10, 8, 9]);
-    for number in 1..list.len() {
-        let two = [post(90 + number as u128, &names[0], "@shop", 1), list[number].clone()];
+    for (number, known) in (90..).zip(&list[1..]) {
+        let two = [post(number, &names[0], "@shop", 1), known.clone()];
         let refused = linked(&shards, &two).expect_err("it was booked before");
         assert!(refused.code() == "WAL-032" && refused.to_string().contains("WAL-026"), "{refused}");
     }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::step::{Step, cargo, command};
+use crate::step::{Step, build_programs, cargo, command};
 use crate::{components, verify};
 use tally::Tally;
 use watchdog::{Victim, Watchdog};
@@ -39,10 +39,8 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let verdict = verify::run(root, &[])?;
     total.failed += verdict.failed.len();
 
-    // Built first: the black-box suites, the Rust ones among them, drive these binaries. The whole
-    // workspace at once, since a package by itself builds its dependencies anew, with fewer features.
-    let programs = ["build", "--workspace", "--bins", "--examples"];
-    let built = Step::start("build the programs").end(command(&mut cargo(&programs)));
+    // Built first: the black-box suites, the Rust ones among them, drive these.
+    let built = Step::start("build the programs").end(build_programs());
     // The tests are built apart from their run, where a long silence is taken for a test that hangs.
     let tests = ["test", "--workspace", "--no-run"];
     Step::start("build the tests").end(command(&mut cargo(&tests)));
