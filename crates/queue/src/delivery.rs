@@ -2,7 +2,8 @@
 
 use crate::{NewJob, QueueName};
 
-/// A job that comes from another shard, exactly once however often it is delivered.
+/// A job that comes from another shard, exactly once however often it is delivered, as long as deliveries come in the order in
+/// which they were sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
     /// Whose.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fastrand::Rng;
 use stadium_queue::Command;
-use stadium_shard::core::{Confirmation, Core, Delivery, Next};
+use stadium_shard::core::{Confirmation, Core, Delivery, Next, Sent};
 
 use self::look::Look;
 use self::wallets::Wallets;
@@ -63,6 +63,16 @@ struct InFlight {
 enum Crossing {
     Delivery(u16, Delivery),
     Confirmation(u16, Confirmation),
+}
+
+impl Crossing {
+    /// Whether it is about what the wallets of several shards do together.
+    fn is_letter(&self) -> bool {
+        match self {
+            Crossing::Delivery(_, delivery) => matches!(delivery, Delivery::Letter(_)),
+            Crossing::Confirmation(_, confirmation) => confirmation.sent == Sent::Letters,
+        }
+    }
 }
 
 /// The simulation.

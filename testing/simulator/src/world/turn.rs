@@ -83,8 +83,9 @@ impl World {
                 break;
             }
             match self.crossing.pop_front() {
-                Some(crossing) if self.once_in(letters) => {
-                    // It comes twice, or only after others that were sent later.
+                Some(crossing) if crossing.is_letter() && self.once_in(letters) => {
+                    // It comes twice, or only after others that were sent later. Jobs are promised to come in their order: shards have
+                    // mailboxes.
                     if self.random.bool() {
                         self.crossing.push_back(crossing.clone());
                     }
