@@ -69,7 +69,7 @@ impl DeviceLoop {
                 return Step::Gone;
             }
         }
-        if self.is_draining() {
+        if self.lets_nobody_in() {
             self.refuse(io, id, &connect, ReasonCode::ServerShuttingDown, None);
             return Step::Refused;
         }

@@ -4,6 +4,7 @@
 //! broker says goodbye in each device's version, and its session stays.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use stadium_reactor::{ConnectionId, Io};
 
@@ -32,8 +33,9 @@ impl Draining {
 }
 
 impl DeviceLoop {
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.is_some()
+    /// Whether devices that come now are sent away.
+    pub(crate) fn lets_nobody_in(&self) -> bool {
+        self.draining.is_some() || self.around.shared.closed.load(Ordering::Acquire)
     }
 
     pub(crate) fn begin_drain(

@@ -104,6 +104,7 @@ impl Edge {
             retained,
             published: (0..loops).map(|_| Published::default()).collect(),
             hasher: FixedState::default(),
+            closed: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             devices: AtomicUsize::new(0),
             next_adopted: AtomicUsize::new(0),

@@ -55,6 +55,11 @@ impl EdgeHandle {
         }
     }
 
+    /// Lets no device in from now on. Those that are here stay, and pushes go on.
+    pub fn close_door(&self) {
+        self.shared.closed.store(true, std::sync::atomic::Ordering::Release);
+    }
+
     fn push_to_topic(&self, push: &NewPush, topic: &str) -> Result<Arc<PushRecord>, Refused> {
         if TopicName::parse(topic).is_err() {
             return Err(Refused::Audience(topic.to_owned()));

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) published: Box<[Published]>,
     pub(crate) hasher: FixedState,
     pub(crate) retained: Arc<broker::Retained>,
+    /// No device is let in any more; pushes are still taken.
+    pub(crate) closed: std::sync::atomic::AtomicBool,
     pub(crate) draining: std::sync::atomic::AtomicBool,
     /// Devices connected, for the node's bound.
     pub(crate) devices: std::sync::atomic::AtomicUsize,

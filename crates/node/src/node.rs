@@ -270,6 +270,10 @@ impl Node {
 
     /// Says no to new work; returns how long moving the devices may take.
     fn begin_drain(&self) -> Duration {
+        // Before anybody can read that it drains: whoever did must not be let in.
+        if let Some(edge) = &self.edge {
+            edge.handle().close_door();
+        }
         self.fleet.enter(Phase::Draining);
         let devices = self.connected();
         let paced = Duration::from_secs_f64(devices as f64 / f64::from(self.drain_per_second.max(1)));

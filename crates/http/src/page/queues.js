@@ -408,12 +408,14 @@ function confirmed({ title, text, yes, danger = false, choices = null, type = nu
   const allowed = () => { at("confirm-yes").disabled = type !== null && at("confirm-name").value !== type; };
   at("confirm-name").oninput = allowed;
   allowed();
-  at("confirm").returnValue = "no";
   at("confirm").showModal();
+  // Not the dialog's `close`, which comes later, when it may be open again for another question.
   return new Promise((resolve) => {
-    at("confirm").onclose = () => {
-      resolve(at("confirm").returnValue === "yes" && (choices ? { choice: at("confirm-state").value } : true));
+    at("confirm-form").onsubmit = (event) => {
+      const yes = event.submitter === at("confirm-yes");
+      resolve(yes && (choices ? { choice: at("confirm-state").value } : true));
     };
+    at("confirm").oncancel = () => resolve(false);
   });
 }
 
