@@ -1,12 +1,14 @@
 //! What the state machines of a shard have in common: moments, names, homes, refusals, bytes.
 //!
-//! The queues and the wallet stand side by side on this and know nothing of each other.
+//! The machines stand side by side on this and know nothing of each other.
 
 mod corrupt;
 pub mod encoding;
 mod home;
 mod name;
+mod record;
 mod refusal;
+mod state_machine;
 mod time;
 
 /// What names are kept in; for [`name!`].
@@ -14,5 +16,7 @@ pub use compact_str::CompactString;
 pub use corrupt::Corrupt;
 pub use home::{Place, home};
 pub use name::InvalidName;
+pub use record::Record;
 pub use refusal::{Refusal, busy, rejected};
+pub use state_machine::{Incoming, StateMachine};
 pub use time::{Milliseconds, Time};
