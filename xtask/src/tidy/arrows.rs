@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-machine", &[]),
     ("stadium-queue", &["stadium-machine", "stadium-wheel", "stadium-table"]),
     ("stadium-wallet", &["stadium-machine", "stadium-wheel", "stadium-table"]),
+    ("stadium-registry", &["stadium-machine", "stadium-table"]),
     ("stadium-journal", &[]),
     ("stadium-audit", &["stadium-journal"]),
     (

@@ -7,7 +7,7 @@ use super::Finding;
 use super::source::Source;
 
 /// Crates that take bytes or commands and the current time, and touch nothing else.
-const NO_IO: &[&str] = &["mqtt", "rsocket", "wheel", "table", "queue", "wallet", "push"];
+const NO_IO: &[&str] = &["mqtt", "rsocket", "wheel", "table", "queue", "wallet", "registry", "push"];
 
 /// Modules of `std` that reach outside the process or wait.
 const OUTSIDE: &[&str] = &["fs", "net", "thread", "process", "env"];
