@@ -4,7 +4,7 @@
 //! their own; here is what those take for granted.
 
 use stadium_mqtt::broker::testing::{Link, Server};
-use stadium_mqtt::broker::{Close, Config};
+use stadium_mqtt::broker::{Close, Config, Head, Message, PLATFORM_RECEIPT, Progress};
 use stadium_mqtt::decode;
 use stadium_mqtt::packet::*;
 use stadium_mqtt::reason::ReasonCode;
@@ -232,4 +232,71 @@ fn a_session_of_somebody_else_is_not_handed_out() {
     let other = server.connect(thief);
     assert_eq!(server.close_reason(other), Some(Close::Refused(ReasonCode::NotAuthorized)));
     assert!(server.is_open(phone));
+}
+
+/// A message of the push platform, which keeps it until it is acknowledged.
+fn pushed(server: &mut Server, topic: &str, payload: &[u8], qos: QoS, token: u64) {
+    let head = Head { qos, receipt: PLATFORM_RECEIPT | token, ..Head::default() };
+    let message = Message { topic, properties: &[], payload, head };
+    server.brokers[0].accept(&mut server.host, &message).expect("nothing is retained");
+}
+
+#[test]
+fn what_the_platform_keeps_is_kept_by_no_session() {
+    let mut server = Server::new();
+    let stays = || Connect {
+        clean_start: false,
+        session_expiry_s: Some(600),
+        receive_maximum: Some(2),
+        ..connect("phone", Version::V5)
+    };
+    let phone = server.connect(stays());
+    subscribe(&mut server, phone, Version::V5, "inbox/phone", 2);
+    let sender = server.connect(connect("sender", Version::V5));
+    // One of each in flight, and one of each waiting behind them.
+    for payload in [b"1", b"2"] {
+        pushed(&mut server, "inbox/phone", payload, QoS::AtLeastOnce, u64::from(payload[0]));
+        server.send(sender, &publish("inbox/phone", payload, QoS::AtLeastOnce, 1));
+    }
+    assert_eq!(heard(&mut server, phone).len(), 2);
+    let reports = server.host.receipts.len();
+    server.cut(phone);
+    // And one that finds it away.
+    pushed(&mut server, "inbox/phone", b"3", QoS::AtLeastOnce, 3);
+    assert_eq!(server.host.receipts.len(), reports, "{:?}", server.host.receipts);
+    let totals = server.brokers[0].totals();
+    assert_eq!((totals.deliveries, totals.letters), (2, 0));
+
+    let phone = server.connect(stays());
+    let payloads: Vec<u8> = heard(&mut server, phone).iter().map(|(_, payload, ..)| payload[0]).collect();
+    assert_eq!(payloads, *b"12", "the sender's own");
+    // A takeover is the end of a connection as well.
+    server.advance_ms(1);
+    pushed(&mut server, "inbox/phone", b"4", QoS::AtLeastOnce, 4);
+    let again = server.connect(stays());
+    assert!(!server.is_open(phone));
+    let payloads: Vec<u8> = heard(&mut server, again).iter().map(|(_, payload, ..)| payload[0]).collect();
+    assert_eq!(payloads, *b"12");
+}
+
+#[test]
+fn a_released_delivery_of_the_platform_is_finished_on_return() {
+    let mut server = Server::new();
+    let stays =
+        || Connect { clean_start: false, session_expiry_s: Some(600), ..connect("phone", Version::V5) };
+    let phone = server.connect(stays());
+    subscribe(&mut server, phone, Version::V5, "inbox/phone", 2);
+    pushed(&mut server, "inbox/phone", b"once", QoS::ExactlyOnce, 9);
+    let packet_id = heard(&mut server, phone)[0].4;
+    server.send(phone, &Packet::Pubrec(Ack { packet_id, ..Ack::default() }));
+    server.cut(phone);
+    let phone = server.connect(stays());
+    let mut released = Vec::new();
+    server.take(phone, |packet| {
+        if let Packet::Pubrel(ack) = packet {
+            released.push(ack.packet_id);
+        }
+    });
+    assert_eq!(released, [packet_id]);
+    assert_eq!(server.host.receipts.last(), Some(&(PLATFORM_RECEIPT | 9, Progress::Acknowledged)));
 }

@@ -1,6 +1,7 @@
 //! A client answers: PUBACK, PUBREC and PUBCOMP for what was sent to it, PUBREL for what it sent
 //! (MQTT 5.0 sections 3.4 to 3.7 and 4.3).
 
+use super::deliver::report;
 use super::flight::Stage;
 use super::host::{Event, Host, Progress};
 use super::session::SessionKey;
@@ -59,9 +60,7 @@ where
         // At QoS 2 it was acknowledged with its PUBREC, unless the client left that out.
         if let Some(publication) = flight.publication {
             host.count(Event::Acknowledged);
-            if publication.head.receipt != 0 {
-                host.receipt(publication.head.receipt, Progress::Acknowledged);
-            }
+            report(host, session.link, publication.head.receipt, Progress::Acknowledged);
         }
         if !session.queued.is_empty() {
             self.courier().pump(host, key.index);
@@ -88,9 +87,7 @@ where
         let first = flight.publication.take().is_some();
         if first {
             host.count(Event::Acknowledged);
-            if receipt != 0 {
-                host.receipt(receipt, Progress::Acknowledged);
-            }
+            report(host, Some(link), receipt, Progress::Acknowledged);
         }
         if reason.is_error() {
             // The client refused it: done, and never sent again [MQTT-4.3.3-4].

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::deadlines::Due;
+use super::deliver::report;
 use super::flight::List;
 use super::host::{Action, Client, Close, Drop, Event, Host, Progress};
 use super::publication::{Head, Message, Publication};
@@ -337,6 +338,8 @@ where
         let now_ms = host.now_ms();
         let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
         session.link = None;
+        self.flights.remove_platforms(&mut session.in_flight);
+        self.flights.remove_platforms(&mut session.queued);
         if !session.persists() {
             self.publish_will(host, key);
             self.end_session(host, key);
@@ -390,10 +393,10 @@ where
             }
         }
         unfinished.extend(letters.into_iter().map(|one| (one.publication, one.qos, one.shared)));
+        // What the push platform keeps is still its own.
+        unfinished.retain(|(publication, ..)| !publication.head.is_platforms());
         for (publication, qos, came_by) in unfinished {
-            if publication.head.receipt != 0 {
-                host.receipt(publication.head.receipt, Progress::Dropped);
-            }
+            report(host, None, publication.head.receipt, Progress::Dropped(Drop::SessionEnded));
             match shared.iter().find(|held| held.id == came_by && qos == QoS::AtLeastOnce) {
                 Some(held) => self.give_back(host, &held.filter, publication),
                 None => host.count(Event::Dropped(Drop::SessionEnded)),

@@ -331,25 +331,25 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         let receipt = parcel.message.head.receipt;
         let Some(session) = self.sessions.get_mut(index as usize) else { return };
         let Some(link) = session.link else {
-            if terms.qos == QoS::AtMostOnce {
+            if terms.qos == QoS::AtMostOnce || parcel.message.head.is_platforms() {
                 return;
             }
-            report(host, receipt, Progress::Targeted);
+            report(host, None, receipt, Progress::Targeted);
             self.mail(host, index, terms, parcel);
             return;
         };
-        report(host, receipt, Progress::Targeted);
+        report(host, Some(link), receipt, Progress::Targeted);
         if terms.qos == QoS::AtMostOnce {
             if host.congested(link) {
-                dropped(host, receipt, Drop::SlowReader);
+                dropped(host, Some(link), receipt, Drop::SlowReader);
                 return;
             }
             match write(host, session, link, terms, 0, parcel) {
                 Ok(()) => {
                     host.count(Event::Delivered(QoS::AtMostOnce));
-                    report(host, receipt, Progress::Sent(QoS::AtMostOnce));
+                    report(host, Some(link), receipt, Progress::Sent(QoS::AtMostOnce));
                 }
-                Err(why) => dropped(host, receipt, why),
+                Err(why) => dropped(host, Some(link), receipt, why),
             }
             return;
         }
@@ -364,19 +364,19 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
                     flight.stage = Stage::Published;
                     self.flights.push_back(&mut session.in_flight, flight);
                     host.count(Event::Delivered(terms.qos));
-                    report(host, receipt, Progress::Sent(terms.qos));
+                    report(host, Some(link), receipt, Progress::Sent(terms.qos));
                 }
-                Err(why) => dropped(host, receipt, why),
+                Err(why) => dropped(host, Some(link), receipt, why),
             }
             return;
         }
         if session.queued.len() >= self.queued_max
             && let Some(oldest) = self.flights.pop_front(&mut session.queued)
         {
-            dropped(host, oldest.receipt(), Drop::QueueFull);
+            dropped(host, Some(link), oldest.receipt(), Drop::QueueFull);
         }
         self.flights.push_back(&mut session.queued, flight);
-        report(host, receipt, Progress::Queued);
+        report(host, Some(link), receipt, Progress::Queued);
     }
 
     fn mail<H>(&mut self, host: &mut H, index: u32, terms: Terms<'_>, parcel: &mut Parcel<'_, H::Segment>)
@@ -394,9 +394,9 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             shared: terms.shared,
         };
         let evicted = self.mailboxes.put(session.key(index), &session.client_id, letter);
-        report(host, message.head.receipt, Progress::Queued);
+        report(host, None, message.head.receipt, Progress::Queued);
         for evicted in evicted {
-            dropped(host, evicted.publication.head.receipt, Drop::QueueFull);
+            dropped(host, None, evicted.publication.head.receipt, Drop::QueueFull);
         }
     }
 
@@ -429,14 +429,14 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             // What was sent once does not expire any more [MQTT-4.3.3-7].
             Err(_) if again => Some(0),
             Err(_) => {
-                report(host, receipt, Progress::Expired);
+                report(host, Some(link), receipt, Progress::Expired);
                 host.count(Event::Dropped(Drop::Expired));
                 return;
             }
         };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Subscribe, publication.topic()) {
-            dropped(host, receipt, Drop::Denied);
+            dropped(host, Some(link), receipt, Drop::Denied);
             return;
         }
         if !again {
@@ -457,7 +457,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         };
         let version = session.version;
         if encode::publish_len(version, &head, message.payload.len()) > session.packet_bytes_max as usize {
-            dropped(host, receipt, Drop::TooLarge);
+            dropped(host, Some(link), receipt, Drop::TooLarge);
             return;
         }
         host.begin_message();
@@ -466,7 +466,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         });
         host.count(Event::Delivered(flight.qos));
         if !again {
-            report(host, receipt, Progress::Sent(flight.qos));
+            report(host, Some(link), receipt, Progress::Sent(flight.qos));
         }
         self.flights.push_back(&mut session.in_flight, flight);
     }
@@ -560,15 +560,21 @@ fn next_packet_id<L, I>(session: &mut Session<L, I>, flights: &mut Flights) -> u
     }
 }
 
-fn report<H: Host>(host: &mut H, receipt: u64, progress: Progress) {
+/// Tells what became of a delivery, and on which connection, where there is one.
+pub(super) fn report<H: Host>(host: &mut H, link: Option<H::Link>, receipt: u64, progress: Progress) {
     if receipt != 0 {
-        host.receipt(receipt, progress);
+        host.receipt(receipt, link, progress);
     }
 }
 
-fn dropped<H: Host>(host: &mut H, receipt: u64, why: Drop) {
+fn dropped<H: Host>(host: &mut H, link: Option<H::Link>, receipt: u64, why: Drop) {
     host.count(Event::Dropped(why));
-    report(host, receipt, if why == Drop::Expired { Progress::Expired } else { Progress::Dropped });
+    report(
+        host,
+        link,
+        receipt,
+        if why == Drop::Expired { Progress::Expired } else { Progress::Dropped(why) },
+    );
 }
 
 fn list_len(list: &[u32]) -> u32 {

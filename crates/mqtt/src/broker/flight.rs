@@ -162,6 +162,17 @@ impl Flights {
         Some(self.release(at))
     }
 
+    /// Takes out what the push platform keeps itself, see [`PLATFORM_RECEIPT`](super::PLATFORM_RECEIPT). A delivery
+    /// at QoS 2 that waits for its PUBCOMP stays: the client has it.
+    pub fn remove_platforms(&mut self, list: &mut List) {
+        let mut all = std::mem::take(list);
+        while let Some(flight) = self.pop_front(&mut all) {
+            if !flight.publication.as_ref().is_some_and(|publication| publication.head.is_platforms()) {
+                self.push_back(list, flight);
+            }
+        }
+    }
+
     fn allocate(&mut self, mut flight: Flight) -> u32 {
         self.used += 1;
         // One that was taken out of another list still points to what followed it there.

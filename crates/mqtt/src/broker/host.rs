@@ -89,8 +89,8 @@ pub trait Host {
         request: &Request<'_>,
     ) -> Result<(), NotTaken>;
 
-    /// Progress of a delivery whose publication carries a receipt token.
-    fn receipt(&mut self, token: u64, progress: Progress);
+    /// Progress of a delivery whose publication carries a receipt token, on the connection that it concerns, if any.
+    fn receipt(&mut self, token: u64, link: Option<Self::Link>, progress: Progress);
 
     /// Something worth counting happened.
     fn count(&mut self, event: Event);
@@ -165,8 +165,8 @@ pub enum Progress {
     Queued,
     /// Its time was over before it could be sent.
     Expired,
-    /// Given up: the client is slow, its queue is full or the packet is too large for it.
-    Dropped,
+    /// Given up, and why.
+    Dropped(Drop),
 }
 
 /// What the broker counts.

@@ -38,7 +38,7 @@ use slab::Slab;
 pub use connect::{Admitted, Arrival, refuse, refuse_within};
 pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
-pub use publication::{Expired, Head, Message, Publication};
+pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use retained::{Full, Retained, RetainedLimits};
 pub use session::{SessionKey, SharedId};

@@ -173,7 +173,7 @@ impl Host for TestHost {
         Ok(())
     }
 
-    fn receipt(&mut self, token: u64, progress: Progress) {
+    fn receipt(&mut self, token: u64, _link: Option<Self::Link>, progress: Progress) {
         self.receipts.push((token, progress));
     }
 
