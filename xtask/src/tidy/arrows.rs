@@ -24,11 +24,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-queue", &["stadium-machine", "stadium-wheel", "stadium-table"]),
     ("stadium-wallet", &["stadium-machine", "stadium-wheel", "stadium-table"]),
     ("stadium-registry", &["stadium-machine", "stadium-table"]),
+    ("stadium-session", &["stadium-machine", "stadium-table"]),
     ("stadium-journal", &[]),
     ("stadium-audit", &["stadium-journal"]),
     (
         "stadium-shard",
-        &["stadium-machine", "stadium-queue", "stadium-wallet", "stadium-journal", "stadium-table"],
+        &[
+            "stadium-machine",
+            "stadium-queue",
+            "stadium-wallet",
+            "stadium-push",
+            "stadium-session",
+            "stadium-journal",
+            "stadium-table",
+        ],
     ),
     ("stadium-http", &["stadium-shard", "stadium-queue", "stadium-wallet"]),
     (

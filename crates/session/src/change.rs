@@ -1,0 +1,188 @@
+//! What the machine is told: changes of sessions, letters owed, messages retained.
+//!
+//! A change names its session by client id. One that names a session which is not there means nothing and is left out: its session ended
+//! while the change was on its way.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use compact_str::CompactString;
+
+use crate::{Message, Time};
+
+/// Something that happened to sessions or retained messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A client connected and its session goes on without the connection. A session of another incarnation with this client id ends.
+    Connect(Box<Connect>),
+    /// The connection of a session is gone.
+    Disconnect {
+        /// Client Identifier.
+        client: CompactString,
+        /// From then on.
+        presence: Presence,
+    },
+    /// The will of a session was published, or withdrawn.
+    WillGone {
+        /// Client Identifier.
+        client: CompactString,
+    },
+    /// A session ended, with everything it held.
+    End {
+        /// Client Identifier.
+        client: CompactString,
+    },
+    /// A filter was subscribed to; one with the same text is replaced.
+    Subscribe {
+        /// Client Identifier.
+        client: CompactString,
+        /// The filter and its options.
+        subscription: Subscription,
+    },
+    /// A filter was unsubscribed from.
+    Unsubscribe {
+        /// Client Identifier.
+        client: CompactString,
+        /// Its text.
+        filter: CompactString,
+    },
+    /// A message is owed to sessions.
+    Keep(Box<Keep>),
+    /// A client received a letter at QoS 2 (PUBREC): only its packet id must be released.
+    Received {
+        /// Client Identifier.
+        client: CompactString,
+        /// The letter.
+        letter: u32,
+    },
+    /// Nothing of these letters is owed any more: they were acknowledged, expired, or given up.
+    Done {
+        /// Client Identifier.
+        client: CompactString,
+        /// The letters.
+        letters: Vec<u32>,
+    },
+    /// A publish at QoS 2 was received whose subscribers are owed it, durably, by now.
+    Unreleased {
+        /// Client Identifier of the publisher.
+        client: CompactString,
+        /// Packet Identifier.
+        packet_id: u16,
+    },
+    /// A publisher released a packet id (PUBREL).
+    Released {
+        /// Client Identifier of the publisher.
+        client: CompactString,
+        /// Packet Identifier.
+        packet_id: u16,
+    },
+    /// What was remembered of a publish of another shard's session may be forgotten: it was released.
+    Forget {
+        /// Which publish.
+        origin: Origin,
+    },
+    /// A topic's retained message was replaced, or removed by one without payload.
+    Retain {
+        /// Where several loops replace the message of a topic, the highest number is the last.
+        number: u64,
+        /// The message.
+        message: Arc<Message>,
+    },
+}
+
+/// See [`Change::Connect`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connect {
+    /// Client Identifier.
+    pub client: CompactString,
+    /// A random number that tells this session from those before it with the same client id.
+    pub incarnation: u64,
+    /// Protocol level: 4 or 5.
+    pub version: u8,
+    /// Seconds that it outlives its connection; `u32::MAX` for ever.
+    pub expiry_s: u32,
+    /// Whose it is, in the edge's own words.
+    pub identity: Bytes,
+    /// What is published when the connection breaks.
+    pub will: Option<Will>,
+}
+
+/// A will.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Will {
+    /// The message, without a moment of expiry.
+    pub message: Arc<Message>,
+    /// Seconds from the end of the connection to its publishing.
+    pub delay_s: u32,
+    /// Seconds that it may wait once published.
+    pub expiry_s: Option<u32>,
+}
+
+/// A topic filter with what was asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    /// Its text, `$share/...` included.
+    pub filter: CompactString,
+    /// The options byte of SUBSCRIBE.
+    pub options: u8,
+    /// Subscription Identifier.
+    pub id: Option<u32>,
+    /// What the session calls a shared subscription; 0 for one that is not shared.
+    pub shared: u16,
+}
+
+/// Whether the client of a session is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is, or was when the server was killed.
+    Here,
+    /// It is not.
+    Away {
+        /// When the session ends.
+        ends_at: Option<Time>,
+        /// When its will is published.
+        will_at: Option<Time>,
+        /// Letters below this number may have been sent.
+        sent_below: u32,
+    },
+}
+
+/// See [`Change::Keep`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep {
+    /// What is owed.
+    pub message: Arc<Message>,
+    /// To whom.
+    pub receivers: Vec<Receiver>,
+    /// Where it was published at QoS 2 by a session that is kept: it is then taken once.
+    pub origin: Option<Origin>,
+    /// That session, where it lives on this shard and no other shard keeps anything of the publish: its packet id is then noted as
+    /// received in the same event.
+    pub publisher: Option<CompactString>,
+}
+
+/// Who is owed a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receiver {
+    /// Client Identifier.
+    pub client: CompactString,
+    /// What the session calls this letter; letters are numbered upwards.
+    pub letter: u32,
+    /// The QoS of the delivery: 1 or 2.
+    pub qos: u8,
+    /// RETAIN as this receiver must see it.
+    pub retain: bool,
+    /// The shared subscription it came by; 0 for none.
+    pub shared: u16,
+    /// Subscription Identifiers.
+    pub ids: Box<[u32]>,
+}
+
+/// A publish at QoS 2 by a session that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// The session's incarnation.
+    pub incarnation: u64,
+    /// Packet Identifier.
+    pub packet_id: u16,
+}

@@ -1,0 +1,150 @@
+//! The state saved while it goes on changing, and taken back in.
+//!
+//! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what stands in no table.
+//! docs/formats/session-events.md.
+
+use stadium_machine::encoding::{Reader, corrupt, number};
+use stadium_table::Restored;
+
+use crate::entries::NOTHING;
+use crate::{Corrupt, Sessions};
+
+/// What the first chunk begins with, behind its byte: the version of what follows.
+const VERSION: u8 = 1;
+
+const META: u8 = 0;
+const FIRST: u8 = 1;
+/// Behind the last table.
+const END: u8 = 6;
+
+/// How far a checkpoint got.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// What the next letter's order was when it began.
+    next_order: u64,
+    /// The table that comes next; [`END`] where none is left.
+    table: u8,
+    /// Parts that a restore has whole: bit n is table n.
+    restored: u8,
+}
+
+macro_rules! with_table {
+    ($state:expr, $number:expr, |$table:ident| $body:expr) => {
+        match $number {
+            1 => Some({
+                let $table = &mut $state.sessions;
+                $body
+            }),
+            2 => Some({
+                let $table = &mut $state.messages;
+                $body
+            }),
+            3 => Some({
+                let $table = &mut $state.letters;
+                $body
+            }),
+            4 => Some({
+                let $table = &mut $state.retained;
+                $body
+            }),
+            5 => Some({
+                let $table = &mut $state.taken;
+                $body
+            }),
+            _ => None,
+        }
+    };
+}
+
+impl Sessions {
+    pub(crate) fn save_begin(&mut self) {
+        for number in FIRST..END {
+            with_table!(self, number, |table| table.checkpoint_begin());
+        }
+        self.checkpoint = Progress { next_order: self.next_order, table: META, restored: 0 };
+    }
+
+    pub(crate) fn save_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
+        let table = self.checkpoint.table;
+        if table >= END {
+            return false;
+        }
+        out.push(table);
+        if table == META {
+            out.push(VERSION);
+            number(out, self.checkpoint.next_order);
+            self.checkpoint.table = FIRST;
+            return true;
+        }
+        let more = with_table!(self, table, |table| table.checkpoint_next(out, bytes_max));
+        if more == Some(false) {
+            self.checkpoint.table += 1;
+        }
+        self.checkpoint.table < END
+    }
+
+    pub(crate) fn save_abort(&mut self) {
+        for number in FIRST..END {
+            with_table!(self, number, |table| table.checkpoint_abort());
+        }
+        self.checkpoint.table = END;
+    }
+
+    pub(crate) fn take_back(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+        let (&table, slice) = chunk.split_first().ok_or_else(|| corrupt("an empty chunk of sessions"))?;
+        if table == META {
+            let mut input = Reader::new(slice);
+            let version = input.byte()?;
+            if version != VERSION {
+                return Err(corrupt(format!("sessions of version {version}; known is {VERSION}")));
+            }
+            self.next_order = input.number()?;
+            self.checkpoint.restored |= 1;
+            return Ok(());
+        }
+        let restored = with_table!(self, table, |table| table.restore(slice))
+            .ok_or_else(|| corrupt(format!("there is no table {table} of sessions")))?
+            .map_err(|damaged| corrupt(damaged.0))?;
+        if restored == Restored::Complete {
+            self.checkpoint.restored |= 1 << table;
+        }
+        Ok(())
+    }
+
+    /// Builds what stands in no table.
+    pub(crate) fn take_back_finish(&mut self) -> Result<(), Corrupt> {
+        if self.checkpoint.restored != (1 << END) - 1 {
+            return Err(corrupt("a part of the sessions is missing"));
+        }
+        self.checkpoint.table = END;
+        let sessions: Vec<u32> = self.sessions.iter().map(|(at, _)| at).collect();
+        sessions.into_iter().for_each(|at| self.session_is_at(at));
+        let messages: Vec<u32> = self.messages.iter().map(|(at, _)| at).collect();
+        messages.into_iter().for_each(|at| self.message_is_at(at));
+        let retained: Vec<u32> = self.retained.iter().map(|(at, _)| at).collect();
+        retained.into_iter().for_each(|at| self.retained_is_at(at));
+        let taken: Vec<u32> = self.taken.iter().map(|(at, _)| at).collect();
+        taken.into_iter().for_each(|at| self.taken_is_at(at));
+        let mut letters = Vec::with_capacity(self.letters.len());
+        for (at, letter) in self.letters.iter() {
+            if !self.sessions.contains(letter.session) {
+                return Err(corrupt("a letter of no session"));
+            }
+            if letter.message != NOTHING {
+                if !self.messages.contains(letter.message) {
+                    return Err(corrupt("a letter without its message"));
+                }
+                self.holders[letter.message as usize] += 1;
+            }
+            letters.push((letter.order, at, letter.session));
+        }
+        letters.sort_unstable();
+        for (_, at, session) in letters {
+            self.lists[session as usize].push_back(at);
+        }
+        if self.messages.iter().any(|(at, _)| self.holders[at as usize] == 0) {
+            return Err(corrupt("a message that nobody is owed"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! What the tables hold, as checkpoints have it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use compact_str::CompactString;
+use stadium_machine::encoding::{Reader, number};
+use stadium_table::{Damaged, Entry};
+
+use crate::change::{Connect, Origin, Presence, Subscription};
+use crate::encoding::delivery;
+use crate::{Corrupt, Message};
+
+/// A session, without its letters.
+pub(crate) struct Session {
+    pub connect: Connect,
+    pub presence: Presence,
+    pub subscriptions: Vec<Subscription>,
+    pub unreleased: Vec<u16>,
+}
+
+/// Something owed to a session.
+pub(crate) struct Letter {
+    /// The session's place.
+    pub session: u32,
+    /// The message's place; [`NOTHING`] where only a packet id is to be released.
+    pub message: u32,
+    /// What the session calls it.
+    pub number: u32,
+    /// Orders the letters of a session.
+    pub order: u64,
+    pub qos: u8,
+    pub retain: bool,
+    pub shared: u16,
+    pub ids: Box<[u32]>,
+}
+
+/// No place.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
+/// A message that is owed.
+pub(crate) struct Kept(pub Arc<Message>);
+
+/// A topic's retained message, or for a while that it has none any more.
+pub(crate) struct Retained {
+    pub number: u64,
+    pub message: Arc<Message>,
+}
+
+/// A publish of another shard's session that was taken.
+pub(crate) struct Taken {
+    pub origin: Origin,
+    pub order: u64,
+}
+
+pub(crate) fn nothing() -> Arc<Message> {
+    thread_local! {
+        static NOTHING: Arc<Message> = Arc::new(Message::new(Bytes::new(), 0, 0).expect("no bytes are a message"));
+    }
+    NOTHING.with(Arc::clone)
+}
+
+/// Reads an entry with a reader, and moves the input behind it.
+fn read<T>(
+    input: &mut &[u8],
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, Corrupt>,
+) -> Result<T, Damaged> {
+    let mut reader = Reader::new(input);
+    let entry = read(&mut reader).map_err(|_| Damaged("an entry that cannot be read"))?;
+    *input = &input[reader.position()..];
+    Ok(entry)
+}
+
+impl Entry for Session {
+    fn vacant() -> Self {
+        let connect = Connect {
+            client: CompactString::const_new(""),
+            incarnation: 0,
+            version: 0,
+            expiry_s: 0,
+            identity: Bytes::new(),
+            will: None,
+        };
+        Self { connect, presence: Presence::Here, subscriptions: Vec::new(), unreleased: Vec::new() }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.connect.encode(out);
+        self.presence.encode(out);
+        number(out, self.subscriptions.len() as u64);
+        self.subscriptions.iter().for_each(|one| one.encode(out));
+        number(out, self.unreleased.len() as u64);
+        self.unreleased.iter().for_each(|&id| number(out, u64::from(id)));
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        read(input, |input| {
+            let connect = Connect::decode(input)?;
+            let presence = Presence::decode(input)?;
+            let mut subscriptions = Vec::new();
+            for _ in 0..input.small::<usize>()? {
+                subscriptions.push(Subscription::decode(input)?);
+            }
+            let mut unreleased = Vec::new();
+            for _ in 0..input.small::<usize>()? {
+                unreleased.push(input.small()?);
+            }
+            Ok(Self { connect, presence, subscriptions, unreleased })
+        })
+    }
+}
+
+impl Entry for Letter {
+    fn vacant() -> Self {
+        let ids = Box::default();
+        Self {
+            session: NOTHING,
+            message: NOTHING,
+            number: 0,
+            order: 0,
+            qos: 0,
+            retain: false,
+            shared: 0,
+            ids,
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        for value in [self.session, self.message, self.number] {
+            number(out, u64::from(value));
+        }
+        number(out, self.order);
+        out.push(self.qos | u8::from(self.retain) << 2);
+        number(out, u64::from(self.shared));
+        number(out, self.ids.len() as u64);
+        self.ids.iter().for_each(|&id| number(out, u64::from(id)));
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        read(input, |input| {
+            let (session, message, number) = (input.small()?, input.small()?, input.small()?);
+            let order = input.number()?;
+            let (qos, retain) = delivery(input.byte()?)?;
+            let shared = input.small()?;
+            let mut ids = Vec::new();
+            for _ in 0..input.small::<usize>()? {
+                ids.push(input.small()?);
+            }
+            Ok(Self { session, message, number, order, qos, retain, shared, ids: ids.into() })
+        })
+    }
+}
+
+impl Entry for Kept {
+    fn vacant() -> Self {
+        Self(nothing())
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.0.encode(out);
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        read(input, |input| Ok(Self(Arc::new(Message::decode(input)?))))
+    }
+}
+
+impl Entry for Retained {
+    fn vacant() -> Self {
+        Self { number: 0, message: nothing() }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        number(out, self.number);
+        self.message.encode(out);
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        read(input, |input| {
+            let number = input.number()?;
+            Ok(Self { number, message: Arc::new(Message::decode(input)?) })
+        })
+    }
+}
+
+impl Entry for Taken {
+    fn vacant() -> Self {
+        Self { origin: Origin { incarnation: 0, packet_id: 0 }, order: 0 }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.origin.encode(out);
+        number(out, self.order);
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        read(input, |input| {
+            let origin = Origin::decode(input)?;
+            Ok(Self { origin, order: input.number()? })
+        })
+    }
+}

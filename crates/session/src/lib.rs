@@ -1,0 +1,24 @@
+//! Persistent MQTT sessions and retained messages, as one state machine without I/O.
+//!
+//! The broker of a loop decides what becomes of a session; this machine remembers it. It is told of each change, in batches, writes
+//! those that mean something to the journal and gives all of it back when the server starts. It knows no topic filter's meaning and sends
+//! nothing: what a client is owed was decided before it comes here. docs/sessions.md says what is durable when.
+
+mod bounds;
+mod change;
+mod checkpoint;
+mod command;
+mod encoding;
+mod entries;
+mod machine;
+mod message;
+mod page;
+mod sessions;
+
+pub use bounds::Bounds;
+pub use change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will};
+pub use command::{Answer, Command, Figures, Outcome};
+pub use message::Message;
+pub use page::{Owed, Page, Part, SessionImage};
+pub use sessions::Sessions;
+pub use stadium_machine::{Corrupt, Place, Refusal, Time};

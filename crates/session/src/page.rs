@@ -1,0 +1,101 @@
+//! Reading all of it back, a page at a time, when the server starts.
+
+use std::sync::Arc;
+
+use crate::change::{Connect, Presence, Subscription};
+use crate::{Message, Sessions};
+
+/// What is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Sessions with all they hold.
+    Sessions,
+    /// Retained messages.
+    Retained,
+}
+
+/// Some of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Sessions, where those were asked for.
+    pub sessions: Vec<SessionImage>,
+    /// Retained messages with their numbers, where those were asked for.
+    pub retained: Vec<(u64, Arc<Message>)>,
+    /// Where the next page begins; none behind the last one.
+    pub next: Option<u32>,
+}
+
+/// A session, as it is given back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionImage {
+    /// Who, and what was said at its last CONNECT; the will is gone where it was published.
+    pub connect: Connect,
+    /// Whether its client was connected.
+    pub presence: Presence,
+    /// Its subscriptions, in the order in which they were made.
+    pub subscriptions: Vec<Subscription>,
+    /// Packet ids of publishes at QoS 2 that it has not released.
+    pub unreleased: Vec<u16>,
+    /// What it is owed, in the order in which it came.
+    pub owed: Vec<Owed>,
+}
+
+/// Something owed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owed {
+    /// The letter.
+    pub letter: u32,
+    /// The message; none where the client has received it and only the packet id is to be released.
+    pub message: Option<Arc<Message>>,
+    /// The QoS of the delivery.
+    pub qos: u8,
+    /// RETAIN as this receiver must see it.
+    pub retain: bool,
+    /// The shared subscription it came by; 0 for none.
+    pub shared: u16,
+    /// Subscription Identifiers.
+    pub ids: Box<[u32]>,
+}
+
+impl Sessions {
+    pub(crate) fn page(&self, part: Part, from: u32, entries_max: u32) -> Page {
+        let mut page = Page::default();
+        let end = match part {
+            Part::Sessions => self.session_places,
+            Part::Retained => self.retained_places,
+        };
+        let to = from.saturating_add(entries_max.max(1)).min(end);
+        for place in from..to {
+            match part {
+                Part::Sessions => page.sessions.extend(self.image(place)),
+                Part::Retained => page
+                    .retained
+                    .extend(self.retained.get(place).map(|one| (one.number, Arc::clone(&one.message)))),
+            }
+        }
+        page.next = (to < end).then_some(to);
+        page
+    }
+
+    fn image(&self, place: u32) -> Option<SessionImage> {
+        let session = self.sessions.get(place)?;
+        let owed = self.lists[place as usize].iter().map(|&at| {
+            let letter = self.letters.at(at);
+            Owed {
+                letter: letter.number,
+                message: self.messages.get(letter.message).map(|one| Arc::clone(&one.0)),
+                qos: letter.qos,
+                retain: letter.retain,
+                shared: letter.shared,
+                ids: letter.ids.clone(),
+            }
+        });
+        Some(SessionImage {
+            connect: session.connect.clone(),
+            presence: session.presence,
+            subscriptions: session.subscriptions.clone(),
+            unreleased: session.unreleased.clone(),
+            owed: owed.collect(),
+        })
+    }
+}

@@ -1,0 +1,422 @@
+//! The state: sessions, what they are owed, retained messages; and what each change does to it.
+//!
+//! Carrying out a change and replaying its event are the same call, [`Sessions::take_in`]. What is rebuilt after a restart (indexes, lists,
+//! counts of references) stands beside the tables.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::quality::FixedState;
+use stadium_machine::Place;
+use stadium_table::{Index, Table};
+
+use crate::change::{Change, Connect, Keep, Origin, Presence};
+use crate::checkpoint::Progress;
+use crate::entries::{Kept, Letter, NOTHING, Retained, Session, Taken};
+use crate::{Bounds, Figures, Message, Time};
+
+/// How long is remembered that a topic's retained message was removed, so that one that was put there before and comes behind does not
+/// come back.
+const REMOVED_MS: u64 = 60_000;
+
+/// Persistent sessions and retained messages of a shard.
+pub struct Sessions {
+    pub(crate) bounds: Bounds,
+    pub(crate) sessions: Table<Session>,
+    pub(crate) letters: Table<Letter>,
+    pub(crate) messages: Table<Kept>,
+    pub(crate) retained: Table<Retained>,
+    pub(crate) taken: Table<Taken>,
+    /// The letters of each session in their order, by the session's place.
+    pub(crate) lists: Vec<VecDeque<u32>>,
+    /// How many letters have each message, by its place.
+    pub(crate) holders: Vec<u32>,
+    by_client: Index,
+    by_topic: Index,
+    by_origin: BTreeMap<Origin, u32>,
+    /// Publishes that were taken, the oldest first.
+    origins: BTreeMap<u64, u32>,
+    /// When retained messages are over.
+    retained_ends: BTreeSet<(Time, u32)>,
+    /// Places that were ever in use.
+    pub(crate) session_places: u32,
+    pub(crate) retained_places: u32,
+    /// Orders letters and publishes taken.
+    pub(crate) next_order: u64,
+    pub(crate) message_bytes: u64,
+    pub(crate) retained_bytes: u64,
+    hasher: FixedState,
+    pub(crate) checkpoint: Progress,
+}
+
+impl Sessions {
+    /// Without anything in it.
+    pub fn new(place: Place, bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            sessions: Table::new(),
+            letters: Table::new(),
+            messages: Table::new(),
+            retained: Table::new(),
+            taken: Table::new(),
+            lists: Vec::new(),
+            holders: Vec::new(),
+            by_client: Index::new(),
+            by_topic: Index::new(),
+            by_origin: BTreeMap::new(),
+            origins: BTreeMap::new(),
+            retained_ends: BTreeSet::new(),
+            session_places: 0,
+            retained_places: 0,
+            next_order: 0,
+            message_bytes: 0,
+            retained_bytes: 0,
+            hasher: FixedState::with_seed(place.hash_seed),
+            checkpoint: Progress::default(),
+        }
+    }
+
+    /// How much there is.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            sessions: self.sessions.len() as u64,
+            letters: self.letters.len() as u64,
+            message_bytes: self.message_bytes,
+            retained: self.retained.len() as u64,
+            retained_bytes: self.retained_bytes,
+        }
+    }
+
+    pub(crate) fn find(&self, client: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(client);
+        self.by_client.find(hash, |at| self.sessions.at(at).connect.client == client)
+    }
+
+    fn find_topic(&self, topic: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(topic);
+        self.by_topic.find(hash, |at| self.retained.at(at).message.topic() == topic)
+    }
+
+    /// The place of a letter, and where it stands in its session's list: nearly always in front.
+    fn find_letter(&self, session: u32, number: u32) -> Option<(usize, u32)> {
+        let list = &self.lists[session as usize];
+        let stands = list.iter().position(|&at| self.letters.at(at).number == number)?;
+        Some((stands, list[stands]))
+    }
+
+    /// Whether this publish was taken already.
+    pub(crate) fn knows(&self, keep: &Keep) -> bool {
+        let Some(origin) = keep.origin else { return false };
+        let unreleased = |at: u32| self.sessions.at(at).unreleased.contains(&origin.packet_id);
+        self.by_origin.contains_key(&origin)
+            || keep.publisher.as_ref().and_then(|client| self.find(client)).is_some_and(unreleased)
+    }
+
+    /// Whether a change means anything: it does not where it names a session that is not there, or says what is known.
+    pub(crate) fn means_something(&self, change: &Change) -> bool {
+        match change {
+            Change::Connect(_) => true,
+            Change::Disconnect { client, .. }
+            | Change::WillGone { client }
+            | Change::End { client }
+            | Change::Subscribe { client, .. }
+            | Change::Unsubscribe { client, .. }
+            | Change::Unreleased { client, .. } => self.find(client).is_some(),
+            Change::Keep(keep) => {
+                keep.publisher.is_some() || keep.receivers.iter().any(|one| self.find(&one.client).is_some())
+            }
+            Change::Received { client, letter } => {
+                self.find(client).is_some_and(|at| self.find_letter(at, *letter).is_some())
+            }
+            Change::Done { client, letters } => self
+                .find(client)
+                .is_some_and(|at| letters.iter().any(|&letter| self.find_letter(at, letter).is_some())),
+            Change::Released { client, packet_id } => {
+                self.find(client).is_some_and(|at| self.sessions.at(at).unreleased.contains(packet_id))
+            }
+            Change::Forget { origin } => self.by_origin.contains_key(origin),
+            Change::Retain { number, message } => match self.find_topic(message.topic()) {
+                Some(at) => self.retained.at(at).number < *number,
+                None => true,
+            },
+        }
+    }
+
+    /// Whether there is room for what a change adds.
+    pub(crate) fn has_room(&self, change: &Change) -> bool {
+        let Bounds { sessions_max, letters_max, message_bytes_max, retained_max, retained_bytes_max, .. } =
+            self.bounds;
+        match change {
+            Change::Connect(connect) => {
+                (self.sessions.len() as u32) < sessions_max || self.find(&connect.client).is_some()
+            }
+            Change::Keep(keep) => {
+                self.letters.len() + keep.receivers.len() <= letters_max as usize
+                    && self.message_bytes + keep.message.len() as u64 <= message_bytes_max
+            }
+            Change::Retain { message, .. } => {
+                let before = self.find_topic(message.topic()).map(|at| self.retained.at(at).message.len());
+                let bytes = self.retained_bytes - before.unwrap_or(0) as u64 + message.len() as u64;
+                message.payload().is_empty()
+                    || (bytes <= retained_bytes_max
+                        && (before.is_some() || (self.retained.len() as u32) < retained_max))
+            }
+            _ => true,
+        }
+    }
+
+    /// Does what a change says.
+    pub(crate) fn take_in(&mut self, now: Time, change: &Change) {
+        match change {
+            Change::Connect(connect) => self.connect(connect),
+            Change::Disconnect { client, presence } => {
+                self.with(client, |session| session.presence = *presence);
+            }
+            Change::WillGone { client } => self.with(client, |session| {
+                session.connect.will = None;
+                if let Presence::Away { will_at, .. } = &mut session.presence {
+                    *will_at = None;
+                }
+            }),
+            Change::End { client } => {
+                if let Some(at) = self.find(client) {
+                    self.end(at);
+                }
+            }
+            Change::Subscribe { client, subscription } => self.with(client, |session| {
+                let same = |one: &&mut _| -> bool {
+                    let one: &crate::Subscription = one;
+                    one.filter == subscription.filter
+                };
+                match session.subscriptions.iter_mut().find(same) {
+                    Some(one) => *one = subscription.clone(),
+                    None => session.subscriptions.push(subscription.clone()),
+                }
+            }),
+            Change::Unsubscribe { client, filter } => {
+                self.with(client, |session| session.subscriptions.retain(|one| one.filter != *filter));
+            }
+            Change::Keep(keep) => self.keep(keep),
+            Change::Received { client, letter } => {
+                if let Some((_, at)) = self.find(client).and_then(|at| self.find_letter(at, *letter)) {
+                    let message = std::mem::replace(&mut self.letters.at_mut(at).message, NOTHING);
+                    self.let_go(message);
+                }
+            }
+            Change::Done { client, letters } => {
+                let Some(session) = self.find(client) else { return };
+                for &letter in letters {
+                    if let Some((stands, at)) = self.find_letter(session, letter) {
+                        self.lists[session as usize].remove(stands);
+                        self.remove_letter(at);
+                    }
+                }
+            }
+            Change::Unreleased { client, packet_id } => {
+                self.with(client, |session| session.note_unreleased(*packet_id));
+            }
+            Change::Released { client, packet_id } => {
+                self.with(client, |session| session.unreleased.retain(|id| id != packet_id));
+            }
+            Change::Forget { origin } => self.forget(*origin),
+            Change::Retain { number, message } => self.retain(now, *number, message),
+        }
+    }
+
+    fn with(&mut self, client: &str, change: impl FnOnce(&mut Session)) {
+        if let Some(at) = self.find(client) {
+            change(self.sessions.at_mut(at));
+        }
+    }
+
+    fn connect(&mut self, connect: &Connect) {
+        if let Some(at) = self.find(&connect.client) {
+            if self.sessions.at(at).connect.incarnation == connect.incarnation {
+                let session = self.sessions.at_mut(at);
+                session.connect = connect.clone();
+                session.presence = Presence::Here;
+                return;
+            }
+            self.end(at);
+        }
+        let session = Session {
+            connect: connect.clone(),
+            presence: Presence::Here,
+            subscriptions: Vec::new(),
+            unreleased: Vec::new(),
+        };
+        let at = self.sessions.insert(session);
+        self.session_is_at(at);
+    }
+
+    /// Makes a session in this place known.
+    pub(crate) fn session_is_at(&mut self, at: u32) {
+        self.session_places = self.session_places.max(at + 1);
+        if self.lists.len() <= at as usize {
+            self.lists.resize_with(at as usize + 1, VecDeque::new);
+        }
+        let (sessions, hasher) = (&self.sessions, &self.hasher);
+        let hash = |at: u32| hasher.hash_one(&*sessions.at(at).connect.client);
+        self.by_client.insert(hash(at), at, hash);
+    }
+
+    fn end(&mut self, at: u32) {
+        for letter in std::mem::take(&mut self.lists[at as usize]) {
+            self.remove_letter(letter);
+        }
+        let hash = self.hasher.hash_one(&*self.sessions.at(at).connect.client);
+        self.by_client.remove(hash, at);
+        self.sessions.remove(at);
+    }
+
+    fn keep(&mut self, keep: &Keep) {
+        if let Some(origin) = keep.origin {
+            match &keep.publisher {
+                Some(client) => self.with(client, |session| session.note_unreleased(origin.packet_id)),
+                None => self.remember(origin),
+            }
+        }
+        let mut message = NOTHING;
+        for receiver in &keep.receivers {
+            let Some(session) = self.find(&receiver.client) else { continue };
+            if message == NOTHING {
+                message = self.messages.insert(Kept(Arc::clone(&keep.message)));
+                self.message_is_at(message);
+            }
+            let order = self.next_order;
+            self.next_order += 1;
+            let at = self.letters.insert(Letter {
+                session,
+                message,
+                number: receiver.letter,
+                order,
+                qos: receiver.qos,
+                retain: receiver.retain,
+                shared: receiver.shared,
+                ids: receiver.ids.clone(),
+            });
+            self.holders[message as usize] += 1;
+            self.lists[session as usize].push_back(at);
+        }
+    }
+
+    /// Makes a message in this place known; nobody holds it yet.
+    pub(crate) fn message_is_at(&mut self, at: u32) {
+        if self.holders.len() <= at as usize {
+            self.holders.resize(at as usize + 1, 0);
+        }
+        self.holders[at as usize] = 0;
+        self.message_bytes += self.messages.at(at).0.len() as u64;
+    }
+
+    fn remove_letter(&mut self, at: u32) {
+        if let Some(letter) = self.letters.remove(at) {
+            self.let_go(letter.message);
+        }
+    }
+
+    /// One letter less has this message.
+    fn let_go(&mut self, message: u32) {
+        if message == NOTHING {
+            return;
+        }
+        self.holders[message as usize] -= 1;
+        if self.holders[message as usize] == 0
+            && let Some(kept) = self.messages.remove(message)
+        {
+            self.message_bytes -= kept.0.len() as u64;
+        }
+    }
+
+    fn remember(&mut self, origin: Origin) {
+        if self.taken.len() as u32 >= self.bounds.origins_max
+            && let Some((_, &oldest)) = self.origins.first_key_value()
+        {
+            let oldest = self.taken.at(oldest).origin;
+            self.forget(oldest);
+        }
+        let order = self.next_order;
+        self.next_order += 1;
+        let at = self.taken.insert(Taken { origin, order });
+        self.taken_is_at(at);
+    }
+
+    /// Makes a publish in this place known.
+    pub(crate) fn taken_is_at(&mut self, at: u32) {
+        let &Taken { origin, order } = self.taken.at(at);
+        self.by_origin.insert(origin, at);
+        self.origins.insert(order, at);
+    }
+
+    fn forget(&mut self, origin: Origin) {
+        if let Some(at) = self.by_origin.remove(&origin)
+            && let Some(taken) = self.taken.remove(at)
+        {
+            self.origins.remove(&taken.order);
+        }
+    }
+
+    fn retain(&mut self, now: Time, number: u64, message: &Arc<Message>) {
+        if let Some(at) = self.find_topic(message.topic()) {
+            if self.retained.at(at).number >= number {
+                return;
+            }
+            self.remove_retained(at);
+        }
+        let mut message = Arc::clone(message);
+        if message.payload().is_empty() {
+            Arc::make_mut(&mut message).expires_at = Some(now.after(REMOVED_MS));
+        }
+        let at = self.retained.insert(Retained { number, message });
+        self.retained_is_at(at);
+    }
+
+    /// Makes a retained message in this place known.
+    pub(crate) fn retained_is_at(&mut self, at: u32) {
+        self.retained_places = self.retained_places.max(at + 1);
+        let message = &self.retained.at(at).message;
+        self.retained_bytes += message.len() as u64;
+        if let Some(ends) = message.expires_at {
+            self.retained_ends.insert((ends, at));
+        }
+        let (retained, hasher) = (&self.retained, &self.hasher);
+        let hash = |at: u32| hasher.hash_one(retained.at(at).message.topic());
+        self.by_topic.insert(hash(at), at, hash);
+    }
+
+    fn remove_retained(&mut self, at: u32) {
+        let hash = self.hasher.hash_one(self.retained.at(at).message.topic());
+        self.by_topic.remove(hash, at);
+        if let Some(one) = self.retained.remove(at) {
+            self.retained_bytes -= one.message.len() as u64;
+            if let Some(ends) = one.message.expires_at {
+                self.retained_ends.remove(&(ends, at));
+            }
+        }
+    }
+
+    /// When the next retained message is over.
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        self.retained_ends.first().map(|&(ends, _)| ends)
+    }
+
+    /// Removes retained messages whose time is over, so many at most; says how many.
+    pub(crate) fn end_retained(&mut self, now: Time, most: u32) -> u32 {
+        for count in 0..most {
+            match self.retained_ends.first() {
+                Some(&(ends, at)) if ends <= now => self.remove_retained(at),
+                _ => return count,
+            }
+        }
+        most
+    }
+}
+
+impl Session {
+    fn note_unreleased(&mut self, packet_id: u16) {
+        if !self.unreleased.contains(&packet_id) {
+            self.unreleased.push(packet_id);
+        }
+    }
+}
