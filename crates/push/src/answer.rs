@@ -1,0 +1,360 @@
+//! What the push platform answers.
+//!
+//! Where all shards are asked, counts are summed, lists are merged in their order, and what one shard alone knows stands for all.
+
+use compact_str::CompactString;
+use stadium_machine::Refusal;
+use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
+
+use crate::{
+    AppSettings, AudienceName, ConnectionName, Held, NewPush, NewSchedule, PushId, Time,
+};
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// Of changes, one for each device, in their order.
+    Changed(Vec<Result<Changed, Refusal>>),
+    /// Of removals: how many there were.
+    Removed(u64),
+    /// Of apps, by name.
+    Apps(Vec<AppView>),
+    /// Of one device; none where it is not registered.
+    Device(Option<Box<DeviceView>>),
+    /// Of devices, by id.
+    Devices(Vec<DeviceView>),
+    /// Whether a device may connect.
+    Authenticated(Authenticated),
+    /// Of a preview.
+    Preview(Box<Preview>),
+    /// Of saved audiences, by name.
+    Audiences(Vec<(AudienceName, Selector)>),
+    /// Of a push that was accepted: now, or before.
+    Accepted(Accepted),
+    /// Of one push; none where it is not known here.
+    Push(Option<Box<PushView>>),
+    /// Of pushes, newest first.
+    Pushes(Vec<PushView>),
+    /// Of one delivery.
+    Trace(Box<Trace>),
+    /// Of a push's deliveries, in an order that stays: shard by shard.
+    Deliveries(Vec<DeliveryView>),
+    /// Of schedules, by name.
+    Schedules(Vec<ScheduleView>),
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// The device is new.
+    Registered,
+    /// It was known.
+    Updated,
+}
+
+/// Whether a push was accepted before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepted {
+    /// By this command.
+    Now,
+    /// The same push was accepted already.
+    Before,
+}
+
+/// Whether a device may connect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authenticated {
+    /// Its secret is right.
+    Yes,
+    /// It has a credential, and this is not it; or it is revoked.
+    No,
+    /// The registry has no credential of it: others may decide.
+    Unknown,
+}
+
+/// An app.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppView {
+    /// Which.
+    pub app: AppName,
+    /// None where this shard is not its home.
+    pub settings: Option<AppSettings>,
+    /// Registered devices.
+    pub devices: u64,
+    /// Of those, connected.
+    pub connected: u64,
+    /// Of those, opted in.
+    pub opted_in: u64,
+    /// Pushes that are remembered, each counted on each shard that has it.
+    pub pushes: u64,
+    /// Deliveries that devices are owed.
+    pub owed: u64,
+    /// Bytes of memory.
+    pub bytes: u64,
+}
+
+/// A device, and how it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceView {
+    /// What is registered.
+    pub device: Device,
+    /// Where it is connected.
+    pub connection: Option<ConnectionName>,
+    /// What it is owed, in the order in which it gets it: at most 100.
+    pub inbox: Vec<Owed>,
+    /// The newest pushes that were for it or left it out, newest first: at most 20.
+    pub newest: Vec<(PushId, Time, State)>,
+}
+
+/// A delivery that a device is owed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owed {
+    /// Of which push.
+    pub push: PushId,
+    /// Since when.
+    pub since: Time,
+    /// Until when.
+    pub until: Option<Time>,
+    /// Its priority.
+    pub priority: u8,
+}
+
+/// How many an audience reaches.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Preview {
+    /// Registered devices.
+    pub devices: u64,
+    /// Those that match.
+    pub matched: u64,
+    /// Of those: not opted in, or revoked.
+    pub opted_out: u64,
+    /// Of the rest: in their quiet hours now.
+    pub quiet: u64,
+    /// Of the rest: had their fill, by the app's cap.
+    pub capped: u64,
+    /// Who would get it: matched and opted in.
+    pub reached: u64,
+    /// Of those, connected now and reading their inbox.
+    pub connected: u64,
+    /// Each clause, in the order in which it stands in the selector.
+    pub clauses: Vec<ClauseCount>,
+    /// Some of those reached.
+    pub sample: Vec<DeviceId>,
+    /// How long the shard took, microseconds; of several, the longest.
+    pub took_us: u64,
+}
+
+/// How far a push has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// It waits for its time.
+    Scheduled,
+    /// It has started, and goes out.
+    Sending,
+    /// Nobody is owed it any more.
+    Settled,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// A push, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PushView {
+    /// What was asked for.
+    pub push: Box<NewPush>,
+    /// The schedule that made it.
+    pub schedule: Option<crate::ScheduleName>,
+    /// When it was accepted.
+    pub accepted_at: Time,
+    /// When it started.
+    pub started_at: Option<Time>,
+    /// How far it has come.
+    pub stage: Stage,
+    /// How many devices stand where. Each targeted device is in one place.
+    pub counts: Counts,
+    /// From the start to the write and to the acknowledgement.
+    pub sent: Latency,
+    /// See [`PushView::sent`].
+    pub acknowledged: Latency,
+    /// What the two are computed from: of several shards it is added.
+    pub spread: (crate::Spread, crate::Spread),
+    /// Sent, acknowledged and opened, for each second since the start; at most 600, then for each minute.
+    pub series: Vec<Sample>,
+}
+
+/// How many devices stand where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Registered when it started.
+    pub devices: u64,
+    /// Matched by its audience.
+    pub matched: u64,
+    /// Left out: not opted in, or revoked.
+    pub opted_out: u64,
+    /// Left out: held out.
+    pub held_out: u64,
+    /// Left out: had their fill.
+    pub capped: u64,
+    /// Left out: in their quiet hours.
+    pub quiet: u64,
+    /// Left out: a text of the notification needs a value that the device has not.
+    pub no_value: u64,
+    /// Targeted: everybody who was matched and not left out.
+    pub targeted: u64,
+    /// Owed still, of those: waiting for the end of their quiet hours.
+    pub waiting: u64,
+    /// Owed still: for their return, or for the push's pace.
+    pub owed: u64,
+    /// Owed still: sent, and not acknowledged.
+    pub in_flight: u64,
+    /// Acknowledged; at QoS 0: sent.
+    pub delivered: u64,
+    /// Their users opened it; counted among the delivered too.
+    pub opened: u64,
+    /// The push expired before they came.
+    pub expired: u64,
+    /// A newer push took its place.
+    pub collapsed: u64,
+    /// Their inbox was full.
+    pub crowded_out: u64,
+    /// They refused it, or it was too large for them.
+    pub refused: u64,
+    /// It was cancelled first, or the device was removed.
+    pub cancelled: u64,
+}
+
+/// A distribution of milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Latency {
+    /// How many.
+    pub count: u64,
+    /// The first.
+    pub first_ms: u64,
+    /// Half of them took at most this.
+    pub p50_ms: u64,
+    /// 99 in 100.
+    pub p99_ms: u64,
+    /// The last.
+    pub last_ms: u64,
+}
+
+/// What happened in a second or a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sample {
+    /// Its beginning, from the start of the push, in seconds.
+    pub from_s: u32,
+    /// Written.
+    pub sent: u32,
+    /// Acknowledged.
+    pub acknowledged: u32,
+    /// Opened.
+    pub opened: u32,
+}
+
+/// Where a delivery stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// The push has not started.
+    Scheduled,
+    /// The device was not registered when it started.
+    NotRegistered,
+    /// Its audience did not match: the clause, and its words.
+    NotMatched {
+        /// Where in the selector.
+        path: String,
+        /// What did not hold.
+        clause: String,
+    },
+    /// Left out: not opted in.
+    OptedOut,
+    /// Left out: revoked.
+    Revoked,
+    /// Left out: held out.
+    HeldOut,
+    /// Left out: had its fill.
+    Capped,
+    /// Left out: it was quiet.
+    Quiet,
+    /// Left out: it has no value for this name.
+    NoValue(CompactString),
+    /// Owed: when its quiet hours are over.
+    Waiting(Time),
+    /// Owed: when it is connected and reads its inbox, or when it is its turn.
+    Owed,
+    /// Owed: sent, not acknowledged.
+    InFlight,
+    /// It has it.
+    Delivered,
+    /// It has it, and its user opened it.
+    Opened,
+    /// It expired.
+    Expired,
+    /// A newer push took its place.
+    Collapsed,
+    /// The inbox was full.
+    CrowdedOut,
+    /// The device refused it.
+    Refused,
+    /// Too large for the device.
+    TooLarge,
+    /// Cancelled before it was delivered.
+    Cancelled,
+}
+
+/// Why this device did or did not get this push.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    /// The push.
+    pub push: PushId,
+    /// The device.
+    pub device: DeviceId,
+    /// Where it stands.
+    pub state: State,
+    /// What happened, oldest first, as far as it is remembered.
+    pub steps: Vec<TraceStep>,
+    /// The answer in a sentence.
+    pub sentence: String,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TraceStep {
+    /// When.
+    pub at: Time,
+    /// What, in a word: accepted, scheduled, started, targeted, sent, acknowledged, ...
+    pub what: &'static str,
+    /// On which connection, where it was one.
+    pub connection: Option<ConnectionName>,
+}
+
+/// A delivery in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeliveryView {
+    /// The device.
+    pub device: DeviceId,
+    /// Where it stands.
+    pub state: State,
+    /// When it was sent last.
+    pub sent_at: Option<Time>,
+    /// When it was acknowledged.
+    pub acknowledged_at: Option<Time>,
+}
+
+/// A schedule, and what it did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScheduleView {
+    /// What was asked for.
+    pub schedule: Box<NewSchedule>,
+    /// Whether it makes pushes.
+    pub held: Held,
+    /// Its next occurrences, at most 5. Those of a local one: by a clock in UTC.
+    pub next: Vec<Time>,
+    /// Its last ones, newest first, at most 20, each with the push that it made; none where it was skipped.
+    pub last: Vec<(Time, Option<PushId>)>,
+    /// Occurrences that made a push.
+    pub made: u64,
+    /// Occurrences that were skipped.
+    pub skipped: u64,
+}

@@ -1,0 +1,288 @@
+//! What can be asked of the push platform on one shard.
+//!
+//! Who is asked: *device* commands the shard of the device, *app* commands the app's home, *all* commands every shard, whose answers are put
+//! together. [`Command::parts`] takes them apart. Ids are client-made, so that asking again is safe.
+
+use stadium_registry::{AppName, Changes, DeviceId, Selector};
+
+use crate::{
+    AppSettings, AudienceName, ConnectionName, Milliseconds, NewPush, NewSchedule, PushId, ScheduleName, Time,
+};
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Makes an app known, or gives it other settings. All, so that it is known everywhere when this is answered; what the home says counts.
+    DeclareApp {
+        /// Which.
+        app: AppName,
+        /// All of its settings.
+        settings: AppSettings,
+    },
+    /// Forgets an app with all that it has. `default` stays. All.
+    DropApp {
+        /// Which.
+        app: AppName,
+    },
+    /// Apps by name, each with what this shard has of it. All.
+    Apps {
+        /// After this one of the last page.
+        after: Option<AppName>,
+        /// At most so many, 1 to 1,000.
+        apps_max: u32,
+    },
+
+    /// Registers devices, or changes what is known of them, each with an outcome. Device.
+    Change {
+        /// Whose.
+        app: AppName,
+        /// Up to 1,000, all of one shard.
+        devices: Vec<(DeviceId, Changes)>,
+    },
+    /// Forgets devices: what they are owed goes with them. Device.
+    Remove {
+        /// Whose.
+        app: AppName,
+        /// Up to 1,000, all of one shard.
+        devices: Vec<DeviceId>,
+    },
+    /// One device, and what it is owed. Device.
+    Device {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        device: DeviceId,
+    },
+    /// Devices, page by page. All.
+    Devices {
+        /// Whose.
+        app: AppName,
+        /// Only those that match; all devices where there is none.
+        audience: Option<Selector>,
+        /// Whose ids begin with this.
+        prefix: String,
+        /// After this one of the last page, by id.
+        after: Option<DeviceId>,
+        /// At most so many, 1 to 1,000.
+        devices_max: u32,
+    },
+    /// Whether a device may connect with this secret. Device.
+    Authenticate {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        device: DeviceId,
+        /// SHA-256 of what it showed; none where it showed nothing.
+        secret: Option<[u8; 32]>,
+    },
+
+    /// How many an audience reaches, and who is kept out by what. All.
+    Preview {
+        /// Whose.
+        app: AppName,
+        /// Saved audiences in it are resolved.
+        audience: Selector,
+        /// Device ids to show as a sample, 0 to 100.
+        sample_max: u32,
+    },
+    /// Keeps a selector under a name, or another one. App.
+    SaveAudience {
+        /// Whose.
+        app: AppName,
+        /// Under which.
+        name: AudienceName,
+        /// What.
+        audience: Selector,
+    },
+    /// Forgets a saved audience. App.
+    DropAudience {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        name: AudienceName,
+    },
+    /// All saved audiences of an app. App.
+    Audiences {
+        /// Whose.
+        app: AppName,
+    },
+
+    /// Accepts a push. The same id with the same content again gets the first answer, with other content a refusal. To one device: device;
+    /// else: app.
+    Send {
+        /// What.
+        push: Box<NewPush>,
+    },
+    /// Whether [`Command::Send`] would be accepted now; changes nothing. As it.
+    Check {
+        /// What.
+        push: Box<NewPush>,
+    },
+    /// Changes a push that has not started. As [`Command::Send`] of the first one.
+    Edit {
+        /// What it becomes; its id says which one it is.
+        push: Box<NewPush>,
+    },
+    /// Ends a push: what is not delivered yet never is. All; a shard that does not know it remembers that it is cancelled.
+    Cancel {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        push: PushId,
+    },
+    /// What became of a push. All.
+    Push {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        push: PushId,
+    },
+    /// Pushes, newest first, page by page. All.
+    Pushes {
+        /// Whose.
+        app: AppName,
+        /// Before this one of the last page: its acceptance and id.
+        before: Option<(Time, PushId)>,
+        /// At most so many, 1 to 1,000.
+        pushes_max: u32,
+    },
+    /// What became of a push for one device, and why. Device.
+    Trace {
+        /// Whose.
+        app: AppName,
+        /// Of which push.
+        push: PushId,
+        /// For which device.
+        device: DeviceId,
+    },
+    /// What became of a push for each device, page by page in an order that stays. All.
+    Deliveries {
+        /// Whose.
+        app: AppName,
+        /// Of which push.
+        push: PushId,
+        /// After this one of the last page.
+        after: Option<DeviceId>,
+        /// At most so many, 1 to 10,000.
+        deliveries_max: u32,
+    },
+    /// Devices say that their users opened a push. Device.
+    Opened {
+        /// Whose.
+        app: AppName,
+        /// Who.
+        device: DeviceId,
+        /// Which.
+        push: PushId,
+    },
+
+    /// Makes a push at certain times, or changes which. App.
+    Schedule {
+        /// What, and when.
+        schedule: Box<NewSchedule>,
+    },
+    /// Holds a schedule, or lets it go on; what it missed meanwhile is skipped. App.
+    PauseSchedule {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        name: ScheduleName,
+        /// Held, or going on.
+        held: Held,
+    },
+    /// Forgets a schedule. What it has sent stays. App.
+    Unschedule {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        name: ScheduleName,
+    },
+    /// All schedules of an app, each with its next occurrences and the last ones with the pushes they made. App.
+    Schedules {
+        /// Whose.
+        app: AppName,
+    },
+
+    /// Devices came and went. From the edge, in batches; device.
+    Presence {
+        /// Who is connected and began to read its inbox.
+        arrived: Vec<Arrival>,
+        /// Who is gone, or reads its inbox no more.
+        left: Vec<Departure>,
+    },
+    /// What became of deliveries. From the edge, in batches; device.
+    Progress {
+        /// One after the other.
+        steps: Vec<Step>,
+    },
+}
+
+/// Whether a schedule makes pushes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// Not now.
+    Paused,
+    /// It does.
+    Active,
+}
+
+/// A device that is connected and reads its inbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// Whose.
+    pub app: AppName,
+    /// Who.
+    pub device: DeviceId,
+    /// Where it is reached from now on; another one that it had is over.
+    pub connection: ConnectionName,
+    /// When, on the wall clock.
+    pub at: Time,
+}
+
+/// A device whose connection ended, or that reads its inbox no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departure {
+    /// Whose.
+    pub app: AppName,
+    /// Who.
+    pub device: DeviceId,
+    /// Which connection; where it has another one already, nothing changes.
+    pub connection: ConnectionName,
+    /// When.
+    pub at: Time,
+}
+
+/// One step of one delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The push's number on this shard, as in [`Dispatch`](crate::Dispatch).
+    pub push: u64,
+    /// The device's place, as in [`Recipient`](crate::Recipient).
+    pub slot: u32,
+    /// On which connection.
+    pub connection: ConnectionName,
+    /// What happened.
+    pub what: Happened,
+    /// When, on the wall clock.
+    pub at: Time,
+}
+
+/// What happened to a delivery at the edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// Written to the connection. At QoS 0 that is the end of it.
+    Sent,
+    /// The device acknowledged it.
+    Acknowledged,
+    /// The device refused it (PUBACK with an error): it is not sent again.
+    Refused,
+    /// It could not be given to the connection, which is gone or does not read its inbox: the device is owed it still.
+    Returned,
+    /// Larger than the device takes: it is never sent.
+    TooLarge,
+}
+
+impl Command {
+    /// The longest time that anything may take: a year and a day.
+    pub const SPAN_MAX: Milliseconds = 366 * 24 * 3_600_000;
+}

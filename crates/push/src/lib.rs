@@ -1,0 +1,38 @@
+//! The push platform as one state machine without I/O: apps, pushes, schedules, inboxes, traces.
+//!
+//! Devices and audiences are `stadium_registry`'s. An audience is evaluated when its push starts; who is still owed it is a bitmap, which is
+//! the inbox of all devices that are away. What always holds: each targeted device stands in one place ([`Counts`]); what a device
+//! acknowledged is never dispatched to it again; an occurrence of a schedule makes one push.
+
+mod answer;
+mod command;
+mod dispatch;
+mod latency;
+mod letter;
+mod merge;
+mod names;
+mod notification;
+mod parts;
+mod platform;
+pub mod refusal;
+mod settings;
+
+pub use answer::{
+    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Owed, Preview,
+    PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
+};
+pub use command::{Arrival, Command, Departure, Happened, Held, Step};
+pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient, ToEdge};
+pub use latency::Spread;
+pub use letter::Letter;
+pub use names::{AudienceName, CollapseKey, PushId, ScheduleName};
+pub use notification::{
+    Audience, Cap, Civil, Content, Missed, NewPush, NewSchedule, Notification, Options, Pace, QuietHours, When, Words,
+    Zone,
+};
+pub use parts::{Parts, app_home, device_home};
+pub use platform::Platform;
+pub use refusal::CODES;
+pub use settings::{AppSettings, Bounds};
+pub use stadium_registry::{AppName, DeviceId};
+pub use stadium_machine::{Corrupt, Milliseconds, Refusal, Time};

@@ -1,0 +1,306 @@
+//! Which shards a command asks, and how their answers become one.
+//!
+//! A device lives on the shard of `APP/DEVICE`; what belongs to an app as a whole on that of its name. Nothing here looks at any state.
+
+use stadium_machine::{Place, home};
+use stadium_registry::{AppName, ClauseCount, DeviceId};
+
+use crate::answer::{Answer, AppView, Preview};
+use crate::merge;
+use crate::{Audience, Command, PushView, Refusal};
+
+/// A command, taken apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parts {
+    /// The shards that are asked, and what. In ascending order where it is all.
+    pub asked: Vec<(u16, Command)>,
+    how: How,
+}
+
+/// How answers become one.
+#[derive(Debug, Clone, PartialEq)]
+enum How {
+    /// There is one.
+    One,
+    /// The one at that place, where all went well.
+    Home(usize),
+    /// The outcomes of each shard go to these places of the list.
+    Changed(Vec<Vec<usize>>),
+    /// Numbers are added.
+    Removed,
+    /// It is done where one shard did it.
+    Known,
+    Apps(usize),
+    Devices(usize),
+    Preview(usize),
+    /// The one at that place is the app's home.
+    Push(usize),
+    Pushes(usize, usize),
+    Deliveries(usize),
+}
+
+/// The shard of a device.
+pub fn device_home(app: &AppName, device: &DeviceId, shards: u16) -> u16 {
+    if shards <= 1 {
+        return 0;
+    }
+    let mut name = String::with_capacity(app.as_str().len() + 1 + device.as_str().len());
+    name.push_str(app.as_str());
+    name.push('/');
+    name.push_str(device.as_str());
+    home(name.as_bytes(), shards)
+}
+
+/// The shard of what belongs to an app as a whole.
+pub fn app_home(app: &AppName, shards: u16) -> u16 {
+    Place::home(app, shards)
+}
+
+impl Command {
+    /// Takes it apart for so many shards. [`Command::Progress`] is not: its steps are for the shard whose dispatch they answer,
+    /// which only the edge knows; here it names the first.
+    pub fn parts(self, shards: u16) -> Parts {
+        let one = |shard: u16, command: Command| Parts { asked: vec![(shard, command)], how: How::One };
+        let all = |command: Command, how: How| Parts {
+            asked: (0..shards.max(1)).map(|shard| (shard, command.clone())).collect(),
+            how,
+        };
+        match self {
+            Command::DeclareApp { ref app, .. } => {
+                let at = usize::from(app_home(app, shards));
+                all(self, How::Home(at))
+            }
+            Command::DropApp { .. } => all(self, How::Home(0)),
+            Command::Apps { apps_max, .. } => all(self, How::Apps(apps_max as usize)),
+            Command::Change { app, devices } => change(app, devices, shards),
+            Command::Remove { app, devices } => remove(app, devices, shards),
+            Command::Device { ref app, ref device }
+            | Command::Authenticate { ref app, ref device, .. }
+            | Command::Trace { ref app, ref device, .. }
+            | Command::Opened { ref app, ref device, .. } => one(device_home(app, device, shards), self),
+            Command::Devices { devices_max, .. } => all(self, How::Devices(devices_max as usize)),
+            Command::Preview { sample_max, .. } => all(self, How::Preview(sample_max as usize)),
+            Command::SaveAudience { ref app, .. }
+            | Command::DropAudience { ref app, .. }
+            | Command::Audiences { ref app }
+            | Command::PauseSchedule { ref app, .. }
+            | Command::Unschedule { ref app, .. }
+            | Command::Schedules { ref app } => one(app_home(app, shards), self),
+            Command::Schedule { ref schedule } => one(app_home(&schedule.push.app, shards), self),
+            Command::Send { ref push } | Command::Check { ref push } | Command::Edit { ref push } => {
+                let shard = match &push.audience {
+                    Audience::Device(device) => device_home(&push.app, device, shards),
+                    Audience::Selector(_) | Audience::Saved(_) => app_home(&push.app, shards),
+                };
+                one(shard, self)
+            }
+            Command::Cancel { .. } => all(self, How::Known),
+            Command::Push { ref app, .. } => {
+                let at = usize::from(app_home(app, shards));
+                all(self, How::Push(at))
+            }
+            Command::Pushes { ref app, pushes_max, .. } => {
+                let at = usize::from(app_home(app, shards));
+                all(self, How::Pushes(pushes_max as usize, at))
+            }
+            Command::Deliveries { deliveries_max, .. } => all(self, How::Deliveries(deliveries_max as usize)),
+            Command::Presence { arrived, left } => presence(arrived, left, shards),
+            Command::Progress { .. } => one(0, self),
+        }
+    }
+}
+
+fn change(app: AppName, devices: Vec<(DeviceId, stadium_registry::Changes)>, shards: u16) -> Parts {
+    let mut parts: Vec<Vec<(DeviceId, stadium_registry::Changes)>> = vec![Vec::new(); usize::from(shards.max(1))];
+    let mut places = vec![Vec::new(); usize::from(shards.max(1))];
+    for (place, (device, changes)) in devices.into_iter().enumerate() {
+        let shard = usize::from(device_home(&app, &device, shards));
+        parts[shard].push((device, changes));
+        places[shard].push(place);
+    }
+    // A command without devices goes to one shard, which says what is wrong with it.
+    if parts.iter().all(Vec::is_empty) {
+        return Parts { asked: vec![(0, Command::Change { app, devices: Vec::new() })], how: How::One };
+    }
+    let asked = (0..).zip(parts).filter(|(_, devices)| !devices.is_empty());
+    let asked = asked.map(|(shard, devices)| (shard, Command::Change { app: app.clone(), devices })).collect();
+    places.retain(|places| !places.is_empty());
+    Parts { asked, how: How::Changed(places) }
+}
+
+fn remove(app: AppName, devices: Vec<DeviceId>, shards: u16) -> Parts {
+    let mut parts: Vec<Vec<DeviceId>> = vec![Vec::new(); usize::from(shards.max(1))];
+    for device in devices {
+        let shard = usize::from(device_home(&app, &device, shards));
+        parts[shard].push(device);
+    }
+    if parts.iter().all(Vec::is_empty) {
+        return Parts { asked: vec![(0, Command::Remove { app, devices: Vec::new() })], how: How::One };
+    }
+    let asked = (0..).zip(parts).filter(|(_, devices)| !devices.is_empty());
+    let asked = asked.map(|(shard, devices)| (shard, Command::Remove { app: app.clone(), devices })).collect();
+    Parts { asked, how: How::Removed }
+}
+
+fn presence(arrived: Vec<crate::Arrival>, left: Vec<crate::Departure>, shards: u16) -> Parts {
+    let mut parts = vec![(Vec::new(), Vec::new()); usize::from(shards.max(1))];
+    for arrival in arrived {
+        let shard = usize::from(device_home(&arrival.app, &arrival.device, shards));
+        parts[shard].0.push(arrival);
+    }
+    for departure in left {
+        let shard = usize::from(device_home(&departure.app, &departure.device, shards));
+        parts[shard].1.push(departure);
+    }
+    let asked = (0..).zip(parts).filter(|(_, (arrived, left))| !arrived.is_empty() || !left.is_empty());
+    let asked = asked.map(|(shard, (arrived, left))| (shard, Command::Presence { arrived, left })).collect();
+    Parts { asked, how: How::Home(0) }
+}
+
+impl Parts {
+    /// Puts the answers together, which come in the order of [`Parts::asked`].
+    ///
+    /// # Errors
+    ///
+    /// What one of the shards refused, where the answers of the others alone would say something wrong.
+    pub fn merge(&self, answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
+        match &self.how {
+            How::One => answers.into_iter().next().unwrap_or(Ok(Answer::Done)),
+            How::Home(at) => {
+                let mut answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let at = (*at).min(answers.len().saturating_sub(1));
+                Ok(if answers.is_empty() { Answer::Done } else { answers.swap_remove(at) })
+            }
+            How::Changed(places) => {
+                let devices = places.iter().map(Vec::len).sum();
+                let mut all: Vec<_> = (0..devices).map(|_| Ok(crate::Changed::Updated)).collect();
+                for (answer, places) in answers.into_iter().zip(places) {
+                    match answer {
+                        Ok(Answer::Changed(outcomes)) => {
+                            places.iter().zip(outcomes).for_each(|(&place, outcome)| all[place] = outcome);
+                        }
+                        Ok(other) => return Ok(other),
+                        Err(refusal) => places.iter().for_each(|&place| all[place] = Err(refusal.clone())),
+                    }
+                }
+                // What holds for the command as a whole is said of it.
+                match all.first() {
+                    Some(Err(refusal)) if all.iter().all(|outcome| outcome.as_ref() == Err(refusal)) => {
+                        Err(refusal.clone())
+                    }
+                    _ => Ok(Answer::Changed(all)),
+                }
+            }
+            How::Removed => {
+                let mut removed = 0;
+                for answer in answers {
+                    match answer? {
+                        Answer::Removed(more) => removed += more,
+                        other => return Ok(other),
+                    }
+                }
+                Ok(Answer::Removed(removed))
+            }
+            How::Known => known(answers),
+            How::Apps(at_most) => {
+                let mut apps: Vec<AppView> = Vec::new();
+                for answer in answers {
+                    if let Answer::Apps(more) = answer? {
+                        merge::apps(&mut apps, more);
+                    }
+                }
+                apps.truncate(*at_most);
+                Ok(Answer::Apps(apps))
+            }
+            How::Devices(at_most) => {
+                let mut devices = Vec::new();
+                for answer in answers {
+                    if let Answer::Devices(more) = answer? {
+                        devices.extend(more);
+                    }
+                }
+                devices.sort_by(|one, other| one.device.id.cmp(&other.device.id));
+                devices.truncate(*at_most);
+                Ok(Answer::Devices(devices))
+            }
+            How::Preview(sample_max) => {
+                let mut all = Preview::default();
+                for answer in answers {
+                    if let Answer::Preview(more) = answer? {
+                        merge::preview(&mut all, *more);
+                    }
+                }
+                all.sample.sort();
+                all.sample.truncate(*sample_max);
+                Ok(Answer::Preview(Box::new(all)))
+            }
+            How::Push(home) => {
+                let mut views: Vec<Option<PushView>> = Vec::with_capacity(answers.len());
+                for answer in answers {
+                    match answer? {
+                        Answer::Push(view) => views.push(view.map(|view| *view)),
+                        other => return Ok(other),
+                    }
+                }
+                Ok(Answer::Push(merge::views(views, *home).map(Box::new)))
+            }
+            How::Pushes(at_most, home) => {
+                let mut pages = Vec::with_capacity(answers.len());
+                for answer in answers {
+                    if let Answer::Pushes(views) = answer? {
+                        pages.push(views);
+                    }
+                }
+                Ok(Answer::Pushes(merge::pages(pages, *home, *at_most)))
+            }
+            How::Deliveries(at_most) => {
+                let mut deliveries = Vec::new();
+                let mut refused = None;
+                let mut known = false;
+                for answer in answers {
+                    match answer {
+                        Ok(Answer::Deliveries(more)) => {
+                            known = true;
+                            deliveries.extend(more);
+                        }
+                        Ok(other) => return Ok(other),
+                        Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => refused = Some(refusal),
+                        Err(refusal) => return Err(refusal),
+                    }
+                }
+                match refused {
+                    Some(refusal) if !known => Err(refusal),
+                    _ => {
+                        deliveries.truncate(*at_most);
+                        Ok(Answer::Deliveries(deliveries))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Done where one shard knew it; else what the others say.
+fn known(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
+    let (mut done, mut unknown) = (None, None);
+    for answer in answers {
+        match answer {
+            Ok(answer) => done = Some(answer),
+            Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => unknown = Some(refusal),
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    done.map_or_else(|| Err(unknown.expect("at least one shard is asked")), Ok)
+}
+
+/// Counts of the same clause are added.
+pub(crate) fn add_clauses(all: &mut Vec<ClauseCount>, more: Vec<ClauseCount>) {
+    if all.is_empty() {
+        *all = more;
+        return;
+    }
+    for (clause, more) in all.iter_mut().zip(more) {
+        clause.matches += more.matches;
+        clause.keeps_out += more.keeps_out;
+    }
+}
