@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::step::{build_programs, output};
+use crate::step::{build_programs, output, program};
 
 /// A generated file and the arguments of `stadium` that print it.
 struct Generated {
@@ -24,6 +24,7 @@ const GENERATED: &[Generated] = &[
 
 /// Fails when a file differs from what the program prints now, naming the first line that differs.
 pub(crate) fn check(root: &Path) -> Result<()> {
+    build_programs()?;
     let mut stale = Vec::new();
     for generated in GENERATED {
         let fresh = print(root, generated)?;
@@ -40,6 +41,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 
 /// Rewrites every generated file.
 pub(crate) fn write(root: &Path) -> Result<()> {
+    build_programs()?;
     for generated in GENERATED {
         let path = root.join(generated.path);
         let folder = path.parent().expect("a generated file lies in a folder");
@@ -50,10 +52,9 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the program prints now.
+/// What the program, which was built, prints now.
 fn print(root: &Path, generated: &Generated) -> Result<String> {
-    build_programs()?;
-    let mut stadium = Command::new(root.join("target/debug/stadium"));
+    let mut stadium = Command::new(program(root));
     let text = output(stadium.args(generated.arguments))?;
     if text.trim().is_empty() {
         bail!("`stadium {}` printed nothing", generated.arguments.join(" "));

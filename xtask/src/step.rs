@@ -2,6 +2,7 @@
 //!
 //! Steps go to stderr, so that a task's stdout stays its result.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -72,8 +73,13 @@ pub(crate) fn build_programs() -> Result<()> {
     command(&mut cargo(&["build", "--workspace", "--bins", "--examples"]))
 }
 
+/// Where [`build_programs`] puts `stadium`.
+pub(crate) fn program(root: &Path) -> PathBuf {
+    root.join("target/debug/stadium")
+}
+
 fn shown(command: &Command) -> String {
-    let program = std::path::Path::new(command.get_program());
+    let program = Path::new(command.get_program());
     let mut shown = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for argument in command.get_args() {
         shown.push(' ');

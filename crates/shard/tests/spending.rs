@@ -92,7 +92,7 @@ fn exactly_the_credit_is_spent_by_many_at_once() {
 fn money_that_goes_round_between_shards_stays_the_same() {
     let data = Data::new(3);
     let shards = data.open();
-    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    let names = one_on_each();
     open(&shards, &names, 100);
     let tickets: Vec<_> = (0..300_u128)
         .map(|number| {
@@ -121,7 +121,7 @@ fn money_that_goes_round_between_shards_stays_the_same() {
 fn a_list_is_answered_in_its_order_whatever_shards_decide() {
     let data = Data::new(3);
     let shards = data.open();
-    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    let names = one_on_each();
     open(&shards, &names, 10);
     let transfers = vec![
         post(1, &names[2], "@shop", 1),
@@ -172,6 +172,11 @@ fn reversal(id: u128, of: u128) -> NewTransfer {
     NewTransfer { kind: Kind::Reverse { transfer: TransferId(of) }, ..post(id, "@a", "@b", 1) }
 }
 
+/// A wallet on each of three shards.
+fn one_on_each() -> Vec<String> {
+    (0..3).map(|shard| on(shard, 3)).collect()
+}
+
 fn balances(shards: &Shards, names: &[String]) -> Vec<i64> {
     names.iter().map(|name| balance(shards, name).posted).collect()
 }
@@ -205,7 +210,7 @@ fn over_three(names: &[String]) -> Vec<NewTransfer> {
 fn what_a_list_over_several_shards_booked_is_known_to_whoever_sends_it_alone() {
     let data = Data::new(3);
     let mut shards = data.open();
-    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    let names = one_on_each();
     open(&shards, &names, 10);
     let list = over_three(&names);
     let first = linked(&shards, &list).expect("it is booked");
@@ -246,7 +251,7 @@ fn what_a_list_over_several_shards_booked_is_known_to_whoever_sends_it_alone() {
 fn what_was_booked_alone_is_not_booked_by_a_list() {
     let data = Data::new(3);
     let shards = data.open();
-    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    let names = one_on_each();
     open(&shards, &names, 10);
     let list = over_three(&names);
     for transfer in &list[1..] {
@@ -269,7 +274,7 @@ fn a_list_and_its_transfers_alone_at_once_book_each_id_once() {
     const ROUNDS: u128 = 60;
     let data = Data::new(3);
     let shards = data.open();
-    let names: Vec<String> = (0..3).map(|shard| on(shard, 3)).collect();
+    let names = one_on_each();
     open(&shards, &names, 10_000);
     let list = |round: u128| {
         let id = 1_000 + round * 10;

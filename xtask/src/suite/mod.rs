@@ -14,10 +14,10 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::step::{Step, build_programs, cargo, command};
+use crate::step::{Step, build_programs, cargo, command, program};
 use crate::{components, verify};
 use tally::Tally;
-use watchdog::{Victim, Watchdog};
+use watchdog::{SILENCE, Victim, Watchdog};
 
 /// Environment variable through which the black-box suites learn the binary's path.
 const BINARY_VARIABLE: &str = "STADIUM_BIN";
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
     let tests = ["test", "--workspace", "--no-run"];
     Step::start("build the tests").end(command(&mut cargo(&tests)));
     let programs = [
-        (BINARY_VARIABLE, root.join("target/debug/stadium")),
+        (BINARY_VARIABLE, program(root)),
         (GEO_VARIABLE, root.join("target/debug/geo-service")),
         (INTEROP_VARIABLE, root.join("target/debug/examples/interop")),
     ];
@@ -152,7 +152,7 @@ fn counted(
 ) -> Result<(Tally, Result<()>)> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start the suite")?;
     let lines = BufReader::new(child.stdout.take().expect("stdout was asked to be piped"));
-    let watchdog = Watchdog::new(child.id(), victim);
+    let watchdog = Watchdog::new(child.id(), victim, SILENCE);
     let (mut tally, status) = std::thread::scope(|scope| {
         scope.spawn(|| watchdog.watch());
         let tally = summed(lines, &watchdog, count);

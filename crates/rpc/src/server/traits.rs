@@ -68,12 +68,12 @@ fn describe(service: &Service) -> Function {
             .served
             .iter()
             .map(|served| {
-                let (request_type, answer_type, idempotent) = types.of(&served.route);
+                let MethodType { request, answer, idempotent, .. } = types.of(&served.route);
                 let mut method = proto::MethodDescription {
                     route: served.route.clone(),
                     idempotent,
-                    request_type,
-                    answer_type,
+                    request_type: request,
+                    answer_type: answer,
                     ..Default::default()
                 };
                 method.set_interaction(match served.interaction {
@@ -127,13 +127,12 @@ impl MethodTypes {
 
     /// The method of a route `service/Method`. Several services may have a method of that name: the one that is called as in the
     /// route is meant, and where none is, the first.
-    fn of(&self, route: &str) -> (String, String, bool) {
+    fn of(&self, route: &str) -> MethodType {
         let (service, name) = route.rsplit_once('/').unwrap_or(("", route));
         let mut named = self.0.iter().filter(|one| one.method == name);
         let first = named.clone().next();
         let found = named.find(|one| one.service.eq_ignore_ascii_case(service)).or(first);
-        let MethodType { request, answer, idempotent, .. } = found.cloned().unwrap_or_default();
-        (request, answer, idempotent)
+        found.cloned().unwrap_or_default()
     }
 }
 
