@@ -107,6 +107,7 @@ impl DeviceLoop {
         io.set_carry_bytes_max(id, packet_bytes_max.saturating_add(5).saturating_add(unread));
         self.arrivals.remove(&id.index);
         self.devices.begin(id, admitted.session, self.around.now_ms(io));
+        self.look_at_inbox(id);
         self.watch_keep_alive(io, id, admitted.keep_alive_s);
     }
 

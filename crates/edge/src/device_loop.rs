@@ -19,6 +19,7 @@ use crate::devices::{Devices, State};
 use crate::drain::Draining;
 use crate::limits::TokenBucket;
 use crate::message::{Arrived, Forward, Kind, Message};
+use crate::platform::Word;
 use crate::push::PushRecord;
 use crate::rates::Rates;
 use crate::requests::Desk;
@@ -49,6 +50,8 @@ pub(crate) struct DeviceLoop {
     pub(crate) draining: Option<Draining>,
     /// Pushes of this turn, whose records hear of it when everything was written.
     pub(crate) pushed: Vec<Arc<PushRecord>>,
+    /// Scratch for what shards put down for this loop.
+    pub(crate) words: Vec<Word>,
     /// When this turn's first bytes or word came in, and the deliveries counted before.
     turn_began: Option<(Instant, u64)>,
 }
@@ -71,6 +74,7 @@ impl DeviceLoop {
             held_back: Vec::new(),
             draining: None,
             pushed: Vec::new(),
+            words: Vec::new(),
             turn_began: None,
         }
     }
@@ -86,6 +90,7 @@ impl DeviceLoop {
         let publishes_max = self.publishes_allowed(io, id);
         let mut used = 0;
         let mut publishes = 0;
+        let mut has_resubscribed = false;
         let mut turn = Turn { io: &mut *io, around: &mut self.around };
         loop {
             let flow = match decode::frame(&bytes[used..], packet_bytes_max) {
@@ -96,6 +101,8 @@ impl DeviceLoop {
                         }
                         publishes += 1;
                     }
+                    has_resubscribed |=
+                        matches!(frame.packet_type(), PacketType::Subscribe | PacketType::Unsubscribe);
                     used += frame.total;
                     self.broker.received(&mut turn, key, id, &frame)
                 }
@@ -106,6 +113,9 @@ impl DeviceLoop {
                 self.set_state(id, State::Ending);
                 return bytes.len();
             }
+        }
+        if has_resubscribed {
+            self.look_at_inbox(id);
         }
         if !self.config.rates.is_off() {
             self.charge(io, id, publishes, used as u64);
@@ -224,6 +234,7 @@ impl Handler for DeviceLoop {
         if let Some(address) = self.addresses.remove(&id.index) {
             self.around.shared.addresses.leave(address);
         }
+        self.around.readers.end(id);
         if key != SessionKey::NONE && state != State::Vacant {
             self.around.counts.connected -= 1;
             self.leave_place();
@@ -250,12 +261,14 @@ impl Handler for DeviceLoop {
             }
             Kind::Query(query) => self.answer(io, query),
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),
+            Kind::Platform => self.take_from_doorstep(io),
             Kind::Answers => self.deliver_answers(io),
             Kind::RulesChanged => {
                 let mut turn = Turn { io, around: &mut self.around };
                 let lost = self.broker.reauthorise(&mut turn);
                 if lost > 0 {
                     tracing::info!(subscriptions = lost, "Subscriptions ended by the new rules");
+                    self.look_at_all_inboxes();
                 }
             }
         }
@@ -270,6 +283,7 @@ impl Handler for DeviceLoop {
     fn turn_ended(&mut self, io: &mut Io<Message>) {
         // Those whose word found the mailbox full, and refusals of this turn.
         self.deliver_answers(io);
+        self.take_from_doorstep(io);
         // Before this loop spends its time in writes, so that the others begin with theirs.
         self.around.send_forwards();
         if self.around.forwards_waiting == 0 {
@@ -286,6 +300,7 @@ impl Handler for DeviceLoop {
         }
         // What the ends of connections brought about: wills, deadlines of sessions.
         self.around.send_forwards();
+        self.around.readers.tell();
         self.set_alarm(io);
         if let Some((began, before)) = self.turn_began.take() {
             let delivered = self.around.counts.deliveries_total() - before;

@@ -20,14 +20,16 @@ use crate::handle::EdgeHandle;
 use crate::interest::{Interests, LOOPS_MAX};
 use crate::limits::Addresses;
 use crate::message::{Kind, Message};
+use crate::platform::{Doorstep, Platform, Readers};
 use crate::push::Pushes;
 use crate::requests::{Desk, REQUEST_PREFIX};
 use crate::turn::{Shared, Surroundings};
 
-/// A running edge. Dropping it stops its loops at once.
-#[derive(Debug)]
+/// An edge. Dropping it stops its loops at once.
 pub struct Edge {
     handle: EdgeHandle,
+    /// Loops that do not run yet.
+    waiting: Vec<Loop<Message>>,
     threads: Vec<JoinHandle<()>>,
     bound: Vec<Bound>,
 }
@@ -85,9 +87,32 @@ pub struct Drain {
     pub server_reference: Option<String>,
 }
 
+/// What keeps for the edge what must outlive the process. Where there is nothing, memory does.
+#[derive(Clone, Debug, Default)]
+pub struct Behind {
+    /// The push platform, which is told who reads its inbox.
+    pub platform: Option<Arc<dyn Platform>>,
+}
+
 impl Edge {
-    /// Listens on every address and starts the loops.
+    /// Listens on every address and starts the loops, with nothing behind them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::bind`] and [`Self::run`].
     pub fn start(config: Config) -> Result<Self, Error> {
+        let mut edge = Self::bind(config)?;
+        edge.run(&Behind::default())?;
+        Ok(edge)
+    }
+
+    /// Listens on every address: who connects waits in the kernel's queue, and what its handle is told waits in mailboxes, until
+    /// [`Self::run`].
+    ///
+    /// # Errors
+    ///
+    /// An address that cannot be listened on, and what the system refuses.
+    pub fn bind(config: Config) -> Result<Self, Error> {
         let loops = config.loops;
         if loops == 0 || loops > LOOPS_MAX {
             return Err(Error::Loops(loops));
@@ -100,6 +125,7 @@ impl Edge {
             interests: Interests::new(loops),
             pushes: Pushes::new(config.pushes_max),
             addresses: Addresses::new(config.addresses),
+            doorsteps: (0..loops).map(|_| Doorstep::default()).collect(),
             policy: Arc::clone(config.authenticator.policy()),
             retained,
             published: (0..loops).map(|_| Published::default()).collect(),
@@ -134,13 +160,20 @@ impl Edge {
         }
         let handles = made.iter().map(Loop::handle).collect();
         shared.handles.set(handles).expect("the handles are set once");
-        let threads = made
-            .into_iter()
-            .enumerate()
-            .map(|(index, one)| start_loop(index, one, &config, &shared))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(Error::Loop)?;
-        Ok(Self { handle: EdgeHandle { shared, config }, threads, bound })
+        Ok(Self { handle: EdgeHandle { shared, config }, waiting: made, threads: Vec::new(), bound })
+    }
+
+    /// Starts the loops.
+    ///
+    /// # Errors
+    ///
+    /// A thread cannot be started.
+    pub fn run(&mut self, behind: &Behind) -> Result<(), Error> {
+        let EdgeHandle { shared, config } = &self.handle;
+        for (index, one) in self.waiting.drain(..).enumerate() {
+            self.threads.push(start_loop(index, one, config, shared, behind).map_err(Error::Loop)?);
+        }
+        Ok(())
     }
 
     /// Reaches the edge from other threads.
@@ -199,6 +232,15 @@ impl Edge {
     }
 }
 
+impl std::fmt::Debug for Edge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Edge")
+            .field("bound", &self.bound)
+            .field("running", &self.threads.len())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for Edge {
     fn drop(&mut self) {
         self.stop_loops();
@@ -218,6 +260,7 @@ fn start_loop(
     one: Loop<Message>,
     config: &Arc<Config>,
     shared: &Arc<Shared>,
+    behind: &Behind,
 ) -> std::io::Result<JoinHandle<()>> {
     let loops = config.loops;
     let broker_config = broker::Config {
@@ -233,6 +276,7 @@ fn start_loop(
     let seed = shared.epoch_wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let seed = seed.wrapping_add((index as u64) << 32);
     let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
+    around.readers = Readers::new(behind.platform.clone(), index);
     around.desk = config.services.clone().map(|services| Desk::new(services, loops));
     let mut handler = DeviceLoop::new(Arc::clone(config), broker, around);
     let epoch = shared.epoch;

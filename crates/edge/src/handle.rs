@@ -11,12 +11,14 @@ use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
 use stadium_mqtt::packet::PublishProperties;
 use stadium_mqtt::property::UserPropertiesBuffer;
 use stadium_mqtt::topic::TopicName;
+use stadium_push::ToEdge;
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
 use crate::config::Config;
 use crate::counts::Counts;
 use crate::message::{Kind, Message, PushPart, PushTo};
+use crate::platform::{Word, names_of};
 use crate::push::{Audience, NewPush, PushId, PushRecord, Refused};
 use crate::query::{DeviceView, DevicesQuery, Kicked, Query};
 use crate::turn::Shared;
@@ -131,6 +133,38 @@ impl EdgeHandle {
             payload: &push.payload,
             head: Head { qos: push.qos, expires_at_ms, receipt: record.id().0, ..Head::default() },
         })
+    }
+
+    /// Takes over what a shard of the push platform sends to devices; never waits.
+    pub fn carry(&self, shard: u16, to_edge: Vec<ToEdge>) {
+        let mut by_loop: Vec<Vec<Word>> = (0..self.config.loops).map(|_| Vec::new()).collect();
+        for what in to_edge {
+            match &what {
+                ToEdge::Dispatch(dispatch) => {
+                    if let Some(words) = by_loop.get_mut(usize::from(dispatch.loop_index)) {
+                        words.push(Word::ToEdge { shard, what });
+                    }
+                }
+                ToEdge::Cut { app, device } => {
+                    let mut homes: Vec<_> =
+                        names_of(app, device).map(|id| self.shared.home_of(&id)).collect();
+                    homes.dedup();
+                    for home in homes {
+                        by_loop[home].push(Word::ToEdge { shard, what: what.clone() });
+                    }
+                }
+            }
+        }
+        for (index, words) in by_loop.into_iter().enumerate().filter(|(_, words)| !words.is_empty()) {
+            self.shared.doorsteps[index].put(words, self.shared.handle(index));
+        }
+    }
+
+    /// A shard of the push platform knows no connection any more: those of its devices that read their inbox are told to it again.
+    pub fn arrive_again(&self, shard: u16) {
+        for (index, doorstep) in self.shared.doorsteps.iter().enumerate() {
+            doorstep.put([Word::StartedOver { shard }], self.shared.handle(index));
+        }
     }
 
     /// A push that is still remembered.

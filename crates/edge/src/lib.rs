@@ -18,6 +18,7 @@ mod handle;
 mod interest;
 mod limits;
 mod message;
+mod platform;
 mod push;
 mod query;
 mod rates;
@@ -29,8 +30,9 @@ pub use config::{
     AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport,
 };
 pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us};
-pub use edge::{Bound, Drain, Edge, Error};
+pub use edge::{Behind, Bound, Drain, Edge, Error};
 pub use handle::{EdgeHandle, Gathered};
 pub use message::Message;
+pub use platform::Platform;
 pub use push::{Audience, NewPush, PushId, PushProgress, PushRecord, Refused};
 pub use query::{DeviceConnection, DeviceView, DevicesQuery, Kicked, WhichDevices};

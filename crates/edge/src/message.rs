@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Query(Query),
     /// Stop accepting, and move everybody away within this time.
     Drain { within_ms: u64, server_reference: Option<Arc<str>> },
+    /// Something lies on the loop's doorstep.
+    Platform,
     /// Answers of services wait in the loop's outbox.
     Answers,
     /// The rules of authorisation have changed.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
-    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Progress, Publication,
-    Request, SessionKey,
+    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, PLATFORM_RECEIPT,
+    Progress, Publication, Request, SessionKey,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -19,6 +19,7 @@ use crate::counts::{Counts, Published};
 use crate::interest::Interests;
 use crate::limits::Addresses;
 use crate::message::{Forward, Kind, Message};
+use crate::platform::{Doorstep, Readers};
 use crate::push::{Pushes, Receipts};
 use crate::requests::Desk;
 
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) interests: Interests,
     pub(crate) pushes: Pushes,
     pub(crate) addresses: Addresses,
+    /// Of each loop.
+    pub(crate) doorsteps: Box<[Doorstep]>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) published: Box<[Published]>,
     pub(crate) hasher: FixedState,
@@ -58,6 +61,13 @@ impl Shared {
         }
     }
 
+    /// A moment of the wall clock in the node's milliseconds.
+    pub(crate) fn node_ms(&self, wall_ms: u64) -> u64 {
+        let zero = self.epoch_wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        // 0 is never: a moment before the node's zero is over.
+        wall_ms.saturating_sub(u64::try_from(zero.as_millis()).unwrap_or(u64::MAX)).max(1)
+    }
+
     pub(crate) fn handle(&self, loop_index: usize) -> &LoopHandle<Message> {
         &self.handles.get().expect("handles are set before a loop runs")[loop_index]
     }
@@ -72,6 +82,8 @@ pub(crate) struct Surroundings {
     pub(crate) clock_offset_ms: u64,
     pub(crate) counts: Counts,
     pub(crate) receipts: Receipts,
+    /// Who reads its inbox.
+    pub(crate) readers: Readers,
     /// Where the node has services.
     pub(crate) desk: Option<Desk>,
     /// Word for each other loop, sent at the turn's end. While more than `forwards_waiting_max` wait,
@@ -93,6 +105,7 @@ impl Surroundings {
             clock_offset_ms: 0,
             counts: Counts::default(),
             receipts: Receipts::default(),
+            readers: Readers::new(None, index),
             desk: None,
             outboxes: (0..loops).map(|_| Vec::new()).collect(),
             forwards_waiting: 0,
@@ -278,7 +291,10 @@ impl Host for Turn<'_> {
         self.take_request(client, session, request)
     }
 
-    fn receipt(&mut self, token: u64, progress: Progress) {
+    fn receipt(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
+        if token & PLATFORM_RECEIPT != 0 {
+            return self.around.readers.progressed(token, link, progress);
+        }
         self.around.receipts.report(&self.around.shared.pushes, token, progress);
     }
 

@@ -18,6 +18,11 @@ pub trait StateMachine {
     /// Whether this changes nothing durable: it is then given to [`Self::read`], and no room is made for a record.
     fn is_read(command: &Self::Command) -> bool;
 
+    /// Whether it may use the room that is set aside on a full disk, since it frees more than it takes, or tells what has happened already.
+    fn may_use_reserve(_command: &Self::Command) -> bool {
+        false
+    }
+
     /// The most bytes of events that a command writes.
     fn record_bytes_max(&self, command: &Self::Command) -> usize;
 

@@ -7,6 +7,7 @@ mod data_directory;
 mod error;
 mod fleet;
 mod http_port;
+mod inboxes;
 pub mod logging;
 mod mapping;
 mod node;

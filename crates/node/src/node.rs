@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stadium_edge::auth::Authenticator;
-use stadium_edge::{Drain, Edge};
+use stadium_edge::{Behind, Drain, Edge};
 use stadium_http::Fleet;
 use stadium_shard::Shards;
 use tokio::runtime::{Builder, Runtime};
@@ -20,6 +20,7 @@ use crate::data_directory::DataDirectory;
 use crate::error::Error;
 use crate::fleet::{EdgeFleet, Phase, SharedFleet};
 use crate::http_port::HttpPort;
+use crate::inboxes;
 use crate::mapping;
 use crate::mapping::edge::TlsHandles;
 use crate::mapping::tls::Certificates;
@@ -107,7 +108,8 @@ impl Node {
         let bridge = Arc::new(Bridge::default());
         let requests = mapping::rpc::requests(&settings.rpc.devices, bridge.clone());
         let plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator), requests);
-        let edge = Edge::start(plan.config).map_err(|error| Error::Edge(error.to_string()))?;
+        let edge_error = |error: stadium_edge::Error| Error::Edge(error.to_string());
+        let mut edge = Edge::bind(plan.config).map_err(edge_error)?;
         let fleet = Arc::new(EdgeFleet::new(edge.handle().clone()));
         let runtime = Builder::new_multi_thread()
             .worker_threads(CONTROL_THREADS)
@@ -129,6 +131,9 @@ impl Node {
         fleet.serve(Arc::clone(&services));
         // Last, because it may take long, and all else that can fail should have failed before.
         let opened = open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
+        // Who connects finds what was kept for it.
+        let platform = inboxes::introduce(&opened, edge.handle());
+        edge.run(&Behind { platform: Some(platform) }).map_err(edge_error)?;
         let listeners = plan
             .names
             .iter()

@@ -16,6 +16,11 @@ name!(
     |c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.'),
     "small letters, digits, -, _ and . are allowed"
 );
+impl AppName {
+    /// The app that is always there.
+    pub const DEFAULT: &str = "default";
+}
+
 name!(
     /// A device's id within its app: any text that can stand in a topic, at most 128 bytes.
     DeviceId,

@@ -33,6 +33,10 @@ pub enum Answer {
     Queue(stadium_queue::Answer<Bytes>),
     /// Of a command to the wallets.
     Wallet(stadium_wallet::Answer),
+    /// Of a command to the push platform.
+    Push(stadium_push::Answer),
+    /// Of a command to the MQTT sessions.
+    Session(stadium_session::Answer),
     /// Of transfers and jobs together.
     Together(Done),
     /// Seals over the wallets' books, with the shard of each.
@@ -61,5 +65,7 @@ macro_rules! reply {
 
 reply!(Queue, stadium_queue::Answer<Bytes>);
 reply!(Wallet, stadium_wallet::Answer);
+reply!(Push, stadium_push::Answer);
+reply!(Session, stadium_session::Answer);
 reply!(Together, Done);
 reply!(Seals, Vec<(u16, Seal)>);

@@ -4,7 +4,7 @@
 //! queue, and those that name jobs of several shards, are taken apart here and their answers put
 //! together ([`Gather`]).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stadium_queue::{Answer, Bounds, Command, JobId, JobSet, Lease, NewJob, QueueName, Refusal, Spread};
@@ -17,7 +17,7 @@ use crate::mailbox::{Letter, Mailbox};
 use crate::routes::{Reach, Routes};
 use crate::threads::Threads;
 use crate::ticket::{Holder, One, Slot, Ticket};
-use crate::{Error, Settings, ShardMetrics};
+use crate::{Courier, Error, Settings, ShardMetrics};
 
 /// The shards of this process. Cheap to clone.
 ///
@@ -32,6 +32,7 @@ pub(crate) struct Inner {
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) routes: Routes,
     pub(crate) threads: Threads,
+    pub(crate) courier: OnceLock<Arc<dyn Courier>>,
 }
 
 impl Shards {
@@ -50,6 +51,7 @@ impl Shards {
             mailboxes: (0..settings.count).map(mailbox).collect(),
             routes: Routes::new(settings.count),
             threads: Threads::new(settings.count),
+            courier: OnceLock::new(),
         });
         crate::threads::start(&inner, settings, Arc::new(progress))?;
         let shards = Shards { inner };
@@ -373,7 +375,7 @@ impl Inner {
                 let home = self.routes.home(&job.queue);
                 self.routes.of_job(&job.queue, job.job.key.as_ref(), reach, home)
             }
-            Delivery::Letter(_) => to,
+            Delivery::Letter(_) | Delivery::Push(..) => to,
         };
         let stopped = |shard: u16| busy("SHARD-004", 5_000, format!("the shard {shard} has stopped"));
         let confirmation = delivery.confirmation(Err(stopped(shard)));

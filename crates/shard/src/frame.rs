@@ -23,16 +23,38 @@ pub(crate) enum Machine {
     Queue,
     /// `stadium_wallet`.
     Wallet,
+    /// `stadium_push`.
+    Push,
+    /// `stadium_session`.
+    Session,
 }
 
 impl Machine {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Machine; Machine::COUNT] =
+        [Machine::Queue, Machine::Wallet, Machine::Push, Machine::Session];
+    /// How many there are.
+    pub(crate) const COUNT: usize = 4;
+
     const QUEUE: u8 = 1;
     const WALLET: u8 = 2;
+    const PUSH: u8 = 3;
+    const SESSION: u8 = 4;
+
+    /// Its place in [`Self::ALL`].
+    pub(crate) const fn index(self) -> usize {
+        self.code() as usize - 1
+    }
+
+    /// The one after it.
+    pub(crate) fn next(self) -> Option<Machine> {
+        Self::ALL.get(self.index() + 1).copied()
+    }
 
     /// The version of its events and of its checkpoint that is written and understood.
     const fn version(self) -> u8 {
         match self {
-            Machine::Queue | Machine::Wallet => 1,
+            Machine::Queue | Machine::Wallet | Machine::Push | Machine::Session => 1,
         }
     }
 
@@ -40,6 +62,8 @@ impl Machine {
         match self {
             Machine::Queue => Self::QUEUE,
             Machine::Wallet => Self::WALLET,
+            Machine::Push => Self::PUSH,
+            Machine::Session => Self::SESSION,
         }
     }
 
@@ -47,6 +71,8 @@ impl Machine {
         let machine = match code {
             Self::QUEUE => Machine::Queue,
             Self::WALLET => Machine::Wallet,
+            Self::PUSH => Machine::Push,
+            Self::SESSION => Machine::Session,
             other => return Err(format!("it belongs to the machine {other}, which this version has not")),
         };
         if version != machine.version() {
@@ -172,7 +198,7 @@ pub(crate) struct Opening {
 
 impl Opening {
     const BYTES: usize = 24;
-    const MACHINES: u32 = 2;
+    const MACHINES: u32 = Machine::COUNT as u32;
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; Self::BYTES];

@@ -18,6 +18,7 @@ use crate::ticket::{Answered, One};
 pub(crate) enum Merge {
     Queue(queue::Merge),
     Wallet(wallet::Merge),
+    Push(stadium_push::Parts),
     /// Of transfers and jobs together that name only ids: the shard that knows them.
     WhoKnows,
     /// Those of one shard after those of the other.
@@ -73,6 +74,7 @@ fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     match how {
         Merge::Queue(how) => queue::merge(of_kind(answers), how).map(Answer::Queue),
         Merge::Wallet(how) => wallet::merge(of_kind(answers), how).map(Answer::Wallet),
+        Merge::Push(how) => how.merge(of_kind(answers)).map(Answer::Push),
         Merge::WhoKnows => wallet::who_knows(answers),
         Merge::Seals => {
             let all: Result<Vec<Vec<_>>, _> = of_kind(answers).into_iter().collect();

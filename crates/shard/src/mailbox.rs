@@ -23,6 +23,10 @@ pub(crate) enum Letter {
     /// Bounded as requests are.
     Wallet(Holder, stadium_wallet::Command),
     /// Bounded as requests are.
+    Push(Holder, Box<stadium_push::Command>),
+    /// Bounded as requests are.
+    Session(Holder, Box<stadium_session::Command>),
+    /// Bounded as requests are.
     Together(Holder, Box<Together>),
     /// Seals after a number, so many at most; bounded as requests are.
     Seals(Holder, u64, usize),
@@ -162,6 +166,8 @@ impl Mailbox {
             let caller = match letter {
                 Letter::Request(Request { caller, .. })
                 | Letter::Wallet(caller, _)
+                | Letter::Push(caller, _)
+                | Letter::Session(caller, _)
                 | Letter::Together(caller, _)
                 | Letter::Seals(caller, ..) => caller,
                 _ => continue,

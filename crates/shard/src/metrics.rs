@@ -50,6 +50,10 @@ pub struct ShardMetrics {
     pub queue_bytes: u64,
     /// Of them: the wallets'.
     pub wallet_bytes: u64,
+    /// Of them: the push platform's.
+    pub push_bytes: u64,
+    /// Of them: those of MQTT sessions and retained messages.
+    pub session_bytes: u64,
     /// What the wallets hold.
     pub wallet: stadium_wallet::Figures,
     /// The newest seal over the wallets' books; it may not be durable yet.

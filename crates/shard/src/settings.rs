@@ -17,6 +17,10 @@ pub struct Settings {
     pub bounds: Bounds,
     /// What the wallets of one shard may hold.
     pub wallet: stadium_wallet::Bounds,
+    /// What the push platform may hold.
+    pub push: stadium_push::Bounds,
+    /// How many MQTT sessions and retained messages one shard may keep.
+    pub session: stadium_session::Bounds,
     /// Commands that wait in a shard's mailbox at most; another one is told Busy. 65,536.
     pub mailbox_commands_max: usize,
     /// Bytes of payloads that wait there at most; one command always fits. 64 MiB.
@@ -36,6 +40,8 @@ impl Settings {
             journal: stadium_journal::Options::default(),
             bounds: Bounds::default(),
             wallet: stadium_wallet::Bounds::default(),
+            push: stadium_push::Bounds::default(),
+            session: stadium_session::Bounds::default(),
             mailbox_commands_max: 65_536,
             mailbox_bytes_max: 64 << 20,
             waiting_max: 100_000,

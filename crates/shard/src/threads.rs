@@ -150,6 +150,8 @@ impl Driver {
         let core = CoreSettings {
             bounds: settings.bounds.clone(),
             wallet: settings.wallet.clone(),
+            push: settings.push.clone(),
+            session: settings.session.clone(),
             waiting_max: settings.waiting_max,
             checkpoint_bytes: settings.checkpoint_bytes,
             stopwatch: micros,
@@ -226,6 +228,8 @@ impl Driver {
                         Letter::Vanished(caller) => core.vanished(caller),
                         Letter::Release(leases) => core.release(leases),
                         Letter::Wallet(caller, command) => core.submit_wallet(caller, command),
+                        Letter::Push(caller, command) => core.submit_push(caller, *command),
+                        Letter::Session(caller, command) => core.submit_session(caller, *command),
                         Letter::Together(caller, together) => core.submit_together(caller, *together),
                         Letter::Seals(caller, after, seals_max) => core.seals(caller, after, seals_max),
                         Letter::Delivery(delivery) => core.deliver(*delivery),
@@ -244,6 +248,9 @@ impl Driver {
             if core.reopened() != self.reopened {
                 self.reopened = core.reopened();
                 self.report_spread(&core);
+                if let Some(courier) = self.inner.courier.get() {
+                    courier.started_over(self.shard);
+                }
             }
             self.unpublished |= next.at_once;
             if self.unpublished && self.published.elapsed() >= METRICS_EVERY {
@@ -324,6 +331,12 @@ impl Driver {
         }
         for (shard, confirmation) in self.output.confirmations.drain(..) {
             self.inner.confirm(shard, confirmation);
+        }
+        if !self.output.to_edge.is_empty() {
+            let to_edge = std::mem::take(&mut self.output.to_edge);
+            if let Some(courier) = self.inner.courier.get() {
+                courier.carry(self.shard, to_edge);
+            }
         }
         for (queue, spread) in self.output.declared.drain(..) {
             self.inner.routes.declared(self.shard, &queue, spread);

@@ -100,7 +100,7 @@ fn gathered<A: Reply>(mut parts: Vec<Result<One, Refusal>>, merge: Option<Merge>
 }
 
 impl Inner {
-    fn one_of(
+    pub(crate) fn one_of(
         &self,
         shard: u16,
         bytes: usize,

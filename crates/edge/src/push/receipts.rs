@@ -53,7 +53,7 @@ impl Receipts {
             Progress::Acknowledged => tally.acknowledged += 1,
             Progress::Queued => tally.queued += 1,
             Progress::Expired => tally.expired += 1,
-            Progress::Dropped => tally.dropped += 1,
+            Progress::Dropped(_) => tally.dropped += 1,
         }
     }
 

@@ -17,6 +17,7 @@ mod filters;
 mod flight;
 mod group;
 mod host;
+mod inbox;
 mod mailbox;
 mod publication;
 mod publish;

@@ -64,6 +64,11 @@ where
         self.find_session(client_id)
     }
 
+    /// The client id of a session.
+    pub fn client_id(&self, key: SessionKey) -> Option<&str> {
+        self.session(key).map(|session| session.client_id.as_str())
+    }
+
     /// The keep alive that holds for a session's client, in seconds; 0 for none.
     pub fn keep_alive_s(&self, key: SessionKey) -> u16 {
         self.session(key).map_or(0, |session| session.keep_alive_s)

@@ -1,9 +1,10 @@
-//! What goes from shard to shard: jobs, and letters about transfers.
+//! What goes from shard to shard: jobs, letters about transfers, letters of the push platform.
 //!
 //! The sender keeps it under a number until the receiver has confirmed it, durably; the receiver takes it in once
 //! however often it comes. So after any crash it is in exactly one place.
 
 use stadium_journal::{Journal, Room};
+use stadium_machine::{Incoming, StateMachine as _};
 use stadium_queue::{Place, Refusal, Time};
 
 use super::fault::{FULL_RETRY, Fault, NoRoom, disk_full};
@@ -11,13 +12,14 @@ use super::outbox::Outbox;
 use super::room::{self, BASE_BYTES};
 use super::running::{Running, Waits};
 use super::seam::{Caller, Confirmation, Delivery, Output, Sent};
-use crate::frame::HEADER_BYTES;
+use crate::frame::{HEADER_BYTES, Machine};
 
 impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn outbox(&mut self, sent: Sent) -> &mut Outbox {
         match sent {
             Sent::Jobs => &mut self.jobs_out,
             Sent::Letters => &mut self.letters_out,
+            Sent::Pushes => &mut self.pushes_out,
         }
     }
 
@@ -27,7 +29,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let jobs = (Sent::Jobs, queues.outgoing_next(), queues.outgoing_first());
         let ledger = &self.machines.ledger;
         let letters = (Sent::Letters, ledger.outgoing_next(), ledger.outgoing_first());
-        for (sent, next, first) in [jobs, letters] {
+        let platform = &self.machines.platform;
+        let pushes = (Sent::Pushes, platform.outgoing_next(), platform.outgoing_first());
+        for (sent, next, first) in [jobs, letters, pushes] {
             if self.outbox(sent).announce(next) {
                 self.wait(Waits::Outgoing(sent, next), since_us);
             }
@@ -42,6 +46,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let bytes = match delivery {
             Delivery::Job(job) => room::job_delivery_bytes_max(job),
             Delivery::Letter(letter) => BASE_BYTES + self.machines.ledger.receive_bytes_max(letter),
+            Delivery::Push(_, letter) => BASE_BYTES + self.machines.platform.receive_bytes_max(letter),
         };
         let taken = match self.make_room(bytes, Room::Ordinary)? {
             Ok(at) => match delivery {
@@ -61,6 +66,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     self.append_wallet(at, now, Room::Ordinary)?;
                     taken
                 }
+                Delivery::Push(from, letter) => {
+                    self.events.begin(HEADER_BYTES);
+                    let taken = self.machines.platform.receive(at.0, now, *from, letter, &mut self.events);
+                    self.append_events(Machine::Push, at, now, Room::Ordinary)?;
+                    taken
+                }
             },
             Err(NoRoom::Behind) => return Ok(false),
             Err(NoRoom::Full | NoRoom::TooLarge { .. }) => Err(disk_full()),
@@ -78,7 +89,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 return Ok(true);
             }
             // Only a newer or older version of the other shard could say that of a job; it may be replaced.
-            Err(Refusal::Rejected { .. }) if sent == Sent::Jobs => {
+            Err(Refusal::Rejected { .. }) if sent != Sent::Letters => {
                 self.outbox(sent).again(now.after(10_000), number);
                 return Ok(true);
             }
@@ -87,6 +98,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let bytes = match sent {
             Sent::Jobs => HEADER_BYTES + 256,
             Sent::Letters => BASE_BYTES + self.machines.ledger.confirm_bytes_max(number),
+            Sent::Pushes => BASE_BYTES,
         };
         let at = match self.make_room(bytes, Room::Reserved)? {
             Ok(at) => at,
@@ -109,6 +121,11 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 self.machines.ledger.confirm(at.0, now, number, taken, &mut self.wallet_record);
                 self.append_wallet(at, now, Room::Reserved)?;
             }
+            Sent::Pushes => {
+                self.events.begin(HEADER_BYTES);
+                self.machines.platform.confirm(at.0, now, number, &mut self.events);
+                self.append_events(Machine::Push, at, now, Room::Reserved)?;
+            }
         }
         Ok(true)
     }
@@ -128,10 +145,11 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// Sends again whose time has come.
     pub(super) fn send_again(&mut self, now: Time, output: &mut Output<C>, place: Place) {
-        for sent in [Sent::Jobs, Sent::Letters] {
+        for sent in [Sent::Jobs, Sent::Letters, Sent::Pushes] {
             let first = match sent {
                 Sent::Jobs => self.machines.queues.outgoing_first(),
                 Sent::Letters => self.machines.ledger.outgoing_first(),
+                Sent::Pushes => self.machines.platform.outgoing_first(),
             };
             let due = self.outbox(sent).take_due(now, first);
             if let Some(first) = due.first() {
@@ -157,6 +175,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 if which(letter.number) {
                     letter.confirmed_below = confirmed_below;
                     output.deliveries.push((shard, Delivery::Letter(letter)));
+                }
+            }),
+            Sent::Pushes => self.machines.platform.outgoing(from, &mut |shard, number, letter| {
+                if which(number) {
+                    let from = Incoming { shard: place.shard, number, confirmed_below };
+                    output.deliveries.push((shard, Delivery::Push(from, letter)));
                 }
             }),
         }

@@ -3,20 +3,26 @@
 //! Each stands for itself and knows nothing of the others; here is what is done to all of them alike.
 
 use stadium_journal::Position;
+use stadium_machine::StateMachine as _;
+use stadium_push::Platform;
 use stadium_queue::{Bounds, Queues};
+use stadium_session::Sessions;
 use stadium_wallet::Ledger;
 
 use super::settings::CoreSettings;
+use crate::ShardMetrics;
 use crate::frame::{CHUNK_HEADER_BYTES, Frame, Machine, chunk_header, parse_chunk};
 
 /// The state machines of a shard.
 pub(super) struct Machines {
     pub(super) queues: Queues,
     pub(super) ledger: Ledger,
+    pub(super) platform: Platform,
+    pub(super) sessions: Sessions,
     /// Of a checkpoint that is being written: whose chunks come next.
     saving: Machine,
-    /// Of one that is being read: whether it holds wallets. Those of before there were any do not.
-    has_wallets: bool,
+    /// Of one that is being read: which machines it holds. Older ones do not hold all.
+    restored: [bool; Machine::COUNT],
 }
 
 impl Machines {
@@ -26,8 +32,10 @@ impl Machines {
         Self {
             queues: Queues::new(settings.place, bounds),
             ledger: Ledger::new(settings.place, settings.wallet.clone()),
+            platform: Platform::new(settings.place, settings.push.clone()),
+            sessions: Sessions::new(settings.place, settings.session.clone()),
             saving: Machine::Queue,
-            has_wallets: false,
+            restored: [false; Machine::COUNT],
         }
     }
 
@@ -42,6 +50,8 @@ impl Machines {
                     has_wallets = true;
                     self.ledger.apply(position.0, frame.time, section.events)
                 }
+                Machine::Push => self.platform.apply(position.0, frame.time, section.events),
+                Machine::Session => self.sessions.apply(position.0, frame.time, section.events),
             }
             .map_err(|error| error.reason)?;
         }
@@ -53,53 +63,73 @@ impl Machines {
         self.saving = Machine::Queue;
         self.queues.checkpoint_begin();
         self.ledger.checkpoint_begin();
+        self.platform.checkpoint_begin();
+        self.sessions.checkpoint_begin();
     }
 
     /// Makes the next chunk, of about so many bytes. Says whether there are more.
     pub(super) fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
         chunk.extend_from_slice(&chunk_header(self.saving));
         debug_assert_eq!(chunk.len(), CHUNK_HEADER_BYTES, "the chunk was empty");
-        match self.saving {
-            Machine::Queue => {
-                if !self.queues.checkpoint_next(chunk, bytes_max) {
-                    self.saving = Machine::Wallet;
-                }
-                true
-            }
+        let more = match self.saving {
+            Machine::Queue => self.queues.checkpoint_next(chunk, bytes_max),
             Machine::Wallet => self.ledger.checkpoint_next(chunk, bytes_max),
+            Machine::Push => self.platform.checkpoint_next(chunk, bytes_max),
+            Machine::Session => self.sessions.checkpoint_next(chunk, bytes_max),
+        };
+        if more {
+            return true;
         }
+        let next = self.saving.next();
+        self.saving = next.unwrap_or(Machine::Queue);
+        next.is_some()
     }
 
     /// Drops a running checkpoint.
     pub(super) fn checkpoint_abort(&mut self) {
         self.queues.checkpoint_abort();
         self.ledger.checkpoint_abort();
+        self.platform.checkpoint_abort();
+        self.sessions.checkpoint_abort();
     }
 
     /// Takes in a chunk, in their order.
     pub(super) fn restore(&mut self, chunk: &[u8]) -> Result<(), String> {
         let (machine, part) = parse_chunk(chunk)?;
+        self.restored[machine.index()] = true;
         match machine {
             Machine::Queue => self.queues.restore(part),
-            Machine::Wallet => {
-                self.has_wallets = true;
-                self.ledger.restore(part)
-            }
+            Machine::Wallet => self.ledger.restore(part),
+            Machine::Push => self.platform.restore(part),
+            Machine::Session => self.sessions.restore(part),
         }
         .map_err(|error| error.reason)
     }
 
     /// All chunks are in.
     pub(super) fn restore_finish(&mut self) -> Result<(), String> {
-        self.queues.restore_finish().map_err(|error| error.reason)?;
-        if self.has_wallets {
-            self.ledger.restore_finish().map_err(|error| error.reason)?;
+        for machine in Machine::ALL {
+            if !self.restored[machine.index()] {
+                continue;
+            }
+            match machine {
+                Machine::Queue => self.queues.restore_finish(),
+                Machine::Wallet => self.ledger.restore_finish(),
+                Machine::Push => self.platform.restore_finish(),
+                Machine::Session => self.sessions.restore_finish(),
+            }
+            .map_err(|error| error.reason)?;
         }
         Ok(())
     }
 
-    /// Bytes of memory that they hold.
-    pub(super) fn bytes(&self) -> (u64, u64) {
-        (self.queues.bytes() as u64, self.ledger.bytes() as u64)
+    /// Notes the bytes of memory that they hold.
+    pub(super) fn measure(&self, metrics: &mut ShardMetrics) {
+        metrics.queue_bytes = self.queues.bytes() as u64;
+        metrics.wallet_bytes = self.ledger.bytes() as u64;
+        metrics.push_bytes = self.platform.bytes() as u64;
+        metrics.session_bytes = self.sessions.bytes() as u64;
+        metrics.state_bytes =
+            metrics.queue_bytes + metrics.wallet_bytes + metrics.push_bytes + metrics.session_bytes;
     }
 }

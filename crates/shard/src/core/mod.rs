@@ -19,12 +19,14 @@ mod seam;
 mod segments;
 mod settings;
 mod turn;
+mod uniform;
 mod waiting;
 mod wallets;
 
 use std::collections::VecDeque;
 
 use stadium_journal::{Journal, Position};
+use stadium_push::Platform;
 use stadium_queue::{Answer, Lease, Milliseconds, NewJob, QueueName, Queues, Refusal, Time};
 use stadium_wallet::Ledger;
 
@@ -77,6 +79,8 @@ pub struct Core<S: Store, C: Caller> {
 enum Input<C> {
     Request(Request<C>),
     Wallet(C, stadium_wallet::Command),
+    Push(C, Box<stadium_push::Command>),
+    Session(C, Box<stadium_session::Command>),
     Together(C, Box<Beside>),
     Seals(C, Seals),
     Release(Vec<Lease>),
@@ -178,6 +182,16 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.inbox.push_back(Input::Wallet(caller, command));
     }
 
+    /// Hands in a command to the push platform for the next turn. The driver bounds how many.
+    pub fn submit_push(&mut self, caller: C, command: stadium_push::Command) {
+        self.inbox.push_back(Input::Push(caller, Box::new(command)));
+    }
+
+    /// Hands in a command to the MQTT sessions for the next turn. The driver bounds how many.
+    pub fn submit_session(&mut self, caller: C, command: stadium_session::Command) {
+        self.inbox.push_back(Input::Session(caller, Box::new(command)));
+    }
+
     /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds how many.
     pub fn submit_together(&mut self, caller: C, together: Together) {
         let Together { transfers, jobs } = together;
@@ -249,6 +263,11 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.running.as_ref().map(|running| &running.machines.ledger)
     }
 
+    /// The push platform, to be looked at; none while the journal is not open.
+    pub fn platform(&self) -> Option<&Platform> {
+        self.running.as_ref().map(|running| &running.machines.platform)
+    }
+
     /// The journal, to be looked at, and for a simulator to let its commits complete.
     pub fn journal(&mut self) -> Option<&mut S::Journal> {
         self.running.as_mut().map(|running| &mut running.journal)
@@ -297,8 +316,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         metrics.tail_records = figures.tail_records;
         metrics.pending_answers = running.pending() as u64;
         metrics.jobs = running.machines.queues.jobs();
-        (metrics.queue_bytes, metrics.wallet_bytes) = running.machines.bytes();
-        metrics.state_bytes = metrics.queue_bytes + metrics.wallet_bytes;
+        running.machines.measure(&mut metrics);
         metrics.wallet = running.machines.ledger.figures();
         metrics.newest_seal = running.machines.ledger.seals().next_back().copied();
         let checkpoints = &running.checkpointing.counts;

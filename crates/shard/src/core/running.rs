@@ -7,7 +7,10 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
+use stadium_machine::StateMachine as _;
+use stadium_push::Platform;
 use stadium_queue::{Answer, Command, JobId, Lease, PayloadAt, Record, Refusal, Retry, Time};
+use stadium_session::Sessions;
 
 use super::checkpointing::{Checkpointing, Step};
 use super::fault::{FULL_RETRY, Fault, NoRoom, disk_full, too_large};
@@ -50,6 +53,8 @@ pub(super) enum Waits<C> {
     /// Records of the wallets that are read then.
     Walk(C, Box<stadium_wallet::Walk>),
     Confirmation(u16, Confirmation),
+    /// What goes to devices.
+    ToEdge(Vec<stadium_push::ToEdge>),
     /// What goes to other shards and has a number below this one may be sent.
     Outgoing(Sent, u64),
     /// What was sent below this number is confirmed, and that is remembered.
@@ -64,6 +69,8 @@ pub(super) struct Running<J, C> {
     pub(super) segments: Segments,
     pub(super) record: Record,
     pub(super) wallet_record: stadium_wallet::Record,
+    /// Of the other machines.
+    pub(super) events: stadium_machine::Record,
     pub(super) pending: VecDeque<Pending<C>>,
     /// Who waits for transfers between shards to be decided, by the ledger's number for them.
     pub(super) undecided: HashMap<u64, C, foldhash::fast::RandomState>,
@@ -77,6 +84,7 @@ pub(super) struct Running<J, C> {
     full_at: Option<Time>,
     pub(super) jobs_out: Outbox,
     pub(super) letters_out: Outbox,
+    pub(super) pushes_out: Outbox,
     pub(super) figures: Figures,
 }
 
@@ -115,6 +123,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     ) -> Self {
         let jobs_out = Outbox::new(machines.queues.outgoing_first());
         let letters_out = Outbox::new(machines.ledger.outgoing_first());
+        let pushes_out = Outbox::new(machines.platform.outgoing_first());
         Self {
             journal,
             machines,
@@ -122,6 +131,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             segments,
             record: Record::new(),
             wallet_record: stadium_wallet::Record::new(),
+            events: stadium_machine::Record::new(),
             pending: VecDeque::new(),
             undecided: HashMap::default(),
             finished: Vec::new(),
@@ -132,6 +142,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             full_at: None,
             jobs_out,
             letters_out,
+            pushes_out,
             figures: Figures { tail_records, ..Figures::default() },
         }
     }
@@ -217,7 +228,10 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// What time brings, within the bounds of a turn. Says whether more is due.
     pub(super) fn take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
         let queues = self.queues_take_time(now, settings)?;
-        Ok(self.wallets_take_time(now, settings)? || queues)
+        let wallets = self.wallets_take_time(now, settings)?;
+        let platform = self.uniform_takes_time::<Platform>(now, settings)?;
+        let sessions = self.uniform_takes_time::<Sessions>(now, settings)?;
+        Ok(queues || wallets || platform || sessions)
     }
 
     fn queues_take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
@@ -260,6 +274,11 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
     }
 
+    /// The disk is full.
+    pub(super) fn full_now(&mut self, now: Time) {
+        self.full_at = Some(now);
+    }
+
     /// Whether the disk was full a moment ago, so that nothing is tried that can wait.
     pub(super) fn is_full(&mut self, now: Time) -> bool {
         // A clock that was set back ends it too.
@@ -271,13 +290,20 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// When time brings something next, as far as it can be taken.
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let machines = [self.machines.queues.next_deadline(), self.machines.ledger.next_deadline()];
+        let Machines { queues, ledger, platform, sessions, .. } = &self.machines;
+        let machines = [
+            queues.next_deadline(),
+            ledger.next_deadline(),
+            platform.next_deadline(),
+            sessions.next_deadline(),
+        ];
         let machines = machines.into_iter().flatten().min();
         let machines = match self.full_at {
             Some(at) => machines.map(|deadline| deadline.max(at.after(FULL_RETRY))),
             None => machines,
         };
-        let again = [self.jobs_out.next_deadline(), self.letters_out.next_deadline()];
+        let out = [&self.jobs_out, &self.letters_out, &self.pushes_out];
+        let again = out.map(Outbox::next_deadline);
         machines.into_iter().chain(again.into_iter().flatten()).min()
     }
 
@@ -310,6 +336,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn commit(&mut self, since_us: u64) -> Result<(), Fault> {
         self.answer_decided(since_us);
         self.announce(since_us);
+        self.announce_to_edge(since_us);
         if self.uncommitted {
             self.uncommitted = false;
             self.journal.commit()?;
@@ -371,6 +398,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     output.replies.push(Reply { caller, answer: answer.map(crate::Answer::Wallet) });
                 }
                 Waits::Confirmation(shard, confirmation) => output.confirmations.push((shard, confirmation)),
+                Waits::ToEdge(mut to_edge) => output.to_edge.append(&mut to_edge),
                 Waits::Outgoing(sent, below) => self.send_new(sent, below, now, output, settings.place),
                 Waits::Confirmed(sent, below) => self.outbox(sent).confirmed(below),
             }
@@ -434,7 +462,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 Waits::Decided(caller, _) => {
                     output.replies.push(Reply { caller, answer: Err(under_way()) });
                 }
-                Waits::Outgoing(..) | Waits::Confirmed(..) => {}
+                // Whoever is connected arrives anew, and is given what it is owed.
+                Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::ToEdge(_) => {}
             }
         }
         self.give_up_undecided(output);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
+use stadium_machine::Incoming;
 use stadium_queue::{Command, QueueName, Refusal, Spread, Time};
 
 use crate::Answer;
@@ -126,6 +127,8 @@ pub struct Output<C> {
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
+    /// What goes to devices.
+    pub to_edge: Vec<stadium_push::ToEdge>,
     /// Queues that were declared or dropped, and whether they are spread now.
     pub declared: Vec<(QueueName, Spread)>,
 }
@@ -137,6 +140,7 @@ impl<C> Default for Output<C> {
             passed: Vec::new(),
             deliveries: Vec::new(),
             confirmations: Vec::new(),
+            to_edge: Vec::new(),
             declared: Vec::new(),
         }
     }
@@ -149,6 +153,8 @@ pub enum Delivery {
     Job(stadium_queue::Delivery),
     /// A letter about transfers between shards.
     Letter(stadium_wallet::Delivery),
+    /// A letter of the push platform.
+    Push(Incoming, stadium_push::Letter),
 }
 
 impl Delivery {
@@ -157,6 +163,7 @@ impl Delivery {
         match self {
             Delivery::Job(job) => job.shard,
             Delivery::Letter(letter) => letter.shard,
+            Delivery::Push(from, _) => from.shard,
         }
     }
 
@@ -165,17 +172,20 @@ impl Delivery {
         match self {
             Delivery::Job(job) => Confirmation { sent: Sent::Jobs, number: job.number, taken },
             Delivery::Letter(letter) => Confirmation { sent: Sent::Letters, number: letter.number, taken },
+            Delivery::Push(from, _) => Confirmation { sent: Sent::Pushes, number: from.number, taken },
         }
     }
 }
 
-/// Which of a shard's two sequences of deliveries.
+/// Which of a shard's sequences of deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// Jobs.
     Jobs,
     /// Letters of the wallets.
     Letters,
+    /// Letters of the push platform.
+    Pushes,
 }
 
 /// What became of a delivery.

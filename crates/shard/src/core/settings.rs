@@ -11,6 +11,10 @@ pub struct CoreSettings {
     pub bounds: Bounds,
     /// What its wallets may hold.
     pub wallet: stadium_wallet::Bounds,
+    /// What its push platform may hold.
+    pub push: stadium_push::Bounds,
+    /// How many MQTT sessions and retained messages it may keep.
+    pub session: stadium_session::Bounds,
     /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
     pub seed: u64,
     /// Consumers that wait for a job at once; another one is told Busy. About 200 bytes each. 100,000.
@@ -62,6 +66,8 @@ impl CoreSettings {
             place,
             bounds: Bounds::default(),
             wallet: stadium_wallet::Bounds::default(),
+            push: stadium_push::Bounds::default(),
+            session: stadium_session::Bounds::default(),
             seed: place.hash_seed,
             waiting_max: 100_000,
             turn_commands_max: 1_024,

@@ -4,7 +4,9 @@
 //! consumers that wait, the commit, answers again, and a slice of background work.
 
 use stadium_journal::Journal;
+use stadium_push::Platform;
 use stadium_queue::{Answer, Command, QueueName, Refusal, Spread, Time};
+use stadium_session::Sessions;
 
 use super::checkpointing::Step;
 use super::fault::Fault;
@@ -12,6 +14,7 @@ use super::opening;
 use super::room;
 use super::running::{Executed, Running};
 use super::seam::{Caller, Next, Output, Reply, Request, Search, Store};
+use super::uniform::Uniform;
 use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
 use crate::error::{busy, rejected};
@@ -118,6 +121,14 @@ impl<S: Store, C: Caller> Core<S, C> {
                 Input::Wallet(caller, command) => {
                     jobs += room::items(&command);
                     self.take_wallet(running, caller, command, now, began)?
+                }
+                Input::Push(caller, command) => {
+                    jobs += 1;
+                    self.take_uniform::<Platform>(running, caller, command, Input::Push, now, began)?
+                }
+                Input::Session(caller, command) => {
+                    jobs += 1;
+                    self.take_uniform::<Sessions>(running, caller, command, Input::Session, now, began)?
                 }
                 Input::Together(caller, beside) => {
                     jobs += room::items(&beside.transfers) + beside.jobs.len();
@@ -252,6 +263,37 @@ impl<S: Store, C: Caller> Core<S, C> {
             }
             (Err(fault), caller) => {
                 caller.into_iter().for_each(|caller| self.cut_short(caller));
+                Err(fault)
+            }
+        }
+    }
+
+    /// Takes on one command to a machine that keeps the common trait. False where the journal is behind: `again` makes it the first input again then.
+    fn take_uniform<M: Uniform>(
+        &mut self,
+        running: &mut Run<S, C>,
+        caller: C,
+        command: Box<M::Command>,
+        again: impl FnOnce(C, Box<M::Command>) -> Input<C>,
+        now: Time,
+        began: u64,
+    ) -> Result<bool, Fault> {
+        if self.stopping != Stopping::No {
+            running.answer(caller, Err(stopping()), began);
+            return Ok(true);
+        }
+        match running.take_uniform::<M>(&command, now) {
+            Ok(Some(answer)) => {
+                running.figures.commands += 1;
+                running.answer_whole(caller, answer, began);
+                Ok(true)
+            }
+            Ok(None) => {
+                self.inbox.push_front(again(caller, command));
+                Ok(false)
+            }
+            Err(fault) => {
+                self.cut_short(caller);
                 Err(fault)
             }
         }
@@ -439,7 +481,11 @@ impl<S: Store, C: Caller> Core<S, C> {
                         output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
                     }
                 }
-                Input::Wallet(caller, _) | Input::Together(caller, _) | Input::Seals(caller, _) => {
+                Input::Wallet(caller, _)
+                | Input::Push(caller, _)
+                | Input::Session(caller, _)
+                | Input::Together(caller, _)
+                | Input::Seals(caller, _) => {
                     output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
                 }
                 // Its leases end by themselves.

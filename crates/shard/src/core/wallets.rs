@@ -97,7 +97,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(())
     }
 
-    fn answer_whole(&mut self, caller: C, answer: Result<crate::Answer, Refusal>, since_us: u64) {
+    pub(super) fn answer_whole(&mut self, caller: C, answer: Result<crate::Answer, Refusal>, since_us: u64) {
         self.figures.refusals += u64::from(answer.is_err());
         self.wait(Waits::Whole(caller, answer), since_us);
     }

@@ -1,0 +1,105 @@
+//! What shards send: deliveries to inboxes, and connections to cut.
+//!
+//! Each delivery is for one connection. One that is gone, or does not read its inbox any more, is told so at once: the device is still
+//! owed it.
+
+use std::fmt::Write as _;
+
+use stadium_mqtt::broker::{Head, Message as MqttMessage};
+use stadium_mqtt::packet::PublishProperties;
+use stadium_mqtt::property::UserPropertiesBuffer;
+use stadium_push::{Dispatch, Happened, ToEdge};
+use stadium_reactor::Io;
+
+use super::doorstep::Word;
+use super::readers::{connection, names_of, qos, token};
+use crate::device_loop::DeviceLoop;
+use crate::message::Message;
+use crate::turn::Turn;
+
+impl DeviceLoop {
+    /// Looks at the doorstep, and does what lies there.
+    pub(crate) fn take_from_doorstep(&mut self, io: &mut Io<Message>) {
+        if self.around.readers.is_off() {
+            return;
+        }
+        let mut words = std::mem::take(&mut self.words);
+        self.around.shared.doorsteps[self.around.index].take(&mut words);
+        for word in words.drain(..) {
+            match word {
+                Word::ToEdge { shard, what: ToEdge::Dispatch(dispatch) } => {
+                    self.dispatch(io, shard, &dispatch)
+                }
+                Word::ToEdge { what: ToEdge::Cut { app, device }, .. } => {
+                    for client_id in names_of(&app, &device) {
+                        let mut turn = Turn { io: &mut *io, around: &mut self.around };
+                        self.broker.kick(&mut turn, &client_id);
+                    }
+                }
+                Word::StartedOver { shard } => self.around.readers.arrive_again(shard),
+            }
+        }
+        self.words = words;
+    }
+
+    fn dispatch(&mut self, io: &mut Io<Message>, shard: u16, dispatch: &Dispatch) {
+        let mut properties = Vec::new();
+        let mut user_properties = UserPropertiesBuffer::default();
+        for (name, value) in &dispatch.properties {
+            user_properties.push(name, value);
+        }
+        let told = PublishProperties {
+            content_type: dispatch.content_type.as_deref(),
+            user_properties: user_properties.properties(),
+            ..PublishProperties::default()
+        };
+        told.encode_forwardable(&mut properties);
+        let head = Head {
+            qos: qos(dispatch.qos),
+            expires_at_ms: dispatch.expires_at.map(|at| self.around.shared.node_ms(at.0)),
+            receipt: token(shard, dispatch.push),
+            ..Head::default()
+        };
+        let mut topic = String::new();
+        for recipient in &dispatch.to {
+            let id = connection(recipient.connection);
+            let mut is_given = false;
+            if self.around.readers.note_slot(id, recipient.slot) {
+                let key = self.devices.session(id);
+                topic.clear();
+                if let Some(client_id) = self.broker.client_id(key) {
+                    let _ = write!(topic, "inbox/{client_id}");
+                }
+                let message =
+                    MqttMessage { topic: &topic, properties: &properties, payload: &dispatch.payload, head };
+                let mut turn = Turn { io: &mut *io, around: &mut self.around };
+                is_given = self.broker.deliver_to(&mut turn, key, &message);
+            }
+            if !is_given {
+                self.around.readers.step(shard, dispatch.push, recipient.slot, id, Happened::Returned);
+            }
+        }
+    }
+
+    /// The subscriptions of a connection may have changed: whether it reads its inbox.
+    pub(crate) fn look_at_inbox(&mut self, id: stadium_reactor::ConnectionId) {
+        if self.around.readers.is_off() {
+            return;
+        }
+        let key = self.devices.session(id);
+        let Some(client_id) = self.broker.client_id(key) else { return };
+        let reads = self.broker.reads(key, &format!("inbox/{client_id}"));
+        match (self.around.readers.reads(id), reads) {
+            (false, true) => self.around.readers.begin(id, client_id),
+            (true, false) => self.around.readers.end(id),
+            _ => {}
+        }
+    }
+
+    /// The same for all that read theirs: the rules have changed.
+    pub(crate) fn look_at_all_inboxes(&mut self) {
+        for id in self.around.readers.connections() {
+            self.look_at_inbox(id);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Which of a loop's connections read their inbox, and what shards are to hear of them.
+//!
+//! A connection counts from the moment that its device is connected and has a subscription that matches its inbox, and until either
+//! ends. What there is to tell is gathered for each shard and leaves at the end of the turn.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use stadium_mqtt::broker::{Drop, PLATFORM_RECEIPT, Progress};
+use stadium_mqtt::packet::QoS;
+use stadium_push::{AppName, Arrival, Command, ConnectionName, Departure, DeviceId, Happened, Step, Time};
+use stadium_reactor::ConnectionId;
+
+use super::Platform;
+
+/// Bits of a receipt token that hold the push's number on its shard; above them stands the shard.
+const PUSH_BITS: u32 = 48;
+
+/// A connection that reads its inbox.
+#[derive(Debug, Clone)]
+struct Reader {
+    connection: ConnectionId,
+    shard: u16,
+    /// The device's place on its shard; known when something is delivered.
+    slot: u32,
+    app: AppName,
+    device: DeviceId,
+}
+
+/// What one shard is to hear at the end of the turn.
+#[derive(Debug, Default)]
+struct Batch {
+    arrived: Vec<Arrival>,
+    left: Vec<Departure>,
+    steps: Vec<Step>,
+}
+
+/// The connections of a loop that read their inbox.
+#[derive(Debug)]
+pub(crate) struct Readers {
+    platform: Option<Arc<dyn Platform>>,
+    loop_index: u16,
+    /// By their places in the reactor's slab.
+    places: Vec<Option<Box<Reader>>>,
+    batches: Vec<Batch>,
+    /// Shards whose batches are not empty.
+    untold: Vec<u16>,
+}
+
+impl Readers {
+    pub(crate) fn new(platform: Option<Arc<dyn Platform>>, loop_index: usize) -> Self {
+        let loop_index = u16::try_from(loop_index).expect("there are at most 64 loops");
+        Self { platform, loop_index, places: Vec::new(), batches: Vec::new(), untold: Vec::new() }
+    }
+
+    /// Whether there is a platform at all.
+    pub(crate) fn is_off(&self) -> bool {
+        self.platform.is_none()
+    }
+
+    fn at(&self, id: ConnectionId) -> Option<&Reader> {
+        let reader = self.places.get(id.index as usize)?.as_deref()?;
+        (reader.connection == id).then_some(reader)
+    }
+
+    /// Whether this connection reads its inbox, as far as shards were told.
+    pub(crate) fn reads(&self, id: ConnectionId) -> bool {
+        self.at(id).is_some()
+    }
+
+    /// It reads its inbox from now on.
+    pub(crate) fn begin(&mut self, id: ConnectionId, client_id: &str) {
+        let (Some(platform), Some((app, device))) = (&self.platform, named(client_id)) else { return };
+        let shard = platform.shard_of(&app, &device);
+        let reader = Reader { connection: id, shard, slot: 0, app, device };
+        self.arrives(&reader);
+        let at = id.index as usize;
+        if self.places.len() <= at {
+            self.places.resize_with(at + 1, || None);
+        }
+        self.places[at] = Some(Box::new(reader));
+    }
+
+    /// It does no longer, or is gone.
+    pub(crate) fn end(&mut self, id: ConnectionId) {
+        if !self.reads(id) {
+            return;
+        }
+        if let Some(reader) = self.places[id.index as usize].take() {
+            let connection = self.name(id);
+            let Reader { shard, app, device, .. } = *reader;
+            self.batch(shard).left.push(Departure { app, device, connection, at: wall() });
+        }
+    }
+
+    /// A shard knows no connection: all of its devices arrive again.
+    pub(crate) fn arrive_again(&mut self, shard: u16) {
+        let readers: Vec<Reader> = self
+            .places
+            .iter()
+            .flatten()
+            .filter(|one| one.shard == shard)
+            .map(|one| (**one).clone())
+            .collect();
+        readers.iter().for_each(|reader| self.arrives(reader));
+    }
+
+    /// Connections that read their inbox.
+    pub(crate) fn connections(&self) -> Vec<ConnectionId> {
+        self.places.iter().flatten().map(|reader| reader.connection).collect()
+    }
+
+    fn arrives(&mut self, reader: &Reader) {
+        let Reader { connection, shard, ref app, ref device, .. } = *reader;
+        let connection = self.name(connection);
+        let arrival = Arrival { app: app.clone(), device: device.clone(), connection, at: wall() };
+        self.batch(shard).arrived.push(arrival);
+    }
+
+    /// Notes the place of a device on its shard, by which deliveries to it are told. False where the connection is not a reader.
+    pub(super) fn note_slot(&mut self, id: ConnectionId, slot: u32) -> bool {
+        match self.places.get_mut(id.index as usize).and_then(Option::as_mut) {
+            Some(reader) if reader.connection == id => {
+                reader.slot = slot;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What became of a delivery, by the token that its publication carried.
+    pub(crate) fn progressed(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
+        let what = match progress {
+            Progress::Sent(_) => Happened::Sent,
+            Progress::Acknowledged => Happened::Acknowledged,
+            Progress::Dropped(Drop::TooLarge) => Happened::TooLarge,
+            Progress::Dropped(_) | Progress::Expired => Happened::Returned,
+            Progress::Targeted | Progress::Queued => return,
+        };
+        let Some(id) = link else { return };
+        let Some(slot) = self.at(id).map(|reader| reader.slot) else { return };
+        let (shard, push) = parts(token);
+        self.step(shard, push, slot, id, what);
+    }
+
+    /// Tells of one delivery.
+    pub(super) fn step(&mut self, shard: u16, push: u64, slot: u32, id: ConnectionId, what: Happened) {
+        let connection = self.name(id);
+        self.batch(shard).steps.push(Step { push, slot, connection, what, at: wall() });
+    }
+
+    /// At the end of a turn: tells the shards.
+    pub(crate) fn tell(&mut self) {
+        let Some(platform) = &self.platform else { return };
+        for shard in self.untold.drain(..) {
+            let Batch { arrived, left, steps } = std::mem::take(&mut self.batches[usize::from(shard)]);
+            if !steps.is_empty() {
+                platform.tell(shard, Command::Progress { steps });
+            }
+            if !arrived.is_empty() || !left.is_empty() {
+                platform.tell(shard, Command::Presence { arrived, left });
+            }
+        }
+    }
+
+    fn batch(&mut self, shard: u16) -> &mut Batch {
+        let at = usize::from(shard);
+        if self.batches.len() <= at {
+            self.batches.resize_with(at + 1, Batch::default);
+        }
+        let batch = &mut self.batches[at];
+        if batch.arrived.is_empty() && batch.left.is_empty() && batch.steps.is_empty() {
+            self.untold.push(shard);
+        }
+        batch
+    }
+
+    fn name(&self, id: ConnectionId) -> ConnectionName {
+        ConnectionName { loop_index: self.loop_index, connection: number(id) }
+    }
+}
+
+/// The device that a client id names: `APP/DEVICE`, or one of the app `default`.
+pub(crate) fn named(client_id: &str) -> Option<(AppName, DeviceId)> {
+    let (app, device) = client_id.split_once('/').unwrap_or((AppName::DEFAULT, client_id));
+    Some((AppName::new(app).ok()?, DeviceId::new(device).ok()?))
+}
+
+/// The client ids that a device may have: one of the app `default` need not say so.
+pub(crate) fn names_of(app: &AppName, device: &DeviceId) -> impl Iterator<Item = String> {
+    let short = (app.as_str() == AppName::DEFAULT).then(|| device.to_string());
+    std::iter::once(format!("{app}/{device}")).chain(short)
+}
+
+/// The receipt token of a shard's push.
+pub(super) fn token(shard: u16, push: u64) -> u64 {
+    PLATFORM_RECEIPT | u64::from(shard) << PUSH_BITS | push
+}
+
+fn parts(token: u64) -> (u16, u64) {
+    let token = token & !PLATFORM_RECEIPT;
+    ((token >> PUSH_BITS) as u16, token & ((1 << PUSH_BITS) - 1))
+}
+
+/// A connection as a number.
+fn number(id: ConnectionId) -> u64 {
+    u64::from(id.generation) << 32 | u64::from(id.index)
+}
+
+/// The connection of a number.
+pub(super) fn connection(number: u64) -> ConnectionId {
+    ConnectionId { index: number as u32, generation: (number >> 32) as u32 }
+}
+
+/// The QoS of a dispatch.
+pub(super) fn qos(number: u8) -> QoS {
+    if number == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce }
+}
+
+/// The wall clock.
+fn wall() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ConnectionId, connection, named, number, parts, token};
+
+    #[test]
+    fn a_client_id_names_an_app_and_a_device() {
+        let cases = [
+            ("phone-1", Some(("default", "phone-1"))),
+            ("shop/phone-1", Some(("shop", "phone-1"))),
+            ("Shop/phone-1", None),
+            ("shop/a/b", None),
+            ("", None),
+        ];
+        for (client_id, expected) in cases {
+            let found = named(client_id);
+            let found = found.as_ref().map(|(app, device)| (app.as_str(), device.as_str()));
+            assert_eq!(found, expected, "{client_id:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_and_connections_come_back() {
+        assert_eq!(parts(token(1_023, (1 << 48) - 1)), (1_023, (1 << 48) - 1));
+        let id = ConnectionId { index: 7, generation: u32::MAX };
+        assert_eq!(connection(number(id)), id);
+    }
+}

@@ -1,0 +1,81 @@
+//! How everybody else reaches the push platform and the MQTT sessions, and how the platform reaches devices.
+//!
+//! Which shard is asked what, and how answers become one, is the platform's own knowledge ([`stadium_push::Parts`]).
+
+use std::sync::Arc;
+
+use stadium_push::{Answer, Command, ToEdge};
+
+use crate::gather::{Gather, Merge};
+use crate::mailbox::Letter;
+use crate::ticket::{Holder, Slot};
+use crate::{Shards, Ticket};
+
+/// Takes to the edge what the shards send to devices.
+pub trait Courier: Send + Sync {
+    /// From a shard, whose thread calls: it must not wait. What comes first is delivered first.
+    fn carry(&self, shard: u16, to_edge: Vec<ToEdge>);
+
+    /// The shard has opened its journal anew and knows of no connection: each of its devices that is connected is to arrive again.
+    fn started_over(&self, shard: u16);
+}
+
+impl Shards {
+    /// Hands a command to the shard that it belongs to, or to several. Never waits, as [`Self::submit`].
+    pub fn submit_push(&self, command: Command) -> Ticket<Answer> {
+        let mut parts = command.parts(self.inner.routes.shards());
+        let mut asked = std::mem::take(&mut parts.asked);
+        let ask = |(shard, command): (u16, Command)| {
+            let bytes = bytes_of(&command);
+            self.inner.one_of(shard, bytes, |caller| Letter::Push(caller, Box::new(command)))
+        };
+        if asked.len() == 1 {
+            return match ask(asked.remove(0)) {
+                Ok(one) => Ticket::one(one),
+                Err(refusal) => Ticket::refused(refusal),
+            };
+        }
+        Ticket::many(Gather::new(asked.into_iter().map(ask).collect(), Merge::Push(parts)))
+    }
+
+    /// Tells a shard of its devices: presence and progress. Nobody waits for the answer. What there is to tell is bounded by
+    /// connections and by what is in flight to them.
+    pub fn tell_push(&self, shard: u16, command: Command) {
+        if let Ok(mailbox) = self.inner.mailbox(shard) {
+            // A shard that has ended needs no telling.
+            mailbox.post(Letter::Push(Holder::new(&Slot::new()), Box::new(command)));
+        }
+    }
+
+    /// Hands a command about MQTT sessions and retained messages to a shard. Never waits, as [`Self::submit`].
+    pub fn submit_session(
+        &self,
+        shard: u16,
+        command: stadium_session::Command,
+    ) -> Ticket<stadium_session::Answer> {
+        let bytes = command.record_bytes_max();
+        match self.inner.one_of(shard, bytes, |caller| Letter::Session(caller, Box::new(command))) {
+            Ok(one) => Ticket::one(one),
+            Err(refusal) => Ticket::refused(refusal),
+        }
+    }
+
+    /// Says who takes to devices what the shards send them. Only the first one counts; without one nothing is delivered.
+    pub fn deliver_by(&self, courier: Arc<dyn Courier>) {
+        let _ = self.inner.courier.set(courier);
+    }
+
+    /// How many shards there are.
+    pub fn count(&self) -> u16 {
+        self.inner.routes.shards()
+    }
+}
+
+/// Bytes that a command keeps alive, about.
+fn bytes_of(command: &Command) -> usize {
+    match command {
+        Command::Send { push } | Command::Edit { push } => push.bytes(),
+        Command::Change { devices, .. } => devices.len() * 256,
+        _ => 256,
+    }
+}
