@@ -4,7 +4,8 @@
 //! registry's own numbers, so that an event means the same on every shard and after every restart.
 
 use crate::{
-    AppVersion, AttributeName, Country, Language, Location, Platform, QuietHours, Tag, UserName, Value, ZoneName,
+    AppVersion, AttributeName, Country, Language, Location, Platform, QuietHours, Tag, UserName, Value,
+    ZoneName,
 };
 
 /// What becomes different about a device. The default changes nothing: it registers a device that is new.

@@ -1,8 +1,8 @@
 //! All that is known about one device.
 
 use crate::{
-    AppVersion, AttributeName, Country, DeviceId, Language, Location, Platform, QuietHours, Tag, Time, UserName,
-    Value, ZoneName,
+    AppVersion, AttributeName, Country, DeviceId, Language, Location, Platform, QuietHours, Tag, Time,
+    UserName, Value, ZoneName,
 };
 
 /// All that is known about one device.

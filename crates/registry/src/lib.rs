@@ -4,27 +4,49 @@
 //! for each tag, platform, version, language, country and time zone, and columns for attributes. [`Changes`] change a device, a
 //! [`Selector`] says whom one means. Nothing here reads a clock: the same calls make the same registry.
 
+mod apply;
+mod bytes;
 mod changes;
+mod changes_json;
+mod check;
+mod checkpoint;
+mod circle;
+mod columns;
 mod device;
+mod dictionary;
+mod evaluate;
+mod explain;
 mod json;
+mod labels;
 mod limits;
 mod name;
+mod numbers;
+mod order;
+mod packed;
+mod quiet;
+mod read;
 pub mod refusal;
 mod registry;
 mod selector;
+mod selector_json;
 mod value;
+mod version;
+mod words;
 
 pub use changes::Changes;
 pub use device::Device;
+pub use explain::{ClauseCount, Excluded};
 pub use json::Mistake;
 pub use limits::Limits;
 pub use name::{
     AppName, AppVersion, AttributeName, Country, DeviceId, Language, ListName, Platform, Tag, TagGroup,
     TagName, UserName, ZoneName,
 };
+pub use read::{Field, Filter};
 pub use refusal::CODES;
-pub use registry::{ClauseCount, Excluded, Filter, Registry, Slot};
+pub use registry::{Registry, Slot};
 pub use roaring::RoaringBitmap;
 pub use selector::{Circle, Comparison, Edge, Selector, Span, VersionRange};
 pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
 pub use value::{Location, QuietHours, Value};
+pub use version::compare_versions;

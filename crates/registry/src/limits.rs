@@ -9,6 +9,8 @@ pub struct Limits {
     pub tags_per_device: u16,
     /// Attributes of a device.
     pub attributes_per_device: u16,
+    /// Devices of a named user.
+    pub devices_per_user: u16,
     /// Bytes of an attribute's text.
     pub text_bytes_max: u16,
     /// Different tags. Each is a bitmap.
@@ -25,6 +27,7 @@ impl Default for Limits {
             devices_max: 10_000_000,
             tags_per_device: 100,
             attributes_per_device: 50,
+            devices_per_user: 200,
             text_bytes_max: 512,
             tags_max: 10_000,
             attribute_names_max: 256,

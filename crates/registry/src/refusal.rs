@@ -13,6 +13,8 @@ stadium_machine::codes! {
     TEXT = "DEV-003", "attribute text too long";
     /// Changes that name too much at once, or the same thing twice.
     CHANGES = "DEV-004", "changes out of bounds";
+    /// A named user with more devices than allowed.
+    USER_DEVICES = "DEV-005", "too many devices of a named user";
     /// As many devices as the settings allow.
     DEVICES_FULL = "DEV-040", "too many devices";
     /// As many different tags as the settings allow.

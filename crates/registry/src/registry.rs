@@ -1,10 +1,24 @@
-//! The devices of one app on one shard.
+//! The devices of one app on one shard, and what finds them.
+//!
+//! The truth is in three dictionaries and the table of devices, which a checkpoint saves. Everything else, bitmaps, columns, indexes and
+//! the order of ids, follows from it and is built anew after a restore.
 
-use std::borrow::Cow;
+use std::hash::BuildHasher as _;
 
+use compact_str::CompactString;
+use foldhash::fast::FixedState;
 use roaring::RoaringBitmap;
+use stadium_machine::encoding::{Reader, number, text};
+use stadium_table::{Damaged, Entry, Table, take};
 
-use crate::{Changes, Corrupt, Device, DeviceId, Limits, Mistake, Refusal, Selector, Tag, Time, UserName};
+use crate::checkpoint::Progress;
+use crate::columns::Column;
+use crate::dictionary::{Dictionary, Said};
+use crate::labels::{Kind, Labels};
+use crate::numbers::Numbers;
+use crate::order::Order;
+use crate::packed::Packed;
+use crate::{AttributeName, DeviceId, Limits, Location, Time, UserName};
 
 /// A device's place in its registry. Given out again after the device was removed, the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,217 +26,271 @@ pub struct Slot(pub u32);
 
 /// Devices of an app on this shard, and what finds them.
 pub struct Registry {
-    limits: Limits,
+    pub(crate) limits: Limits,
+    pub(crate) hash: FixedState,
+    /// Devices by slot. The place of one that was removed stays, empty, so that the next slot follows from the slots that are taken.
+    pub(crate) devices: Table<Stored>,
+    /// Rebuilt: places without a device.
+    pub(crate) free: RoaringBitmap,
+    pub(crate) all: RoaringBitmap,
+    pub(crate) opted_in: RoaringBitmap,
+    pub(crate) revoked: RoaringBitmap,
+    /// Rebuilt: devices with a time zone.
+    pub(crate) zoned: RoaringBitmap,
+    pub(crate) by_id: Numbers,
+    pub(crate) by_user: Numbers,
+    pub(crate) order: Order,
+    pub(crate) labels: Labels,
+    pub(crate) names: Dictionary<Name>,
+    /// Rebuilt: what devices have of each attribute, by its name's number.
+    pub(crate) columns: Vec<Columns>,
+    pub(crate) texts: Dictionary<Text>,
+    pub(crate) locations: Column<i64>,
+    /// Rebuilt: bytes of all devices' allocations.
+    pub(crate) packed_bytes: usize,
+    /// Rebuilt: bytes of all attributes' texts.
+    pub(crate) text_bytes: usize,
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) nobody: RoaringBitmap,
+    pub(crate) checkpoint: Progress,
 }
 
-/// Which devices a page lists. All that is said must be so.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// Whose id begins so.
-    pub prefix: String,
-    /// Of this user.
-    pub user: Option<UserName>,
-    /// With this tag.
-    pub tag: Option<Tag>,
+/// A device in the table.
+pub(crate) struct Stored {
+    /// See [`crate::packed`]. Empty where the device was removed.
+    pub(crate) packed: Box<[u8]>,
+    /// When it was connected last, in seconds since 1970; 0 for never.
+    pub(crate) seen: u32,
+    /// When it was registered, in seconds since 1970.
+    pub(crate) registered: u32,
 }
 
-/// Why a device is not in an audience: the first clause that it fails.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Excluded {
-    /// Where the clause stands in the selector: `and[1]`; empty for all of it.
-    pub path: String,
-    /// What it asks for: `tag "vip"`.
-    pub clause: String,
-    /// What the device has instead, where that says more: `it is 5`.
-    pub has: Option<String>,
+impl Stored {
+    pub(crate) fn is_free(&self) -> bool {
+        self.packed.is_empty()
+    }
 }
 
-/// What a clause does in an audience.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClauseCount {
-    /// Where it stands in the selector: `and[1]`; empty for all of it.
-    pub path: String,
-    /// What it asks for: `tag "vip"`.
-    pub clause: String,
-    /// Devices that it means by itself.
-    pub matches: u64,
-    /// Devices for which it is the first clause that they fail. The sum over all clauses is what is excluded.
-    pub keeps_out: u64,
+impl Entry for Stored {
+    fn vacant() -> Self {
+        Stored { packed: Box::default(), seen: 0, registered: 0 }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        number(out, self.packed.len() as u64);
+        out.extend_from_slice(&self.packed);
+        out.extend_from_slice(&self.seen.to_le_bytes());
+        out.extend_from_slice(&self.registered.to_le_bytes());
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        let mut reader = Reader::new(input);
+        let packed = reader
+            .small()
+            .and_then(|bytes| reader.take(bytes))
+            .map_err(|_| Damaged("a device is cut short"))?
+            .into();
+        *input = &input[reader.position()..];
+        Ok(Stored {
+            packed,
+            seen: u32::from_le_bytes(take(input)?),
+            registered: u32::from_le_bytes(take(input)?),
+        })
+    }
+}
+
+/// What devices have of an attribute, a column for each type.
+pub(crate) struct Columns {
+    pub(crate) numbers: Column<f64>,
+    pub(crate) dates: Column<i64>,
+    pub(crate) texts: Column<u32>,
+}
+
+impl Columns {
+    pub(crate) fn new() -> Self {
+        Self { numbers: Column::new(), dates: Column::new(), texts: Column::new() }
+    }
+}
+
+/// Entries of dictionaries that are only a text.
+macro_rules! only_text {
+    ($(#[$docs:meta])* $name:ident, $fits:expr) => {
+        $(#[$docs])*
+        #[derive(PartialEq)]
+        pub(crate) struct $name(pub(crate) CompactString);
+
+        impl Entry for $name {
+            fn vacant() -> Self {
+                Self(CompactString::const_new(""))
+            }
+
+            fn encode(&self, out: &mut Vec<u8>) {
+                text(out, &self.0);
+            }
+
+            fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+                let mut reader = Reader::new(input);
+                let text = reader.text().map_err(|_| Damaged("a text is none"))?;
+                let fits: fn(&str) -> bool = $fits;
+                if !fits(text) {
+                    return Err(Damaged("a name of an attribute is none"));
+                }
+                let entry = Self(text.into());
+                *input = &input[reader.position()..];
+                Ok(entry)
+            }
+        }
+
+        impl Said for $name {
+            fn hash(&self, state: &FixedState) -> u64 {
+                state.hash_one(self.0.as_bytes())
+            }
+        }
+    };
+}
+
+only_text!(
+    /// The name of an attribute.
+    Name,
+    |text| AttributeName::new(text).is_ok()
+);
+only_text!(
+    /// A text that attributes have.
+    Text,
+    |_| true
+);
+
+/// The number of a text in its dictionary.
+pub(crate) fn find_text(texts: &Dictionary<Text>, text: &str) -> Option<u32> {
+    texts.find(texts.state().hash_one(text.as_bytes()), |other| other.0 == text)
+}
+
+/// The number of an attribute's name in its dictionary.
+pub(crate) fn find_name(names: &Dictionary<Name>, name: &str) -> Option<u32> {
+    names.find(names.state().hash_one(name.as_bytes()), |other| other.0 == name)
+}
+
+/// A location in its column.
+pub(crate) fn spot(location: Location) -> i64 {
+    i64::from(location.latitude) << 32 | i64::from(location.longitude as u32)
+}
+
+/// A location from its column.
+pub(crate) fn from_spot(spot: i64) -> Location {
+    Location { latitude: (spot >> 32) as i32, longitude: spot as i32 }
+}
+
+/// Whole seconds, as the registry keeps moments.
+pub(crate) fn seconds(at: Time) -> u32 {
+    u32::try_from(at.0 / 1_000).unwrap_or(u32::MAX)
 }
 
 impl Registry {
     /// An empty one. The seed keeps who chooses ids from choosing them so that they collide; it may differ at each start.
     pub fn new(limits: Limits, hash_seed: u64) -> Self {
-        let _ = hash_seed;
-        Self { limits }
+        Self {
+            limits,
+            hash: FixedState::with_seed(hash_seed),
+            devices: Table::new(),
+            free: RoaringBitmap::new(),
+            all: RoaringBitmap::new(),
+            opted_in: RoaringBitmap::new(),
+            revoked: RoaringBitmap::new(),
+            zoned: RoaringBitmap::new(),
+            by_id: Numbers::new(),
+            by_user: Numbers::new(),
+            order: Order::new(),
+            labels: Labels::new(hash_seed),
+            names: Dictionary::new(hash_seed),
+            columns: Vec::new(),
+            texts: Dictionary::new(hash_seed),
+            locations: Column::new(),
+            packed_bytes: 0,
+            text_bytes: 0,
+            scratch: Vec::new(),
+            nobody: RoaringBitmap::new(),
+            checkpoint: Progress::default(),
+        }
     }
 
-    /// Whether the changes are within the bounds.
-    ///
-    /// # Errors
-    ///
-    /// What is too much.
-    pub fn check(&self, device: &DeviceId, changes: &Changes) -> Result<(), Refusal> {
-        let _ = (device, changes, self.limits);
-        unimplemented!()
+    /// The bounds that it keeps.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
-    /// Changes a device, which is registered where it is new. The caller has checked.
-    pub fn apply(&mut self, at: Time, device: &DeviceId, changes: &Changes) -> Slot {
-        let _ = (at, device, changes);
-        unimplemented!()
-    }
-
-    /// Forgets a device, and says where it was: its slot will be another one's.
-    pub fn remove(&mut self, device: &DeviceId) -> Option<Slot> {
-        let _ = device;
-        unimplemented!()
+    /// Other bounds from now on. What is there already stays.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// Where a device is.
     pub fn find(&self, device: &DeviceId) -> Option<Slot> {
-        let _ = device;
-        unimplemented!()
+        self.find_bytes(device.as_str().as_bytes()).map(Slot)
     }
 
-    /// Whose slot it is.
-    pub fn id(&self, slot: Slot) -> Option<&str> {
-        let _ = slot;
-        unimplemented!()
+    pub(crate) fn find_bytes(&self, id: &[u8]) -> Option<u32> {
+        self.by_id.find(self.hash.hash_one(id), |slot| self.at(slot).id_bytes() == id)
     }
 
-    /// All that is known about a device.
-    pub fn device(&self, slot: Slot) -> Option<Device> {
-        let _ = slot;
-        unimplemented!()
+    /// A device's bytes, where it is known that there is one.
+    #[inline]
+    pub(crate) fn at(&self, slot: u32) -> Packed<'_> {
+        Packed::new(&self.devices.at(slot).packed)
+    }
+
+    #[inline]
+    pub(crate) fn stored(&self, slot: Slot) -> Option<&Stored> {
+        self.devices.get(slot.0).filter(|device| !device.is_free())
+    }
+
+    #[inline]
+    pub(crate) fn packed(&self, slot: Slot) -> Option<Packed<'_>> {
+        self.stored(slot).map(|device| Packed::new(&device.packed))
     }
 
     /// The device was connected then.
     pub fn seen(&mut self, slot: Slot, at: Time) {
-        let _ = (slot, at);
-        unimplemented!()
+        let seen = seconds(at);
+        if self.stored(slot).is_some_and(|device| device.seen != seen) {
+            self.devices.at_mut(slot.0).seen = seen;
+        }
     }
 
-    /// Devices of a user, in the order of slots.
+    /// Slots of a user's devices.
+    pub(crate) fn slots_of(&self, user: &str, mut each: impl FnMut(u32)) {
+        self.by_user.find(self.hash.hash_one(user.as_bytes()), |slot| {
+            if self.at(slot).user() == Some(user) {
+                each(slot);
+            }
+            false
+        });
+    }
+
+    /// Devices of a user.
     pub fn devices_of(&self, user: &UserName) -> RoaringBitmap {
-        let _ = user;
-        unimplemented!()
-    }
-
-    /// A page of devices in the order of their ids, behind `after`.
-    pub fn list(&self, filter: &Filter, after: Option<&DeviceId>, at_most: usize) -> Vec<Device> {
-        let _ = (filter, after, at_most);
-        unimplemented!()
-    }
-
-    /// Different tags in their order behind `after`, with how many devices carry each.
-    pub fn tags(&self, after: Option<&Tag>, at_most: usize) -> Vec<(Tag, u64)> {
-        let _ = (after, at_most);
-        unimplemented!()
+        let mut slots = Vec::new();
+        self.slots_of(user.as_str(), |slot| slots.push(slot));
+        slots.into_iter().collect()
     }
 
     /// All devices.
     pub fn devices(&self) -> &RoaringBitmap {
-        unimplemented!()
+        &self.all
     }
 
     /// Those that want pushes.
     pub fn opted_in(&self) -> &RoaringBitmap {
-        unimplemented!()
+        &self.opted_in
     }
 
     /// Those that may not connect.
     pub fn revoked(&self) -> &RoaringBitmap {
-        unimplemented!()
-    }
-
-    /// Whether the secret with this SHA-256 is the device's, in constant time. None where it has none.
-    pub fn credential_fits(&self, slot: Slot, hash: &[u8; 32]) -> Option<bool> {
-        let _ = (slot, hash);
-        unimplemented!()
-    }
-
-    /// Time zones and their devices.
-    pub fn time_zones(&self) -> impl Iterator<Item = (&str, &RoaringBitmap)> {
-        std::iter::empty()
-    }
-
-    /// Devices without a time zone.
-    pub fn without_time_zone(&self) -> RoaringBitmap {
-        unimplemented!()
-    }
-
-    /// Devices that are in their quiet hours, in groups, with the moment when these end. By their time zone, UTC where they have none.
-    pub fn quiet_groups(&self, at: Time) -> Vec<(RoaringBitmap, Time)> {
-        let _ = at;
-        unimplemented!()
-    }
-
-    /// Devices that are in their quiet hours, and when these end.
-    pub fn in_quiet_hours(&self, at: Time) -> impl Iterator<Item = (Slot, Time)> {
-        self.quiet_groups(at)
-            .into_iter()
-            .flat_map(|(devices, end)| devices.into_iter().map(move |slot| (Slot(slot), end)))
-    }
-
-    /// When the quiet hours end that a device is in; none where it is in none.
-    pub fn quiet_until(&self, slot: Slot, at: Time) -> Option<Time> {
-        let _ = (slot, at);
-        unimplemented!()
-    }
-
-    /// The devices that a selector means.
-    pub fn evaluate(&self, selector: &Selector, now: Time) -> RoaringBitmap {
-        let _ = (selector, now);
-        unimplemented!()
-    }
-
-    /// How many devices a selector means.
-    pub fn count(&self, selector: &Selector, now: Time) -> u64 {
-        let _ = (selector, now);
-        unimplemented!()
-    }
-
-    /// Whether a selector means a device.
-    pub fn matches(&self, selector: &Selector, slot: Slot, now: Time) -> bool {
-        let _ = (selector, slot, now);
-        unimplemented!()
-    }
-
-    /// Why a selector does not mean a device; none where it does, or where there is no device.
-    pub fn explain(&self, selector: &Selector, slot: Slot, now: Time) -> Option<Excluded> {
-        let _ = (selector, slot, now);
-        unimplemented!()
-    }
-
-    /// What each clause does, in the order in which they stand.
-    pub fn clauses(&self, selector: &Selector, now: Time) -> Vec<ClauseCount> {
-        let _ = (selector, now);
-        unimplemented!()
-    }
-
-    /// An attribute, or where there is none of that name a field (`device`, `platform`, `app_version`, `language`, `country`,
-    /// `time_zone`, `named_user`), as text.
-    pub fn value(&self, slot: Slot, name: &str) -> Option<Cow<'_, str>> {
-        let _ = (slot, name);
-        unimplemented!()
-    }
-
-    /// A device's platform; empty where it has none.
-    pub fn platform(&self, slot: Slot) -> &str {
-        let _ = slot;
-        unimplemented!()
-    }
-
-    /// A device's language; empty where it has none.
-    pub fn language(&self, slot: Slot) -> &str {
-        let _ = slot;
-        unimplemented!()
+        &self.revoked
     }
 
     /// Devices.
     pub fn len(&self) -> usize {
-        unimplemented!()
+        self.devices.len() - self.free.len() as usize
     }
 
     /// Whether there is none.
@@ -230,126 +298,33 @@ impl Registry {
         self.len() == 0
     }
 
-    /// Bytes of memory that it takes, to about a tenth.
+    /// Bytes of memory that it takes, to about a tenth. Cheap: nothing is walked but the attributes.
     pub fn bytes(&self) -> usize {
-        unimplemented!()
+        let columns: usize = self
+            .columns
+            .iter()
+            .map(|columns| {
+                columns.numbers.bytes() + columns.dates.bytes() + columns.texts.bytes() + size_of::<Columns>()
+            })
+            .sum();
+        let devices = self.all.len();
+        size_of::<Self>()
+            + self.devices.bytes()
+            + self.packed_bytes
+            + self.text_bytes
+            + self.by_id.bytes()
+            + self.by_user.bytes()
+            + self.order.bytes()
+            + self.labels.bytes(devices)
+            + self.names.bytes()
+            + self.texts.bytes()
+            + self.locations.bytes()
+            + columns
+            + (devices / 8 * 4) as usize
     }
 
-    /// Begins a checkpoint of the state as it is now.
-    pub fn checkpoint_begin(&mut self) {
-        unimplemented!()
-    }
-
-    /// Appends about `bytes_max` more bytes of the checkpoint, one slice. Returns whether there is more.
-    pub fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
-        let _ = (out, bytes_max);
-        unimplemented!()
-    }
-
-    /// Drops a running checkpoint.
-    pub fn checkpoint_abort(&mut self) {
-        unimplemented!()
-    }
-
-    /// Takes in one slice of a checkpoint, in their order, into a new registry.
-    ///
-    /// # Errors
-    ///
-    /// A slice that no checkpoint of this format has.
-    pub fn restore(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
-        let _ = slice;
-        unimplemented!()
-    }
-
-    /// All slices are in: builds what is not saved.
-    ///
-    /// # Errors
-    ///
-    /// A checkpoint that is not whole, or contradicts itself.
-    pub fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        unimplemented!()
-    }
-}
-
-impl Selector {
-    /// The selector that a JSON value is.
-    ///
-    /// # Errors
-    ///
-    /// Where the mistake is and what is allowed there.
-    pub fn parse(json: &serde_json::Value) -> Result<Self, Mistake> {
-        let _ = json;
-        unimplemented!()
-    }
-
-    /// The selector that a JSON text is.
-    ///
-    /// # Errors
-    ///
-    /// Where the mistake is and what is allowed there.
-    pub fn parse_text(json: &str) -> Result<Self, Mistake> {
-        let _ = json;
-        unimplemented!()
-    }
-
-    /// It as JSON, as [`Self::parse`] reads it.
-    pub fn to_json(&self) -> serde_json::Value {
-        unimplemented!()
-    }
-
-    /// Appends it to an event.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let _ = out;
-        unimplemented!()
-    }
-
-    /// Reads it from an event.
-    ///
-    /// # Errors
-    ///
-    /// Bytes that [`Self::encode`] did not write.
-    pub fn decode(input: &mut stadium_machine::encoding::Reader<'_>) -> Result<Self, Corrupt> {
-        let _ = input;
-        unimplemented!()
-    }
-}
-
-impl Changes {
-    /// The changes that a JSON value is.
-    ///
-    /// # Errors
-    ///
-    /// Where the mistake is and what is allowed there.
-    pub fn parse(json: &serde_json::Value) -> Result<Self, Mistake> {
-        let _ = json;
-        unimplemented!()
-    }
-
-    /// They as JSON, as [`Self::parse`] reads it; without the credential.
-    pub fn to_json(&self) -> serde_json::Value {
-        unimplemented!()
-    }
-
-    /// Appends them to an event.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        let _ = out;
-        unimplemented!()
-    }
-
-    /// Reads them from an event.
-    ///
-    /// # Errors
-    ///
-    /// Bytes that [`Self::encode`] did not write.
-    pub fn decode(input: &mut stadium_machine::encoding::Reader<'_>) -> Result<Self, Corrupt> {
-        let _ = input;
-        unimplemented!()
-    }
-}
-
-impl Device {
-    /// It as JSON: the fields of changes, `device`, `registered_at`, `last_seen`, and whether it has a credential.
-    pub fn to_json(&self) -> serde_json::Value {
-        unimplemented!()
+    /// How many labels of a kind there are, for the bounds.
+    pub(crate) fn is_full_of(&self, kind: Kind) -> bool {
+        self.labels.count(kind) >= u64::from(self.limits.field_values_max)
     }
 }

@@ -3,7 +3,8 @@
 //! As JSON it has the shape that push users know (docs/audiences.md).
 
 use crate::{
-    AppVersion, AttributeName, Country, DeviceId, Language, ListName, Location, Platform, Tag, UserName, Value, ZoneName,
+    AppVersion, AttributeName, Country, DeviceId, Language, ListName, Location, Platform, Tag, UserName,
+    Value, ZoneName,
 };
 
 /// Which devices one means.

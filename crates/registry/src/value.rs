@@ -123,7 +123,8 @@ impl QuietHours {
     pub(crate) fn parse_minute(text: &str) -> Option<u16> {
         let (hours, minutes) = text.split_once(':')?;
         let two = |part: &str| {
-            (part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| part.parse::<u16>().ok())?
+            (part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit()))
+                .then(|| part.parse::<u16>().ok())?
         };
         let (hours, minutes) = (two(hours)?, two(minutes)?);
         (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
