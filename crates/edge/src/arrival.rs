@@ -13,7 +13,7 @@ use stadium_mqtt::packet::{Connect, PacketType, Version};
 use stadium_mqtt::reason::ReasonCode;
 use stadium_reactor::{ConnectionId, Io};
 
-use crate::auth::{Credentials, Verdict, Via};
+use crate::auth::{Credentials, Late, Verdict, Via};
 use crate::device_loop::DeviceLoop;
 use crate::devices::State;
 use crate::message::{Arrived, Kind, Message};
@@ -183,16 +183,28 @@ impl DeviceLoop {
             peer,
             method: connect.authentication_method.map(str::to_owned),
         };
-        let handle = self.around.shared.handle(self.around.index).clone();
-        self.config.authenticator.check(credentials, move |verdict| {
-            // A mailbox that stays full leaves the connection to its time limit.
-            let _ = handle.try_send(Message(Kind::Decided { connection: id, verdict }));
-        })
+        self.config.authenticator.check(credentials, self.hear_verdict(id))
     }
 
-    /// The verdict that a paused connection waits for.
-    pub(crate) fn decided(&mut self, io: &mut Io<Message>, id: ConnectionId, verdict: Verdict) {
-        if self.devices.state(id) == State::Authenticating {
+    /// Where word about a connection comes in that is not decided at once.
+    fn hear_verdict(&self, id: ConnectionId) -> impl FnOnce(Late) + Send + use<> {
+        let handle = self.around.shared.handle(self.around.index).clone();
+        move |late| {
+            // A mailbox that stays full leaves the connection to its time limit.
+            let _ = handle.try_send(Message(Kind::Decided { connection: id, late }));
+        }
+    }
+
+    /// The word that a paused connection waits for.
+    pub(crate) fn decided(&mut self, io: &mut Io<Message>, id: ConnectionId, late: Late) {
+        if self.devices.state(id) != State::Authenticating {
+            return;
+        }
+        let verdict = match late {
+            Late::Verdict(verdict) => Some(verdict),
+            Late::GoOn(asked) => self.config.authenticator.go_on(*asked, self.hear_verdict(id)),
+        };
+        if let Some(verdict) = verdict {
             self.verdicts.insert(id.index, verdict);
             self.set_state(id, State::Waiting);
             io.resume(id);

@@ -234,7 +234,11 @@ impl Handler for DeviceLoop {
         if let Some(address) = self.addresses.remove(&id.index) {
             self.around.shared.addresses.leave(address);
         }
-        self.around.readers.end(id);
+        if self.around.readers.reads(id)
+            && let Some(client_id) = self.broker.client_id(key)
+        {
+            self.around.readers.end(id, client_id);
+        }
         if key != SessionKey::NONE && state != State::Vacant {
             self.around.counts.connected -= 1;
             self.leave_place();
@@ -248,7 +252,7 @@ impl Handler for DeviceLoop {
         self.turn_begins();
         match message.0 {
             Kind::Arrived(_) => {}
-            Kind::Decided { connection, verdict } => self.decided(io, connection, verdict),
+            Kind::Decided { connection, late } => self.decided(io, connection, late),
             Kind::Forwards(forwards) => self.forwarded(io, forwards),
             Kind::Push(parts) => {
                 for (index, part) in parts {

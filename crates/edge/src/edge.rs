@@ -13,6 +13,7 @@ use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Retained};
 use stadium_reactor::{ListenerTag, Loop, LoopSettings};
 
+use crate::auth::DeviceRegistry;
 use crate::config::{Config, Transport};
 use crate::counts::Published;
 use crate::device_loop::DeviceLoop;
@@ -92,6 +93,8 @@ pub struct Drain {
 pub struct Behind {
     /// The push platform, which is told who reads its inbox.
     pub platform: Option<Arc<dyn Platform>>,
+    /// The registry of devices, whose word counts when one connects.
+    pub registry: Option<Arc<dyn DeviceRegistry>>,
 }
 
 impl Edge {
@@ -170,6 +173,9 @@ impl Edge {
     /// A thread cannot be started.
     pub fn run(&mut self, behind: &Behind) -> Result<(), Error> {
         let EdgeHandle { shared, config } = &self.handle;
+        if let Some(registry) = &behind.registry {
+            config.authenticator.introduce(Arc::clone(registry));
+        }
         for (index, one) in self.waiting.drain(..).enumerate() {
             self.threads.push(start_loop(index, one, config, shared, behind).map_err(Error::Loop)?);
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stadium_mqtt::broker::{GroupMessage, Publication};
 use stadium_reactor::{ConnectionId, ListenerTag};
 
-use crate::auth::Verdict;
+use crate::auth::Late;
 use crate::push::PushRecord;
 use crate::query::Query;
 
@@ -18,8 +18,8 @@ pub struct Message(pub(crate) Kind);
 pub(crate) enum Kind {
     /// Accompanies a connection that was handed to this loop, the home of its client id.
     Arrived(Arrived),
-    /// Authentication of a waiting connection has decided.
-    Decided { connection: ConnectionId, verdict: Verdict },
+    /// Word from authentication about a waiting connection.
+    Decided { connection: ConnectionId, late: Late },
     /// Word from other loops, in the order it was said.
     Forwards(Vec<Forward>),
     /// A push, in the parts that each loop has to do.

@@ -1,11 +1,12 @@
-//! Asks the configured methods in their order, and counts what came of it.
+//! Asks the registry of devices, then the configured methods in their order, and counts what came of it.
 //!
 //! [`Authenticator::check`] is called on a loop and never blocks it: what is quick (a remembered pair, a token, a
-//! certificate) is answered at once, the rest by a pool's thread later. Each device that is checked gets exactly
+//! certificate) is answered at once, the rest by a pool's thread or by the registry later. Each device that is checked gets exactly
 //! one verdict. Secrets are in no log line and no error.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::callback::Callback;
@@ -13,10 +14,11 @@ use super::counts::{Counters, increment};
 use super::failures::Failures;
 use super::password::{Passwords, User};
 use super::pool::{Full, Pool, Turn};
+use super::registry::{self, Asked, DeviceRegistry, Question, Standing};
 use super::token::{Tokens, bind, looks_like_token};
 use super::{
     AnonymousAccess, AuthConfig, CertificateConfig, ClientIdBinding, Counts, Credentials, DenyReason, Error,
-    Identity, Method, Policy, Verdict, Via, certificate,
+    Identity, Method, Policy, RegistryAccess, Verdict, Via, certificate,
 };
 
 /// Threads of one pool.
@@ -35,6 +37,7 @@ struct Shared {
     token: Option<Tokens>,
     certificate: Option<CertificateConfig>,
     callback: Option<(Arc<Callback>, Pool)>,
+    registry: Registry,
     failures: Option<Failures>,
     counters: Counters,
     policy: Arc<Policy>,
@@ -44,6 +47,23 @@ struct Password {
     passwords: Arc<Passwords>,
     client_id: ClientIdBinding,
     pool: Pool,
+}
+
+/// The registry of devices.
+enum Registry {
+    /// It is not to be asked.
+    Unasked,
+    /// It is asked once it is there.
+    Asked(OnceLock<Arc<dyn DeviceRegistry>>),
+}
+
+/// What is told later than at once.
+#[derive(Debug)]
+pub enum Late {
+    /// The verdict.
+    Verdict(Verdict),
+    /// The registry leaves it to the other methods: for [`Authenticator::go_on`].
+    GoOn(Box<Asked>),
 }
 
 /// What a method makes of credentials.
@@ -85,6 +105,10 @@ impl Authenticator {
             token: config.token.as_ref().map(|token| Tokens::open(token, now)).transpose()?,
             certificate: config.certificate.clone(),
             callback,
+            registry: match config.registry {
+                RegistryAccess::Unasked => Registry::Unasked,
+                RegistryAccess::Asked => Registry::Asked(OnceLock::new()),
+            },
             failures: config.failures.map(|limit| Failures::new(limit, now)),
             counters: Counters::default(),
             policy: Arc::new(Policy::open(config.rules.clone())?),
@@ -92,9 +116,23 @@ impl Authenticator {
         Ok(Self { shared: Arc::new(shared) })
     }
 
+    /// Introduces the registry of devices. Only the first one counts.
+    pub fn introduce(&self, registry: Arc<dyn DeviceRegistry>) {
+        if let Registry::Asked(place) = &self.shared.registry {
+            let _ = place.set(registry);
+        }
+    }
+
     /// Whether every device is let in unasked, so that nobody need collect credentials.
     pub fn lets_anyone_in(&self) -> bool {
-        self.shared.anonymous == AnonymousAccess::Anyone
+        self.shared.anonymous == AnonymousAccess::Anyone && self.registry().is_none()
+    }
+
+    fn registry(&self) -> Option<&Arc<dyn DeviceRegistry>> {
+        match &self.shared.registry {
+            Registry::Unasked => None,
+            Registry::Asked(place) => place.get(),
+        }
     }
 
     /// What an identity may do.
@@ -139,31 +177,80 @@ impl Authenticator {
     /// Decides about a device.
     ///
     /// Returns the verdict where it is found at once; `answer` is then dropped unused. Otherwise returns `None`
-    /// and calls `answer` exactly once, from another thread, within some ten seconds.
+    /// and calls `answer` exactly once, from another thread, within some ten seconds. What that is told may be
+    /// to go on.
     pub fn check<A>(&self, credentials: Credentials, answer: A) -> Option<Verdict>
     where
-        A: FnOnce(Verdict) + Send + 'static,
+        A: FnOnce(Late) + Send + 'static,
     {
         let peer = credentials.peer.ip();
-        let verdict = self.decide(credentials, answer)?;
+        let early = if credentials.method.is_some() {
+            Some(Verdict::Deny(DenyReason::Method))
+        } else if self.shared.is_banned(peer) {
+            Some(Verdict::Deny(DenyReason::Banned))
+        } else {
+            match (self.registry(), Question::of(&credentials)) {
+                (Some(registry), Some(question)) => {
+                    self.ask(registry, question, credentials, answer);
+                    None
+                }
+                _ => self.decide(Asked { credentials, standing: Standing::Unknown }, answer),
+            }
+        };
+        let verdict = early?;
         self.shared.settle(peer, &verdict);
         Some(verdict)
     }
 
-    fn decide<A>(&self, credentials: Credentials, answer: A) -> Option<Verdict>
+    /// Decides about a device after the registry was asked; on a loop, as [`Self::check`].
+    pub fn go_on<A>(&self, asked: Asked, answer: A) -> Option<Verdict>
     where
-        A: FnOnce(Verdict) + Send + 'static,
+        A: FnOnce(Late) + Send + 'static,
+    {
+        let peer = asked.credentials.peer.ip();
+        let verdict = self.decide(asked, answer)?;
+        self.shared.settle(peer, &verdict);
+        Some(verdict)
+    }
+
+    fn ask<A>(
+        &self,
+        registry: &Arc<dyn DeviceRegistry>,
+        question: Question,
+        credentials: Credentials,
+        answer: A,
+    ) where
+        A: FnOnce(Late) + Send + 'static,
+    {
+        let shared = Arc::clone(&self.shared);
+        shared.counters.asked.fetch_add(1, Ordering::Relaxed);
+        let told = move |told| {
+            shared.counters.asked.fetch_sub(1, Ordering::Relaxed);
+            let verdict = match told {
+                Ok(Standing::Revoked) => Verdict::Deny(DenyReason::Revoked),
+                Err(retry_after) => Verdict::Busy { retry_after },
+                Ok(standing) => return answer(Late::GoOn(Box::new(Asked { credentials, standing }))),
+            };
+            shared.settle(credentials.peer.ip(), &verdict);
+            answer(Late::Verdict(verdict));
+        };
+        registry.ask(question, Box::new(told));
+    }
+
+    fn decide<A>(&self, asked: Asked, answer: A) -> Option<Verdict>
+    where
+        A: FnOnce(Late) + Send + 'static,
     {
         let shared = &self.shared;
         let now = Instant::now();
-        if credentials.method.is_some() {
-            return Some(Verdict::Deny(DenyReason::Method));
-        }
+        let Asked { credentials, standing } = asked;
         if shared.anonymous == AnonymousAccess::Anyone {
-            return Some(Verdict::Allow(Identity::anonymous()));
-        }
-        if shared.failures.as_ref().is_some_and(|failures| failures.is_banned(credentials.peer.ip(), now)) {
-            return Some(Verdict::Deny(DenyReason::Banned));
+            let decided =
+                shared.order.contains(&Method::Registry).then(|| by_registry(standing, &credentials));
+            return match decided {
+                Some(Step::Done(verdict)) => Some(verdict),
+                _ => Some(Verdict::Allow(Identity::anonymous())),
+            };
         }
         let nothing_shown = credentials.username.is_none() && credentials.password.is_none();
         let mut unasked = Some((credentials, answer));
@@ -173,6 +260,10 @@ impl Authenticator {
                 Method::Token => self.by_token(&unasked, now),
                 Method::Password => self.by_password(&mut unasked, now),
                 Method::Callback => self.by_callback(&mut unasked, now),
+                Method::Registry => match &unasked {
+                    Some((shown, _)) => by_registry(standing, shown),
+                    None => Step::Next,
+                },
             };
             match step {
                 Step::Done(verdict) => return Some(verdict),
@@ -212,7 +303,7 @@ impl Authenticator {
 
     fn by_password<A>(&self, unasked: &mut Answer<A>, now: Instant) -> Step
     where
-        A: FnOnce(Verdict) + Send + 'static,
+        A: FnOnce(Late) + Send + 'static,
     {
         let Some(Password { passwords, client_id, pool }) = &self.shared.password else { return Step::Next };
         self.refresh(passwords, pool, now);
@@ -237,7 +328,7 @@ impl Authenticator {
     /// A name that no method knows is refused, after the time that a wrong password takes.
     fn by_unknown_name<A>(&self, unasked: &mut Answer<A>) -> Step
     where
-        A: FnOnce(Verdict) + Send + 'static,
+        A: FnOnce(Late) + Send + 'static,
     {
         let Some(Password { passwords, pool, .. }) = &self.shared.password else { return Step::Next };
         let named = |(shown, _): &(Credentials, A)| shown.username.is_some() && shown.password.is_some();
@@ -253,7 +344,7 @@ impl Authenticator {
 
     fn by_callback<A>(&self, unasked: &mut Answer<A>, now: Instant) -> Step
     where
-        A: FnOnce(Verdict) + Send + 'static,
+        A: FnOnce(Late) + Send + 'static,
     {
         let (Some((callback, pool)), Some((shown, _))) = (&self.shared.callback, &*unasked) else {
             return Step::Next;
@@ -275,7 +366,7 @@ impl Authenticator {
     /// Hands `work` and the answer to a pool. The answer is taken; where there is no room it is dropped unused.
     fn later<A, W>(&self, pool: &Pool, unasked: &mut Answer<A>, work: W) -> Step
     where
-        A: FnOnce(Verdict) + Send + 'static,
+        A: FnOnce(Late) + Send + 'static,
         W: FnOnce(&Shared, &Credentials) -> Verdict + Send + 'static,
     {
         let Some((shown, answer)) = unasked.take() else { return Step::Next };
@@ -286,7 +377,7 @@ impl Authenticator {
                 Turn::TooLate { retry_after } => Verdict::Busy { retry_after },
             };
             shared.settle(shown.peer.ip(), &verdict);
-            answer(verdict);
+            answer(Late::Verdict(verdict));
         });
         match submitted {
             Ok(()) => Step::Later,
@@ -312,24 +403,45 @@ impl Authenticator {
 }
 
 impl Shared {
+    /// Whether an address is refused unseen. Where everybody is let in, nothing that an address does is a failure.
+    fn is_banned(&self, peer: IpAddr) -> bool {
+        let failures = self.failures.as_ref().filter(|_| self.anonymous != AnonymousAccess::Anyone);
+        failures.is_some_and(|failures| failures.is_banned(peer, Instant::now()))
+    }
+
     /// Counts a verdict, and a failure against its address where guessing could cause it.
     fn settle(&self, peer: IpAddr, verdict: &Verdict) {
         self.counters.count(verdict);
         let Verdict::Deny(
             reason @ (DenyReason::BadPassword
             | DenyReason::BadToken
+            | DenyReason::BadSecret
             | DenyReason::Callback
             | DenyReason::ClientId),
         ) = verdict
         else {
             return;
         };
-        let Some(failures) = &self.failures else { return };
+        let Some(failures) = self.failures.as_ref().filter(|_| self.anonymous != AnonymousAccess::Anyone)
+        else {
+            return;
+        };
         if failures.record(peer, Instant::now()) {
             increment(&self.counters.bans);
             tracing::info!(%peer, reason = reason.as_str(), "An address is banned for a while");
         }
     }
+}
+
+/// What the registry said of the device's secret.
+fn by_registry(standing: Standing, shown: &Credentials) -> Step {
+    Step::Done(match standing {
+        Standing::Proved => Verdict::Allow(registry::identity(&shown.client_id)),
+        Standing::Revoked => Verdict::Deny(DenyReason::Revoked),
+        Standing::Unproved if shown.password.is_some() => Verdict::Deny(DenyReason::BadSecret),
+        Standing::Unproved => Verdict::Deny(DenyReason::NoCredentials),
+        Standing::Unknown => return Step::Next,
+    })
 }
 
 fn bound(binding: ClientIdBinding, user: &User, client_id: &str) -> Result<Identity, DenyReason> {

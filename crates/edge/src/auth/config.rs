@@ -23,12 +23,14 @@ pub struct AuthConfig {
     pub certificate: Option<CertificateConfig>,
     /// A service that is asked about each device.
     pub callback: Option<CallbackConfig>,
+    /// Whether the registry of devices is asked, once the authenticator was introduced to it.
+    pub registry: RegistryAccess,
     /// The order in which methods look at the credentials; the first that applies decides. A method that
     /// is not configured is passed over, and one that is not listed is never asked.
     ///
-    /// A certificate applies when there is one, a token when the password has the form of one, the password
-    /// file when there are a name and a password (a name it doesn't know goes on to the next method),
-    /// the callback always.
+    /// A certificate applies when there is one, a token when the password has the form of one, the registry
+    /// when it has a credential for the device, the password file when there are a name and a password (a name
+    /// it doesn't know goes on to the next method), the callback always.
     pub order: Vec<Method>,
     /// The bound on failures of one address, or `None` for no bound.
     pub failures: Option<FailureLimit>,
@@ -44,7 +46,14 @@ impl Default for AuthConfig {
             token: None,
             certificate: None,
             callback: None,
-            order: vec![Method::Certificate, Method::Token, Method::Password, Method::Callback],
+            registry: RegistryAccess::Asked,
+            order: vec![
+                Method::Certificate,
+                Method::Token,
+                Method::Registry,
+                Method::Password,
+                Method::Callback,
+            ],
             failures: Some(FailureLimit::default()),
             rules: RulesConfig::Default,
         }
@@ -62,6 +71,18 @@ pub enum Method {
     Password,
     /// See [`CallbackConfig`].
     Callback,
+    /// Its credential in the registry of devices; see [`DeviceRegistry`](super::DeviceRegistry).
+    Registry,
+}
+
+/// Whether the registry of devices is asked about each device that connects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RegistryAccess {
+    /// It is: a revoked device stays out, and where the order names the registry, a device that has a credential must show it.
+    #[default]
+    Asked,
+    /// It is not: credentials and revocations of the registry mean nothing to who connects.
+    Unasked,
 }
 
 /// Whether a device that proves nothing is let in.

@@ -1,6 +1,6 @@
 //! What became of the devices that knocked.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::{DenyReason, Verdict, Via};
 
@@ -19,7 +19,7 @@ pub struct Counts {
     pub remembered: u64,
     /// Calls of the HTTP callback without a usable answer.
     pub callback_failures: u64,
-    /// Verdicts being worked on by the threads' queues now (a gauge).
+    /// Verdicts that the threads' queues or the registry work on now (a gauge).
     pub waiting: usize,
     /// Answers remembered now (a gauge), about 100 bytes each.
     pub remembered_now: usize,
@@ -34,9 +34,12 @@ pub(super) struct Counters {
     pub(super) bans: AtomicU64,
     pub(super) remembered: AtomicU64,
     pub(super) callback_failures: AtomicU64,
+    /// Devices about whom the registry was asked, and has not answered.
+    pub(super) asked: AtomicUsize,
 }
 
-const VIAS: [Via; 5] = [Via::Anonymous, Via::Password, Via::Token, Via::Certificate, Via::Callback];
+const VIAS: [Via; 6] =
+    [Via::Anonymous, Via::Password, Via::Token, Via::Certificate, Via::Callback, Via::Registry];
 
 impl Counters {
     pub(super) fn count(&self, verdict: &Verdict) {
@@ -62,7 +65,7 @@ impl Counters {
             bans: read(&self.bans),
             remembered: read(&self.remembered),
             callback_failures: read(&self.callback_failures),
-            waiting,
+            waiting: waiting + self.asked.load(Ordering::Relaxed),
             remembered_now,
         }
     }

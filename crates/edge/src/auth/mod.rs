@@ -4,7 +4,7 @@
 //! [`Verdict`]; [`Policy`] is the one authorisation function that every path asks afterwards: publish,
 //! subscribe, deliver, retained, will and replay. Both deny unless something allows.
 //!
-//! Each way of proving an identity has a file: `password`, `token`, `certificate`, `callback`.
+//! Each way of proving an identity has a file: `password`, `token`, `certificate`, `registry`, `callback`.
 //! Work that blocks runs on the bounded threads of `pool`, so that a loop never waits. Nothing here
 //! knows MQTT packets or connections; the edge translates a [`DenyReason`] into the answer it sends.
 
@@ -20,6 +20,7 @@ mod password;
 mod pattern;
 mod policy;
 mod pool;
+mod registry;
 mod remembered;
 mod ring_provider;
 mod rules;
@@ -28,15 +29,16 @@ mod token_keys;
 mod verdict;
 mod watched;
 
-pub use authenticator::Authenticator;
+pub use authenticator::{Authenticator, Late};
 pub use config::{
     AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FailureLimit, Method, PasswordConfig, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig,
-    TokenUsername,
+    FailureLimit, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
+    TokenKeyConfig, TokenUsername,
 };
 pub use counts::Counts;
 pub use error::Error;
 pub use password::{hash_password, password_line};
 pub use policy::{Action, Policy, Principal};
+pub use registry::{Asked, DeviceRegistry, Question, Standing};
 pub use rules::{Effect, RuleConfig};
 pub use verdict::{Answer, Credentials, DenyReason, GROUPS_MAX, Identity, PRINCIPAL_BYTES_MAX, Verdict, Via};

@@ -55,6 +55,8 @@ pub enum Via {
     Certificate,
     /// The HTTP callback vouched for the device.
     Callback,
+    /// The credential that the registry of devices has for it.
+    Registry,
 }
 
 impl Via {
@@ -66,6 +68,7 @@ impl Via {
             Self::Token => "token",
             Self::Certificate => "certificate",
             Self::Callback => "callback",
+            Self::Registry => "registry",
         }
     }
 }
@@ -117,7 +120,7 @@ pub enum Verdict {
     Allow(Identity),
     /// It is not let in, and the same credentials will not be let in when it comes again.
     Deny(DenyReason),
-    /// Nothing was decided: too many wait already, or the callback does not answer.
+    /// Nothing was decided: too many wait already, or the callback or the registry does not answer.
     Busy {
         /// When the device should come again. The edge adds jitter so that no herd forms.
         retry_after: Duration,
@@ -170,6 +173,10 @@ deny_reasons! {
     TokenClaims = "token_claims", NotAuthorized, "a claim of the token is missing or not the one required";
     /// The certificate names no principal, or several.
     BadCertificate = "bad_certificate", NotAuthorized, "the certificate does not name exactly one principal";
+    /// The registry has a credential for the device, and it showed another one.
+    BadSecret = "bad_secret", BadUserNameOrPassword, "the password is not the device's credential in the registry";
+    /// The registry says that the device may not connect.
+    Revoked = "revoked", Banned, "the device is revoked in the registry";
     /// The HTTP callback said no.
     Callback = "callback", NotAuthorized, "the HTTP callback refused the device";
     /// The identity is proved, but may not use this client identifier.
@@ -187,7 +194,7 @@ pub enum Answer {
     BadUserNameOrPassword,
     /// 0x87; 0x05 in MQTT 3.1.1.
     NotAuthorized,
-    /// 0x8A; 0x05 in MQTT 3.1.1, which has no word for it.
+    /// 0x8A, by administrative action; 0x05 in MQTT 3.1.1, which has no word for it.
     Banned,
     /// 0x8C; MQTT 3.1.1 cannot ask for it, and would be told 0x05.
     BadAuthenticationMethod,

@@ -36,7 +36,13 @@ impl DeviceLoop {
                         self.broker.kick(&mut turn, &client_id);
                     }
                 }
-                Word::StartedOver { shard } => self.around.readers.arrive_again(shard),
+                Word::StartedOver { shard } => {
+                    for id in self.around.readers.connections(Some(shard)) {
+                        if let Some(client_id) = self.broker.client_id(self.devices.session(id)) {
+                            self.around.readers.begin(id, client_id);
+                        }
+                    }
+                }
             }
         }
         self.words = words;
@@ -91,14 +97,14 @@ impl DeviceLoop {
         let reads = self.broker.reads(key, &format!("inbox/{client_id}"));
         match (self.around.readers.reads(id), reads) {
             (false, true) => self.around.readers.begin(id, client_id),
-            (true, false) => self.around.readers.end(id),
+            (true, false) => self.around.readers.end(id, client_id),
             _ => {}
         }
     }
 
     /// The same for all that read theirs: the rules have changed.
     pub(crate) fn look_at_all_inboxes(&mut self) {
-        for id in self.around.readers.connections() {
+        for id in self.around.readers.connections(None) {
             self.look_at_inbox(id);
         }
     }

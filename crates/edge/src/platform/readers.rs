@@ -16,16 +16,18 @@ use super::Platform;
 /// Bits of a receipt token that hold the push's number on its shard; above them stands the shard.
 const PUSH_BITS: u32 = 48;
 
-/// A connection that reads its inbox.
-#[derive(Debug, Clone)]
+/// A connection that reads its inbox, or a place without one. Twelve bytes a connection: who it is, its session knows.
+#[derive(Debug, Clone, Copy)]
 struct Reader {
-    connection: ConnectionId,
-    shard: u16,
+    generation: u32,
     /// The device's place on its shard; known when something is delivered.
     slot: u32,
-    app: AppName,
-    device: DeviceId,
+    /// Where the device lives; [`NOBODY`] where there is none.
+    shard: u16,
 }
+
+/// The shard of no device: there are 1,024 at most.
+const NOBODY: u16 = u16::MAX;
 
 /// What one shard is to hear at the end of the turn.
 #[derive(Debug, Default)]
@@ -41,7 +43,7 @@ pub(crate) struct Readers {
     platform: Option<Arc<dyn Platform>>,
     loop_index: u16,
     /// By their places in the reactor's slab.
-    places: Vec<Option<Box<Reader>>>,
+    places: Vec<Reader>,
     batches: Vec<Batch>,
     /// Shards whose batches are not empty.
     untold: Vec<u16>,
@@ -59,8 +61,8 @@ impl Readers {
     }
 
     fn at(&self, id: ConnectionId) -> Option<&Reader> {
-        let reader = self.places.get(id.index as usize)?.as_deref()?;
-        (reader.connection == id).then_some(reader)
+        let reader = self.places.get(id.index as usize)?;
+        (reader.shard != NOBODY && reader.generation == id.generation).then_some(reader)
     }
 
     /// Whether this connection reads its inbox, as far as shards were told.
@@ -72,60 +74,41 @@ impl Readers {
     pub(crate) fn begin(&mut self, id: ConnectionId, client_id: &str) {
         let (Some(platform), Some((app, device))) = (&self.platform, named(client_id)) else { return };
         let shard = platform.shard_of(&app, &device);
-        let reader = Reader { connection: id, shard, slot: 0, app, device };
-        self.arrives(&reader);
         let at = id.index as usize;
         if self.places.len() <= at {
-            self.places.resize_with(at + 1, || None);
+            self.places.resize(at + 1, Reader { generation: 0, slot: 0, shard: NOBODY });
         }
-        self.places[at] = Some(Box::new(reader));
+        self.places[at] = Reader { generation: id.generation, slot: 0, shard };
+        let arrival = Arrival { app, device, connection: self.name(id), at: wall() };
+        self.batch(shard).arrived.push(arrival);
     }
 
     /// It does no longer, or is gone.
-    pub(crate) fn end(&mut self, id: ConnectionId) {
-        if !self.reads(id) {
-            return;
-        }
-        if let Some(reader) = self.places[id.index as usize].take() {
-            let connection = self.name(id);
-            let Reader { shard, app, device, .. } = *reader;
-            self.batch(shard).left.push(Departure { app, device, connection, at: wall() });
+    pub(crate) fn end(&mut self, id: ConnectionId, client_id: &str) {
+        let Some(shard) = self.at(id).map(|reader| reader.shard) else { return };
+        self.places[id.index as usize].shard = NOBODY;
+        if let Some((app, device)) = named(client_id) {
+            let departure = Departure { app, device, connection: self.name(id), at: wall() };
+            self.batch(shard).left.push(departure);
         }
     }
 
-    /// A shard knows no connection: all of its devices arrive again.
-    pub(crate) fn arrive_again(&mut self, shard: u16) {
-        let readers: Vec<Reader> = self
-            .places
-            .iter()
-            .flatten()
-            .filter(|one| one.shard == shard)
-            .map(|one| (**one).clone())
-            .collect();
-        readers.iter().for_each(|reader| self.arrives(reader));
-    }
-
-    /// Connections that read their inbox.
-    pub(crate) fn connections(&self) -> Vec<ConnectionId> {
-        self.places.iter().flatten().map(|reader| reader.connection).collect()
-    }
-
-    fn arrives(&mut self, reader: &Reader) {
-        let Reader { connection, shard, ref app, ref device, .. } = *reader;
-        let connection = self.name(connection);
-        let arrival = Arrival { app: app.clone(), device: device.clone(), connection, at: wall() };
-        self.batch(shard).arrived.push(arrival);
+    /// Connections that read their inbox, of devices of this shard or of all.
+    pub(crate) fn connections(&self, shard: Option<u16>) -> Vec<ConnectionId> {
+        let readers = self.places.iter().enumerate();
+        readers
+            .filter(|(_, one)| shard.map_or(one.shard != NOBODY, |shard| one.shard == shard))
+            .map(|(index, one)| ConnectionId { index: index as u32, generation: one.generation })
+            .collect()
     }
 
     /// Notes the place of a device on its shard, by which deliveries to it are told. False where the connection is not a reader.
     pub(super) fn note_slot(&mut self, id: ConnectionId, slot: u32) -> bool {
-        match self.places.get_mut(id.index as usize).and_then(Option::as_mut) {
-            Some(reader) if reader.connection == id => {
-                reader.slot = slot;
-                true
-            }
-            _ => false,
+        let is_reader = self.reads(id);
+        if is_reader {
+            self.places[id.index as usize].slot = slot;
         }
+        is_reader
     }
 
     /// What became of a delivery, by the token that its publication carried.

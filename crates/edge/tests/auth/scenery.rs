@@ -27,10 +27,18 @@ pub fn with_password(user: &str, password: &[u8]) -> Credentials {
 
 /// The verdict, early or late.
 pub fn check(authenticator: &Authenticator, credentials: Credentials) -> Verdict {
-    let (answer, verdicts) = mpsc::channel();
-    let early =
-        authenticator.check(credentials, move |verdict| answer.send(verdict).expect("the test waits"));
-    early.unwrap_or_else(|| verdicts.recv_timeout(DEADLINE).expect("a verdict in time"))
+    let (answer, late) = mpsc::channel();
+    let told = |answer: mpsc::Sender<Late>| move |late| answer.send(late).expect("the test waits");
+    let mut early = authenticator.check(credentials, told(answer.clone()));
+    loop {
+        if let Some(verdict) = early {
+            return verdict;
+        }
+        match late.recv_timeout(DEADLINE).expect("a verdict in time") {
+            Late::Verdict(verdict) => return verdict,
+            Late::GoOn(asked) => early = authenticator.go_on(*asked, told(answer.clone())),
+        }
+    }
 }
 
 pub fn allowed(verdict: Verdict) -> Identity {
