@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use crate::app::App;
+use crate::audit::{Caller, CallerPlace};
 use crate::keys::Role;
 use crate::problem::{KEY_MISSING, KEY_UNKNOWN, Problem, ROLE_TOO_LOW};
 
@@ -37,7 +38,7 @@ impl FromRequestParts<Arc<App>> for Reader {
         if anonymous && app.config.open_read && host_is_literal(&parts.headers) {
             return Ok(Self);
         }
-        caller(&parts.headers, app, Role::Read).map(|_| Self)
+        caller(parts, app, Role::Read).map(|_| Self)
     }
 }
 
@@ -45,7 +46,7 @@ impl FromRequestParts<Arc<App>> for Sender {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        caller(&parts.headers, app, Role::Send).map(|key_id| Self { key_id })
+        caller(parts, app, Role::Send).map(|key_id| Self { key_id })
     }
 }
 
@@ -53,18 +54,22 @@ impl FromRequestParts<Arc<App>> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        caller(&parts.headers, app, Role::Admin).map(|key_id| Self { key_id })
+        caller(parts, app, Role::Admin).map(|key_id| Self { key_id })
     }
 }
 
 /// The id of the key that the request carries, if its role contains the one that is needed.
-fn caller(headers: &HeaderMap, app: &App, needed: Role) -> Result<String, Problem> {
-    let secret = bearer(headers).ok_or_else(|| {
+fn caller(parts: &Parts, app: &App, needed: Role) -> Result<String, Problem> {
+    let secret = bearer(&parts.headers).ok_or_else(|| {
         Problem::new(KEY_MISSING, "send the header `Authorization: Bearer sk_...` with an API key")
     })?;
     let key = app.keys.authenticate(secret).ok_or_else(|| {
         Problem::new(KEY_UNKNOWN, "the key was never made here, was revoked, or was copied incompletely")
     })?;
+    if let Some(place) = parts.extensions.get::<CallerPlace>() {
+        // Set once for a request; a second extractor finds the same key.
+        let _ = place.set(Caller { key: key.id.clone(), name: key.name.clone() });
+    }
     if key.role < needed {
         let detail =
             format!("key {} has the role `{}`; this needs `{}`", key.id, key.role.word(), needed.word());

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use stadium_shard::Shards;
 use tokio::sync::watch;
 
+use crate::audit::AuditLog;
 use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::idempotency::Answers;
@@ -18,6 +19,7 @@ use crate::metrics::Requests;
 use crate::queues::samples::Samples;
 use crate::wallets::figures::Figures;
 use crate::wallets::movers::Movers;
+use crate::webpush::WebPush;
 
 /// The parts of the HTTP port, shared by its connections.
 pub(crate) struct App {
@@ -26,12 +28,14 @@ pub(crate) struct App {
     /// Empty until the node hands the shards over; what needs them answers that they are starting until then.
     pub(crate) shards: OnceLock<Shards>,
     pub(crate) keys: Arc<KeyStore>,
+    pub(crate) audit: AuditLog,
     pub(crate) answers: Mutex<Answers>,
     pub(crate) views: Views,
     pub(crate) requests: Requests,
     pub(crate) samples: Samples,
     pub(crate) wallet_figures: Figures,
     pub(crate) movers: Movers,
+    pub(crate) webpush: WebPush,
     /// Becomes true once the server stops: whoever waits for work then is answered.
     pub(crate) draining: watch::Sender<bool>,
     pub(crate) started: Instant,

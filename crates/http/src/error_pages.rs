@@ -7,6 +7,7 @@ const PAGES: &[&str] = &[
     include_str!("../../../docs/reference/errors/http.md"),
     include_str!("../../../docs/reference/errors/queue.md"),
     include_str!("../../../docs/reference/errors/wallet.md"),
+    include_str!("../../../docs/reference/errors/webpush.md"),
     include_str!("../../../docs/reference/errors/shard.md"),
     include_str!("../../../docs/reference/errors/journal.md"),
 ];
@@ -52,8 +53,9 @@ mod tests {
 
     #[test]
     fn every_code_of_the_shards_has_its_section_status_and_title() {
-        let theirs: Vec<_> =
-            stadium_queue::CODES.iter().chain(stadium_wallet::CODES).chain(stadium_shard::CODES).collect();
+        let machines = stadium_queue::CODES.iter().chain(stadium_wallet::CODES);
+        let platform = stadium_push::CODES.iter().chain(stadium_registry::CODES);
+        let theirs: Vec<_> = machines.chain(platform).chain(stadium_shard::CODES).collect();
         for (code, _) in &theirs {
             let section = section(code).unwrap_or_else(|| panic!("{code} has no section"));
             assert_eq!(Some(section.title.to_owned()), refusals::title(code), "{code}");
@@ -64,7 +66,9 @@ mod tests {
                 None => assert!(section.text.starts_with("At the start."), "{code} has no status"),
             }
         }
-        for section in sections().filter(|section| ["QUE", "WAL", "SHA"].contains(&&section.code[..3])) {
+        for section in
+            sections().filter(|section| ["QUE", "WAL", "PSH", "DEV", "SHA"].contains(&&section.code[..3]))
+        {
             assert!(theirs.iter().any(|(code, _)| *code == section.code), "{} is gone", section.code);
         }
     }

@@ -8,6 +8,7 @@
 
 mod access;
 mod app;
+mod audit;
 mod config;
 mod error_pages;
 pub mod fleet;
@@ -18,6 +19,7 @@ mod metrics;
 mod openapi;
 mod page;
 mod peek;
+mod platform;
 mod problem;
 mod queues;
 mod rfc3339;
@@ -28,6 +30,7 @@ mod socket_taker;
 mod spelling;
 mod tls;
 mod wallets;
+mod webpush;
 
 pub use config::{Config, TlsFiles};
 pub use fleet::Fleet;

@@ -103,6 +103,19 @@ impl Views {
         Ok(View { first, events, place: Place(Arc::clone(&self.open)) })
     }
 
+    /// A place for a view of something else: it counts as one, and ends by itself when the server drains.
+    pub(crate) fn place(&self) -> Result<Place, NoView> {
+        let inner = self.inner.lock();
+        if inner.events.is_none() {
+            return Err(NoView::Draining);
+        }
+        if self.open.fetch_add(1, Ordering::AcqRel) >= self.max {
+            self.open.fetch_sub(1, Ordering::AcqRel);
+            return Err(NoView::Full);
+        }
+        Ok(Place(Arc::clone(&self.open)))
+    }
+
     /// Ends every view and opens no more.
     pub(crate) fn close(&self) {
         self.inner.lock().events = None;

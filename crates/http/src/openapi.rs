@@ -5,9 +5,13 @@
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
+use crate::routes::platform::{
+    apps, audiences, credentials, deliveries, devices as registered, files, live_push, pushes,
+    schedules as push_schedules,
+};
 use crate::routes::{
-    api_keys, devices, entries, health, jobs, leases, live, live_queues, live_wallets, push, queues,
-    schedules, transfers, wallets,
+    api_keys, audit, devices, entries, health, jobs, leases, live, live_queues, live_wallets, push, queues,
+    schedules, transfers, wallets, webpush,
 };
 
 /// The problem document, under the name that responses refer to it by.
@@ -36,11 +40,23 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         wallets::holds, entries::history, entries::balance, entries::statement, entries::roots, live_wallets::show,
         transfers::create, transfers::batch, transfers::show, transfers::capture, transfers::void, transfers::reverse,
         transfers::together,
+        apps::list, apps::show, apps::declare, apps::remove,
+        registered::list, registered::show, registered::change_several, registered::replace, registered::change, registered::remove,
+        files::import, files::export, credentials::issue, credentials::withdraw, credentials::revoke, credentials::restore,
+        audiences::list, audiences::save, audiences::remove, audiences::preview, audiences::add_to_list, audiences::remove_from_list,
+        pushes::create, pushes::list, pushes::show, pushes::edit, pushes::cancel, live_push::events,
+        deliveries::list, deliveries::trace, deliveries::opened,
+        push_schedules::list, push_schedules::set, push_schedules::end, push_schedules::pause, push_schedules::resume,
+        audit::list,
+        webpush::list, webpush::subscribe, webpush::unsubscribe, webpush::unsubscribe_all, webpush::send, webpush::discover,
+        webpush::receipt, webpush::cancel,
         api_keys::list, api_keys::create, api_keys::revoke,
         live::events, health::metrics, health::healthz, health::readyz,
     ),
     tags(
-        (name = "Pushes", description = "One call lights a device, a channel or everybody up."),
+        (name = "Pushes", description = "One call lights a device, a channel or everybody up that is connected, live."),
+        (name = "Push platform", description = "Apps with their devices, audiences, pushes and schedules: who gets what when, and why not. docs/push-api.md shows it by example."),
+        (name = "Web Push", description = "Endpoints of RFC 8030 for applications' own senders: docs/webpush.md."),
         (name = "Devices", description = "Who is connected, and who has a session."),
         (name = "Queues", description = "Jobs that are never lost and run when they are due."),
         (name = "Wallets", description = "Credit and votes: accounts, transfers and holds, never overdrawn, with a history that is never edited. \
@@ -63,7 +79,7 @@ impl Modify for Bearer {
             .bearer_format("sk_...")
             .description(Some(
                 "An API key. Roles contain one another: `read` sees, `send` also pushes, puts and works on jobs and moves amounts, `admin` \
-                 also disconnects devices, declares, drops and purges queues, declares assets, opens and changes accounts and manages keys.",
+                 also disconnects, removes and revokes devices, declares apps, declares, drops and purges queues, declares assets, opens and changes accounts and manages keys.",
             ))
             .build();
         let components = api.components.get_or_insert_default();

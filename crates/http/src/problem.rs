@@ -61,6 +61,7 @@ codes! {
     SHARDS_STARTING = "HTTP-026" 503 "The shards are not running yet";
     ANSWER_STRANGE = "HTTP-027" 500 "The answer did not fit the request";
     NAME_WRONG = "HTTP-028" 422 "A name in the path is not valid";
+    AUDIT_NOT_READ = "HTTP-029" 500 "The audit log cannot be read";
 }
 
 /// An error on its way to the caller.
@@ -137,6 +138,17 @@ impl Problem {
     pub(crate) fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
+    }
+
+    /// Says more about what happened.
+    pub(crate) fn adding(mut self, words: &str) -> Self {
+        self.detail = format!("{}; {words}", self.detail);
+        self
+    }
+
+    /// Whether nothing happened and the same may be asked again.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.retry_after.is_some()
     }
 
     pub(crate) fn retry_after(mut self, delay: Duration) -> Self {

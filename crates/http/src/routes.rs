@@ -4,7 +4,7 @@
 //! The API's description names the same paths; a test compares the two.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -14,9 +14,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{delete, get, post, put};
 
 use crate::app::App;
+use crate::audit::CallerPlace;
 use crate::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, TIMED_OUT, WEBSOCKET_ELSEWHERE};
 
 pub(crate) mod api_keys;
+pub(crate) mod audit;
 mod body;
 pub(crate) mod devices;
 mod docs;
@@ -27,6 +29,7 @@ pub(crate) mod leases;
 pub(crate) mod live;
 pub(crate) mod live_queues;
 pub(crate) mod live_wallets;
+pub(crate) mod platform;
 mod problems;
 pub(crate) mod push;
 mod query;
@@ -34,12 +37,19 @@ pub(crate) mod queues;
 pub(crate) mod schedules;
 pub(crate) mod transfers;
 pub(crate) mod wallets;
+pub(crate) mod webpush;
 
-pub(crate) use body::idempotency_key;
-pub(crate) use query::Name;
+pub(crate) use body::{idempotency_key, parse};
+pub(crate) use query::{Name, wrong};
 
 /// The path whose requests may wait for work.
 const RESERVE: &str = "/api/queues/{queue}/reserve";
+
+/// The path under which jobs are put.
+const PUT_JOBS: &str = "/api/queues/{queue}/jobs";
+
+/// Time that a file of devices may take to come.
+const IMPORT_MAX: Duration = Duration::from_secs(3_600);
 
 /// The router over the shared parts.
 pub(crate) fn router(app: &Arc<App>) -> Router {
@@ -53,6 +63,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/api/devices/{id}/connection", delete(devices::kick))
         .merge(about_queues())
         .merge(about_wallets())
+        .merge(platform::routes())
+        .merge(webpush::routes())
+        .route("/api/audit", get(audit::list))
         .route("/api/keys", get(api_keys::list).post(api_keys::create))
         .route("/api/keys/{id}", delete(api_keys::revoke))
         .route("/api/live", get(live::events))
@@ -127,12 +140,17 @@ fn about_wallets() -> Router<Arc<App>> {
 }
 
 /// What happens around every request: time limit, count, careful headers.
-async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn around(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let is_api = request.uri().path().starts_with("/api/");
-    let waits = if path.as_deref() == Some(RESERVE) { leases::WAIT_MAX } else { Duration::ZERO };
+    let waits = match path.as_deref() {
+        Some(RESERVE) => leases::WAIT_MAX,
+        Some(platform::IMPORT) => IMPORT_MAX,
+        _ => Duration::ZERO,
+    };
+    let change = ChangeAsked::of(&mut request, path.as_deref());
     let limit = app.config.request_timeout + waits;
     let answered = tokio::time::timeout(limit, next.run(request)).await;
     let mut response = answered.unwrap_or_else(|_| {
@@ -160,10 +178,55 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
         (Some(path), true) => format!("{method} {path}"),
         _ => "other".to_owned(),
     };
+    if let Some(change) = change {
+        change.answered(&app, &route, &response);
+    }
     let took = started.elapsed();
     tracing::debug!(route, status = response.status().as_u16(), took_us = took.as_micros(), "HTTP request");
     app.requests.answered(&route, response.status().as_u16(), took);
     response
+}
+
+/// A request that may change something, on its way to its entry in the audit log.
+struct ChangeAsked {
+    path: String,
+    caller: CallerPlace,
+}
+
+impl ChangeAsked {
+    /// None of a request that only looks, and of work on jobs and transfers, which have histories of their own.
+    fn of(request: &mut Request, route: Option<&str>) -> Option<Self> {
+        let route = route?;
+        let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
+        let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
+        let is_dry = route.ends_with("/preview")
+            || request.uri().query().is_some_and(|query| query.contains("dry_run=true"));
+        if looks
+            || is_dry
+            || !route.starts_with("/api/")
+            || own_history.iter().any(|start| route.starts_with(start))
+        {
+            return None;
+        }
+        let caller = CallerPlace::default();
+        request.extensions_mut().insert(Arc::clone(&caller));
+        Some(Self { path: request.uri().path().to_owned(), caller })
+    }
+
+    /// Writes it down, unless nobody knows who asked.
+    fn answered(&self, app: &App, route: &str, response: &Response) {
+        let Some(caller) = self.caller.get() else { return };
+        let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let change = crate::audit::Change {
+            caller,
+            route,
+            path: &self.path,
+            made: header(header::LOCATION),
+            status: response.status().as_u16(),
+            code: header(HeaderName::from_static("stadium-error")),
+        };
+        app.audit.record(&change, SystemTime::now());
+    }
 }
 
 async fn unknown_path(request: Request) -> Problem {

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
@@ -25,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::ServiceExt;
 
 use crate::app::App;
+use crate::audit::{self, AuditLog};
 use crate::config::Config;
 use crate::fleet::Fleet;
 use crate::idempotency::Answers;
@@ -39,6 +40,7 @@ use crate::socket_taker::{SocketTaker, TakenSocket};
 use crate::tls::Certificate;
 use crate::wallets::figures::{self, Figures};
 use crate::wallets::movers::Movers;
+use crate::webpush::WebPush;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -58,6 +60,8 @@ pub enum StartError {
     },
     /// The API keys cannot be read or made.
     Keys(keys::Error),
+    /// The secret of Web Push cannot be read or made.
+    WebPush(io::Error),
     /// The certificate or its key cannot be used.
     Certificate(io::Error),
 }
@@ -67,6 +71,7 @@ impl fmt::Display for StartError {
         match self {
             Self::Listen { address, error } => write!(f, "HTTP cannot listen on {address}: {error}"),
             Self::Keys(error) => write!(f, "API keys: {error}"),
+            Self::WebPush(error) => write!(f, "Web Push: {error}"),
             Self::Certificate(error) => write!(f, "HTTPS certificate: {error}"),
         }
     }
@@ -132,6 +137,7 @@ impl Server {
         taker: Option<Arc<dyn SocketTaker>>,
     ) -> Result<Self, StartError> {
         let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
+        let webpush = WebPush::open(&config.data_dir).map_err(StartError::WebPush)?;
         let certificate = match &config.tls {
             Some(files) => Some(Arc::new(Certificate::read(files.clone()).map_err(StartError::Certificate)?)),
             None => None,
@@ -142,6 +148,7 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let app = Arc::new(App {
             views: Views::new(config.live_views_max),
+            audit: AuditLog::of(&config.data_dir),
             config,
             fleet,
             shards: OnceLock::new(),
@@ -151,6 +158,7 @@ impl Server {
             samples: Samples::default(),
             wallet_figures: Figures::default(),
             movers: Movers::default(),
+            webpush,
             draining: watch::Sender::new(false),
             started: Instant::now(),
         });
@@ -187,6 +195,7 @@ impl Server {
             tokio::spawn(live::sample(Arc::clone(&self.app))),
             tokio::spawn(samples::sample(Arc::clone(&self.app))),
             tokio::spawn(figures::sample(Arc::clone(&self.app))),
+            tokio::spawn(settle_audit(Arc::clone(&self.app))),
         ];
         let permits = Arc::new(Semaphore::new(self.app.config.connections_max));
         let mut shutdown = std::pin::pin!(shutdown);
@@ -212,6 +221,7 @@ impl Server {
         if tokio::time::timeout(drain_timeout, graceful.shutdown()).await.is_err() {
             tracing::warn!("HTTP requests were still running at the end of the drain time");
         }
+        self.app.audit.settle(SystemTime::now());
     }
 
     fn welcome(&self, stream: TcpStream, peer: SocketAddr, permits: &Arc<Semaphore>, watcher: Watcher) {
@@ -231,6 +241,15 @@ impl Server {
             permit,
         };
         tokio::spawn(connection.begin(stream));
+    }
+}
+
+/// Writes down what the audit log has counted, each second.
+async fn settle_audit(app: Arc<App>) {
+    let mut ticks = tokio::time::interval(audit::TICK);
+    loop {
+        ticks.tick().await;
+        app.audit.settle(SystemTime::now());
     }
 }
 

@@ -40,7 +40,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-table",
         ],
     ),
-    ("stadium-http", &["stadium-shard", "stadium-queue", "stadium-wallet"]),
+    ("stadium-http", &["stadium-shard", "stadium-queue", "stadium-wallet", "stadium-push", "stadium-registry"]),
     (
         "stadium-node",
         &[

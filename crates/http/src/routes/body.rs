@@ -57,7 +57,7 @@ async fn bytes(app: &App, request: Request) -> Result<Bytes, Problem> {
 }
 
 /// Reads JSON text strictly.
-pub(super) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     // Serde would also take a list of the fields' values in their order, which nobody should rely on.
     if body.trim_ascii_start().first() == Some(&b'[') {
         return Err(Problem::new(FIELD_WRONG, "the body is a JSON object with named fields, not a list"));

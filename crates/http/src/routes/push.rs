@@ -32,7 +32,7 @@ use crate::spelling::{bytes_of, field};
 pub const PUSHES_QUEUE: &str = "stadium.pushes";
 
 /// Bytes of a content type: longer than any registered one.
-const CONTENT_TYPE_BYTES_MAX: usize = 256;
+pub(crate) const CONTENT_TYPE_BYTES_MAX: usize = 256;
 
 /// User properties of a push. They are repeated to every device.
 const USER_PROPERTIES_MAX: usize = 32;
@@ -195,16 +195,7 @@ impl PushRequest {
             Some(named) => Some(text("content_type", named, CONTENT_TYPE_BYTES_MAX)?),
             None => is_json.then(|| "application/json".to_owned()),
         };
-        if self.user_properties.len() > USER_PROPERTIES_MAX {
-            let detail = format!("a push has at most {USER_PROPERTIES_MAX} user properties");
-            return Err(Problem::new(FIELD_WRONG, detail).at("user_properties"));
-        }
-        let mut user_properties = Vec::with_capacity(self.user_properties.len());
-        for (index, PropertyField { name, value }) in self.user_properties.into_iter().enumerate() {
-            let name = text(&format!("user_properties[{index}].name"), name, USER_PROPERTY_BYTES_MAX)?;
-            let value = text(&format!("user_properties[{index}].value"), value, USER_PROPERTY_BYTES_MAX)?;
-            user_properties.push(UserProperty { name, value });
-        }
+        let user_properties = properties(self.user_properties)?;
         Ok(NewPush {
             to: audience(self.to, bounds.audience_devices_max)?,
             payload,
@@ -243,7 +234,23 @@ fn audience(to: To, devices_max: usize) -> Result<Audience, Problem> {
     })
 }
 
-fn text(path: &str, text: String, bytes_max: usize) -> Result<String, Problem> {
+/// The user properties of a body, bounded.
+pub(crate) fn properties(fields: Vec<PropertyField>) -> Result<Vec<UserProperty>, Problem> {
+    if fields.len() > USER_PROPERTIES_MAX {
+        let detail = format!("a push has at most {USER_PROPERTIES_MAX} user properties");
+        return Err(Problem::new(FIELD_WRONG, detail).at("user_properties"));
+    }
+    let mut user_properties = Vec::with_capacity(fields.len());
+    for (index, PropertyField { name, value }) in fields.into_iter().enumerate() {
+        let name = text(&format!("user_properties[{index}].name"), name, USER_PROPERTY_BYTES_MAX)?;
+        let value = text(&format!("user_properties[{index}].value"), value, USER_PROPERTY_BYTES_MAX)?;
+        user_properties.push(UserProperty { name, value });
+    }
+    Ok(user_properties)
+}
+
+/// Text that is there, within its bound.
+pub(crate) fn text(path: &str, text: String, bytes_max: usize) -> Result<String, Problem> {
     if text.is_empty() || text.len() > bytes_max || text.contains('\0') {
         let detail = format!("it has 1 to {bytes_max} bytes of text without U+0000");
         return Err(Problem::new(FIELD_WRONG, detail).at(path));

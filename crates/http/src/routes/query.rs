@@ -34,6 +34,20 @@ impl<S: Send + Sync> FromRequestParts<S> for Names {
     }
 }
 
+/// The three variable parts of a path, percent-decoded.
+pub(crate) struct Three(pub(crate) String, pub(crate) String, pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Three {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let names = Path::from_request_parts(parts, state).await;
+        names
+            .map(|Path((first, second, third))| Self(first, second, third))
+            .map_err(|error| Problem::new(PATH_UNKNOWN, error.to_string()))
+    }
+}
+
 /// The parameters of a request, each at most once, all of them known.
 pub(super) struct Query(Vec<(String, String)>);
 
@@ -84,6 +98,6 @@ impl Query {
     }
 }
 
-pub(super) fn wrong(name: &str, detail: String) -> Problem {
+pub(crate) fn wrong(name: &str, detail: String) -> Problem {
     Problem::new(QUERY_WRONG, detail).at(name)
 }

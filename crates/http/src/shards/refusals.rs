@@ -1,12 +1,14 @@
 //! What the shards refuse, as HTTP says it: the status of each of their codes.
 //!
 //! The codes and their titles are the machines' and the shard's own; their pages are docs/reference/errors/queue.md,
-//! wallet.md and shard.md. What is short of credit is a conflict (409) with what the account has now: 402 is about paying
+//! wallet.md, push.md, device.md and shard.md. What is short of credit is a conflict (409) with what the account has now: 402 is about paying
 //! for the request itself (RFC 9110, 15.5.3), and proxies know nothing of it.
 
 use std::time::Duration;
 
+use stadium_push::refusal as push;
 use stadium_queue::{Refusal, refusal};
+use stadium_registry::refusal as device;
 use stadium_wallet::refusal as wallet;
 
 use crate::problem::Problem;
@@ -72,6 +74,37 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (wallet::PENDING, 503),
     (wallet::ASSETS_FULL, 503),
     (wallet::TOO_FAR, 503),
+    (push::COUNT, 422),
+    (push::SETTINGS, 422),
+    (push::CONTENT, 422),
+    (push::TEMPLATE, 422),
+    (push::OPTIONS, 422),
+    (push::CRON, 422),
+    (push::TIME_ZONE, 422),
+    (push::WHEN, 422),
+    (push::DEFAULT_APP, 409),
+    (push::APP_UNKNOWN, 404),
+    (push::PUSH_UNKNOWN, 404),
+    (push::DEVICE_UNKNOWN, 404),
+    (push::AUDIENCE_UNKNOWN, 404),
+    (push::SCHEDULE_UNKNOWN, 404),
+    (push::ID_CONTENT, 422),
+    (push::STARTED, 409),
+    (push::OVER, 409),
+    (push::NOT_SENT, 409),
+    (push::MISDIRECTED, 500),
+    (push::APPS_FULL, 503),
+    (push::PUSHES_FULL, 503),
+    (push::NAMES_FULL, 503),
+    (push::EARLY, 503),
+    (device::TAGS, 422),
+    (device::ATTRIBUTES, 422),
+    (device::TEXT, 422),
+    (device::CHANGES, 422),
+    (device::DEVICES_FULL, 503),
+    (device::TAGS_FULL, 503),
+    (device::ATTRIBUTE_NAMES_FULL, 503),
+    (device::FIELDS_FULL, 503),
     ("SHARD-001", 503),
     ("SHARD-002", 503),
     ("SHARD-003", 503),
@@ -95,7 +128,9 @@ fn status(refusal: &Refusal) -> u16 {
 
 /// The title of a code: the words of the crate that it is from, which begin its section of the page.
 pub(crate) fn title(code: &str) -> Option<String> {
-    let mut all = stadium_queue::CODES.iter().chain(stadium_wallet::CODES).chain(stadium_shard::CODES);
+    let machines = stadium_queue::CODES.iter().chain(stadium_wallet::CODES);
+    let platform = stadium_push::CODES.iter().chain(stadium_registry::CODES);
+    let mut all = machines.chain(platform).chain(stadium_shard::CODES);
     let (_, words) = all.find(|(known, _)| *known == code)?;
     let mut letters = words.chars();
     let first = letters.next()?;

@@ -1,0 +1,114 @@
+//! Credentials of devices, and devices that may not connect any more.
+//!
+//! A secret is made here, shown once, and kept nowhere: the shard gets its SHA-256. Who loses a credential or is revoked is cut at once.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use stadium_registry::{AppName, Changes, DeviceId};
+
+use super::app_name;
+use super::devices::{apply, known};
+use crate::access::Admin;
+use crate::app::App;
+use crate::fleet;
+use crate::platform::devices::{CredentialReport, device_id};
+use crate::platform::ids::random;
+use crate::problem::Problem;
+use crate::routes::problems::PlatformProblems;
+use crate::routes::query::Names;
+
+/// Makes a secret for a device: its MQTT password from now on. One that it had does not work any more.
+#[utoipa::path(post, operation_id = "issue_credential", path = "/api/apps/{app}/devices/{device}/credential", tag = "Push platform",
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("device" = String, Path, description = "The device, percent-encoded.")),
+    responses((status = 201, description = "The secret; it cannot be seen again.", body = CredentialReport), PlatformProblems))]
+pub(crate) async fn issue(
+    admin: Admin,
+    State(app): State<Arc<App>>,
+    Names(name, device): Names,
+) -> Result<(StatusCode, Json<CredentialReport>), Problem> {
+    let (name, device) = (app_name(&name)?, device_id(&device)?);
+    known(&app, &name, &device).await?;
+    let secret = URL_SAFE_NO_PAD.encode(random::<32>()?);
+    let hash = ring::digest::digest(&ring::digest::SHA256, secret.as_bytes());
+    let hash = hash.as_ref().try_into().expect("SHA-256 has 32 bytes");
+    apply(&app, &name, &device, Changes { credential: Some(Some(hash)), ..Changes::default() }).await?;
+    tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Credential issued");
+    let client_id = client_id(&name, &device);
+    Ok((StatusCode::CREATED, Json(CredentialReport::of(&device, client_id, secret))))
+}
+
+/// Takes a device's credential away and closes its connection. Other ways to log in are not touched: to keep it out, revoke it.
+#[utoipa::path(delete, operation_id = "withdraw_credential", path = "/api/apps/{app}/devices/{device}/credential", tag = "Push platform",
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("device" = String, Path, description = "The device, percent-encoded.")),
+    responses((status = 204, description = "It has none."), PlatformProblems))]
+pub(crate) async fn withdraw(
+    admin: Admin,
+    State(app): State<Arc<App>>,
+    Names(name, device): Names,
+) -> Result<StatusCode, Problem> {
+    let (name, device) = (app_name(&name)?, device_id(&device)?);
+    known(&app, &name, &device).await?;
+    apply(&app, &name, &device, Changes { credential: Some(None), ..Changes::default() }).await?;
+    disconnect(&app, &name, &device, "its credential was withdrawn").await;
+    tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Credential withdrawn");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Keeps a device out: its connection is closed now, and it gets no other one and no push until it is restored.
+#[utoipa::path(post, operation_id = "revoke_device", path = "/api/apps/{app}/devices/{device}/revoke", tag = "Push platform",
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("device" = String, Path, description = "The device, percent-encoded.")),
+    responses((status = 204, description = "It is revoked."), PlatformProblems))]
+pub(crate) async fn revoke(
+    admin: Admin,
+    State(app): State<Arc<App>>,
+    Names(name, device): Names,
+) -> Result<StatusCode, Problem> {
+    let (name, device) = (app_name(&name)?, device_id(&device)?);
+    known(&app, &name, &device).await?;
+    apply(&app, &name, &device, Changes { revoked: Some(true), ..Changes::default() }).await?;
+    disconnect(&app, &name, &device, "the device was revoked").await;
+    tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Device revoked");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lets a revoked device connect again.
+#[utoipa::path(post, operation_id = "restore_device", path = "/api/apps/{app}/devices/{device}/restore", tag = "Push platform",
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("device" = String, Path, description = "The device, percent-encoded.")),
+    responses((status = 204, description = "It is not revoked."), PlatformProblems))]
+pub(crate) async fn restore(
+    admin: Admin,
+    State(app): State<Arc<App>>,
+    Names(name, device): Names,
+) -> Result<StatusCode, Problem> {
+    let (name, device) = (app_name(&name)?, device_id(&device)?);
+    known(&app, &name, &device).await?;
+    apply(&app, &name, &device, Changes { revoked: Some(false), ..Changes::default() }).await?;
+    tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Device restored");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The MQTT client id of a device.
+fn client_id(app: &AppName, device: &DeviceId) -> String {
+    match app.as_str() {
+        AppName::DEFAULT => device.to_string(),
+        app => format!("{app}/{device}"),
+    }
+}
+
+/// Closes a device's connection, where it has one: the shard cuts those that it knows, and one that never read its inbox is
+/// known to its loop alone.
+pub(super) async fn disconnect(app: &App, of: &AppName, device: &DeviceId, why: &str) {
+    let Ok(id) = fleet::DeviceId::new(client_id(of, device)) else { return };
+    if let Err(refusal) = app.fleet.kick(id, why.to_owned()).await {
+        tracing::warn!(app = of.as_str(), device = device.as_str(), refusal = ?refusal, "A device could not be disconnected");
+    }
+}
