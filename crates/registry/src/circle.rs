@@ -30,7 +30,7 @@ fn sine(x: f64) -> f64 {
 pub(crate) struct Round {
     centre: Location,
     cosine: f64,
-    /// Square of the sine of half the angle that the radius is; all places where it is 1.
+    /// Square of the sine of half the angle that the radius is; beyond 1 where that is all of the Earth.
     reach: f64,
     /// Latitudes beyond are outside.
     latitudes: (i32, i32),
@@ -39,7 +39,7 @@ pub(crate) struct Round {
 impl Round {
     pub(crate) fn new(circle: &Circle) -> Self {
         let angle = f64::from(circle.radius_m) / EARTH_M;
-        let reach = if angle >= PI { 1.0 } else { sine(angle / 2.0) };
+        let reach = if angle >= PI { 2.0 } else { sine(angle / 2.0) };
         let latitude = f64::from(circle.centre.latitude);
         // A little more than needed, so that rounding excludes nobody.
         let span = angle / UNIT + 2.0;

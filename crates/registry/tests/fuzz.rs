@@ -1,0 +1,225 @@
+//! Any text as a selector, any bytes as events and as slices of a checkpoint: taken or refused, and never a panic.
+//!
+//! With fixed seeds, from whole ones that are damaged. What is taken must be the same when it is written again.
+
+use serde_json::json;
+use stadium_machine::encoding::Reader;
+use stadium_registry::{Changes, DeviceId, Limits, Registry, Selector, Slot, Tag, Time};
+
+const NOW: Time = Time(1_800_000_000_000);
+
+/// SplitMix64: small, and the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.next() as usize % end
+    }
+
+    /// Damages bytes at none to three places.
+    fn damage(&mut self, bytes: &mut Vec<u8>) {
+        for _ in 0..self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(5) {
+                0 => bytes[at] = self.next() as u8,
+                1 => bytes[at] ^= 1 << self.below(8),
+                2 => bytes[at] = bytes[at].wrapping_add(1),
+                3 => bytes.insert(at, b"{}[]\":,0"[self.below(8)]),
+                _ => drop(bytes.drain(at..(at + 1 + self.below(4)).min(bytes.len()))),
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+    }
+}
+
+fn selectors() -> Vec<Selector> {
+    [
+        json!("all"),
+        json!({"and": [{"tag": "a"}, {"tag": "b", "group": "g"}, {"not": {"list": "l"}}, {"named_user": "u"}]}),
+        json!({"or": [{"device": "d"}, {"devices": ["d", "e"]}, {"platform": "ios"}, {"language": "de-AT"}, {"opted_in": true}]}),
+        json!({"and": [{"attribute": "x", "at_least": 1.5, "less_than": 9}, {"attribute": "y", "before": "2000-01-01T00:00:00Z"}]}),
+        json!({"or": [{"attribute": "x", "equals": "t"}, {"attribute": "x", "contains": "t"}, {"attribute": "x", "exists": true}, {"attribute": "x", "within_s": 5}]}),
+        json!({"and": [{"app_version": {"at_least": "2.3", "less_than": "3"}}, {"country": "DE"}, {"time_zone": "Europe/Berlin"}]}),
+        json!({"or": [{"last_seen": {"within_s": 5}}, {"registered": {"after": "2020-01-01T00:00:00Z"}}, {"location": {"latitude": 1.5, "longitude": 2, "radius_m": 30}}]}),
+    ]
+    .iter()
+    .map(|json| Selector::parse(json).expect("a selector"))
+    .collect()
+}
+
+fn all_changes() -> Vec<Changes> {
+    let mut all: Vec<Changes> = [
+        json!({}),
+        json!({"platform": "ios", "app_version": "1.2", "language": "de", "country": "DE", "time_zone": "Europe/Berlin", "named_user": "u"}),
+        json!({"opt_in": false, "revoked": true, "quiet_hours": {"from": "22:00", "to": "07:00"}, "location": {"latitude": 1, "longitude": 2}}),
+        json!({"tags": {"set": ["a", "g:b"], "remove": ["c"], "add": ["list:l"]}, "attributes": {"x": 1, "y": "t", "z": {"date": "2000-01-01T00:00:00Z"}, "w": null, "v": 0.5}}),
+        json!({"platform": null, "named_user": null, "location": null, "revoked": false, "opt_in": true}),
+    ]
+    .iter()
+    .map(|json| Changes::parse(json).expect("changes"))
+    .collect();
+    all[2].credential = Some(Some([7; 32]));
+    all
+}
+
+/// A registry with something in each table.
+fn registry() -> Registry {
+    let mut registry = Registry::new(Limits::default(), 1);
+    for (n, changes) in all_changes().iter().enumerate() {
+        let slot = registry.apply(NOW, &DeviceId::new(&format!("d{n}")).expect("an id"), changes);
+        registry.seen(slot, NOW);
+    }
+    registry.remove(&DeviceId::new("d0").expect("an id"));
+    registry
+}
+
+#[test]
+fn any_text_is_a_selector_or_a_mistake() {
+    let mut random = Random(1);
+    let texts: Vec<String> = selectors().iter().map(|selector| selector.to_json().to_string()).collect();
+    let registry = registry();
+    let (mut taken, mut mistakes) = (0, 0);
+    for _ in 0..20_000 {
+        let mut bytes = texts[random.below(texts.len())].clone().into_bytes();
+        random.damage(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        match Selector::parse_text(&text) {
+            Ok(selector) => {
+                taken += 1;
+                let again = Selector::parse(&selector.to_json())
+                    .expect("what was taken is written so that it is taken");
+                assert_eq!(again, selector, "{text}");
+                let devices = registry.evaluate(&selector, NOW);
+                assert_eq!(registry.count(&selector, NOW), devices.len(), "{text}");
+                for slot in registry.devices() {
+                    assert_eq!(
+                        registry.matches(&selector, Slot(slot), NOW),
+                        devices.contains(slot),
+                        "{text}"
+                    );
+                }
+            }
+            Err(mistake) => {
+                assert!(!mistake.reason.is_empty());
+                mistakes += 1;
+            }
+        }
+    }
+    assert!(taken > 2_000 && mistakes > 2_000, "{taken} taken, {mistakes} mistakes: this tests nothing");
+}
+
+#[test]
+fn any_bytes_are_events_or_refused() {
+    let mut random = Random(2);
+    let mut base = registry();
+    let selectors: Vec<Vec<u8>> = selectors()
+        .iter()
+        .map(|selector| {
+            let mut bytes = Vec::new();
+            selector.encode(&mut bytes);
+            bytes
+        })
+        .collect();
+    let changes: Vec<Vec<u8>> = all_changes()
+        .iter()
+        .map(|changes| {
+            let mut bytes = Vec::new();
+            changes.encode(&mut bytes);
+            bytes
+        })
+        .collect();
+    let mut taken = [0, 0];
+    for round in 0..20_000 {
+        let mut bytes = selectors[random.below(selectors.len())].clone();
+        random.damage(&mut bytes);
+        if let Ok(selector) = Selector::decode(&mut Reader::new(&bytes)) {
+            taken[0] += 1;
+            let mut again = Vec::new();
+            selector.encode(&mut again);
+            assert_eq!(Selector::decode(&mut Reader::new(&again)).as_ref(), Ok(&selector), "{bytes:02x?}");
+            base.evaluate(&selector, NOW);
+        }
+        let mut bytes = changes[random.below(changes.len())].clone();
+        random.damage(&mut bytes);
+        if let Ok(changes) = Changes::decode(&mut Reader::new(&bytes)) {
+            taken[1] += 1;
+            let mut again = Vec::new();
+            changes.encode(&mut again);
+            assert_eq!(Changes::decode(&mut Reader::new(&again)).as_ref(), Ok(&changes), "{bytes:02x?}");
+            let slot = base.apply(NOW, &DeviceId::new(&format!("d{}", round % 7)).expect("an id"), &changes);
+            base.device(slot).expect("it is there").to_json();
+        }
+    }
+    assert!(taken[0] > 4_000 && taken[1] > 4_000, "{taken:?}: this tests nothing");
+    // What came out of it is saved and comes back.
+    base.checkpoint_begin();
+    let mut back = Registry::new(Limits::default(), 2);
+    loop {
+        let mut slice = Vec::new();
+        let more = base.checkpoint_next(&mut slice, 500);
+        back.restore(&slice).expect("our own slice");
+        if !more {
+            break;
+        }
+    }
+    back.restore_finish().expect("our own checkpoint");
+    for slot in base.devices() {
+        assert_eq!(base.device(Slot(slot)), back.device(Slot(slot)));
+    }
+    let all: Vec<(Tag, u64)> = base.tags(None, usize::MAX);
+    assert_eq!(all, back.tags(None, usize::MAX));
+}
+
+#[test]
+fn any_slice_is_restored_or_refused() {
+    let mut random = Random(3);
+    let mut base = registry();
+    base.checkpoint_begin();
+    let mut slices = Vec::new();
+    loop {
+        let mut slice = Vec::new();
+        let more = base.checkpoint_next(&mut slice, usize::MAX);
+        slices.push(slice);
+        if !more {
+            break;
+        }
+    }
+    let (mut taken, mut refused) = (0, 0);
+    for _ in 0..6_000 {
+        let mut damaged = slices.clone();
+        let at = random.below(slices.len());
+        random.damage(&mut damaged[at]);
+        // A page's number says how many pages are made: the journal's checksum vouches for it, and this has no memory for all.
+        if damaged[at].get(..6) != slices[at].get(..6) {
+            continue;
+        }
+        let mut back = Registry::new(Limits::default(), 4);
+        let restored =
+            damaged.iter().try_for_each(|slice| back.restore(slice)).and_then(|()| back.restore_finish());
+        if restored.is_err() {
+            refused += 1;
+            continue;
+        }
+        taken += 1;
+        for slot in back.devices().clone() {
+            let device = back.device(Slot(slot)).expect("it is there");
+            assert_eq!(back.find(&device.id), Some(Slot(slot)));
+            selectors().iter().for_each(|selector| drop(back.explain(selector, Slot(slot), NOW)));
+        }
+        for slot in back.devices().clone() {
+            let id = DeviceId::new(back.id(Slot(slot)).expect("it is there")).expect("an id");
+            back.remove(&id);
+        }
+        assert!(back.is_empty() && back.tags(None, 10).is_empty());
+    }
+    assert!(taken > 500 && refused > 2_000, "{taken} taken, {refused} refused: this tests nothing");
+}
