@@ -24,6 +24,9 @@ pub struct Config {
     pub open_read: bool,
     /// Whether `GET /echo` goes to the event loops too, for WebSocket suites. Trial mode only.
     pub echo: bool,
+    /// Scheme, host and port under which applications reach this port, as `https://push.example.org`: of Web Push endpoints. Without it
+    /// endpoints are as the request that made them came.
+    pub public_url: Option<String>,
     /// HTTPS instead of HTTP.
     pub tls: Option<TlsFiles>,
     /// Bytes of a request's body. A larger one gets 413 before it is read whole.
@@ -62,6 +65,7 @@ impl Config {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             open_read: false,
             echo: false,
+            public_url: None,
             tls: None,
             body_bytes_max: 2 * 1024 * 1024,
             message_bytes_max: 256 * 1024,

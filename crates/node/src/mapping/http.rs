@@ -16,6 +16,7 @@ pub(crate) fn config(settings: &Settings, listen: SocketAddr) -> Config {
     Config {
         open_read: http.open_read,
         echo: settings.server.trial,
+        public_url: http.public_url.clone(),
         tls: http
             .certificate
             .clone()

@@ -122,6 +122,12 @@ impl Finder<'_> {
         {
             self.add("auth.callback.url", format!("= {url:?} must begin with http:// or https://"));
         }
+        if let Some(url) = &settings.http.public_url
+            && !is_origin(url)
+        {
+            let shape = "must be a scheme and a host, with a port where it needs one: \"https://push.example.org\"";
+            self.add("http.public_url", format!("= {url:?} {shape}"));
+        }
     }
 
     fn paths(&mut self, settings: &Settings) {
@@ -221,6 +227,13 @@ impl Finder<'_> {
             self.add("discovery.advertise", "must be an address that others can call");
         }
     }
+}
+
+/// Whether it is scheme, host and perhaps port, and nothing more.
+fn is_origin(url: &str) -> bool {
+    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    host.is_some_and(|host| !host.is_empty() && host.len() <= 300 && host.chars().all(allowed))
 }
 
 #[cfg(test)]

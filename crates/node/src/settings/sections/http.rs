@@ -17,6 +17,9 @@ group! {
         certificate: Option<PathBuf> = None;
         /// Private key of the certificate, PEM.
         key: Option<PathBuf> = None;
+        /// Scheme, host and port under which applications reach this port, such as `https://push.example.org`: endpoints of Web Push begin
+        /// with it. Without it they begin as the request that makes them came.
+        public_url: Option<String> = None;
         /// Largest request body.
         body_bytes_max: u32 = 2_097_152, unit "bytes", in 1_024..=268_435_456, cost "memory for each request in flight";
         /// Largest message of one push.
