@@ -31,7 +31,7 @@ pub struct RuleConfig {
     /// Groups that it speaks about: one of them is enough.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Proofs of identity that it speaks about: `anonymous`, `password`, `token`, `certificate`, `callback`.
+    /// Proofs of identity that it speaks about: `anonymous`, `password`, `token`, `certificate`, `callback`, `registry`.
     #[serde(default)]
     pub via: Vec<String>,
 }
@@ -130,7 +130,7 @@ fn compile_one(rule: &RuleConfig) -> Result<Rule, String> {
 }
 
 fn parse_via(word: &str) -> Result<Via, String> {
-    [Via::Anonymous, Via::Password, Via::Token, Via::Certificate, Via::Callback]
+    [Via::Anonymous, Via::Password, Via::Token, Via::Certificate, Via::Callback, Via::Registry]
         .into_iter()
         .find(|via| via.as_str() == word)
         .ok_or_else(|| format!("{word:?} is no proof of identity"))

@@ -7,5 +7,6 @@ mod anonymous;
 mod callback;
 mod certificates;
 mod passwords;
+mod registry;
 mod scenery;
 mod tokens;
