@@ -106,8 +106,13 @@ impl DeviceLoop {
         let unread = u32::try_from(unread).unwrap_or(u32::MAX);
         io.set_carry_bytes_max(id, packet_bytes_max.saturating_add(5).saturating_add(unread));
         self.arrivals.remove(&id.index);
-        self.devices.begin(id, admitted.session, self.around.now_ms(io));
-        self.look_at_inbox(id);
+        let state = if admitted.waits { State::Entering } else { State::Live };
+        self.devices.begin(id, admitted.session, state, self.around.now_ms(io));
+        if admitted.waits {
+            io.pause(id);
+        } else {
+            self.look_at_inbox(id);
+        }
         self.watch_keep_alive(io, id, admitted.keep_alive_s);
     }
 

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use stadium_mqtt::broker::{Broker, Flow, GroupMessage, Interest, SessionKey};
+use stadium_mqtt::broker::{Broker, Flow, GroupMessage, Interest, Persisted, SessionKey, Then};
 use stadium_mqtt::decode;
 use stadium_mqtt::packet::PacketType;
 use stadium_reactor::{Accepted, Admission, CloseReason, ConnectionId, Handler, Io, ListenerTag};
@@ -23,6 +23,7 @@ use crate::platform::Word;
 use crate::push::PushRecord;
 use crate::rates::Rates;
 use crate::requests::Desk;
+use crate::sessions::Keeper;
 use crate::turn::{Surroundings, Turn, Who, filter_of_group};
 
 /// How often a full mailbox of another loop is tried again while nothing else happens.
@@ -52,6 +53,8 @@ pub(crate) struct DeviceLoop {
     pub(crate) pushed: Vec<Arc<PushRecord>>,
     /// Scratch for what shards put down for this loop.
     pub(crate) words: Vec<Word>,
+    /// Scratch for what shards have answered.
+    answered: Vec<(Then, Persisted)>,
     /// When this turn's first bytes or word came in, and the deliveries counted before.
     turn_began: Option<(Instant, u64)>,
 }
@@ -75,6 +78,7 @@ impl DeviceLoop {
             draining: None,
             pushed: Vec::new(),
             words: Vec::new(),
+            answered: Vec::new(),
             turn_began: None,
         }
     }
@@ -120,7 +124,8 @@ impl DeviceLoop {
         if !self.config.rates.is_off() {
             self.charge(io, id, publishes, used as u64);
         }
-        if self.around.forwards_waiting > self.config.forwards_waiting_max {
+        let keeps_up = self.around.keeper.as_ref().is_none_or(|keeper| !keeper.is_behind());
+        if self.around.forwards_waiting > self.config.forwards_waiting_max || !keeps_up {
             io.pause(id);
             self.held_back.push(id);
         }
@@ -132,6 +137,10 @@ impl DeviceLoop {
             let mut turn = Turn { io: &mut *io, around: &mut self.around };
             match forward {
                 Forward::Publish(publication) => self.broker.forwarded(&mut turn, &publication),
+                Forward::Keep(publication, origin, to) => {
+                    self.broker.forwarded_to_keep(&mut turn, &publication, origin, to);
+                }
+                Forward::Kept(then, persisted) => self.broker.persisted(&mut turn, then, persisted),
                 Forward::Group(GroupMessage::Join(join)) => {
                     let shared = Arc::clone(&turn.around.shared);
                     let (index, filter) = (turn.around.index, join.filter.clone());
@@ -144,13 +153,45 @@ impl DeviceLoop {
         }
     }
 
+    /// Lets go on what waited for shards that have answered, and hands them what there is to keep.
+    pub(crate) fn keep_sessions(&mut self, io: &mut Io<Message>) {
+        let mut answered = std::mem::take(&mut self.answered);
+        loop {
+            let now_ms = self.around.now_ms(io);
+            let Some(keeper) = &mut self.around.keeper else { break };
+            keeper.collect(now_ms, &mut answered);
+            for (then, persisted) in answered.drain(..) {
+                let mut turn = Turn { io: &mut *io, around: &mut self.around };
+                self.broker.persisted(&mut turn, then, persisted);
+            }
+            self.let_entered_in(io);
+            let Some(keeper) = &mut self.around.keeper else { break };
+            if !keeper.submit(now_ms) {
+                break;
+            }
+        }
+        self.answered = answered;
+    }
+
+    /// Reads on those whose sessions are durable now.
+    fn let_entered_in(&mut self, io: &mut Io<Message>) {
+        while let Some(id) = self.around.keeper.as_mut().and_then(|keeper| keeper.entered.pop()) {
+            if self.devices.state(id) == State::Entering {
+                self.set_state(id, State::Live);
+                self.look_at_inbox(id);
+                io.resume(id);
+            }
+        }
+    }
+
     /// Sets the loop's alarm for whatever is due next.
-    fn set_alarm(&mut self, io: &mut Io<Message>) {
+    pub(crate) fn set_alarm(&mut self, io: &mut Io<Message>) {
         let offset_ms = self.around.clock_offset_ms;
         let broker = self.broker.next_deadline_ms();
         let drain = self.draining.as_ref().and_then(Draining::next_ms);
         let retry = (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
-        match broker.into_iter().chain(drain).chain(retry).min() {
+        let keeper = self.around.keeper.as_ref().and_then(Keeper::retry_at_ms);
+        match broker.into_iter().chain(drain).chain(retry).chain(keeper).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),
         }
@@ -266,6 +307,8 @@ impl Handler for DeviceLoop {
             Kind::Query(query) => self.answer(io, query),
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),
             Kind::Platform => self.take_from_doorstep(io),
+            // The end of the turn looks.
+            Kind::Kept => {}
             Kind::Answers => self.deliver_answers(io),
             Kind::RulesChanged => {
                 let mut turn = Turn { io, around: &mut self.around };
@@ -288,9 +331,11 @@ impl Handler for DeviceLoop {
         // Those whose word found the mailbox full, and refusals of this turn.
         self.deliver_answers(io);
         self.take_from_doorstep(io);
+        self.keep_sessions(io);
         // Before this loop spends its time in writes, so that the others begin with theirs.
         self.around.send_forwards();
-        if self.around.forwards_waiting == 0 {
+        let keeps_up = self.around.keeper.as_ref().is_none_or(|keeper| !keeper.is_behind());
+        if self.around.forwards_waiting == 0 && keeps_up {
             for id in self.held_back.drain(..) {
                 io.resume(id);
             }
@@ -303,6 +348,7 @@ impl Handler for DeviceLoop {
             record.handled_by_a_loop();
         }
         // What the ends of connections brought about: wills, deadlines of sessions.
+        self.keep_sessions(io);
         self.around.send_forwards();
         self.around.readers.tell();
         self.set_alarm(io);

@@ -15,6 +15,8 @@ pub(crate) enum State {
     Waiting,
     /// Its CONNECT was read; authentication decides elsewhere.
     Authenticating,
+    /// It is a device whose session is not durable yet: it is not read.
+    Entering,
     /// It is a device.
     Live,
     /// The same, and it sends faster than it may: it is not read for a while.
@@ -61,12 +63,12 @@ impl Devices {
         self.places[at] = Device { session: SessionKey::NONE, since_s: 0, listener, state: State::Waiting };
     }
 
-    /// It is a device now.
-    pub(crate) fn begin(&mut self, id: ConnectionId, session: SessionKey, now_ms: u64) {
+    /// It is a device now, or about to be.
+    pub(crate) fn begin(&mut self, id: ConnectionId, session: SessionKey, state: State, now_ms: u64) {
         let device = &mut self.places[id.index as usize];
         device.session = session;
         device.since_s = u32::try_from(now_ms / 1000).unwrap_or(u32::MAX);
-        device.state = State::Live;
+        device.state = state;
     }
 
     /// Its session, `NONE` before it is a device.

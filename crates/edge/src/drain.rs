@@ -68,7 +68,7 @@ impl DeviceLoop {
         let server_reference = draining.server_reference.clone();
         for id in leaving {
             match self.devices.state(id) {
-                State::Live | State::Throttled => {
+                State::Live | State::Throttled | State::Entering => {
                     let key = self.devices.session(id);
                     let mut turn = Turn { io, around: &mut self.around };
                     self.broker.move_away(&mut turn, key, server_reference.as_deref());

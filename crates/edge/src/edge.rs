@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Retained};
 use stadium_reactor::{ListenerTag, Loop, LoopSettings};
+use stadium_shard::Shards;
 
 use crate::auth::DeviceRegistry;
 use crate::config::{Config, Transport};
@@ -24,6 +25,7 @@ use crate::message::{Kind, Message};
 use crate::platform::{Doorstep, Platform, Readers};
 use crate::push::Pushes;
 use crate::requests::{Desk, REQUEST_PREFIX};
+use crate::sessions::{Keeper, Returning};
 use crate::turn::{Shared, Surroundings};
 
 /// An edge. Dropping it stops its loops at once.
@@ -51,6 +53,8 @@ pub enum Error {
     Loops(usize),
     /// A loop could not be made.
     Loop(std::io::Error),
+    /// The sessions that were kept cannot be read back.
+    Sessions(String),
     /// An address could not be listened on.
     Listen {
         /// The address.
@@ -65,6 +69,7 @@ impl std::fmt::Display for Error {
         match self {
             Self::Loops(loops) => write!(f, "the edge runs 1 to {LOOPS_MAX} loops, not {loops}"),
             Self::Loop(error) => write!(f, "an event loop could not be made: {error}"),
+            Self::Sessions(why) => write!(f, "the sessions that were kept cannot be read: {why}"),
             Self::Listen { address, error } => write!(f, "cannot listen on {address}: {error}"),
         }
     }
@@ -73,7 +78,7 @@ impl std::fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Loops(_) => None,
+            Self::Loops(_) | Self::Sessions(_) => None,
             Self::Loop(error) | Self::Listen { error, .. } => Some(error),
         }
     }
@@ -89,12 +94,24 @@ pub struct Drain {
 }
 
 /// What keeps for the edge what must outlive the process. Where there is nothing, memory does.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Behind {
     /// The push platform, which is told who reads its inbox.
     pub platform: Option<Arc<dyn Platform>>,
     /// The registry of devices, whose word counts when one connects.
     pub registry: Option<Arc<dyn DeviceRegistry>>,
+    /// The shards that keep sessions that persist and retained messages.
+    pub durable: Option<Shards>,
+}
+
+impl std::fmt::Debug for Behind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Behind")
+            .field("platform", &self.platform)
+            .field("registry", &self.registry)
+            .field("durable", &self.durable.is_some())
+            .finish()
+    }
 }
 
 impl Edge {
@@ -126,6 +143,7 @@ impl Edge {
             epoch_wall: SystemTime::now(),
             handles: OnceLock::new(),
             interests: Interests::new(loops),
+            keepers: Interests::new(loops),
             pushes: Pushes::new(config.pushes_max),
             addresses: Addresses::new(config.addresses),
             doorsteps: (0..loops).map(|_| Doorstep::default()).collect(),
@@ -176,8 +194,14 @@ impl Edge {
         if let Some(registry) = &behind.registry {
             config.authenticator.introduce(Arc::clone(registry));
         }
+        let mut returning = match &behind.durable {
+            Some(shards) => Returning::read(shards, shared, config.loops).map_err(Error::Sessions)?,
+            None => Vec::new(),
+        };
+        returning.reverse();
         for (index, one) in self.waiting.drain(..).enumerate() {
-            self.threads.push(start_loop(index, one, config, shared, behind).map_err(Error::Loop)?);
+            let back = returning.pop();
+            self.threads.push(start_loop(index, one, config, shared, behind, back).map_err(Error::Loop)?);
         }
         Ok(())
     }
@@ -267,12 +291,14 @@ fn start_loop(
     config: &Arc<Config>,
     shared: &Arc<Shared>,
     behind: &Behind,
+    returning: Option<Returning>,
 ) -> std::io::Result<JoinHandle<()>> {
     let loops = config.loops;
     let broker_config = broker::Config {
         loop_index: LoopIndex(u16::try_from(index).expect("there are at most 64 loops")),
         sessions_max: config.broker.sessions_max.div_ceil(loops),
         request_prefix: config.services.is_some().then(|| REQUEST_PREFIX.into()),
+        durable: behind.durable.is_some(),
         ..config.broker.clone()
     };
     let mailboxes =
@@ -284,12 +310,17 @@ fn start_loop(
     let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
     around.readers = Readers::new(behind.platform.clone(), index);
     around.desk = config.services.clone().map(|services| Desk::new(services, loops));
+    let keeper = |shards: &Shards| Keeper::new(shards.clone(), shared.handle(index).clone());
+    around.keeper = behind.durable.as_ref().map(keeper);
     let mut handler = DeviceLoop::new(Arc::clone(config), broker, around);
     let epoch = shared.epoch;
     std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || {
         let mut one = one;
         let elapsed_ms = u64::try_from(epoch.elapsed().as_millis()).unwrap_or(0);
         handler.around.clock_offset_ms = elapsed_ms.saturating_sub(one.io().now());
+        if let Some(returning) = returning {
+            handler.take_back(one.io(), returning);
+        }
         if let Err(error) = one.run(handler) {
             tracing::error!(%error, "An event loop failed");
         }

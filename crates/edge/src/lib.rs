@@ -23,6 +23,7 @@ mod push;
 mod query;
 mod rates;
 pub mod requests;
+mod sessions;
 mod timer;
 mod turn;
 

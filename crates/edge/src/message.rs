@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use stadium_mqtt::broker::{GroupMessage, Publication};
+use stadium_mqtt::broker::{GroupMessage, Origin, Persisted, Publication, ReplyTo, Then};
 use stadium_reactor::{ConnectionId, ListenerTag};
 
 use crate::auth::Late;
@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Drain { within_ms: u64, server_reference: Option<Arc<str>> },
     /// Something lies on the loop's doorstep.
     Platform,
+    /// Shards have answered: what waited until it was durable goes on.
+    Kept,
     /// Answers of services wait in the loop's outbox.
     Answers,
     /// The rules of authorisation have changed.
@@ -66,6 +68,10 @@ pub(crate) enum PushTo {
 #[derive(Debug)]
 pub(crate) enum Forward {
     Publish(Arc<Publication>),
+    /// The same, and whoever sent it hears when it is kept for those to whom it is owed.
+    Keep(Arc<Publication>, Option<Origin>, ReplyTo),
+    /// What became of such a message.
+    Kept(Then, Persisted),
     Group(GroupMessage),
     Push(PushPart),
 }

@@ -33,7 +33,7 @@ impl DeviceLoop {
                 self.watch_again(io, id);
                 io.resume(id);
             }
-            State::Live => self.watch_again(io, id),
+            State::Live | State::Entering => self.watch_again(io, id),
         }
     }
 

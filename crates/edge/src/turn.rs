@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
-    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, PLATFORM_RECEIPT,
-    Progress, Publication, Request, SessionKey,
+    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, PLATFORM_RECEIPT,
+    Persisted, Progress, Publication, ReplyTo, Request, SessionKey, Then,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -22,6 +22,7 @@ use crate::message::{Forward, Kind, Message};
 use crate::platform::{Doorstep, Readers};
 use crate::push::{Pushes, Receipts};
 use crate::requests::Desk;
+use crate::sessions::Keeper;
 
 /// Who a device is; `None` for an anonymous one, which is most of a trial's fleet.
 pub(crate) type Who = Option<Arc<Identity>>;
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) epoch_wall: std::time::SystemTime,
     pub(crate) handles: std::sync::OnceLock<Box<[LoopHandle<Message>]>>,
     pub(crate) interests: Interests,
+    /// The same for sessions that are kept.
+    pub(crate) keepers: Interests,
     pub(crate) pushes: Pushes,
     pub(crate) addresses: Addresses,
     /// Of each loop.
@@ -94,6 +97,10 @@ pub(crate) struct Surroundings {
     pub(crate) random: u64,
     /// Where the message being routed also goes, found by `others_want`.
     wanted_by: u64,
+    /// Of those: where sessions that are kept may want it, found by `others_keep`.
+    kept_by: u64,
+    /// Where sessions outlive the process.
+    pub(crate) keeper: Option<Keeper>,
 }
 
 impl Surroundings {
@@ -112,6 +119,8 @@ impl Surroundings {
             congested_bytes,
             random: seed | 1,
             wanted_by: 0,
+            kept_by: 0,
+            keeper: None,
         }
     }
 
@@ -296,6 +305,77 @@ impl Host for Turn<'_> {
             return self.around.readers.progressed(token, link, progress);
         }
         self.around.receipts.report(&self.around.shared.pushes, token, progress);
+    }
+
+    fn shard_of(&self, name: &str) -> u16 {
+        self.around.keeper.as_ref().map_or(0, |keeper| keeper.shard_of(name))
+    }
+
+    fn persist(&mut self, client_id: &str, change: broker::Change<'_, Who>, then: Then) {
+        let Some(keeper) = &mut self.around.keeper else { return };
+        keeper.put(keeper.shard_of(client_id), self.around.shared.change(client_id, change), then);
+    }
+
+    fn keep(&mut self, shard: u16, keep: &broker::Keep<'_>, then: Then) {
+        let Some(keeper) = &mut self.around.keeper else { return };
+        keeper.put(shard, self.around.shared.keep(keep), then);
+    }
+
+    fn retain(&mut self, publication: &Arc<Publication>, number: u64, then: Then) {
+        let Some(keeper) = &mut self.around.keeper else { return };
+        let message = self.around.shared.kept_message(publication);
+        keeper.put(
+            keeper.shard_of(publication.topic()),
+            stadium_session::Change::Retain { number, message },
+            then,
+        );
+    }
+
+    fn forget(&mut self, client_id: &str, origin: Origin, then: Then) -> u32 {
+        let Some(keeper) = &mut self.around.keeper else { return 0 };
+        let own = keeper.shard_of(client_id);
+        let origin = stadium_session::Origin { incarnation: origin.incarnation, packet_id: origin.packet_id };
+        for shard in (0..keeper.shards()).filter(|&shard| shard != own) {
+            keeper.put(shard, stadium_session::Change::Forget { origin }, then);
+        }
+        u32::from(keeper.shards()) - 1
+    }
+
+    fn others_keep(&mut self, topic: &str) -> bool {
+        let keep = self.around.shared.keepers.others(self.around.index, topic);
+        self.around.kept_by = keep & self.around.wanted_by;
+        self.around.kept_by != 0
+    }
+
+    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, then: Then) -> u32 {
+        let at = LoopIndex(u16::try_from(self.around.index).expect("there are at most 64 loops"));
+        let (mut wanted, kept_by) = (self.around.wanted_by, self.around.kept_by);
+        while wanted != 0 {
+            let to = wanted.trailing_zeros() as usize;
+            let forward = if kept_by & (1 << to) != 0 {
+                Forward::Keep(Arc::clone(publication), origin, ReplyTo { at, then })
+            } else {
+                Forward::Publish(Arc::clone(publication))
+            };
+            wanted &= wanted - 1;
+            self.around.tell(to, forward);
+            self.around.counts.forwarded += 1;
+        }
+        kept_by.count_ones()
+    }
+
+    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted) {
+        self.around.tell(usize::from(to.at.0), Forward::Kept(to.then, persisted));
+    }
+
+    fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest) {
+        self.around.shared.keepers.change(usize::from(at.0), filter, change);
+    }
+
+    fn entered(&mut self, link: ConnectionId) {
+        if let Some(keeper) = &mut self.around.keeper {
+            keeper.entered.push(link);
+        }
     }
 
     fn count(&mut self, event: Event) {

@@ -22,3 +22,8 @@ pub use message::Message;
 pub use page::{Owed, Page, Part, SessionImage};
 pub use sessions::Sessions;
 pub use stadium_machine::{Corrupt, Place, Refusal, Time};
+
+/// The shard, of so many, that keeps the session of a client id, or the retained message of a topic.
+pub fn home(name: &str, shards: u16) -> u16 {
+    stadium_machine::home(name.as_bytes(), shards)
+}

@@ -2,6 +2,7 @@
 //! (MQTT 5.0 sections 3.4 to 3.7 and 4.3).
 
 use super::deliver::report;
+use super::durable::{Answer, Change, Origin, What, done};
 use super::flight::Stage;
 use super::host::{Event, Host, Progress};
 use super::session::SessionKey;
@@ -33,13 +34,45 @@ where
             AckKind::Puback => self.finished(host, key, ack.packet_id, QoS::AtLeastOnce),
             AckKind::Pubcomp => self.finished(host, key, ack.packet_id, QoS::ExactlyOnce),
             AckKind::Pubrec => self.received_once(host, key, link, ack.packet_id, ack.reason),
-            AckKind::Pubrel => {
-                let known = self.release(key, ack.packet_id);
-                let reason = not_found_unless(known, version);
-                host.send(link, |buf| encode::ack(buf, AckKind::Pubcomp, version, ack.packet_id, reason));
-            }
+            AckKind::Pubrel => self.released(host, key, link, ack.packet_id),
         }
         Ok(())
+    }
+
+    /// PUBREL: the packet id may be used again. What the host has noted of it goes first, and PUBCOMP waits for that.
+    fn released<H>(&mut self, host: &mut H, key: SessionKey, link: L, packet_id: u16)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let known = self.release(key, packet_id);
+        let Some(session) = self.session_mut(key) else { return };
+        let (version, durable) = (session.version, session.durable);
+        let reason = not_found_unless(known, version);
+        let mut waits = None;
+        if durable {
+            let rare = session.rare();
+            let noted = rare.noted.iter().position(|&id| id == packet_id);
+            if let Some(at) = noted {
+                rare.noted.swap_remove(at);
+            }
+            // One that is not known may have been released just before the server was killed.
+            if noted.is_some() || !known {
+                let origin = Origin { incarnation: rare.incarnation, packet_id };
+                let client_id = session.client_id.clone();
+                let then = self.pendings.part(&mut waits);
+                host.persist(&client_id, Change::Released { packet_id }, then);
+                let others = host.forget(&client_id, origin, then);
+                self.pendings.more(then, others);
+            }
+        }
+        let Some(then) = waits else {
+            host.send(link, |buf| encode::ack(buf, AckKind::Pubcomp, version, packet_id, reason));
+            return;
+        };
+        let mut bytes = Vec::new();
+        encode::ack(&mut bytes, AckKind::Pubcomp, version, packet_id, reason);
+        let place = self.hold(key);
+        self.pendings.goes_on(then, What::Answer { key, link, place, answer: Answer::Bytes(bytes) });
     }
 
     /// PUBACK or PUBCOMP: the delivery is done and the client's window opens by one. An id that is not
@@ -57,6 +90,7 @@ where
             return;
         }
         let Some(flight) = self.flights.remove(&mut session.in_flight, packet_id) else { return };
+        done(host, &session.client_id, flight.number);
         // At QoS 2 it was acknowledged with its PUBREC, unless the client left that out.
         if let Some(publication) = flight.publication {
             host.count(Event::Acknowledged);
@@ -91,11 +125,18 @@ where
         }
         if reason.is_error() {
             // The client refused it: done, and never sent again [MQTT-4.3.3-4].
+            done(host, &session.client_id, flight.number);
             self.flights.remove(&mut session.in_flight, packet_id);
             self.courier().pump(host, key.index);
             return;
         }
         flight.stage = Stage::Released;
+        if flight.number != 0 {
+            // Were it sent again after its release, the client would take it for another message.
+            let then = self.pendings.add(1, What::Release { key, link, packet_id });
+            host.persist(&session.client_id, Change::Received { letter: flight.number }, then);
+            return;
+        }
         host.send(link, |buf| encode::ack(buf, AckKind::Pubrel, version, packet_id, ReasonCode::Success));
     }
 }

@@ -12,15 +12,19 @@ use smallvec::SmallVec;
 
 use super::deadlines::Due;
 use super::deliver::report;
+use super::durable::{Away, Change, Connected, KeptSubscription, KeptWill, Origin, Then, What};
 use super::flight::List;
-use super::host::{Action, Client, Close, Drop, Event, Host, Progress};
+use super::host::{Action, Client, Close, Drop, Event, Host, Interest, Progress};
 use super::publication::{Head, Message, Publication};
-use super::session::{HeldWill, Session, SessionKey, SharedId};
+use super::session::{Arriving, HeldWill, Rare, Session, SessionKey, SharedId};
 use super::shared::Presence;
 use super::{Broker, Flow};
 use crate::packet::{Connack, Connect, Disconnect, Packet, QoS, Version, Will};
 use crate::property::UserPropertiesBuffer;
 use crate::reason::ReasonCode;
+
+/// When a client that could not be let in is told to come again, in milliseconds.
+const BUSY_RETRY_MS: u64 = 5_000;
 
 /// A client that asks to be let in, already authenticated.
 #[derive(Debug)]
@@ -42,6 +46,8 @@ pub struct Admitted {
     pub keep_alive_s: u16,
     /// What it speaks.
     pub version: Version,
+    /// It is let in when its session is durable, and the host hears by [`Host::entered`]: until then its connection must not be read.
+    pub waits: bool,
 }
 
 /// Refuses a CONNECT that could not be read; see [`refuse_within`], for there its limit is known.
@@ -129,17 +135,31 @@ where
             connect.client_id
         };
         if let Err(reason) = self.admissible(host, client_id, connect, &identity) {
-            let retry_after_ms = (reason == ReasonCode::ServerBusy).then_some(5_000);
+            let retry_after_ms = (reason == ReasonCode::ServerBusy).then_some(BUSY_RETRY_MS);
             let packet_bytes_max = connect.maximum_packet_size.unwrap_or(u32::MAX);
             refuse_within(host, link, version, packet_bytes_max, reason, retry_after_ms);
             return None;
         }
+        let was_durable = self
+            .find_session(client_id)
+            .and_then(|key| self.session(key))
+            .is_some_and(|session| session.durable);
         let present = self.take_over(host, client_id, connect.clean_start, &identity);
+        let session_expiry_s = self.granted_expiry_s(connect);
         let key = match present {
             Some(key) => key,
-            None => self.begin_session(client_id, identity.clone(), link),
+            None => {
+                let key = self.begin_session(client_id, identity.clone(), Some(link));
+                if self.config.durable && session_expiry_s > 0 {
+                    let incarnation = host.random();
+                    if let Some(session) = self.session_mut(key) {
+                        session.durable = true;
+                        session.rare().incarnation = incarnation;
+                    }
+                }
+                key
+            }
         };
-        let session_expiry_s = self.granted_expiry_s(connect);
         let keep_alive_s = self.granted_keep_alive_s(host, connect);
         let in_flight_max = self.config.in_flight_max;
         let will = connect.will.as_ref().map(|will| self.hold_will(key, will, version));
@@ -160,22 +180,128 @@ where
             rare.will = None;
             rare.aliases = Vec::new();
         }
-        if !self.say_connack(host, link, key, connect, client_id, present.is_some()) {
+        let mut connack = Vec::new();
+        if !self.say_connack(key, connect, client_id, present.is_some(), &mut connack) {
             // Who takes no packet of this size cannot be told what it must know [MQTT-3.1.4-5].
             let packet_bytes_max = connect.maximum_packet_size.unwrap_or(u32::MAX);
             refuse_within(host, link, version, packet_bytes_max, ReasonCode::PacketTooLarge, None);
             self.detach(host, key);
             return None;
         }
+        let arriving = Arriving { connack, will, present: present.is_some() };
+        let Some(session) = self.session_mut(key) else { return None };
+        let waits = was_durable || session.durable;
+        if waits {
+            session.link = None;
+            session.rare().arriving = Some(Box::new((link, arriving)));
+            self.keep_arrival(host, key, link, was_durable);
+        } else {
+            self.enter(host, key, link, arriving);
+        }
+        Some(Admitted { session: key, keep_alive_s, version, waits })
+    }
+
+    /// Tells the host of a client that connects to a session that persists, or to one in the place of one that did.
+    fn keep_arrival<H>(&mut self, host: &mut H, key: SessionKey, link: L, was_durable: bool)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let then = self.pendings.add(1, What::Admit { key, link });
+        let Some(session) = self.session(key) else { return };
+        let client_id = session.client_id.clone();
+        if !session.durable {
+            debug_assert!(was_durable, "else nothing waits");
+            host.persist(&client_id, Change::End, then);
+            return;
+        }
+        let rare = session.rare.as_deref();
+        let will = rare.and_then(|rare| rare.arriving.as_deref()).and_then(|(_, one)| one.will.as_ref());
+        let connected = Connected {
+            incarnation: rare.map_or(0, |rare| rare.incarnation),
+            version: session.version,
+            expiry_s: session.expiry_s,
+            identity: &session.identity,
+            will: will.map(|will| KeptWill {
+                publication: &will.publication,
+                delay_s: will.delay_s,
+                expiry_s: will.expiry_s,
+            }),
+        };
+        host.persist(&client_id, Change::Connect(connected), then);
+        if rare.is_some_and(|rare| rare.out_of_step) {
+            self.keep_subscriptions(host, key);
+        }
+    }
+
+    /// Tells the host of all subscriptions again.
+    fn keep_subscriptions<H>(&mut self, host: &mut H, key: SessionKey)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session_mut(key) else { return };
+        session.rare().out_of_step = false;
+        let Some(session) = self.session(key) else { return };
+        let own = session.subscriptions.iter().filter_map(|held| {
+            let subscriber = self.filters.subscriber(held.filter, held.position)?;
+            let id = if subscriber.has_id() { session.subscription_id(held.filter) } else { None };
+            let filter = self.filters.text(held.filter);
+            Some(KeptSubscription { filter, options: subscriber.options(), id, shared: SharedId::NONE })
+        });
+        let shared = session.rare.iter().flat_map(|rare| &rare.shared).map(|held| KeptSubscription {
+            filter: &held.filter,
+            options: held.options,
+            id: held.subscription_id,
+            shared: held.id,
+        });
+        for kept in own.chain(shared) {
+            host.persist(&session.client_id, Change::Subscribe(kept), Then::NOTHING);
+        }
+    }
+
+    /// What the host was told of a client's arrival is durable, or not.
+    pub(super) fn admit<H>(&mut self, host: &mut H, key: SessionKey, link: L, refusal: Option<ReasonCode>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session_mut(key) else { return };
+        let Some(rare) = &mut session.rare else { return };
+        if rare.arriving.as_ref().is_none_or(|arriving| arriving.0 != link) {
+            // It is gone, or another one came.
+            return;
+        }
+        let Some(arriving) = rare.arriving.take() else { return };
+        let (version, packet_bytes_max) = (session.version, session.packet_bytes_max);
+        if refusal.is_some() {
+            let reason = ReasonCode::ServerBusy;
+            refuse_within(host, link, version, packet_bytes_max, reason, Some(BUSY_RETRY_MS));
+            if arriving.1.present {
+                session.rare().out_of_step = true;
+                self.detach(host, key);
+            } else {
+                self.end_session(host, key);
+            }
+            return;
+        }
+        session.link = Some(link);
+        self.enter(host, key, link, arriving.1);
+        host.entered(link);
+    }
+
+    /// Lets a client in.
+    fn enter<H>(&mut self, host: &mut H, key: SessionKey, link: L, arriving: Arriving)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Arriving { connack, will, present } = arriving;
+        host.send(link, |buf| buf.extend_from_slice(&connack));
         if let (Some(will), Some(session)) = (will, self.session_mut(key)) {
             session.rare().will = Some(will);
         }
-        if present.is_some() {
+        if present {
             host.count(Event::SessionResumed);
             self.tell_groups(host, key, Presence::Here);
             self.resume(host, key);
         }
-        Some(Admitted { session: key, keep_alive_s, version })
     }
 
     /// The connection of a session is gone, for whatever reason. Nothing happens if another connection
@@ -184,7 +310,7 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        if self.session(key).is_some_and(|session| session.link == Some(link)) {
+        if self.session(key).is_some_and(|session| session.any_link() == Some(link)) {
             self.detach(host, key);
         }
     }
@@ -231,7 +357,7 @@ where
         H: Host<Link = L, Identity = I>,
     {
         let Some(session) = self.session(key) else { return false };
-        let Some(link) = session.link else { return false };
+        let Some(link) = session.any_link() else { return false };
         say_disconnect(host, link, session.version, session.packet_bytes_max, reason, server_reference);
         host.close(link, close);
         true
@@ -280,7 +406,7 @@ where
         }
         if let Some(key) = self.find_session(client_id) {
             let session = &self.sessions[key.index as usize];
-            if session.link.is_some() && !host.same_owner(&session.identity, identity) {
+            if session.any_link().is_some() && !host.same_owner(&session.identity, identity) {
                 return Err(ReasonCode::NotAuthorized);
             }
         } else if self.sessions.len() >= self.config.sessions_max {
@@ -323,7 +449,7 @@ where
             self.end_session(host, key);
             return None;
         }
-        if self.session(key).is_some_and(|session| session.link.is_some()) {
+        if self.session(key).is_some_and(|session| session.any_link().is_some()) {
             self.detach(host, key);
         }
         // Unless it was one that ends with its connection.
@@ -331,13 +457,20 @@ where
     }
 
     /// A session lost its connection: its will and its end are due now or later.
-    fn detach<H>(&mut self, host: &mut H, key: SessionKey)
+    pub(super) fn detach<H>(&mut self, host: &mut H, key: SessionKey)
     where
         H: Host<Link = L, Identity = I>,
     {
         let now_ms = host.now_ms();
         let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
         session.link = None;
+        if let Some(rare) = &mut session.rare {
+            if let Some(arriving) = rare.arriving.take() {
+                // It was never let in, but its will counts from now on: the host was told of it.
+                rare.will = arriving.1.will;
+            }
+            rare.drop_held();
+        }
         self.flights.remove_platforms(&mut session.in_flight);
         self.flights.remove_platforms(&mut session.queued);
         if !session.persists() {
@@ -349,16 +482,36 @@ where
         let rare = session.rare();
         rare.aliases = Vec::new();
         let will_delay_s = rare.will.as_ref().map(|will| will.delay_s);
+        let mut away = Away { ends_at_ms: None, will_at_ms: None, sent_below: 0 };
         if let Some(delay_s) = will_delay_s.filter(|&delay_s| delay_s > 0 && delay_s < expiry_s) {
-            rare.will_at.set(now_ms + u64::from(delay_s) * 1000, Due::Will, key, &mut self.deadlines);
+            let at_ms = now_ms + u64::from(delay_s) * 1000;
+            away.will_at_ms = Some(at_ms);
+            rare.will_at.set(at_ms, Due::Will, key, &mut self.deadlines);
         }
         if expiry_s != u32::MAX {
-            rare.ends_at.set(now_ms + u64::from(expiry_s) * 1000, Due::Session, key, &mut self.deadlines);
+            let at_ms = now_ms + u64::from(expiry_s) * 1000;
+            away.ends_at_ms = Some(at_ms);
+            rare.ends_at.set(at_ms, Due::Session, key, &mut self.deadlines);
+        }
+        if will_delay_s.is_some_and(|delay_s| delay_s >= expiry_s) {
+            // It is published when the session ends.
+            away.will_at_ms = away.ends_at_ms;
         }
         if will_delay_s == Some(0) {
             self.publish_will(host, key);
         }
+        if let Some(session) = self.session(key).filter(|session| session.durable) {
+            away.sent_below = self.first_unsent(session);
+            host.persist(&session.client_id, Change::Disconnect(away), Then::NOTHING);
+        }
         self.tell_groups(host, key, Presence::Away);
+    }
+
+    /// The lowest number of a letter that was not sent, where all below it may have been.
+    fn first_unsent(&self, session: &Session<L, I>) -> u32 {
+        let next = session.rare.as_ref().map_or(0, |rare| rare.last_letter.wrapping_add(1));
+        let unsent = self.flights.iter(&session.queued).find(|one| one.packet_id == 0 && one.number != 0);
+        unsent.map_or(next, |one| one.number)
     }
 
     /// Forgets a session and everything it held. A will that still waited is published
@@ -371,13 +524,31 @@ where
             return;
         }
         self.publish_will(host, key);
+        let durable = self.sessions[key.index as usize].durable;
         let rare = self.sessions[key.index as usize].rare.take();
-        let shared = rare.map(|rare| rare.shared).unwrap_or_default();
+        let mut shared = Vec::new();
+        if let Some(rare) = rare {
+            let Rare { incarnation, noted, shared: held, .. } = *rare;
+            shared = held;
+            let client_id = self.sessions[key.index as usize].client_id.clone();
+            if durable {
+                host.persist(&client_id, Change::End, Then::NOTHING);
+            }
+            for packet_id in noted {
+                host.forget(&client_id, Origin { incarnation, packet_id }, Then::NOTHING);
+            }
+        }
         for held in &shared {
+            if durable {
+                self.group_interest(host, &held.filter, Interest::Lost);
+            }
             self.leave_group(host, key, &held.filter);
         }
         let subscriptions = std::mem::take(&mut self.sessions[key.index as usize].subscriptions);
         for held in subscriptions {
+            if durable {
+                host.keep_interest(self.config.loop_index, self.filters.text(held.filter), Interest::Lost);
+            }
             self.drop_subscription(host, held);
         }
         let letters = self.mailboxes.forget(key);
@@ -404,13 +575,13 @@ where
         }
     }
 
-    fn begin_session(&mut self, client_id: &str, identity: I, link: L) -> SessionKey {
+    pub(super) fn begin_session(&mut self, client_id: &str, identity: I, link: Option<L>) -> SessionKey {
         let generation = self.next_generation;
         self.next_generation = self.next_generation.wrapping_add(1).max(1);
         let index = self.sessions.insert(Session {
             client_id: client_id.into(),
             identity,
-            link: Some(link),
+            link,
             subscriptions: SmallVec::new(),
             rare: None,
             in_flight: List::default(),
@@ -423,6 +594,7 @@ where
             keep_alive_s: 0,
             version: Version::V5,
             came_round: false,
+            durable: false,
         });
         let index = u32::try_from(index).expect("sessions are bounded far below 2^32");
         let (sessions, hasher) = (&self.sessions, &self.hasher);
@@ -496,18 +668,14 @@ where
     }
 
     /// Says whether the client's maximum packet size allowed it.
-    fn say_connack<H>(
+    fn say_connack(
         &self,
-        host: &mut H,
-        link: L,
         key: SessionKey,
         connect: &Connect<'_>,
         client_id: &str,
         session_present: bool,
-    ) -> bool
-    where
-        H: Host<Link = L, Identity = I>,
-    {
+        into: &mut Vec<u8>,
+    ) -> bool {
         let Some(session) = self.session(key) else { return false };
         let config = &self.config;
         let mut response_information = String::new();
@@ -530,8 +698,6 @@ where
             ..Connack::default()
         });
         let (version, limit) = (connect.version, session.packet_bytes_max);
-        let mut said = false;
-        host.send(link, |buf| said = connack.encode_within(version, limit, buf));
-        said
+        connack.encode_within(version, limit, into)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use slab::Slab;
 
+use super::durable::{ReplyTo, Unkept, done};
 use super::flight::{Flight, Flights, List, Stage};
 use super::host::{Action, Client, Drop, Event, Host, Progress};
 use super::mailbox::{Letter, Mailboxes};
@@ -49,6 +50,8 @@ pub(super) struct Terms<'a> {
     pub retain: bool,
     pub ids: &'a [u32],
     pub shared: SharedId,
+    /// What the host calls the letter, where it keeps it; else 0.
+    pub number: u32,
 }
 
 /// The parts of a broker that a delivery changes.
@@ -57,6 +60,8 @@ pub(super) struct Courier<'a, L, I> {
     flights: &'a mut Flights,
     pool: &'a mut Pool,
     mailboxes: &'a mut (dyn Mailboxes + Send),
+    /// What must be durable before it is delivered.
+    unkept: &'a mut Vec<Unkept>,
     queued_max: u32,
 }
 
@@ -66,13 +71,15 @@ pub(super) struct Parcel<'a, S> {
     pub expiry_s: Option<u32>,
     /// Made when the first receiver needs it to be kept.
     pub kept: Option<Arc<Publication>>,
+    /// What is owed of it is durable, or need not be.
+    pub is_kept: bool,
     staged: [Option<(S, PublishLayout)>; 12],
     shared_payload: Option<Arc<[u8]>>,
 }
 
 impl<'a, S: Copy> Parcel<'a, S> {
     pub fn new(message: Message<'a>, expiry_s: Option<u32>, kept: Option<Arc<Publication>>) -> Self {
-        Self { message, expiry_s, kept, staged: [None; 12], shared_payload: None }
+        Self { message, expiry_s, kept, is_kept: false, staged: [None; 12], shared_payload: None }
     }
 
     fn head(&self, version: Version, terms: Terms<'a>, packet_id: u16) -> PublishHead<'a> {
@@ -143,11 +150,23 @@ where
         };
         let mut parcel = Parcel::new(*message, expiry_s, kept);
         let mut anybody = false;
+        self.went_elsewhere = false;
+        self.noted = false;
+        let may_be_owed = self.config.durable && message.head.qos > QoS::AtMostOnce;
         if scope == Scope::Everywhere && host.others_want(message.topic) {
-            host.forward(parcel.kept.get_or_insert_with(|| self.pool.keep(message)));
+            let publication = parcel.kept.get_or_insert_with(|| self.pool.keep(message));
+            if may_be_owed && host.others_keep(message.topic) {
+                let then = self.pendings.part(&mut self.parts);
+                let answers = host.forward_to_keep(publication, self.from.map(|from| from.origin), then);
+                debug_assert!(answers > 0, "others keep it");
+                self.pendings.more(then, answers.saturating_sub(1));
+                self.went_elsewhere = true;
+            } else {
+                host.forward(publication);
+            }
             anybody = true;
         }
-        let Self { sessions, flights, pool, mailboxes, filters, groups, scratch, config, .. } = self;
+        let Self { sessions, flights, pool, mailboxes, filters, groups, scratch, config, unkept, .. } = self;
         let Scratch { matched, targets, subscription_ids, ids_of_one, .. } = scratch;
         matched.clear();
         filters.matching(message.topic, matched);
@@ -155,8 +174,14 @@ where
             return anybody;
         }
         host.begin_message();
-        let mut courier =
-            Courier { sessions, flights, pool, mailboxes: &mut **mailboxes, queued_max: config.queued_max };
+        let mut courier = Courier {
+            sessions,
+            flights,
+            pool,
+            mailboxes: &mut **mailboxes,
+            unkept,
+            queued_max: config.queued_max,
+        };
         let here = message.head.origin_loop == config.loop_index;
         let by_itself = |session: u32, generation: u32| {
             here && message.head.origin == SessionKey { index: session, generation }
@@ -175,14 +200,14 @@ where
                     courier.deliver(
                         host,
                         index,
-                        Terms { qos, retain, ids: id.as_slice(), shared: SharedId::NONE },
+                        Terms { qos, retain, ids: id.as_slice(), shared: SharedId::NONE, number: 0 },
                         &mut parcel,
                     );
                 } else {
                     courier.deliver(
                         host,
                         index,
-                        Terms { qos, retain, ids: &[], shared: SharedId::NONE },
+                        Terms { qos, retain, ids: &[], shared: SharedId::NONE, number: 0 },
                         &mut parcel,
                     );
                 }
@@ -224,7 +249,7 @@ where
                 courier.deliver(
                     host,
                     run[0].session,
-                    Terms { qos, retain, ids: ids_of_one, shared: SharedId::NONE },
+                    Terms { qos, retain, ids: ids_of_one, shared: SharedId::NONE, number: 0 },
                     &mut parcel,
                 );
             }
@@ -239,10 +264,16 @@ where
                 if who.at == config.loop_index {
                     let qos = message.head.qos.min(options.qos);
                     let retain = message.head.retain && options.retain_as_published;
-                    let terms = Terms { qos, retain, ids: subscription_id.as_slice(), shared };
+                    let terms = Terms { qos, retain, ids: subscription_id.as_slice(), shared, number: 0 };
                     courier.deliver(host, who.session.index, terms, &mut parcel);
                 } else {
                     let publication = parcel.kept.get_or_insert_with(|| courier.pool.keep(message));
+                    let mut reply_to = None;
+                    if may_be_owed && member.durable {
+                        let then = self.pendings.part(&mut self.parts);
+                        self.went_elsewhere = true;
+                        reply_to = Some(ReplyTo { at: config.loop_index, then });
+                    }
                     host.tell(
                         who.at,
                         GroupMessage::Deliver {
@@ -253,10 +284,15 @@ where
                             subscription_id,
                             shared,
                             publication: Arc::clone(publication),
+                            reply_to,
                         },
                     );
                 }
             }
+        }
+        if !self.unkept.is_empty() {
+            let publication = parcel.kept.take().unwrap_or_else(|| self.pool.keep(message));
+            self.keep_unkept(host, &publication);
         }
         anybody
     }
@@ -267,6 +303,7 @@ where
             flights: &mut self.flights,
             pool: &mut self.pool,
             mailboxes: &mut *self.mailboxes,
+            unkept: &mut self.unkept,
             queued_max: self.config.queued_max,
         }
     }
@@ -299,8 +336,9 @@ where
             self.flights.push_back(&mut queued, flight);
         }
         while let Some(letter) = self.mailboxes.take(key) {
-            let Letter { publication, qos, retain, subscription_ids, shared } = letter;
-            let flight = Flight::queued(publication, Terms { qos, retain, ids: &subscription_ids, shared });
+            let Letter { publication, qos, retain, subscription_ids, shared, number } = letter;
+            let terms = Terms { qos, retain, ids: &subscription_ids, shared, number };
+            let flight = Flight::queued(publication, terms);
             self.flights.push_back(&mut queued, flight);
         }
         session.queued = queued;
@@ -330,6 +368,22 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
     {
         let receipt = parcel.message.head.receipt;
         let Some(session) = self.sessions.get_mut(index as usize) else { return };
+        if session.durable
+            && terms.qos > QoS::AtMostOnce
+            && !parcel.is_kept
+            && !parcel.message.head.is_platforms()
+        {
+            // It leaves when it is durable that it is owed.
+            self.unkept.push(Unkept {
+                session: session.key(index),
+                number: 0,
+                qos: terms.qos,
+                retain: terms.retain,
+                shared: terms.shared,
+                ids: terms.ids.into(),
+            });
+            return;
+        }
         let Some(link) = session.link else {
             if terms.qos == QoS::AtMostOnce || parcel.message.head.is_platforms() {
                 return;
@@ -356,8 +410,12 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         let message = parcel.message;
         let publication = Arc::clone(parcel.kept.get_or_insert_with(|| self.pool.keep(&message)));
         let mut flight = Flight::queued(publication, terms);
-        if session.in_flight.len() < u32::from(session.receive_maximum) && session.queued.is_empty() {
-            let packet_id = next_packet_id(session, self.flights);
+        let free_id = packet_id_for(session, self.flights, &flight);
+        if let Some(packet_id) = free_id
+            && session.in_flight.len() < u32::from(session.receive_maximum)
+            && session.queued.is_empty()
+        {
+            let packet_id = if packet_id == 0 { next_packet_id(session, self.flights) } else { packet_id };
             match write(host, session, link, terms, packet_id, parcel) {
                 Ok(()) => {
                     flight.packet_id = packet_id;
@@ -366,7 +424,10 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
                     host.count(Event::Delivered(terms.qos));
                     report(host, Some(link), receipt, Progress::Sent(terms.qos));
                 }
-                Err(why) => dropped(host, Some(link), receipt, why),
+                Err(why) => {
+                    dropped(host, Some(link), receipt, why);
+                    done(host, &session.client_id, terms.number);
+                }
             }
             return;
         }
@@ -374,6 +435,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             && let Some(oldest) = self.flights.pop_front(&mut session.queued)
         {
             dropped(host, Some(link), oldest.receipt(), Drop::QueueFull);
+            done(host, &session.client_id, oldest.number);
         }
         self.flights.push_back(&mut session.queued, flight);
         report(host, Some(link), receipt, Progress::Queued);
@@ -392,11 +454,13 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             retain: terms.retain,
             subscription_ids: terms.ids.into(),
             shared: terms.shared,
+            number: terms.number,
         };
         let evicted = self.mailboxes.put(session.key(index), &session.client_id, letter);
         report(host, None, message.head.receipt, Progress::Queued);
         for evicted in evicted {
             dropped(host, None, evicted.publication.head.receipt, Drop::QueueFull);
+            done(host, &session.client_id, evicted.number);
         }
     }
 
@@ -409,6 +473,14 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             let session = &mut self.sessions[index as usize];
             if session.link.is_none() || session.in_flight.len() >= u32::from(session.receive_maximum) {
                 return;
+            }
+            let Some(first) = self.flights.front(&session.queued) else { return };
+            if first.packet_id == 0 && first.number != 0 {
+                // Its packet id may be in use, by one that is not acknowledged while thousands behind it were.
+                let packet_id = kept_packet_id(first.number);
+                if self.flights.find_mut(&session.in_flight, packet_id).is_some() {
+                    return;
+                }
             }
             let Some(flight) = self.flights.pop_front(&mut session.queued) else { return };
             self.fly(host, index, flight);
@@ -431,16 +503,21 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
             Err(_) => {
                 report(host, Some(link), receipt, Progress::Expired);
                 host.count(Event::Dropped(Drop::Expired));
+                done(host, &session.client_id, flight.number);
                 return;
             }
         };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Subscribe, publication.topic()) {
             dropped(host, Some(link), receipt, Drop::Denied);
+            done(host, &session.client_id, flight.number);
             return;
         }
         if !again {
-            flight.packet_id = next_packet_id(session, self.flights);
+            flight.packet_id = match flight.number {
+                0 => next_packet_id(session, self.flights),
+                number => kept_packet_id(number),
+            };
         }
         flight.stage = Stage::Published;
         let message = publication.message();
@@ -458,6 +535,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         let version = session.version;
         if encode::publish_len(version, &head, message.payload.len()) > session.packet_bytes_max as usize {
             dropped(host, Some(link), receipt, Drop::TooLarge);
+            done(host, &session.client_id, flight.number);
             return;
         }
         host.begin_message();
@@ -481,7 +559,7 @@ impl Flight {
 
 impl<L, I> Session<L, I> {
     pub(super) fn subscription_id(&self, filter: super::FilterId) -> Option<u32> {
-        let rare: &Rare = self.rare.as_deref()?;
+        let rare: &Rare<L> = self.rare.as_deref()?;
         rare.subscription_ids.iter().find(|(other, _)| *other == filter).map(|&(_, id)| id)
     }
 }
@@ -517,7 +595,7 @@ fn write<'p, H: Host, I>(
         });
         return Ok(());
     }
-    let plain = Terms { qos: terms.qos, retain: terms.retain, ids: &[], shared: SharedId::NONE };
+    let plain = Terms { qos: terms.qos, retain: terms.retain, ids: &[], shared: SharedId::NONE, number: 0 };
     let (segment, layout) = parcel.staged(host, version, plain);
     // The server must not send what the client said it can't take [MQTT-3.1.2-24].
     if layout.len as usize > limit {
@@ -535,6 +613,24 @@ fn write<'p, H: Host, I>(
     Ok(())
 }
 
+/// The packet id of a letter that the host keeps: the same for ever, so that a client to which it is sent again after the server was
+/// killed knows it. The upper half of all ids is theirs.
+pub(super) fn kept_packet_id(number: u32) -> u16 {
+    KEPT_IDS_FROM | (number % u32::from(KEPT_IDS_FROM)) as u16
+}
+
+/// The first packet id of letters that the host keeps.
+const KEPT_IDS_FROM: u16 = 0x8000;
+
+/// The packet id of a delivery that is about to be sent; none where it is in use.
+fn packet_id_for<L, I>(session: &mut Session<L, I>, flights: &mut Flights, flight: &Flight) -> Option<u16> {
+    if flight.number == 0 {
+        return Some(0);
+    }
+    let packet_id = kept_packet_id(flight.number);
+    flights.find_mut(&session.in_flight, packet_id).is_none().then_some(packet_id)
+}
+
 /// The next packet id that is not in use [MQTT-2.2.1-3].
 ///
 /// Ids are given in turn, so those in flight lie between the oldest and the one given last: the next one
@@ -544,6 +640,10 @@ fn next_packet_id<L, I>(session: &mut Session<L, I>, flights: &mut Flights) -> u
         session.last_packet_id = session.last_packet_id.wrapping_add(1);
         let candidate = session.last_packet_id;
         if candidate == 0 {
+            continue;
+        }
+        if session.durable && candidate >= KEPT_IDS_FROM {
+            session.last_packet_id = 0;
             continue;
         }
         let round = flights.front(&session.in_flight).is_some_and(|oldest| oldest.packet_id == candidate);

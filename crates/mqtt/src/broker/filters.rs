@@ -12,7 +12,7 @@ use slab::Slab;
 use std::hash::BuildHasher;
 
 use super::shared::GroupId;
-use crate::packet::{QoS, SubscriptionOptions};
+use crate::packet::{QoS, RetainHandling, SubscriptionOptions};
 
 const NONE: u32 = u32::MAX;
 
@@ -52,6 +52,16 @@ impl Subscriber {
             0 => QoS::AtMostOnce,
             1 => QoS::AtLeastOnce,
             _ => QoS::ExactlyOnce,
+        }
+    }
+
+    /// What was asked, as far as it still matters.
+    pub fn options(self) -> SubscriptionOptions {
+        SubscriptionOptions {
+            qos: self.qos(),
+            no_local: self.no_local(),
+            retain_as_published: self.retain_as_published(),
+            retain_handling: RetainHandling::Send,
         }
     }
 

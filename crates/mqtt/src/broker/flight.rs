@@ -55,6 +55,8 @@ pub(super) struct Flight {
     /// Subscription identifiers to send with it.
     pub subscription_ids: Option<Box<[u32]>>,
     next: u32,
+    /// What the host calls it, where it keeps it; else 0.
+    pub number: u32,
     pub packet_id: u16,
     pub stage: Stage,
     pub qos: QoS,
@@ -70,8 +72,26 @@ impl Flight {
             publication: Some(publication),
             subscription_ids: (!terms.ids.is_empty()).then(|| terms.ids.into()),
             next: NONE,
+            number: terms.number,
             packet_id: 0,
             stage: Stage::Queued,
+            qos: terms.qos,
+            retain: terms.retain,
+            shared: terms.shared,
+        }
+    }
+}
+
+impl Flight {
+    /// One at QoS 2 that its client has received: only its packet id is to be released.
+    pub fn received(terms: Terms<'_>) -> Self {
+        Self {
+            publication: None,
+            subscription_ids: None,
+            next: NONE,
+            number: terms.number,
+            packet_id: 0,
+            stage: Stage::Released,
             qos: terms.qos,
             retain: terms.retain,
             shared: terms.shared,
@@ -97,6 +117,16 @@ impl Flights {
     /// Entries in use.
     pub fn len(&self) -> u32 {
         self.used
+    }
+
+    /// The entries of a chain, oldest first.
+    pub fn iter(&self, list: &List) -> impl Iterator<Item = &Flight> {
+        let mut at = list.head;
+        std::iter::from_fn(move || {
+            let flight = self.entries.get(at as usize)?;
+            at = flight.next;
+            Some(flight)
+        })
     }
 
     pub fn push_back(&mut self, list: &mut List, flight: Flight) {
@@ -194,6 +224,7 @@ impl Flights {
             publication: None,
             subscription_ids: None,
             next: self.free,
+            number: 0,
             packet_id: 0,
             stage: Stage::Queued,
             qos: QoS::AtMostOnce,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Broker;
 use super::deliver::{Parcel, Terms};
+use super::durable::{Persisted, ReplyTo};
 use super::host::{Host, Interest, LoopIndex};
 use super::publication::Publication;
 use super::session::{SessionKey, SharedHeld, SharedId};
@@ -28,15 +29,26 @@ where
             GroupMessage::Join(join) => self.joined(host, &join),
             GroupMessage::Leave { filter, member } => self.left(host, &filter, member),
             GroupMessage::Presence { filter, member, presence } => self.noticed(&filter, member, presence),
-            GroupMessage::Deliver { filter, home, member, options, subscription_id, shared, publication } => {
+            GroupMessage::Deliver {
+                filter,
+                home,
+                member,
+                options,
+                subscription_id,
+                shared,
+                publication,
+                reply_to,
+            } => {
                 if self.session(member).is_some() {
                     let turn = Turn { member, options, subscription_id, shared };
-                    self.deliver_turn(host, turn, &publication);
+                    self.deliver_turn(host, turn, &publication, reply_to);
                 } else {
-                    host.tell(home, GroupMessage::Return { filter, publication });
+                    host.tell(home, GroupMessage::Return { filter, publication, reply_to });
                 }
             }
-            GroupMessage::Return { filter, publication } => self.next_turn(host, &filter, &publication),
+            GroupMessage::Return { filter, publication, reply_to } => {
+                self.next_turn(host, &filter, &publication, reply_to);
+            }
         }
     }
 
@@ -44,7 +56,8 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let connected = self.session(key).is_some_and(|session| session.link.is_some());
+        let Some(session) = self.session(key) else { return };
+        let (connected, durable) = (session.link.is_some(), session.durable);
         let join = Join {
             filter: held.filter.clone(),
             member: self.member(key),
@@ -52,6 +65,7 @@ where
             subscription_id: held.subscription_id,
             shared: held.id,
             presence: if connected { Presence::Here } else { Presence::Away },
+            durable,
         };
         let home = host.group_home(&held.filter);
         if home == self.config.loop_index {
@@ -148,28 +162,44 @@ where
         }
     }
 
-    fn next_turn<H>(&mut self, host: &mut H, text: &str, publication: &Arc<Publication>)
-    where
+    /// The next member's turn. Whoever waits to hear that it is kept hears at once where nobody keeps it.
+    fn next_turn<H>(
+        &mut self,
+        host: &mut H,
+        text: &str,
+        publication: &Arc<Publication>,
+        reply_to: Option<ReplyTo>,
+    ) where
         H: Host<Link = L, Identity = I>,
     {
-        let Some(id) = self.find_group(text) else { return };
         let home: LoopIndex = self.config.loop_index;
-        let group = self.groups.group_mut(id);
-        let Some(member) = group.next() else { return };
+        let found = self.find_group(text);
+        let group = found.map(|id| self.groups.group_mut(id));
+        let turn = group.and_then(|group| {
+            let text = group.text.clone();
+            group.next().map(|member| (text, member))
+        });
+        let Some((filter, member)) = turn else {
+            if let Some(to) = reply_to {
+                host.tell_kept(to, Persisted::Done);
+            }
+            return;
+        };
         let (who, options) = (member.who, member.options);
         let (subscription_id, shared) = (member.subscription_id, member.shared);
         if who.at == home {
             let turn = Turn { member: who.session, options, subscription_id, shared };
-            self.deliver_turn(host, turn, publication);
+            self.deliver_turn(host, turn, publication, reply_to);
         } else {
             let deliver = GroupMessage::Deliver {
-                filter: group.text.clone(),
+                filter,
                 home,
                 member: who.session,
                 options,
                 subscription_id,
                 shared,
                 publication: Arc::clone(publication),
+                reply_to,
             };
             host.tell(who.at, deliver);
         }
@@ -183,27 +213,40 @@ where
     {
         let home = host.group_home(filter);
         if home == self.config.loop_index {
-            self.next_turn(host, filter, &publication);
+            self.next_turn(host, filter, &publication, None);
         } else {
-            host.tell(home, GroupMessage::Return { filter: filter.into(), publication });
+            host.tell(home, GroupMessage::Return { filter: filter.into(), publication, reply_to: None });
         }
     }
 
-    fn deliver_turn<H>(&mut self, host: &mut H, turn: Turn, publication: &Arc<Publication>)
-    where
+    fn deliver_turn<H>(
+        &mut self,
+        host: &mut H,
+        turn: Turn,
+        publication: &Arc<Publication>,
+        reply_to: Option<ReplyTo>,
+    ) where
         H: Host<Link = L, Identity = I>,
     {
+        self.parts = None;
         let message = publication.message();
-        let Ok(expiry_s) = message.expiry_s(host.now_ms()) else { return };
-        let terms = Terms {
-            qos: message.head.qos.min(turn.options.qos),
-            retain: message.head.retain && turn.options.retain_as_published,
-            ids: turn.subscription_id.as_slice(),
-            shared: turn.shared,
-        };
-        host.begin_message();
-        let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
-        self.courier().deliver(host, turn.member.index, terms, &mut parcel);
+        if let Ok(expiry_s) = message.expiry_s(host.now_ms()) {
+            let terms = Terms {
+                qos: message.head.qos.min(turn.options.qos),
+                retain: message.head.retain && turn.options.retain_as_published,
+                ids: turn.subscription_id.as_slice(),
+                shared: turn.shared,
+                number: 0,
+            };
+            host.begin_message();
+            let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
+            self.courier().deliver(host, turn.member.index, terms, &mut parcel);
+            self.keep_unkept(host, publication);
+        }
+        if let Some(to) = reply_to {
+            self.reply_when_kept(host, to);
+        }
+        self.parts = None;
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::durable::{Change, Keep, Origin, Persisted, ReplyTo, Then};
 use super::publication::Publication;
 use super::request::{NotTaken, Request};
 use super::session::SessionKey;
@@ -91,6 +92,37 @@ pub trait Host {
 
     /// Progress of a delivery whose publication carries a receipt token, on the connection that it concerns, if any.
     fn receipt(&mut self, token: u64, link: Option<Self::Link>, progress: Progress);
+
+    /// The shard that keeps what has this name: a session by its client id, a retained message by its topic. The methods from here to
+    /// [`Self::entered`] are only called where the broker's configuration says that it is durable.
+    fn shard_of(&self, name: &str) -> u16;
+
+    /// Keeps a change of a session. What waits for it hears by [`super::Broker::persisted`], later.
+    fn persist(&mut self, client_id: &str, change: Change<'_, Self::Identity>, then: Then);
+
+    /// Keeps a message for sessions of a shard.
+    fn keep(&mut self, shard: u16, keep: &Keep<'_>, then: Then);
+
+    /// Keeps a retained message; the highest number is a topic's last one.
+    fn retain(&mut self, publication: &Arc<Publication>, number: u64, then: Then);
+
+    /// Has other shards than that of this client forget a publish of it. Says how many will answer.
+    fn forget(&mut self, client_id: &str, origin: Origin, then: Then) -> u32;
+
+    /// Whether a session that persists may have a matching subscription on another loop that [`Host::others_want`] found.
+    fn others_keep(&mut self, topic: &str) -> bool;
+
+    /// As [`Host::forward`]; loops with sessions that persist say when they have kept it. Says how many will.
+    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, then: Then) -> u32;
+
+    /// Tells another loop what became of a message that it sent.
+    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted);
+
+    /// A session that persists gained or lost a subscription that concerns this loop; for [`Host::others_keep`].
+    fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest);
+
+    /// A client whose CONNECT waited was let in: its connection is to be read on.
+    fn entered(&mut self, link: Self::Link);
 
     /// Something worth counting happened.
     fn count(&mut self, event: Event);

@@ -24,6 +24,8 @@ pub struct Letter {
     pub subscription_ids: Box<[u32]>,
     /// The shared subscription it came by.
     pub shared: SharedId,
+    /// What the host calls it, where it keeps it; else 0.
+    pub number: u32,
 }
 
 impl Letter {
@@ -164,6 +166,7 @@ mod tests {
             retain: false,
             subscription_ids: Box::default(),
             shared: SharedId::NONE,
+            number: 0,
         }
     }
 

@@ -13,6 +13,7 @@ mod acknowledge;
 mod connect;
 mod deadlines;
 mod deliver;
+mod durable;
 mod filters;
 mod flight;
 mod group;
@@ -22,6 +23,7 @@ mod mailbox;
 mod publication;
 mod publish;
 mod request;
+mod restore;
 mod retained;
 mod session;
 mod shared;
@@ -37,10 +39,14 @@ use hashbrown::HashTable;
 use slab::Slab;
 
 pub use connect::{Admitted, Arrival, refuse, refuse_within};
+pub use durable::{
+    Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, Receiver, ReplyTo, Then,
+};
 pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
 pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
+pub use restore::{Restored, RestoredLetter, RestoredSubscription, RestoredWill};
 pub use retained::{Full, Retained, RetainedLimits};
 pub use session::{SessionKey, SharedId};
 pub use shared::{GroupMessage, Join, MemberRef, Presence};
@@ -50,6 +56,7 @@ use crate::decode::{self, DecodeError, Frame};
 use crate::packet::{AckKind, PacketType, Role, Version};
 use crate::reason::ReasonCode;
 use deadlines::{Deadlines, Due};
+use durable::{Pendings, PublishedBy, Unkept};
 use filters::{FilterId, Filters};
 use flight::Flights;
 use publication::Pool;
@@ -86,6 +93,8 @@ pub struct Config {
     /// First level of the topics that are requests to services: `PREFIX/SERVICE/METHOD`. `None` where there
     /// are no services: then such a topic is like any other.
     pub request_prefix: Option<Box<str>>,
+    /// Whether the host keeps sessions that persist and retained messages, so that they outlive the process.
+    pub durable: bool,
 }
 
 impl Default for Config {
@@ -104,6 +113,7 @@ impl Default for Config {
             retained_per_subscription_max: 10_000,
             response_topic_prefix: Some("inbox".into()),
             request_prefix: None,
+            durable: false,
         }
     }
 }
@@ -122,6 +132,20 @@ pub struct Broker<L, I> {
     retained: Arc<Retained>,
     mailboxes: Box<dyn Mailboxes + Send>,
     deadlines: Deadlines,
+    /// What waits for changes to be durable.
+    pendings: Pendings<L>,
+    /// What the message at hand waits for, if anything.
+    parts: Option<Then>,
+    /// Deliveries of the message at hand that must be durable first.
+    unkept: Vec<Unkept>,
+    /// Where the message at hand was published, if a session that persists did at QoS 2.
+    from: Option<PublishedBy>,
+    /// Other loops have a part in the message at hand.
+    went_elsewhere: bool,
+    /// The packet id of the message at hand is noted with the message.
+    noted: bool,
+    /// Sessions that were given back, and what is to be done once all are.
+    restored: Vec<(SessionKey, Option<Away>)>,
     /// Scratch of one turn, kept so that it is not allocated again.
     scratch: Scratch,
 }
@@ -174,6 +198,13 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             retained,
             mailboxes,
             deadlines: Deadlines::default(),
+            pendings: Pendings::default(),
+            parts: None,
+            unkept: Vec::new(),
+            from: None,
+            went_elsewhere: false,
+            noted: false,
+            restored: Vec::new(),
             scratch: Scratch::default(),
         }
     }

@@ -138,6 +138,11 @@ impl Publication {
         std::str::from_utf8(&self.bytes[..usize::from(self.topic_len)]).expect("the topic came from a &str")
     }
 
+    /// Topic, forwardable properties and payload, one behind the other.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The application's bytes.
     pub fn payload(&self) -> &[u8] {
         &self.bytes[usize::from(self.topic_len) + self.properties_len as usize..]

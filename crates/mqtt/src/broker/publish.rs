@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::deliver::Scope;
+use super::durable::{Answer, Change, Noted, Origin, Persisted, PublishedBy, ReplyTo, Then, What};
 use super::host::{Action, Client, Event, Host};
 use super::publication::{self, Head, Message, Publication};
 use super::request::NotTaken;
@@ -43,15 +44,23 @@ where
         }
         if publish.qos == QoS::ExactlyOnce && !self.accept_exactly_once(key, publish.packet_id)? {
             // Seen before and not released: it must not reach subscribers twice [MQTT-4.3.3-10].
-            let reason = ReasonCode::Success;
-            host.send(link, |buf| encode::ack(buf, AckKind::Pubrec, version, publish.packet_id, reason));
+            if !self.is_answered_later(key, publish.packet_id) {
+                let reason = ReasonCode::Success;
+                self.say(host, key, link, |buf| {
+                    encode::ack(buf, AckKind::Pubrec, version, publish.packet_id, reason);
+                });
+            }
             return Ok(());
         }
+        self.parts = None;
+        self.from = self.origin(key, publish);
         let mut topic = std::mem::take(&mut self.scratch.topic);
         let mut properties = std::mem::take(&mut self.scratch.properties);
         let reason = self.publish_resolved(host, key, publish, &mut topic, &mut properties);
         self.scratch.topic = topic;
         self.scratch.properties = properties;
+        self.from = None;
+        let waits = self.parts.take();
         let (reason, retry_after) = match reason? {
             Ok(reason) => (reason, None),
             Err(NotTaken { reason, retry_after }) => (reason, retry_after),
@@ -61,13 +70,17 @@ where
             QoS::AtLeastOnce => (AckKind::Puback, publish.packet_id),
             QoS::ExactlyOnce => (AckKind::Pubrec, publish.packet_id),
         };
+        if let Some(then) = waits {
+            self.answer_later(host, key, link, (kind, id, reason), then);
+            return Ok(());
+        }
         if reason.is_error() {
             if kind == AckKind::Pubrec {
                 self.release(key, id);
             }
             // 3.1.1 cannot say no: it must acknowledge or close [MQTT-3.3.5-2].
             if version == Version::V311 {
-                host.send(link, |buf| encode::ack(buf, kind, version, id, ReasonCode::Success));
+                self.say(host, key, link, |buf| encode::ack(buf, kind, version, id, ReasonCode::Success));
                 if kind == AckKind::Pubrec {
                     self.accept_exactly_once(key, id)?;
                 }
@@ -75,7 +88,7 @@ where
             }
         }
         match retry_after {
-            None => host.send(link, |buf| encode::ack(buf, kind, version, id, reason)),
+            None => self.say(host, key, link, |buf| encode::ack(buf, kind, version, id, reason)),
             Some(retry_after) => self.say_busy(
                 host,
                 key,
@@ -90,7 +103,7 @@ where
 
     /// PUBACK or PUBREC that say when trying again makes sense.
     fn say_busy<H>(
-        &self,
+        &mut self,
         host: &mut H,
         key: SessionKey,
         link: L,
@@ -106,9 +119,59 @@ where
         let ack = Ack { user_properties: properties.properties(), ..*ack };
         let packet = if kind == AckKind::Pubrec { Packet::Pubrec(ack) } else { Packet::Puback(ack) };
         let (version, limit) = (session.version, session.packet_bytes_max);
-        host.send(link, |buf| {
+        self.say(host, key, link, |buf| {
             packet.encode_within(version, limit, buf);
         });
+    }
+
+    /// The publish at hand, where its session persists and it is to reach everybody once.
+    fn origin(&self, key: SessionKey, publish: &Publish<'_>) -> Option<PublishedBy> {
+        let session = self.session(key).filter(|session| session.durable)?;
+        let incarnation = session.rare.as_ref().map_or(0, |rare| rare.incarnation);
+        let origin = Origin { incarnation, packet_id: publish.packet_id };
+        (publish.qos == QoS::ExactlyOnce).then_some(PublishedBy { origin, publisher: key })
+    }
+
+    /// Whether the answer to a publish at QoS 2 waits until something is durable.
+    fn is_answered_later(&self, key: SessionKey, packet_id: u16) -> bool {
+        let rare = self.session(key).and_then(|session| session.rare.as_ref());
+        rare.is_some_and(|rare| rare.waiting.contains(&packet_id))
+    }
+
+    /// Acknowledges a publish once everybody to whom it is owed is owed it durably.
+    fn answer_later<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        (kind, packet_id, reason): (AckKind, u16, ReasonCode),
+        then: Then,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let exactly_once = kind == AckKind::Pubrec;
+        let is_durable = self.session(key).is_some_and(|session| session.durable);
+        let noted = match (exactly_once && is_durable, self.noted) {
+            (false, _) => Noted::Never,
+            (true, true) => Noted::Now,
+            (true, false) => Noted::Yet,
+        };
+        if reason.is_error() {
+            // Some are owed it all the same, but the publisher is told no at once.
+            if exactly_once {
+                self.publish_failed(host, key, kind, packet_id, noted);
+            }
+            let version = self.version_of(key);
+            let said = if version == Version::V311 { ReasonCode::Success } else { reason };
+            self.say(host, key, link, |buf| encode::ack(buf, kind, version, packet_id, said));
+            return;
+        }
+        if exactly_once && let Some(session) = self.session_mut(key) {
+            session.rare().waiting.push(packet_id);
+        }
+        let place = self.hold(key);
+        let answer = Answer::Publish { kind, packet_id, reason, noted };
+        self.pendings.goes_on(then, What::Answer { key, link, place, answer });
     }
 
     fn publish_resolved<H>(
@@ -179,7 +242,7 @@ where
                 receipt: 0,
             },
         };
-        let anybody = match self.accept(host, &message) {
+        let anybody = match self.take_over_message(host, &message) {
             Ok(anybody) => anybody,
             Err(reason) => return Ok(Err(reason.into())),
         };
@@ -192,13 +255,57 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
+        self.parts = None;
+        let accepted = self.take_over_message(host, message);
+        self.parts = None;
+        accepted
+    }
+
+    fn take_over_message<H>(&mut self, host: &mut H, message: &Message<'_>) -> Result<bool, ReasonCode>
+    where
+        H: Host<Link = L, Identity = I>,
+    {
         if !message.head.retain {
             return Ok(self.route(host, message, None, Scope::Everywhere));
         }
         let kept = self.pool.keep(message);
         let stored = self.retained.set(&kept);
+        if let Ok(number) = stored
+            && self.config.durable
+        {
+            let then = self.pendings.part(&mut self.parts);
+            host.retain(&kept, number, then);
+        }
         let anybody = self.route(host, message, Some(kept), Scope::Everywhere);
-        stored.map(|()| anybody).map_err(|_| ReasonCode::QuotaExceeded)
+        stored.map(|_| anybody).map_err(|_| ReasonCode::QuotaExceeded)
+    }
+
+    /// A message that came in on another loop, which hears when it is kept for those to whom it is owed here.
+    pub fn forwarded_to_keep<H>(
+        &mut self,
+        host: &mut H,
+        publication: &Arc<Publication>,
+        origin: Option<Origin>,
+        to: ReplyTo,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        self.parts = None;
+        self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
+        self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Here);
+        self.from = None;
+        self.reply_when_kept(host, to);
+    }
+
+    /// Tells another loop when the message at hand is kept.
+    pub(super) fn reply_when_kept<H>(&mut self, host: &mut H, to: ReplyTo)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        match self.parts.take() {
+            Some(then) => self.pendings.goes_on(then, What::Reply(to)),
+            None => host.tell_kept(to, Persisted::Done),
+        }
     }
 
     /// A message that came in on another loop.
@@ -206,6 +313,7 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
+        self.parts = None;
         self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Here);
     }
 
@@ -217,6 +325,9 @@ where
     {
         let Some(session) = self.session_mut(key) else { return };
         let Some(will) = session.rare.as_mut().and_then(|rare| rare.will.take()) else { return };
+        if session.durable {
+            host.persist(&session.client_id, Change::WillGone, Then::NOTHING);
+        }
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Publish, will.publication.topic()) {
             host.count(Event::PublishDenied);

@@ -159,8 +159,10 @@ where
                 Err(_) => Answered::Gone,
                 Ok(expiry_s) => {
                     host.begin_message();
-                    let terms = Terms { qos, retain: false, ids: &ids, shared: SharedId::NONE };
+                    let terms = Terms { qos, retain: false, ids: &ids, shared: SharedId::NONE, number: 0 };
                     let mut parcel = Parcel::new(*message, expiry_s, None);
+                    // An answer is of use while its device waits; it is not kept.
+                    parcel.is_kept = true;
                     self.courier().deliver(host, key.index, terms, &mut parcel);
                     Answered::Yes
                 }

@@ -37,6 +37,8 @@ pub struct Retained {
 
 #[derive(Debug, Default)]
 struct Topics {
+    /// How often messages were replaced or removed: names each time, in their order.
+    changes: u64,
     messages: BTreeMap<Box<str>, Arc<Publication>>,
     bytes: usize,
 }
@@ -44,6 +46,28 @@ struct Topics {
 /// The store is at its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
+
+impl Topics {
+    fn set(&mut self, publication: &Publication, limits: &RetainedLimits) -> Result<(), Full> {
+        let before = self.messages.get(publication.topic()).map_or(0, |old| old.bytes_held());
+        if publication.payload().is_empty() {
+            self.messages.remove(publication.topic());
+            self.bytes -= before;
+            return Ok(());
+        }
+        let full = before == 0 && self.messages.len() >= limits.messages_max;
+        // A copy of its own: what came from the pool must go back there.
+        let mut kept = publication.clone();
+        kept.head.receipt = 0;
+        let bytes = self.bytes - before + kept.bytes_held();
+        if full || bytes > limits.bytes_max {
+            return Err(Full);
+        }
+        self.bytes = bytes;
+        self.messages.insert(publication.topic().into(), Arc::new(kept));
+        Ok(())
+    }
+}
 
 impl Retained {
     /// An empty store with these bounds.
@@ -67,25 +91,20 @@ impl Retained {
     }
 
     /// Replaces the retained message of the publication's topic [MQTT-3.3.1-5]; an empty payload removes
-    /// it [MQTT-3.3.1-6].
-    pub fn set(&self, publication: &Publication) -> Result<(), Full> {
+    /// it [MQTT-3.3.1-6]. Returns a number that is higher than those of all changes before.
+    pub fn set(&self, publication: &Publication) -> Result<u64, Full> {
         let mut topics = self.by_topic.write().unwrap_or_else(PoisonError::into_inner);
-        let before = topics.messages.get(publication.topic()).map_or(0, |old| old.bytes_held());
-        if publication.payload().is_empty() {
-            topics.messages.remove(publication.topic());
-            topics.bytes -= before;
-        } else {
-            let full = before == 0 && topics.messages.len() >= self.limits.messages_max;
-            // A copy of its own: what came from the pool must go back there.
-            let mut kept = publication.clone();
-            kept.head.receipt = 0;
-            let bytes = topics.bytes - before + kept.bytes_held();
-            if full || bytes > self.limits.bytes_max {
-                return Err(Full);
-            }
-            topics.bytes = bytes;
-            topics.messages.insert(publication.topic().into(), Arc::new(kept));
-        }
+        topics.set(publication, &self.limits)?;
+        topics.changes += 1;
+        self.len.store(topics.messages.len(), Ordering::Release);
+        Ok(topics.changes)
+    }
+
+    /// Takes back a message that was retained before the server was started, with its number.
+    pub fn restore(&self, publication: &Publication, number: u64) -> Result<(), Full> {
+        let mut topics = self.by_topic.write().unwrap_or_else(PoisonError::into_inner);
+        topics.changes = topics.changes.max(number);
+        topics.set(publication, &self.limits)?;
         self.len.store(topics.messages.len(), Ordering::Release);
         Ok(())
     }

@@ -5,12 +5,14 @@
 //! clients need hangs off [`Rare`]. A [`SessionKey`] stays valid for one session: a slot that was used
 //! again has another generation.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use super::deadlines::{Deadlines, Due};
+use super::durable::Held as HeldAnswer;
 use super::flight::List;
 use super::publication::Publication;
 use crate::packet::{SubscriptionOptions, Version};
@@ -37,7 +39,7 @@ pub(super) struct Session<L, I> {
     pub link: Option<L>,
     /// Two fit into the session itself: a device has its inbox and a channel.
     pub subscriptions: SmallVec<[Held; 2]>,
-    pub rare: Option<Box<Rare>>,
+    pub rare: Option<Box<Rare<L>>>,
     /// Sent and not yet acknowledged, in the order sent.
     pub in_flight: List,
     /// Waiting for room in the client's receive maximum, or for the client itself.
@@ -55,6 +57,8 @@ pub(super) struct Session<L, I> {
     pub version: Version,
     /// Packet ids have come round to one that is still in flight.
     pub came_round: bool,
+    /// The host keeps it: it persists, or did when it began.
+    pub durable: bool,
 }
 
 /// A subscription, as the session sees it. The options live in the index, beside the other subscribers.
@@ -66,8 +70,8 @@ pub(super) struct Held {
 }
 
 /// What only some sessions need.
-#[derive(Debug, Default)]
-pub(super) struct Rare {
+#[derive(Debug)]
+pub(super) struct Rare<L> {
     pub will: Option<HeldWill>,
     /// When the will of a client that went away is published, unless it returns before.
     pub will_at: Timer,
@@ -81,6 +85,32 @@ pub(super) struct Rare {
     pub subscription_ids: Vec<(super::filters::FilterId, u32)>,
     /// Shared subscriptions: the text of the filter, `$share/...` included.
     pub shared: Vec<SharedHeld>,
+    /// Tells it from sessions before it with the same client id, where the host keeps it.
+    pub incarnation: u64,
+    /// The number of the letter that was kept last.
+    pub last_letter: u32,
+    /// Answers that wait until something is durable, and those behind them.
+    pub held: VecDeque<HeldAnswer>,
+    /// The place of the first of them.
+    pub held_first: u32,
+    /// Of those unreleased: whose PUBREC is held back.
+    pub waiting: Vec<u16>,
+    /// Of those unreleased: those that the host has noted.
+    pub noted: Vec<u16>,
+    /// A connection whose CONNECT waits until it is durable.
+    pub arriving: Option<Box<(L, Arriving)>>,
+    /// Something could not be kept: the host is told all of it at the next CONNECT.
+    pub out_of_step: bool,
+}
+
+/// A connection that is let in when its CONNECT is durable.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    /// The CONNACK.
+    pub connack: Vec<u8>,
+    pub will: Option<HeldWill>,
+    /// The session was there before.
+    pub present: bool,
 }
 
 /// A moment a session waits for, and the entry it has among the broker's deadlines.
@@ -144,6 +174,16 @@ pub struct SharedId(u16);
 impl SharedId {
     /// By no shared subscription.
     pub const NONE: Self = Self(0);
+
+    /// The one with this number; 0 for none.
+    pub const fn from_number(number: u16) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
 }
 
 /// A shared subscription, as the session sees it.
@@ -164,7 +204,41 @@ pub(super) struct HeldWill {
     pub expiry_s: Option<u32>,
 }
 
-impl Rare {
+impl<L> Default for Rare<L> {
+    fn default() -> Self {
+        Self {
+            will: None,
+            will_at: Timer::default(),
+            ends_at: Timer::default(),
+            aliases: Vec::new(),
+            unreleased: Vec::new(),
+            subscription_ids: Vec::new(),
+            shared: Vec::new(),
+            incarnation: 0,
+            last_letter: 0,
+            held: VecDeque::new(),
+            held_first: 0,
+            waiting: Vec::new(),
+            noted: Vec::new(),
+            arriving: None,
+            out_of_step: false,
+        }
+    }
+}
+
+impl<L> Rare<L> {
+    /// The number of the next letter; never 0.
+    pub fn next_letter(&mut self) -> u32 {
+        self.last_letter = self.last_letter.wrapping_add(1).max(1);
+        self.last_letter
+    }
+
+    /// Gives up answers that are held back: their connection is gone.
+    pub fn drop_held(&mut self) {
+        self.held_first = self.held_first.wrapping_add(self.held.len() as u32);
+        self.held.clear();
+    }
+
     /// An id that no shared subscription of the session has.
     pub fn free_shared_id(&self) -> SharedId {
         let taken = |id: u16| self.shared.iter().any(|held| held.id.0 == id);
@@ -177,8 +251,13 @@ impl<L: Copy, I> Session<L, I> {
         SessionKey { index, generation: self.generation }
     }
 
-    pub fn rare(&mut self) -> &mut Rare {
+    pub fn rare(&mut self) -> &mut Rare<L> {
         self.rare.get_or_insert_with(Box::default)
+    }
+
+    /// Its connection, let in or not.
+    pub fn any_link(&self) -> Option<L> {
+        self.link.or_else(|| self.rare.as_ref()?.arriving.as_ref().map(|arriving| arriving.0))
     }
 
     /// Whether it is kept when its connection ends.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use slab::Slab;
 
+use super::durable::ReplyTo;
 use super::filters::FilterId;
 use super::host::LoopIndex;
 use super::publication::Publication;
@@ -54,6 +55,8 @@ pub enum GroupMessage {
         shared: SharedId,
         /// The message.
         publication: Arc<Publication>,
+        /// Who hears when it is kept, where the member's session persists.
+        reply_to: Option<ReplyTo>,
     },
     /// The member whose turn it was is gone, before or after it was sent the message and without having
     /// acknowledged it; another one must get it.
@@ -62,6 +65,8 @@ pub enum GroupMessage {
         filter: Box<str>,
         /// The message.
         publication: Arc<Publication>,
+        /// Who hears when it is kept, or that it need not be.
+        reply_to: Option<ReplyTo>,
     },
 }
 
@@ -80,6 +85,8 @@ pub struct Join {
     pub shared: SharedId,
     /// Whether it is connected now.
     pub presence: Presence,
+    /// Whether its session is kept by the host.
+    pub durable: bool,
 }
 
 /// A session somewhere on this node.
@@ -107,6 +114,7 @@ pub(super) struct Member {
     pub subscription_id: Option<u32>,
     pub shared: SharedId,
     pub presence: Presence,
+    pub durable: bool,
 }
 
 #[derive(Debug)]
@@ -144,6 +152,7 @@ impl Group {
             subscription_id: join.subscription_id,
             shared: join.shared,
             presence: join.presence,
+            durable: join.durable,
         };
         match self.members.iter_mut().find(|other| other.who == member.who) {
             Some(same) => *same = member,

@@ -4,6 +4,7 @@
 //! written, so that a message published after the client saw the SUBACK finds it, and retained messages
 //! follow the SUBACK.
 
+use super::durable::{Answer, Change, KeptSubscription, What};
 use super::filters::{HasId, Subscriber};
 use super::host::{Action, Client, Event, Host, Interest};
 use super::session::{Held, SessionKey, SharedHeld, SharedId};
@@ -13,7 +14,7 @@ use crate::packet::{
 };
 use crate::property::UserProperties;
 use crate::reason::ReasonCode;
-use crate::topic::Subscribed;
+use crate::topic::{SharedFilter, Subscribed};
 
 impl<L, I> Broker<L, I>
 where
@@ -31,6 +32,7 @@ where
         H: Host<Link = L, Identity = I>,
     {
         let (version, limit) = self.version_and_limit(key);
+        self.parts = None;
         let mut reasons = std::mem::take(&mut self.scratch.reasons);
         reasons.clear();
         // Rows whose retained messages are to be sent.
@@ -67,7 +69,8 @@ where
             }
             reasons.push(reason as u8);
         }
-        say(host, link, version, limit, &Packet::Suback(answers(packet.packet_id, &reasons)));
+        let packet_answer = Packet::Suback(answers(packet.packet_id, &reasons));
+        self.answer_filters(host, key, link, version, limit, &packet_answer);
         self.scratch.reasons = reasons;
         let mut replay = replay.into_iter().peekable();
         for (row, subscription) in packet.filters.iter().enumerate() {
@@ -125,6 +128,20 @@ where
         if let Some(id) = subscription_id {
             session.rare().subscription_ids.push((filter, id));
         }
+        if session.durable {
+            let kept = KeptSubscription {
+                filter: asked.filter,
+                options: asked.options,
+                id: subscription_id,
+                shared: SharedId::NONE,
+            };
+            let then = self.pendings.part(&mut self.parts);
+            let session = &self.sessions[key.index as usize];
+            host.persist(&session.client_id, Change::Subscribe(kept), then);
+            if new {
+                host.keep_interest(self.config.loop_index, asked.filter, Interest::Gained);
+            }
+        }
         (granted(asked.options), new)
     }
 
@@ -164,6 +181,20 @@ where
                 true
             }
         };
+        if session.durable {
+            let kept = KeptSubscription {
+                filter: asked.filter,
+                options: asked.options,
+                id: subscription_id,
+                shared: held.id,
+            };
+            let then = self.pendings.part(&mut self.parts);
+            let session = &self.sessions[key.index as usize];
+            host.persist(&session.client_id, Change::Subscribe(kept), then);
+            if new {
+                self.group_interest(host, asked.filter, Interest::Gained);
+            }
+        }
         self.join_group(host, key, &held);
         (granted(asked.options), new)
     }
@@ -193,11 +224,15 @@ where
                 retain: true,
                 ids: subscription_id.as_slice(),
                 shared: SharedId::NONE,
+                number: 0,
             };
             host.begin_message();
             let mut parcel =
                 super::deliver::Parcel::new(message, expiry_s, Some(std::sync::Arc::clone(&publication)));
             self.courier().deliver(host, key.index, terms, &mut parcel);
+            self.parts = None;
+            self.keep_unkept(host, &publication);
+            self.parts = None;
         }
     }
 
@@ -206,6 +241,7 @@ where
         H: Host<Link = L, Identity = I>,
     {
         let (version, limit) = self.version_and_limit(key);
+        self.parts = None;
         let mut reasons = std::mem::take(&mut self.scratch.reasons);
         reasons.clear();
         for filter in packet.filters.iter() {
@@ -220,7 +256,8 @@ where
             let reason = if removed { ReasonCode::Success } else { ReasonCode::NoSubscriptionExisted };
             reasons.push(reason as u8);
         }
-        say(host, link, version, limit, &Packet::Unsuback(answers(packet.packet_id, &reasons)));
+        let packet_answer = Packet::Unsuback(answers(packet.packet_id, &reasons));
+        self.answer_filters(host, key, link, version, limit, &packet_answer);
         self.scratch.reasons = reasons;
     }
 
@@ -240,8 +277,60 @@ where
         if let Some(rare) = &mut session.rare {
             rare.subscription_ids.retain(|(other, _)| *other != id);
         }
+        self.unkeep_subscription(host, key, filter);
         self.drop_subscription(host, held);
         true
+    }
+
+    /// A session's subscription is kept no more, where it was.
+    fn unkeep_subscription<H>(&mut self, host: &mut H, key: SessionKey, filter: &str)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session(key).filter(|session| session.durable) else { return };
+        let client_id = session.client_id.clone();
+        let then = self.pendings.part(&mut self.parts);
+        host.persist(&client_id, Change::Unsubscribe { filter }, then);
+        if filter.starts_with("$share/") {
+            self.group_interest(host, filter, Interest::Lost);
+        } else {
+            host.keep_interest(self.config.loop_index, filter, Interest::Lost);
+        }
+    }
+
+    /// A member of a group whose session is kept came or went: it is the group's loop that messages for it reach first.
+    pub(super) fn group_interest<H>(&mut self, host: &mut H, text: &str, change: Interest)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let home = host.group_home(text);
+        if let Some(Ok(shared)) = SharedFilter::parse(text) {
+            host.keep_interest(home, shared.filter.as_str(), change);
+        }
+    }
+
+    /// Sends SUBACK or UNSUBACK, once what it says is durable. One larger than the client takes is not sent [MQTT-3.1.2-25].
+    fn answer_filters<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        version: Version,
+        limit: u32,
+        packet: &Packet<'_>,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(then) = self.parts.take() else {
+            self.say(host, key, link, |buf| {
+                packet.encode_within(version, limit, buf);
+            });
+            return;
+        };
+        let mut bytes = Vec::new();
+        packet.encode_within(version, limit, &mut bytes);
+        let place = self.hold(key);
+        self.pendings.goes_on(then, What::Answer { key, link, place, answer: Answer::Bytes(bytes) });
     }
 
     /// Takes a subscription out of the index, after it was taken out of its session.
@@ -269,6 +358,7 @@ where
         };
         let Some(at) = rare.shared.iter().position(|held| &*held.filter == filter) else { return false };
         let held = rare.shared.swap_remove(at);
+        self.unkeep_subscription(host, key, &held.filter);
         self.leave_group(host, key, &held.filter);
         true
     }
@@ -296,6 +386,7 @@ where
             }
         }
         for (key, filter) in &denied {
+            self.parts = None;
             if filter.starts_with("$share/") {
                 self.unsubscribe_shared(host, *key, filter);
             } else {
@@ -309,13 +400,6 @@ where
 /// One answer for each filter, in order.
 fn answers(packet_id: u16, reasons: &[u8]) -> Suback<'_> {
     Suback { packet_id, reason_string: None, user_properties: UserProperties::NONE, reasons }
-}
-
-/// Sends a packet; one larger than the client takes is not sent [MQTT-3.1.2-25].
-fn say<H: Host>(host: &mut H, link: H::Link, version: Version, limit: u32, packet: &Packet<'_>) {
-    host.send(link, |buf| {
-        packet.encode_within(version, limit, buf);
-    });
 }
 
 fn granted(options: SubscriptionOptions) -> ReasonCode {

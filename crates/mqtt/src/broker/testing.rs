@@ -43,6 +43,14 @@ pub struct TestHost {
     pub requests: Vec<TakenRequest>,
     /// How requests are refused, where they are.
     pub refuses: Option<NotTaken>,
+    /// Shards; 0 is like 1.
+    pub shards: u16,
+    /// Changes that are not durable yet.
+    pub changes: VecDeque<KeptChange>,
+    /// Subscriptions of sessions that are kept.
+    kept_filters: usize,
+    /// Links that were let in after their CONNECT was durable.
+    entered: HashSet<Link>,
 }
 
 /// A request that a test's host took.
@@ -64,6 +72,8 @@ pub struct TakenRequest {
 enum Wire {
     Publish(Arc<Publication>),
     Group(GroupMessage),
+    Keep(Arc<Publication>, Option<Origin>, ReplyTo),
+    Kept(Then, Persisted),
 }
 
 impl Host for TestHost {
@@ -177,8 +187,114 @@ impl Host for TestHost {
         self.receipts.push((token, progress));
     }
 
+    fn shard_of(&self, name: &str) -> u16 {
+        if self.shards < 2 { 0 } else { name.bytes().map(u16::from).sum::<u16>() % self.shards }
+    }
+
+    fn persist(&mut self, client_id: &str, change: Change<'_, String>, then: Then) {
+        let shard = self.shard_of(client_id);
+        self.changes.push_back(KeptChange {
+            at: self.at,
+            shard,
+            then,
+            text: format!("{client_id}: {}", worded(&change)),
+        });
+    }
+
+    fn keep(&mut self, shard: u16, keep: &Keep<'_>, then: Then) {
+        let payload = String::from_utf8_lossy(keep.publication.payload());
+        let mut text = format!("keep {payload}");
+        for one in keep.receivers {
+            text += &format!(" {}#{}", one.client_id, one.letter);
+        }
+        if let Some(origin) = keep.origin {
+            text += &format!(" of {}", origin.packet_id);
+        }
+        if let Some(publisher) = keep.publisher {
+            text += &format!(" by {publisher}");
+        }
+        self.changes.push_back(KeptChange { at: self.at, shard, then, text });
+    }
+
+    fn retain(&mut self, publication: &Arc<Publication>, _number: u64, then: Then) {
+        let shard = self.shard_of(publication.topic());
+        let text = format!("retain {}", publication.topic());
+        self.changes.push_back(KeptChange { at: self.at, shard, then, text });
+    }
+
+    fn forget(&mut self, client_id: &str, origin: Origin, then: Then) -> u32 {
+        let own = self.shard_of(client_id);
+        let others = (0..self.shards.max(1)).filter(|&shard| shard != own);
+        let mut count = 0;
+        for shard in others {
+            let text = format!("forget {} of {client_id}", origin.packet_id);
+            self.changes.push_back(KeptChange { at: self.at, shard, then, text });
+            count += 1;
+        }
+        count
+    }
+
+    fn others_keep(&mut self, _topic: &str) -> bool {
+        self.loops > 1 && self.kept_filters > 0
+    }
+
+    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, then: Then) -> u32 {
+        let from = LoopIndex(self.at);
+        for at in (0..self.loops).filter(|&at| at != self.at) {
+            let to = ReplyTo { at: from, then };
+            self.wire.push_back((at, Wire::Keep(Arc::clone(publication), origin, to)));
+        }
+        u32::from(self.loops) - 1
+    }
+
+    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted) {
+        self.wire.push_back((to.at.0, Wire::Kept(to.then, persisted)));
+    }
+
+    fn keep_interest(&mut self, _at: LoopIndex, _filter: &str, change: Interest) {
+        match change {
+            Interest::Gained => self.kept_filters += 1,
+            Interest::Lost => self.kept_filters -= 1,
+        }
+    }
+
+    fn entered(&mut self, link: Link) {
+        self.entered.insert(link);
+    }
+
     fn count(&mut self, event: Event) {
         self.events.push(event);
+    }
+}
+
+/// A change that a broker asked its test's host to keep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptChange {
+    /// The broker's loop.
+    pub at: u16,
+    /// Where it is kept.
+    pub shard: u16,
+    /// What waits for it.
+    pub then: Then,
+    /// What it says, in words.
+    pub text: String,
+}
+
+fn worded(change: &Change<'_, String>) -> String {
+    match change {
+        Change::Connect(connected) => {
+            let will = if connected.will.is_some() { " with a will" } else { "" };
+            format!("connect for {} s{will}", connected.expiry_s)
+        }
+        Change::Disconnect(away) => format!("away until {:?}", away.ends_at_ms),
+        Change::WillGone => "will gone".into(),
+        Change::End => "end".into(),
+        Change::Subscribe(kept) => format!("subscribe {}", kept.filter),
+        Change::Unsubscribe { filter } => format!("unsubscribe {filter}"),
+        Change::Received { letter } => format!("received #{letter}"),
+        Change::Done { letter } => format!("done #{letter}"),
+        Change::Unreleased { packet_id } => format!("unreleased {packet_id}"),
+        Change::Released { packet_id } => format!("released {packet_id}"),
     }
 }
 
@@ -193,6 +309,8 @@ pub struct Server {
     /// Versions of connections that are gone.
     versions: HashMap<Link, Version>,
     received: HashMap<Link, Vec<u8>>,
+    /// Connections whose CONNECT is not durable.
+    waiting: HashSet<Link>,
     next_link: u32,
 }
 
@@ -224,6 +342,7 @@ impl Server {
             sessions: HashMap::new(),
             versions: HashMap::new(),
             received: HashMap::new(),
+            waiting: HashSet::new(),
             next_link: 0,
         }
     }
@@ -283,6 +402,12 @@ impl Server {
                 return 0;
             }
         };
+        if self.waiting.contains(&link) {
+            if !self.host.entered.remove(&link) {
+                return 0;
+            }
+            self.waiting.remove(&link);
+        }
         if let Some(&(key, _)) = self.sessions.get(&link) {
             broker.received(&mut self.host, key, link, &frame);
             return frame.total;
@@ -297,6 +422,9 @@ impl Server {
                 let arrival = Arrival { link, connect: &connect, identity };
                 if let Some(admitted) = broker.connect(&mut self.host, arrival) {
                     self.sessions.insert(link, (admitted.session, admitted.version));
+                    if admitted.waits {
+                        self.waiting.insert(link);
+                    }
                 }
             }
             Err(error) => {
@@ -363,6 +491,22 @@ impl Server {
         self.settle();
     }
 
+    /// The oldest change becomes durable, or fails to. Returns what it says.
+    pub fn persist_one(&mut self, persisted: Persisted) -> Option<String> {
+        let change = self.host.changes.pop_front()?;
+        if change.then != Then::NOTHING {
+            self.host.at = change.at;
+            self.brokers[usize::from(change.at)].persisted(&mut self.host, change.then, persisted);
+        }
+        self.settle();
+        Some(change.text)
+    }
+
+    /// All changes become durable, also those that follow from them. Returns what they say.
+    pub fn persist_all(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.persist_one(Persisted::Done)).collect()
+    }
+
     /// The session of a connection that was let in.
     pub fn session(&self, link: Link) -> Option<SessionKey> {
         self.sessions.get(&link).map(|&(key, _)| key)
@@ -390,6 +534,10 @@ impl Server {
                 match message {
                     Wire::Publish(publication) => broker.forwarded(&mut self.host, &publication),
                     Wire::Group(message) => broker.group_message(&mut self.host, message),
+                    Wire::Keep(publication, origin, to) => {
+                        broker.forwarded_to_keep(&mut self.host, &publication, origin, to);
+                    }
+                    Wire::Kept(then, persisted) => broker.persisted(&mut self.host, then, persisted),
                 }
             } else {
                 return;

@@ -1,0 +1,607 @@
+//! What outlives the server: sessions that persist, what they are owed, retained messages.
+//!
+//! Where [`Config::durable`](super::Config::durable) is set the host keeps them. The broker tells it of each change, and holds back what
+//! would be a promise until the host says that the change is durable: CONNACK, SUBACK and UNSUBACK of such a session, the acknowledgement of
+//! a publish that is owed to one or retained, and the delivery itself. Everything else never waits.
+//!
+//! A [`Then`] names what goes on when a change is durable. One may wait for several changes.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::deliver::{Parcel, Terms};
+use super::host::{Close, Event, Host, LoopIndex};
+use super::publication::Publication;
+use super::session::{SessionKey, SharedId};
+use super::{Broker, connect};
+use crate::encode;
+use crate::packet::{AckKind, QoS, SubscriptionOptions, Version};
+use crate::reason::ReasonCode;
+
+/// Names what waits for a change to be durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Then(u32);
+
+impl Then {
+    /// Nothing waits.
+    pub const NOTHING: Self = Self(u32::MAX);
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Persisted {
+    /// It is durable.
+    Done,
+    /// This publish was taken before: nobody is owed it a second time.
+    Known,
+    /// There is no room for it.
+    Full,
+    /// Not now.
+    Busy,
+}
+
+impl Persisted {
+    fn refusal(self) -> Option<ReasonCode> {
+        match self {
+            Self::Done | Self::Known => None,
+            Self::Full => Some(ReasonCode::QuotaExceeded),
+            Self::Busy => Some(ReasonCode::ServerBusy),
+        }
+    }
+}
+
+/// A change of one session that persists.
+#[derive(Debug)]
+pub enum Change<'a, I> {
+    /// Its client connected.
+    Connect(Connected<'a, I>),
+    /// Its client is away.
+    Disconnect(Away),
+    /// Its will was published.
+    WillGone,
+    /// It ended.
+    End,
+    /// A subscription was made or changed.
+    Subscribe(KeptSubscription<'a>),
+    /// A subscription ended.
+    Unsubscribe {
+        /// Its text.
+        filter: &'a str,
+    },
+    /// A letter at QoS 2 was received.
+    Received {
+        /// The letter.
+        letter: u32,
+    },
+    /// A letter is not owed any more.
+    Done {
+        /// The letter.
+        letter: u32,
+    },
+    /// A publish of its client at QoS 2 is owed durably to whoever wants it.
+    Unreleased {
+        /// Packet Identifier.
+        packet_id: u16,
+    },
+    /// Its client released a publish.
+    Released {
+        /// Packet Identifier.
+        packet_id: u16,
+    },
+}
+
+/// A client's connection to a session that persists.
+#[derive(Debug)]
+pub struct Connected<'a, I> {
+    /// A random number that tells the session from those before it.
+    pub incarnation: u64,
+    /// What the client speaks.
+    pub version: Version,
+    /// Seconds.
+    pub expiry_s: u32,
+    /// What authentication found.
+    pub identity: &'a I,
+    /// Its will.
+    pub will: Option<KeptWill<'a>>,
+}
+
+/// A will that is kept.
+#[derive(Debug)]
+pub struct KeptWill<'a> {
+    /// The message.
+    pub publication: &'a Arc<Publication>,
+    /// Will Delay Interval.
+    pub delay_s: u32,
+    /// Message Expiry Interval.
+    pub expiry_s: Option<u32>,
+}
+
+/// A client that is away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Away {
+    /// When its session ends, in the host's milliseconds.
+    pub ends_at_ms: Option<u64>,
+    /// When its will is published, in the host's milliseconds.
+    pub will_at_ms: Option<u64>,
+    /// Letters below this number may have been sent.
+    pub sent_below: u32,
+}
+
+/// A subscription that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptSubscription<'a> {
+    /// Its text, `$share/...` included.
+    pub filter: &'a str,
+    /// What was asked.
+    pub options: SubscriptionOptions,
+    /// Subscription Identifier.
+    pub id: Option<u32>,
+    /// What the session calls it, where it is shared.
+    pub shared: SharedId,
+}
+
+/// A message that is owed to sessions of one shard.
+#[derive(Debug)]
+pub struct Keep<'a> {
+    /// The message.
+    pub publication: &'a Arc<Publication>,
+    /// To whom.
+    pub receivers: &'a [Receiver<'a>],
+    /// Where a session that persists published it at QoS 2.
+    pub origin: Option<Origin>,
+    /// That session's client id, where noting its packet id belongs to the same change.
+    pub publisher: Option<&'a str>,
+}
+
+/// Who is owed a message.
+#[derive(Debug)]
+pub struct Receiver<'a> {
+    /// Client Identifier.
+    pub client_id: &'a str,
+    /// What the session calls the letter.
+    pub letter: u32,
+    /// 1 or 2.
+    pub qos: QoS,
+    /// RETAIN as this receiver must see it.
+    pub retain: bool,
+    /// The shared subscription it came by.
+    pub shared: SharedId,
+    /// Subscription Identifiers.
+    pub ids: &'a [u32],
+}
+
+/// A publish at QoS 2 of a session that persists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The session's incarnation.
+    pub incarnation: u64,
+    /// Packet Identifier.
+    pub packet_id: u16,
+}
+
+/// Where a publish comes from, while it is routed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PublishedBy {
+    pub origin: Origin,
+    /// The publisher, where it is a session of this loop.
+    pub publisher: SessionKey,
+}
+
+/// A delivery that waits until it is durable.
+#[derive(Debug)]
+pub(super) struct Unkept {
+    pub session: SessionKey,
+    pub number: u32,
+    pub qos: QoS,
+    pub retain: bool,
+    pub shared: SharedId,
+    pub ids: SmallVec<[u32; 2]>,
+}
+
+/// Whom word goes to when a message of another loop is durable here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyTo {
+    /// The loop.
+    pub at: LoopIndex,
+    /// What waits there.
+    pub then: Then,
+}
+
+/// Something that waits for changes to be durable.
+#[derive(Debug)]
+pub(super) struct Pending<L> {
+    left: u32,
+    worst: Persisted,
+    pub what: What<L>,
+}
+
+/// What goes on then.
+#[derive(Debug)]
+pub(super) enum What<L> {
+    Nothing,
+    /// A client is let in.
+    Admit {
+        key: SessionKey,
+        link: L,
+    },
+    /// An answer takes its place among those held back.
+    Answer {
+        key: SessionKey,
+        link: L,
+        place: u32,
+        answer: Answer,
+    },
+    /// PUBREL to a client that has received.
+    Release {
+        key: SessionKey,
+        link: L,
+        packet_id: u16,
+    },
+    /// Another loop hears of it.
+    Reply(ReplyTo),
+    /// A message leaves for those to whom it is owed.
+    Deliver {
+        parent: Then,
+        publication: Arc<Publication>,
+        unkept: Vec<Unkept>,
+    },
+}
+
+/// An answer that is held back.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// PUBACK or PUBREC.
+    Publish { kind: AckKind, packet_id: u16, reason: ReasonCode, noted: Noted },
+    /// Bytes that are right as they are; where the change fails the connection ends.
+    Bytes(Vec<u8>),
+}
+
+/// Whether it is durable that a QoS 2 packet id was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Noted {
+    /// It need not be.
+    Never,
+    /// It must be noted before the answer.
+    Yet,
+    /// It is, with what was just made durable.
+    Now,
+}
+
+/// An answer among those of a session that leave in their order.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    ready: bool,
+    bytes: Vec<u8>,
+}
+
+/// What waits in a broker.
+#[derive(Debug)]
+pub(super) struct Pendings<L>(slab::Slab<Pending<L>>);
+
+impl<L> Default for Pendings<L> {
+    fn default() -> Self {
+        Self(slab::Slab::new())
+    }
+}
+
+impl<L> Pendings<L> {
+    /// Something that waits for so many changes.
+    pub fn add(&mut self, left: u32, what: What<L>) -> Then {
+        let at = self.0.insert(Pending { left, worst: Persisted::Done, what });
+        Then(u32::try_from(at).expect("what waits is bounded by packets, far below 2^32"))
+    }
+
+    /// One more part of the message at hand: made with the first.
+    pub fn part(&mut self, parts: &mut Option<Then>) -> Then {
+        match *parts {
+            Some(then) => {
+                self.more(then, 1);
+                then
+            }
+            None => *parts.insert(self.add(1, What::Nothing)),
+        }
+    }
+
+    /// It waits for so many more.
+    pub fn more(&mut self, then: Then, more: u32) {
+        if let Some(pending) = self.0.get_mut(then.0 as usize) {
+            pending.left += more;
+        }
+    }
+
+    /// This is what goes on then.
+    pub fn goes_on(&mut self, then: Then, what: What<L>) {
+        if let Some(pending) = self.0.get_mut(then.0 as usize) {
+            pending.what = what;
+        }
+    }
+
+    /// One is durable, or not: what goes on if it was the last.
+    fn take(&mut self, then: Then, persisted: Persisted) -> Option<(What<L>, Persisted)> {
+        let pending = self.0.get_mut(then.0 as usize)?;
+        pending.left -= 1;
+        pending.worst = pending.worst.max(persisted);
+        if pending.left > 0 {
+            return None;
+        }
+        let Pending { what, worst, .. } = self.0.remove(then.0 as usize);
+        Some((what, worst))
+    }
+}
+
+impl<L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    /// The host's word on a change that something waits for. It comes once for each, never from within the call that asked.
+    pub fn persisted<H>(&mut self, host: &mut H, then: Then, persisted: Persisted)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some((what, worst)) = self.pendings.take(then, persisted) else { return };
+        match what {
+            What::Nothing => {}
+            What::Admit { key, link } => self.admit(host, key, link, worst.refusal()),
+            What::Answer { key, link, place, answer } => {
+                self.answer_held(host, key, link, place, answer, worst)
+            }
+            What::Release { key, link, packet_id } => {
+                let Some(session) = self.session(key).filter(|session| session.link == Some(link)) else {
+                    return;
+                };
+                let version = session.version;
+                match worst.refusal() {
+                    None => {
+                        let reason = ReasonCode::Success;
+                        host.send(link, |buf| encode::ack(buf, AckKind::Pubrel, version, packet_id, reason));
+                    }
+                    Some(reason) => self.cut(host, key, link, reason),
+                }
+            }
+            What::Reply(to) => host.tell_kept(to, worst),
+            What::Deliver { parent, publication, unkept } => {
+                if worst == Persisted::Done {
+                    self.deliver_kept(host, &publication, unkept);
+                }
+                self.persisted(host, parent, worst);
+            }
+        }
+    }
+
+    /// Ends a connection because something cannot be made durable.
+    fn cut<H>(&mut self, host: &mut H, key: SessionKey, link: L, reason: ReasonCode)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session_mut(key) else { return };
+        let (version, packet_bytes_max) = (session.version, session.packet_bytes_max);
+        session.rare().out_of_step = true;
+        connect::say_disconnect(host, link, version, packet_bytes_max, reason, None);
+        host.close(link, Close::Refused(reason));
+    }
+
+    /// Sends a message to those to whom it is now owed durably.
+    fn deliver_kept<H>(&mut self, host: &mut H, publication: &Arc<Publication>, unkept: Vec<Unkept>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let message = publication.message();
+        let expiry_s = message.expiry_s(host.now_ms());
+        host.begin_message();
+        let mut parcel = Parcel::new(message, expiry_s.unwrap_or(None), Some(Arc::clone(publication)));
+        parcel.is_kept = true;
+        for one in unkept {
+            let Some(session) = self.session(one.session) else { continue };
+            if expiry_s.is_err() {
+                host.persist(&session.client_id, Change::Done { letter: one.number }, Then::NOTHING);
+                host.count(Event::Dropped(super::Drop::Expired));
+                continue;
+            }
+            let terms = Terms {
+                qos: one.qos,
+                retain: one.retain,
+                ids: &one.ids,
+                shared: one.shared,
+                number: one.number,
+            };
+            self.courier().deliver(host, one.session.index, terms, &mut parcel);
+        }
+    }
+
+    /// Asks the host to keep the message at hand for the sessions that were found while it was routed.
+    pub(super) fn keep_unkept<H>(&mut self, host: &mut H, publication: &Arc<Publication>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if self.unkept.is_empty() {
+            return;
+        }
+        let mut all = std::mem::take(&mut self.unkept);
+        for one in &mut all {
+            if let Some(session) = self.session_mut(one.session) {
+                one.number = session.rare().next_letter();
+            }
+        }
+        let mut by_shard: SmallVec<[(u16, Vec<Unkept>); 2]> = SmallVec::new();
+        for one in all.drain(..) {
+            let Some(session) = self.session(one.session) else { continue };
+            let shard = host.shard_of(&session.client_id);
+            match by_shard.iter_mut().find(|(other, _)| *other == shard) {
+                Some((_, group)) => group.push(one),
+                None => by_shard.push((shard, vec![one])),
+            }
+        }
+        self.unkept = all;
+        let from = self.from;
+        // With one change the packet id is noted beside it, so that both are durable or none.
+        let publisher = from
+            .filter(|_| by_shard.len() == 1 && !self.went_elsewhere)
+            .and_then(|from| self.session(from.publisher))
+            .map(|session| session.client_id.clone())
+            .filter(|client_id| host.shard_of(client_id) == by_shard[0].0);
+        self.noted = publisher.is_some();
+        for (shard, unkept) in by_shard {
+            let parent = self.pendings.part(&mut self.parts);
+            let receivers: Vec<Receiver<'_>> = unkept
+                .iter()
+                .map(|one| Receiver {
+                    client_id: &self.sessions[one.session.index as usize].client_id,
+                    letter: one.number,
+                    qos: one.qos,
+                    retain: one.retain,
+                    shared: one.shared,
+                    ids: &one.ids,
+                })
+                .collect();
+            let keep = Keep {
+                publication,
+                receivers: &receivers,
+                origin: from.map(|from| from.origin),
+                publisher: publisher.as_deref(),
+            };
+            let then = self.pendings.add(1, What::Nothing);
+            host.keep(shard, &keep, then);
+            let what = What::Deliver { parent, publication: Arc::clone(publication), unkept };
+            self.pendings.goes_on(then, what);
+        }
+    }
+
+    /// Says an answer to a session, behind those that are held back.
+    pub(super) fn say<H>(&mut self, host: &mut H, key: SessionKey, link: L, encode: impl FnOnce(&mut Vec<u8>))
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let held = self.session_mut(key).and_then(|session| session.rare.as_mut()).map(|rare| &mut rare.held);
+        match held {
+            Some(held) if !held.is_empty() => {
+                let mut bytes = Vec::new();
+                encode(&mut bytes);
+                held.push_back(Held { ready: true, bytes });
+            }
+            _ => host.send(link, encode),
+        }
+    }
+
+    /// A place among the answers that are held back.
+    pub(super) fn hold(&mut self, key: SessionKey) -> u32 {
+        let Some(session) = self.session_mut(key) else { return 0 };
+        let rare = session.rare();
+        rare.held.push_back(Held::default());
+        rare.held_first.wrapping_add(rare.held.len() as u32 - 1)
+    }
+
+    fn answer_held<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        place: u32,
+        answer: Answer,
+        worst: Persisted,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session_mut(key) else { return };
+        let (version, now) = (session.version, session.link);
+        let bytes = match answer {
+            Answer::Bytes(bytes) => match worst.refusal() {
+                None => bytes,
+                Some(_) if now != Some(link) => return,
+                Some(reason) => return self.cut(host, key, link, reason),
+            },
+            Answer::Publish { kind, packet_id, reason, noted } => {
+                if let Some(refusal) = worst.refusal() {
+                    self.publish_failed(host, key, kind, packet_id, noted);
+                    if version == Version::V311 {
+                        // It must acknowledge or close, and has nothing to say but yes [MQTT-3.3.5-2 of 3.1.1].
+                        if now == Some(link) {
+                            self.cut(host, key, link, refusal);
+                        }
+                        return;
+                    }
+                    ack(kind, version, packet_id, ReasonCode::QuotaExceeded)
+                } else if noted == Noted::Yet {
+                    // Whoever wants it is owed it; that it was received is noted before it is said.
+                    let answer = Answer::Publish { kind, packet_id, reason, noted: Noted::Now };
+                    let then = self.pendings.add(1, What::Answer { key, link, place, answer });
+                    let Some(session) = self.session(key) else { return };
+                    host.persist(&session.client_id, Change::Unreleased { packet_id }, then);
+                    return;
+                } else {
+                    if noted == Noted::Now {
+                        let rare = session.rare();
+                        rare.waiting.retain(|&id| id != packet_id);
+                        rare.noted.push(packet_id);
+                    } else if kind == AckKind::Pubrec {
+                        session.rare().waiting.retain(|&id| id != packet_id);
+                    }
+                    let bytes = ack(kind, version, packet_id, reason);
+                    if let Some(other) = now.filter(|&now| now != link && kind == AckKind::Pubrec) {
+                        // The client came back meanwhile and has sent it again.
+                        self.say(host, key, other, |buf| buf.extend_from_slice(&bytes));
+                        return;
+                    }
+                    bytes
+                }
+            }
+        };
+        self.fill(host, key, link, place, bytes);
+    }
+
+    pub(super) fn publish_failed<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        kind: AckKind,
+        packet_id: u16,
+        noted: Noted,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        if kind != AckKind::Pubrec {
+            return;
+        }
+        self.release(key, packet_id);
+        let Some(session) = self.session_mut(key) else { return };
+        session.rare().waiting.retain(|&id| id != packet_id);
+        if noted != Noted::Never {
+            host.persist(&session.client_id, Change::Released { packet_id }, Then::NOTHING);
+        }
+    }
+
+    /// Puts an answer in its place, and sends what is ready in front.
+    fn fill<H>(&mut self, host: &mut H, key: SessionKey, link: L, place: u32, bytes: Vec<u8>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.session_mut(key) else { return };
+        if session.link != Some(link) {
+            return;
+        }
+        let rare = session.rare();
+        let at = place.wrapping_sub(rare.held_first) as usize;
+        let Some(held) = rare.held.get_mut(at) else { return };
+        *held = Held { ready: true, bytes };
+        while rare.held.front().is_some_and(|held| held.ready)
+            && let Some(held) = rare.held.pop_front()
+        {
+            rare.held_first = rare.held_first.wrapping_add(1);
+            host.send(link, |buf| buf.extend_from_slice(&held.bytes));
+        }
+    }
+}
+
+fn ack(kind: AckKind, version: Version, packet_id: u16, reason: ReasonCode) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode::ack(&mut bytes, kind, version, packet_id, reason);
+    bytes
+}
+
+/// Tells the host that a letter is not owed any more; one without a number never was, durably.
+pub(super) fn done<H: Host>(host: &mut H, client_id: &str, number: u32) {
+    if number != 0 {
+        host.persist(client_id, Change::Done { letter: number }, Then::NOTHING);
+    }
+}

@@ -1,0 +1,214 @@
+//! Sessions that are given back when the server starts.
+//!
+//! First all of them come back, then [`Broker::restored`] is called on every loop: wills and ends that fell due meanwhile
+//! find everybody to whom they matter.
+
+use std::sync::Arc;
+
+use super::Broker;
+use super::deadlines::Due;
+use super::deliver::{Terms, kept_packet_id};
+use super::durable::Away;
+use super::filters::{HasId, Subscriber};
+use super::flight::{Flight, Stage};
+use super::host::{Host, Interest};
+use super::publication::Publication;
+use super::session::{Held, HeldWill, SessionKey, SharedHeld, SharedId};
+use crate::packet::{QoS, SubscriptionOptions, Version};
+use crate::topic::Subscribed;
+
+/// A session as the host kept it.
+#[derive(Debug)]
+pub struct Restored<I> {
+    /// Client Identifier.
+    pub client_id: String,
+    /// What authentication found.
+    pub identity: I,
+    /// Tells it from those before it.
+    pub incarnation: u64,
+    /// What its client spoke.
+    pub version: Version,
+    /// Seconds.
+    pub expiry_s: u32,
+    /// Its will.
+    pub will: Option<RestoredWill>,
+    /// Since when its client is away; none where it was connected.
+    pub away: Option<Away>,
+    /// Its subscriptions.
+    pub subscriptions: Vec<RestoredSubscription>,
+    /// QoS 2 packet ids that its client has not released.
+    pub unreleased: Vec<u16>,
+    /// What it is owed, oldest first.
+    pub letters: Vec<RestoredLetter>,
+}
+
+/// A will that was kept.
+#[derive(Debug)]
+pub struct RestoredWill {
+    /// The message.
+    pub publication: Arc<Publication>,
+    /// Will Delay Interval.
+    pub delay_s: u32,
+    /// Message Expiry Interval.
+    pub expiry_s: Option<u32>,
+}
+
+/// A subscription that was kept.
+#[derive(Debug)]
+pub struct RestoredSubscription {
+    /// Its text, `$share/...` included.
+    pub filter: String,
+    /// What was asked.
+    pub options: SubscriptionOptions,
+    /// Subscription Identifier.
+    pub id: Option<u32>,
+    /// What the session calls it, where it is shared.
+    pub shared: SharedId,
+}
+
+/// Something owed.
+#[derive(Debug)]
+pub struct RestoredLetter {
+    /// What the host calls it.
+    pub number: u32,
+    /// The message; none where the client has received it.
+    pub publication: Option<Arc<Publication>>,
+    /// 1 or 2.
+    pub qos: QoS,
+    /// RETAIN as this receiver must see it.
+    pub retain: bool,
+    /// The shared subscription it came by.
+    pub shared: SharedId,
+    /// Subscription Identifiers.
+    pub ids: Box<[u32]>,
+}
+
+impl<L, I> Broker<L, I>
+where
+    L: Copy + Eq + std::fmt::Debug,
+    I: Clone,
+{
+    /// Takes a session back. Says whether there was room for it.
+    pub fn restore<H>(&mut self, host: &mut H, restored: Restored<I>) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if self.find_session(&restored.client_id).is_some() || self.sessions.len() >= self.config.sessions_max
+        {
+            return false;
+        }
+        let key = self.begin_session(&restored.client_id, restored.identity, None);
+        let Some(session) = self.session_mut(key) else { return false };
+        session.durable = true;
+        session.version = restored.version;
+        session.expiry_s = restored.expiry_s;
+        let rare = session.rare();
+        rare.incarnation = restored.incarnation;
+        rare.noted.clone_from(&restored.unreleased);
+        rare.unreleased = restored.unreleased;
+        rare.will = restored.will.map(|will| HeldWill {
+            publication: will.publication,
+            delay_s: will.delay_s,
+            expiry_s: will.expiry_s,
+        });
+        for subscription in restored.subscriptions {
+            self.restore_subscription(host, key, &subscription);
+        }
+        let sent_below = restored.away.map_or(u32::MAX, |away| away.sent_below);
+        self.restore_letters(key, restored.letters, sent_below);
+        self.restored.push((key, restored.away));
+        true
+    }
+
+    /// All sessions of all loops are back: time goes on for them.
+    pub fn restored<H>(&mut self, host: &mut H)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        for (key, away) in std::mem::take(&mut self.restored) {
+            let Some(away) = away else {
+                // The connection went with the process.
+                self.detach(host, key);
+                continue;
+            };
+            let Some(session) = self.sessions.get_mut(key.index as usize) else { continue };
+            let rare = session.rare();
+            match away.will_at_ms {
+                None => rare.will = None,
+                Some(at_ms) if away.ends_at_ms.is_none_or(|ends_at_ms| at_ms < ends_at_ms) => {
+                    rare.will_at.set(at_ms, Due::Will, key, &mut self.deadlines);
+                }
+                // It goes with the session.
+                Some(_) => {}
+            }
+            if let Some(at_ms) = away.ends_at_ms {
+                rare.ends_at.set(at_ms, Due::Session, key, &mut self.deadlines);
+            }
+        }
+    }
+
+    fn restore_subscription<H>(&mut self, host: &mut H, key: SessionKey, restored: &RestoredSubscription)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let RestoredSubscription { filter, options, id, shared } = restored;
+        match Subscribed::parse(filter) {
+            Ok(Subscribed::Own(_)) => {
+                let has_id = if id.is_some() { HasId::Yes } else { HasId::No };
+                let added = self.filters.add(filter, Subscriber::new(key.index, *options, has_id));
+                let Some(session) = self.session_mut(key) else { return };
+                session.subscriptions.push(Held { filter: added.filter, position: added.position });
+                if let Some(id) = *id {
+                    session.rare().subscription_ids.push((added.filter, id));
+                }
+                if added.first {
+                    host.interest(filter, Interest::Gained);
+                }
+                host.keep_interest(self.config.loop_index, filter, Interest::Gained);
+            }
+            Ok(Subscribed::Shared(_)) => {
+                let Some(session) = self.session_mut(key) else { return };
+                let held = SharedHeld {
+                    id: *shared,
+                    filter: filter.as_str().into(),
+                    options: *options,
+                    subscription_id: *id,
+                };
+                session.rare().shared.push(held.clone());
+                self.group_interest(host, filter, Interest::Gained);
+                self.join_group(host, key, &held);
+            }
+            // It was checked when it was made.
+            Err(_) => {}
+        }
+    }
+
+    fn restore_letters(&mut self, key: SessionKey, letters: Vec<RestoredLetter>, sent_below: u32) {
+        let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
+        for letter in letters {
+            let RestoredLetter { number, publication, qos, retain, shared, ids } = letter;
+            let rare = session.rare();
+            rare.last_letter = rare.last_letter.max(number);
+            let terms = Terms { qos, retain, ids: &ids, shared, number };
+            let Some(publication) = publication else {
+                let mut flight = Flight::received(terms);
+                flight.packet_id = kept_packet_id(number);
+                self.flights.push_back(&mut session.in_flight, flight);
+                continue;
+            };
+            let mut flight = Flight::queued(publication, terms);
+            if number < sent_below {
+                // It may have been sent: it goes out again as what it was.
+                flight.packet_id = kept_packet_id(number);
+                flight.stage = Stage::Published;
+                self.flights.push_back(&mut session.in_flight, flight);
+            } else {
+                self.flights.push_back(&mut session.queued, flight);
+            }
+        }
+        let rare = session.rare();
+        if sent_below != u32::MAX {
+            rare.last_letter = rare.last_letter.max(sent_below.saturating_sub(1));
+        }
+    }
+}
