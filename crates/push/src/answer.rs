@@ -6,9 +6,7 @@ use compact_str::CompactString;
 use stadium_machine::Refusal;
 use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
 
-use crate::{
-    AppSettings, AudienceName, ConnectionName, Held, NewPush, NewSchedule, PushId, Time,
-};
+use crate::{AppSettings, AudienceName, ConnectionName, Held, NewPush, NewSchedule, PushId, Time};
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,8 +66,10 @@ pub enum Accepted {
 pub enum Authenticated {
     /// Its secret is right.
     Yes,
-    /// It has a credential, and this is not it; or it is revoked.
+    /// It has a credential, and this is not it.
     No,
+    /// It is revoked, whatever it showed.
+    Revoked,
     /// The registry has no credential of it: others may decide.
     Unknown,
 }
@@ -134,7 +134,7 @@ pub struct Preview {
     pub quiet: u64,
     /// Of the rest: had their fill, by the app's cap.
     pub capped: u64,
-    /// Who would get it: matched and opted in.
+    /// Who would get it: matched, opted in, and not had their fill.
     pub reached: u64,
     /// Of those, connected now and reading their inbox.
     pub connected: u64,

@@ -84,7 +84,13 @@ impl Spread {
         if self.count == 0 {
             return Latency::default();
         }
-        Latency { count: self.count, first_ms: self.first, p50_ms: at(50), p99_ms: at(99), last_ms: self.last }
+        Latency {
+            count: self.count,
+            first_ms: self.first,
+            p50_ms: at(50),
+            p99_ms: at(99),
+            last_ms: self.last,
+        }
     }
 
     /// Bytes of memory.

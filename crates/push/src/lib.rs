@@ -5,21 +5,46 @@
 //! acknowledged is never dispatched to it again; an occurrence of a schedule makes one push.
 
 mod answer;
+mod app;
+mod apply;
+mod checkpoint;
+mod clock;
 mod command;
 mod dispatch;
+mod encode;
+mod events;
+mod execute;
+mod fate;
 mod latency;
 mod letter;
+mod life;
+mod lists;
+mod log;
+mod machine;
+mod many;
 mod merge;
 mod names;
 mod notification;
 mod parts;
 mod platform;
+mod presence;
+mod progress;
+mod read;
 pub mod refusal;
+mod schedule;
+mod send;
 mod settings;
+mod single;
+mod sliced;
+mod split;
+mod template;
+mod tick;
+mod trace;
+mod validate;
 
 pub use answer::{
-    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Owed, Preview,
-    PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
+    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Owed,
+    Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
 };
 pub use command::{Arrival, Command, Departure, Happened, Held, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient, ToEdge};
@@ -27,12 +52,14 @@ pub use latency::Spread;
 pub use letter::Letter;
 pub use names::{AudienceName, CollapseKey, PushId, ScheduleName};
 pub use notification::{
-    Audience, Cap, Civil, Content, Missed, NewPush, NewSchedule, Notification, Options, Pace, QuietHours, When, Words,
-    Zone,
+    Audience, Cap, Civil, Content, Missed, NewPush, NewSchedule, Notification, Options, Pace, QuietHours,
+    When, Words, Zone,
 };
 pub use parts::{Parts, app_home, device_home};
 pub use platform::Platform;
 pub use refusal::CODES;
 pub use settings::{AppSettings, Bounds};
-pub use stadium_registry::{AppName, DeviceId};
 pub use stadium_machine::{Corrupt, Milliseconds, Refusal, Time};
+pub use stadium_registry::{AppName, DeviceId};
+pub use template::render;
+pub use validate::check;

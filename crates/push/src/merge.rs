@@ -112,4 +112,3 @@ pub(crate) fn pages(pages: Vec<Vec<PushView>>, home: usize, at_most: usize) -> V
         })
         .collect()
 }
-

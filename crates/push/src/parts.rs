@@ -30,6 +30,8 @@ enum How {
     Removed,
     /// It is done where one shard did it.
     Known,
+    /// The first that knows it.
+    Trace,
     Apps(usize),
     Devices(usize),
     Preview(usize),
@@ -76,8 +78,14 @@ impl Command {
             Command::Remove { app, devices } => remove(app, devices, shards),
             Command::Device { ref app, ref device }
             | Command::Authenticate { ref app, ref device, .. }
-            | Command::Trace { ref app, ref device, .. }
             | Command::Opened { ref app, ref device, .. } => one(device_home(app, device, shards), self),
+            Command::Trace { ref app, ref device, .. } => {
+                // One that has not started is known to the app's home alone.
+                let mut asked = vec![device_home(app, device, shards), app_home(app, shards)];
+                asked.dedup();
+                let asked = asked.into_iter().map(|shard| (shard, self.clone())).collect();
+                Parts { asked, how: How::Trace }
+            }
             Command::Devices { devices_max, .. } => all(self, How::Devices(devices_max as usize)),
             Command::Preview { sample_max, .. } => all(self, How::Preview(sample_max as usize)),
             Command::SaveAudience { ref app, .. }
@@ -111,7 +119,8 @@ impl Command {
 }
 
 fn change(app: AppName, devices: Vec<(DeviceId, stadium_registry::Changes)>, shards: u16) -> Parts {
-    let mut parts: Vec<Vec<(DeviceId, stadium_registry::Changes)>> = vec![Vec::new(); usize::from(shards.max(1))];
+    let mut parts: Vec<Vec<(DeviceId, stadium_registry::Changes)>> =
+        vec![Vec::new(); usize::from(shards.max(1))];
     let mut places = vec![Vec::new(); usize::from(shards.max(1))];
     for (place, (device, changes)) in devices.into_iter().enumerate() {
         let shard = usize::from(device_home(&app, &device, shards));
@@ -123,7 +132,8 @@ fn change(app: AppName, devices: Vec<(DeviceId, stadium_registry::Changes)>, sha
         return Parts { asked: vec![(0, Command::Change { app, devices: Vec::new() })], how: How::One };
     }
     let asked = (0..).zip(parts).filter(|(_, devices)| !devices.is_empty());
-    let asked = asked.map(|(shard, devices)| (shard, Command::Change { app: app.clone(), devices })).collect();
+    let asked =
+        asked.map(|(shard, devices)| (shard, Command::Change { app: app.clone(), devices })).collect();
     places.retain(|places| !places.is_empty());
     Parts { asked, how: How::Changed(places) }
 }
@@ -138,7 +148,8 @@ fn remove(app: AppName, devices: Vec<DeviceId>, shards: u16) -> Parts {
         return Parts { asked: vec![(0, Command::Remove { app, devices: Vec::new() })], how: How::One };
     }
     let asked = (0..).zip(parts).filter(|(_, devices)| !devices.is_empty());
-    let asked = asked.map(|(shard, devices)| (shard, Command::Remove { app: app.clone(), devices })).collect();
+    let asked =
+        asked.map(|(shard, devices)| (shard, Command::Remove { app: app.clone(), devices })).collect();
     Parts { asked, how: How::Removed }
 }
 
@@ -202,6 +213,18 @@ impl Parts {
                 Ok(Answer::Removed(removed))
             }
             How::Known => known(answers),
+            How::Trace => {
+                let mut unknown = None;
+                for answer in answers {
+                    match answer {
+                        Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => {
+                            unknown = Some(refusal)
+                        }
+                        other => return other,
+                    }
+                }
+                Err(unknown.expect("at least one shard is asked"))
+            }
             How::Apps(at_most) => {
                 let mut apps: Vec<AppView> = Vec::new();
                 for answer in answers {
@@ -264,7 +287,9 @@ impl Parts {
                             deliveries.extend(more);
                         }
                         Ok(other) => return Ok(other),
-                        Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => refused = Some(refusal),
+                        Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => {
+                            refused = Some(refusal)
+                        }
                         Err(refusal) => return Err(refusal),
                     }
                 }
@@ -280,17 +305,24 @@ impl Parts {
     }
 }
 
-/// Done where one shard knew it; else what the others say.
+/// Done where one shard did it; over where one says so; else what the others say.
 fn known(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
-    let (mut done, mut unknown) = (None, None);
+    let (mut done, mut over, mut unknown) = (None, None, None);
     for answer in answers {
         match answer {
+            // It is not known there, and remembered to be cancelled.
+            Ok(Answer::Push(None)) => {}
             Ok(answer) => done = Some(answer),
             Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => unknown = Some(refusal),
+            Err(refusal) if refusal.code() == crate::refusal::OVER => over = Some(refusal),
             Err(refusal) => return Err(refusal),
         }
     }
-    done.map_or_else(|| Err(unknown.expect("at least one shard is asked")), Ok)
+    match (done, over.or(unknown)) {
+        (Some(done), _) => Ok(done),
+        (None, Some(refusal)) => Err(refusal),
+        (None, None) => Ok(Answer::Done),
+    }
 }
 
 /// Counts of the same clause are added.

@@ -1,92 +1,271 @@
-//! The push platform of one shard.
+//! The push platform of one shard: what it holds, and how pushes are found.
+//!
+//! What is decided is written as events and applied by the same functions that replay them (`crate::apply`); who is connected, what is in flight and how
+//! far a pace has come are not: after a start they are empty. What goes to the edge is decided after that, from both (`crate::send`).
 
-use stadium_machine::{Incoming, Place, Record, StateMachine};
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::refusal::{EARLY, busy};
-use crate::{Answer, Bounds, Command, Corrupt, Letter, Refusal, Time, ToEdge};
+use stadium_machine::{Place, Record};
+use stadium_registry::{AppName, Registry, Slot};
+use stadium_table::{Index, Table, hash_of};
+
+use crate::app::App;
+use crate::checkpoint::Progress;
+use crate::events::Event;
+use crate::log::Piece;
+use crate::machine::Taken;
+use crate::many::{Kept, Many};
+use crate::refusal::{APP_UNKNOWN, rejected};
+use crate::send::Paced;
+use crate::single::Single;
+use crate::{AppSettings, Bounds, Letter, PushId, Refusal, ScheduleName, Time, ToEdge};
 
 /// Apps, their devices, and the pushes for them, on one shard.
 pub struct Platform {
-    place: Place,
-    bounds: Bounds,
-    to_edge: Vec<ToEdge>,
+    pub(crate) place: Place,
+    pub(crate) bounds: Bounds,
+
+    pub(crate) apps: BTreeMap<u32, Box<App>>,
+    pub(crate) by_name: BTreeMap<AppName, u32>,
+    /// The number of the next app.
+    pub(crate) app_next: u32,
+    /// The number of the next push.
+    pub(crate) number_next: u64,
+    pub(crate) singles: Table<Single>,
+    pub(crate) manies: Table<Kept>,
+    pub(crate) logs: Table<Piece>,
+    /// Bytes that pushes and their logs count for.
+    pub(crate) pushes_bytes: u64,
+    /// Letters that are not confirmed.
+    pub(crate) outbox: BTreeMap<u64, (u16, Letter)>,
+    pub(crate) outbox_next: u64,
+    /// Letters that were taken in, and may come again.
+    pub(crate) taken: BTreeMap<u16, Taken>,
+    /// Pushes that were cancelled before their letter came, and when.
+    pub(crate) cancelled: BTreeMap<(u32, PushId), Time>,
+
+    // Built anew after a restore.
+    pub(crate) by_number: Index,
+    pub(crate) by_id: Index,
+    /// When pushes expire.
+    pub(crate) ends: BTreeSet<(Time, u64)>,
+    /// When pushes that are settled are forgotten.
+    pub(crate) forgets: BTreeSet<(Time, u64)>,
+    pub(crate) due: BTreeSet<(Time, Due)>,
+    /// Pushes to many that have a log, the oldest first.
+    pub(crate) logged: BTreeSet<u64>,
+
+    // Volatile.
+    /// Pushes of which something may go out now.
+    pub(crate) touched: Vec<u64>,
+    /// Devices to which something may go out now.
+    pub(crate) woken: Vec<(u32, u32)>,
+    pub(crate) paced: BTreeMap<u64, Paced>,
+    /// Devices to which nothing is sent until then, since their connection took nothing.
+    pub(crate) held_back: BTreeSet<(Time, u32, u32)>,
+    pub(crate) to_edge: Vec<ToEdge>,
+    /// Bytes that are used again.
+    pub(crate) scratch: Vec<u8>,
+    /// Slots below this one occur: bounds the size of a set of devices.
+    pub(crate) slots_end: u32,
+    /// Bytes of memory that pushes to many hold, about.
+    pub(crate) many_bytes: usize,
+    pub(crate) checkpoint: Progress,
 }
+
+/// What time brings to one push or schedule.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// A push starts.
+    Start(u64),
+    /// Quiet hours end.
+    Release(u64),
+    /// The next time zone of a push starts.
+    Zone(u64),
+    /// An occurrence of a schedule.
+    Occurrence(u32, ScheduleName),
+}
+
+/// The place of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Single(u32),
+    Many(u32),
+}
+
+impl Spot {
+    fn code(self) -> u32 {
+        match self {
+            Spot::Single(place) => place << 1,
+            Spot::Many(place) => place << 1 | 1,
+        }
+    }
+
+    fn of(code: u32) -> Spot {
+        if code & 1 == 0 { Spot::Single(code >> 1) } else { Spot::Many(code >> 1) }
+    }
+}
+
+/// The app that is always there.
+pub(crate) const DEFAULT_APP: &str = "default";
 
 impl Platform {
     /// An empty one, which knows the app `default`.
     pub fn new(place: Place, bounds: Bounds) -> Self {
-        Self { place, bounds, to_edge: Vec::new() }
+        let mut platform = Self {
+            place,
+            bounds,
+            apps: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+            app_next: 0,
+            number_next: 1,
+            singles: Table::new(),
+            manies: Table::new(),
+            logs: Table::new(),
+            pushes_bytes: 0,
+            outbox: BTreeMap::new(),
+            outbox_next: 0,
+            taken: BTreeMap::new(),
+            cancelled: BTreeMap::new(),
+            by_number: Index::new(),
+            by_id: Index::new(),
+            ends: BTreeSet::new(),
+            forgets: BTreeSet::new(),
+            due: BTreeSet::new(),
+            logged: BTreeSet::new(),
+            touched: Vec::new(),
+            woken: Vec::new(),
+            paced: BTreeMap::new(),
+            held_back: BTreeSet::new(),
+            to_edge: Vec::new(),
+            scratch: Vec::new(),
+            slots_end: 0,
+            many_bytes: 0,
+            checkpoint: Progress::default(),
+        };
+        let name = AppName::new(DEFAULT_APP).expect("it is a name");
+        platform.add_app(0, name, 0, AppSettings::default());
+        platform
     }
 
     /// Takes what the last execute, tick or receive decided to send to the edge. It goes when the record is durable.
     pub fn take_to_edge(&mut self, out: &mut Vec<ToEdge>) {
         out.append(&mut self.to_edge);
     }
+
+    pub(crate) fn add_app(&mut self, number: u32, name: AppName, version: u64, settings: AppSettings) {
+        let registry = Registry::new(self.bounds.devices.clone(), self.place.hash_seed ^ u64::from(number));
+        self.by_name.insert(name.clone(), number);
+        self.apps.insert(number, Box::new(App::new(name, version, settings, registry)));
+        self.app_next = self.app_next.max(number + 1);
+    }
+
+    /// Writes an event, and lets it happen.
+    pub(crate) fn emit(&mut self, now: Time, record: &mut Record, event: &Event<'_>) {
+        event.encode(record.events_mut(), now);
+        self.apply_event(now, event).expect("it was decided just now");
+    }
+
+    /// The number of an app.
+    pub(crate) fn app_number(&self, name: &AppName) -> Result<u32, Refusal> {
+        self.by_name.get(name).copied().ok_or_else(|| {
+            rejected(
+                APP_UNKNOWN,
+                format!("there is no app {:?}: declare it first, or look for a misspelt name", name.as_str()),
+            )
+        })
+    }
+
+    pub(crate) fn app(&self, name: &AppName) -> Result<&App, Refusal> {
+        Ok(&self.apps[&self.app_number(name)?])
+    }
+
+    /// Whether this shard is the home of that app.
+    pub(crate) fn is_home(&self, name: &AppName) -> bool {
+        crate::app_home(name, self.place.shards) == self.place.shard
+    }
+
+    /// The slot of a device that was just registered or changed.
+    pub(crate) fn note_slot(&mut self, slot: Slot) {
+        self.slots_end = self.slots_end.max(slot.0 + 1);
+    }
+
+    /// The most bytes that a set of devices takes in a record.
+    pub(crate) fn set_bytes_max(&self) -> usize {
+        // Each 65,536 slots are at most 8 KiB as bits, and a few bytes in the head.
+        (self.slots_end as usize / 65_536 + 1) * 8_208 + 64
+    }
 }
 
-impl StateMachine for Platform {
-    type Command = Command;
-    type Answer = Answer;
-    type Letter = Letter;
-
-    fn is_read(_command: &Command) -> bool {
-        true
+/// Finding pushes.
+impl Platform {
+    pub(crate) fn index(&mut self, spot: Spot) {
+        let seed = self.place.hash_seed;
+        let Self { by_id, by_number, singles, manies, .. } = self;
+        let (app, id) = name_of(singles, manies, spot);
+        by_id.insert(id_hash(seed, app, id), spot.code(), |code| {
+            let (app, id) = name_of(singles, manies, Spot::of(code));
+            id_hash(seed, app, id)
+        });
+        let number = number_of(singles, manies, spot);
+        by_number
+            .insert(hash_of(number), spot.code(), |code| hash_of(number_of(singles, manies, Spot::of(code))));
     }
 
-    fn may_use_reserve(command: &Command) -> bool {
-        matches!(command, Command::Presence { .. } | Command::Progress { .. })
+    pub(crate) fn unindex(&mut self, spot: Spot) {
+        let (app, id) = self.name_at(spot);
+        self.by_id.remove(id_hash(self.place.hash_seed, app, id), spot.code());
+        self.by_number.remove(hash_of(self.number_at(spot)), spot.code());
     }
 
-    fn record_bytes_max(&self, _command: &Command) -> usize {
-        0
+    pub(crate) fn number_at(&self, spot: Spot) -> u64 {
+        number_of(&self.singles, &self.manies, spot)
     }
 
-    fn read(&mut self, _now: Time, _command: &Command) -> Result<Answer, Refusal> {
-        let (place, bounds) = (self.place, &self.bounds);
-        Err(busy(EARLY, 1_000, format!("shard {} learns this just now, up to {} apps", place.shard, bounds.apps_max)))
+    pub(crate) fn name_at(&self, spot: Spot) -> (u32, PushId) {
+        name_of(&self.singles, &self.manies, spot)
     }
 
-    fn execute(&mut self, _: u64, now: Time, _: u64, command: &Command, _: &mut Record) -> Result<Answer, Refusal> {
-        self.read(now, command)
+    pub(crate) fn find_number(&self, number: u64) -> Option<Spot> {
+        let found = self.by_number.find(hash_of(number), |code| self.number_at(Spot::of(code)) == number);
+        found.map(Spot::of)
     }
 
-    fn tick(&mut self, _: u64, _: Time, _: u64, _: &mut Record, _: u32) -> bool {
-        false
+    pub(crate) fn find_id(&self, app: u32, id: PushId) -> Option<Spot> {
+        let hash = id_hash(self.place.hash_seed, app, id);
+        self.by_id.find(hash, |code| self.name_at(Spot::of(code)) == (app, id)).map(Spot::of)
     }
 
-    fn tick_bytes_max(&self, _events_max: u32) -> usize {
-        0
+    pub(crate) fn many(&self, place: u32) -> &Many {
+        self.manies.at(place).many()
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        None
+    pub(crate) fn many_mut(&mut self, place: u32) -> &mut Many {
+        self.manies.at_mut(place).many_mut()
     }
+}
 
-    fn apply(&mut self, _: u64, _: Time, _: &[u8]) -> Result<(), Corrupt> {
-        Ok(())
+/// Ids are chosen by clients; the seed keeps them from choosing those that collide.
+fn id_hash(seed: u64, app: u32, id: PushId) -> u64 {
+    hash_of(hash_of(id.0 as u64 ^ seed) ^ (id.0 >> 64) as u64 ^ u64::from(app) << 32)
+}
+
+fn number_of(singles: &Table<Single>, manies: &Table<Kept>, spot: Spot) -> u64 {
+    match spot {
+        Spot::Single(place) => singles.at(place).number,
+        Spot::Many(place) => manies.at(place).many().number,
     }
+}
 
-    fn checkpoint_begin(&mut self) {}
-
-    fn checkpoint_next(&mut self, _: &mut Vec<u8>, _: usize) -> bool {
-        false
-    }
-
-    fn checkpoint_abort(&mut self) {}
-
-    fn restore(&mut self, _: &[u8]) -> Result<(), Corrupt> {
-        Ok(())
-    }
-
-    fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        Ok(())
-    }
-
-    fn bytes(&self) -> usize {
-        0
-    }
-
-    fn receive(&mut self, _: u64, _: Time, _: Incoming, _: &Letter, _: &mut Record) -> Result<(), Refusal> {
-        Err(busy(EARLY, 1_000, "not yet"))
+fn name_of(singles: &Table<Single>, manies: &Table<Kept>, spot: Spot) -> (u32, PushId) {
+    match spot {
+        Spot::Single(place) => {
+            let single = singles.at(place);
+            (single.app, single.id)
+        }
+        Spot::Many(place) => {
+            let many = manies.at(place).many();
+            (many.app, many.push.id)
+        }
     }
 }

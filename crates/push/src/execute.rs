@@ -1,0 +1,392 @@
+//! Commands that change something: checked, then written as events.
+
+use std::borrow::Cow;
+
+use stadium_machine::Record;
+use stadium_registry::{AppName, Changes, DeviceId};
+
+use crate::events::{Event, Taken};
+use crate::fate::Fate;
+use crate::log::What;
+use crate::platform::{DEFAULT_APP, Platform, Spot};
+use crate::refusal::{
+    APPS_FULL, AUDIENCE_UNKNOWN, COUNT, DEFAULT_APP as DEFAULT_APP_CODE, DEVICE_UNKNOWN, ID_CONTENT,
+    MISDIRECTED, NAMES_FULL, NOT_SENT, OVER, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy, rejected,
+};
+use crate::validate::check_settings;
+use crate::{
+    Accepted, Answer, AppSettings, Audience, Changed, Command, ConnectionName, NewPush, PushId, Refusal, Time,
+};
+
+/// Devices of one command.
+pub(crate) const DEVICES_MAX: usize = 1_000;
+
+impl Platform {
+    pub(crate) fn carry_out(
+        &mut self,
+        now: Time,
+        command: &Command,
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        match command {
+            Command::DeclareApp { app, settings } => self.declare(now, app, settings, record),
+            Command::DropApp { app } => {
+                if app.as_str() == DEFAULT_APP {
+                    return Err(rejected(
+                        DEFAULT_APP_CODE,
+                        "the app `default` is always there; its devices can be removed",
+                    ));
+                }
+                // What another shard has dropped already is dropped.
+                if let Ok(app) = self.app_number(app) {
+                    self.emit(now, record, &Event::AppDropped { app });
+                }
+                Ok(Answer::Done)
+            }
+            Command::Change { app, devices } => self.change(now, app, devices, record),
+            Command::Remove { app, devices } => self.remove(now, app, devices, record),
+            Command::SaveAudience { app, name, audience } => {
+                let number = self.app_number(app)?;
+                let audiences = &self.apps[&number].audiences;
+                if !audiences.contains_key(name) && audiences.len() >= self.bounds.names_max as usize {
+                    let reason =
+                        format!("app {:?} has {} saved audiences: drop one", app.as_str(), audiences.len());
+                    return Err(busy(NAMES_FULL, 60_000, reason));
+                }
+                let selector = Cow::Borrowed(audience);
+                self.emit(now, record, &Event::Audience { app: number, name: name.clone(), selector });
+                Ok(Answer::Done)
+            }
+            Command::DropAudience { app, name } => {
+                let number = self.app_number(app)?;
+                if !self.apps[&number].audiences.contains_key(name) {
+                    let reason = format!("app {:?} has no saved audience {:?}", app.as_str(), name.as_str());
+                    return Err(rejected(AUDIENCE_UNKNOWN, reason));
+                }
+                self.emit(now, record, &Event::AudienceDropped { app: number, name: name.clone() });
+                Ok(Answer::Done)
+            }
+            Command::Send { push } => self.accept(now, push, record),
+            Command::Edit { push } => self.edit(now, push, record),
+            Command::Cancel { app, push } => self.cancel_push(now, app, *push, record),
+            Command::Opened { app, device, push } => self.open(now, app, device, *push, record),
+            Command::Schedule { schedule } => self.put_schedule(now, schedule, record),
+            Command::PauseSchedule { app, name, held } => {
+                let app = self.app_number(app)?;
+                self.hold_schedule(now, app, name, *held, record)
+            }
+            Command::Unschedule { app, name } => {
+                let app = self.app_number(app)?;
+                self.schedule(app, name)?;
+                self.emit(now, record, &Event::Unscheduled { app, name: name.clone() });
+                Ok(Answer::Done)
+            }
+            Command::Presence { arrived, left } => {
+                self.presence(now, arrived, left, record);
+                Ok(Answer::Done)
+            }
+            Command::Progress { steps } => {
+                self.progress(now, steps, record);
+                Ok(Answer::Done)
+            }
+            _ => Err(rejected(MISDIRECTED, "this command only looks something up")),
+        }
+    }
+
+    fn declare(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        settings: &AppSettings,
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        check_settings(settings)?;
+        let home = self.is_home(app);
+        let (number, version) = match self.by_name.get(app) {
+            // Its home writes to the others; they only have to know that it is there.
+            Some(_) if !home => return Ok(Answer::Done),
+            Some(number) => {
+                let known = &self.apps[number];
+                if known.settings == *settings && known.version > 0 {
+                    return Ok(Answer::Done);
+                }
+                (*number, known.version + 1)
+            }
+            None if self.apps.len() >= self.bounds.apps_max as usize => {
+                let reason = format!("there are {} apps: drop one, or raise the bound", self.apps.len());
+                return Err(busy(APPS_FULL, 60_000, reason));
+            }
+            None => (self.app_next, u64::from(home)),
+        };
+        let event = Event::App { app: number, name: app.clone(), version, settings: settings.clone() };
+        self.emit(now, record, &event);
+        Ok(Answer::Done)
+    }
+
+    fn change(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        devices: &[(DeviceId, Changes)],
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        let number = self.app_number(app)?;
+        check_count(devices.len())?;
+        let mut outcomes = Vec::with_capacity(devices.len());
+        for (device, changes) in devices {
+            let app = &self.apps[&number];
+            if self.home_of(&app.name, device) != self.place.shard {
+                let reason = format!("device {:?} lives on another shard", device.as_str());
+                outcomes.push(Err(rejected(MISDIRECTED, reason)));
+                continue;
+            }
+            let known = app.registry.find(device).is_some();
+            let mut changes = Cow::Borrowed(changes);
+            if !known && changes.opt_in.is_none() {
+                changes.to_mut().opt_in = Some(app.settings.opted_in);
+            }
+            if let Err(refusal) = app.registry.check(device, &changes) {
+                outcomes.push(Err(refusal));
+                continue;
+            }
+            let revoked = changes.revoked == Some(true);
+            self.emit(now, record, &Event::Device { app: number, device: Cow::Borrowed(device), changes });
+            if revoked {
+                self.cut(number, device);
+            }
+            outcomes.push(Ok(if known { Changed::Updated } else { Changed::Registered }));
+        }
+        Ok(Answer::Changed(outcomes))
+    }
+
+    fn remove(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        devices: &[DeviceId],
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        let app = self.app_number(app)?;
+        check_count(devices.len())?;
+        let mut removed = 0;
+        for device in devices {
+            if self.apps[&app].registry.find(device).is_some() {
+                self.cut(app, device);
+                self.emit(now, record, &Event::Removed { app, device: Cow::Borrowed(device) });
+                removed += 1;
+            }
+        }
+        Ok(Answer::Removed(removed))
+    }
+
+    /// Whether a push is another one's again; refused where it says something else.
+    fn accepted_before(&self, app: u32, push: &NewPush) -> Result<bool, Refusal> {
+        let same = match self.find_id(app, push.id) {
+            None => return Ok(false),
+            Some(Spot::Single(place)) => {
+                let mut body = Vec::new();
+                push.encode(&mut body);
+                *self.singles.at(place).body == *body
+            }
+            Some(Spot::Many(place)) => *self.many(place).push == *push,
+        };
+        if same {
+            return Ok(true);
+        }
+        let reason = format!("push {} was accepted with another content: a new push needs a new id", push.id);
+        Err(rejected(ID_CONTENT, reason))
+    }
+
+    /// Whether a push could be accepted now, and was not before.
+    pub(crate) fn check_send(&self, now: Time, push: &NewPush) -> Result<Accepted, Refusal> {
+        let number = self.app_number(&push.app)?;
+        if self.accepted_before(number, push)? {
+            return Ok(Accepted::Before);
+        }
+        self.check_push(now, &self.apps[&number], push)?;
+        let shard = match &push.audience {
+            Audience::Device(device) => self.home_of(&push.app, device),
+            Audience::Selector(_) | Audience::Saved(_) => crate::app_home(&push.app, self.place.shards),
+        };
+        if shard != self.place.shard {
+            return Err(rejected(MISDIRECTED, format!("push {} belongs to shard {shard}", push.id)));
+        }
+        if self.is_full(push) && self.forgets.is_empty() {
+            let reason = format!(
+                "{} pushes are remembered, and devices are owed all of them: ask again when some have been delivered or have expired",
+                self.singles.len() + self.manies.len()
+            );
+            return Err(busy(PUSHES_FULL, 1_000, reason));
+        }
+        Ok(Accepted::Now)
+    }
+
+    fn is_full(&self, push: &NewPush) -> bool {
+        self.singles.len() + self.manies.len() >= self.bounds.pushes_max as usize
+            || self.pushes_bytes + 1_024 + push.bytes() as u64 > self.bounds.pushes_bytes_max
+    }
+
+    /// Makes room for another push: logs go first, then what is settled, the oldest first.
+    pub(crate) fn make_room(&mut self, now: Time, push: &NewPush, record: &mut Record) {
+        // Each push frees at least about as much as one takes; large ones are few.
+        for _ in 0..ROOM_EVENTS_MAX {
+            if !self.is_full(push) {
+                return;
+            }
+            let many = self.singles.len() + self.manies.len() >= self.bounds.pushes_max as usize;
+            match (self.logged.first().copied(), self.forgets.first().copied()) {
+                (Some(push), _) if !many => self.emit(now, record, &Event::LogDropped { push }),
+                (_, Some((_, push))) => {
+                    self.emit(now, record, &Event::Forgotten { pushes: Cow::Borrowed(&[push]) });
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Time, push: &NewPush, record: &mut Record) -> Result<Answer, Refusal> {
+        if self.check_send(now, push)? == Accepted::Before {
+            return Ok(Answer::Accepted(Accepted::Before));
+        }
+        self.make_room(now, push, record);
+        let app = self.app_number(&push.app)?;
+        let mut body = std::mem::take(&mut self.scratch);
+        body.clear();
+        push.encode(&mut body);
+        self.emit(now, record, &Event::Accepted { app, push: Cow::Borrowed(push), body: &body });
+        self.scratch = body;
+        Ok(Answer::Accepted(Accepted::Now))
+    }
+
+    fn edit(&mut self, now: Time, push: &NewPush, record: &mut Record) -> Result<Answer, Refusal> {
+        let app = self.app_number(&push.app)?;
+        let spot = self.find_id(app, push.id).ok_or_else(|| unknown(push.id))?;
+        let started = |what: &str| {
+            let reason = format!("push {} {what}: it cannot be changed any more", push.id);
+            Err(rejected(STARTED, reason))
+        };
+        let same_kind = match spot {
+            Spot::Single(place) => {
+                let single = self.singles.at(place);
+                if single.cancelled {
+                    return started("was cancelled");
+                }
+                if !single.is_scheduled() {
+                    return started("has started");
+                }
+                single.push().audience == push.audience
+            }
+            Spot::Many(place) => {
+                let many = self.many(place);
+                if many.cancelled_at.is_some() {
+                    return started("was cancelled");
+                }
+                if many.started_at.is_some() {
+                    return started("has started");
+                }
+                !matches!(push.audience, Audience::Device(_))
+            }
+        };
+        if !same_kind {
+            let reason = format!(
+                "push {} goes to one device or to many, and that stays: cancel it and send another one",
+                push.id
+            );
+            return Err(rejected(crate::refusal::OPTIONS, reason));
+        }
+        self.check_push(now, &self.apps[&app], push)?;
+        let number = self.number_at(spot);
+        let mut body = Vec::new();
+        push.encode(&mut body);
+        self.emit(now, record, &Event::Edited { push: number, new: Cow::Borrowed(push), body: &body });
+        Ok(Answer::Done)
+    }
+
+    fn cancel_push(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        push: PushId,
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        let number = self.app_number(app)?;
+        match self.find_id(number, push) {
+            None if self.is_home(app) || self.place.shards == 1 => return Err(unknown(push)),
+            None if self.cancelled.contains_key(&(number, push)) => return Ok(Answer::Push(None)),
+            Some(spot) if self.is_over(spot) => {
+                let reason = format!("nobody is owed push {push} any more, or it was cancelled already");
+                return Err(rejected(OVER, reason));
+            }
+            _ => {}
+        }
+        let known = self.find_id(number, push).is_some();
+        self.emit(now, record, &Event::Cancelled { app: number, push });
+        Ok(if known { Answer::Done } else { Answer::Push(None) })
+    }
+
+    fn is_over(&self, spot: Spot) -> bool {
+        match spot {
+            Spot::Single(place) => {
+                let single = self.singles.at(place);
+                !single.is_scheduled() && !single.fate.is_open()
+            }
+            Spot::Many(place) => {
+                let many = self.many(place);
+                many.settled || many.cancelled_at.is_some()
+            }
+        }
+    }
+
+    fn open(
+        &mut self,
+        now: Time,
+        app: &AppName,
+        device: &DeviceId,
+        push: PushId,
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        let app_number = self.app_number(app)?;
+        let app = &self.apps[&app_number];
+        let Some(slot) = app.registry.find(device).map(|slot| slot.0) else {
+            let reason = format!("app {:?} has no device {:?}", app.name.as_str(), device.as_str());
+            return Err(rejected(DEVICE_UNKNOWN, reason));
+        };
+        let spot = self.find_id(app_number, push).ok_or_else(|| unknown(push))?;
+        let (fate, again) = match spot {
+            Spot::Single(place) => {
+                let single = self.singles.at(place);
+                let fate = (single.slot == slot).then_some(single.fate);
+                (fate, single.opened_after != crate::single::NEVER)
+            }
+            Spot::Many(place) => {
+                let many = self.many(place);
+                (many.fate(slot), many.opened.contains(slot))
+            }
+        };
+        if !matches!(fate, Some(Fate::Owed | Fate::Delivered)) {
+            let reason =
+                format!("push {push} was not sent to device {:?}: its trace says why", device.as_str());
+            return Err(rejected(NOT_SENT, reason));
+        }
+        if !again {
+            let connection = ConnectionName { loop_index: 0, connection: 0 };
+            let step = Taken { push: self.number_at(spot), slot, what: What::Opened, at: now, connection };
+            self.emit(now, record, &Event::Steps(Cow::Borrowed(&[step])));
+        }
+        Ok(Answer::Done)
+    }
+}
+
+/// Events that make room for one push.
+pub(crate) const ROOM_EVENTS_MAX: usize = 16;
+
+fn check_count(count: usize) -> Result<(), Refusal> {
+    if (1..=DEVICES_MAX).contains(&count) {
+        return Ok(());
+    }
+    Err(rejected(COUNT, format!("a command names {count} devices; 1 to {DEVICES_MAX} are allowed")))
+}
+
+pub(crate) fn unknown(push: PushId) -> Refusal {
+    rejected(PUSH_UNKNOWN, format!("push {push} is not known, or not remembered any more"))
+}

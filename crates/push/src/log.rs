@@ -1,0 +1,92 @@
+//! What happened to whom and when, of pushes to many: packed, in pieces of a few kilobytes.
+//!
+//! A step is a byte that says what, the device's slot, the milliseconds since the push's start, and for one that was sent its connection; all
+//! numbers seven bits a byte. A trace reads a push's pieces from the first to the last.
+
+use stadium_machine::encoding::{Reader, number};
+use stadium_table::{Damaged, Entry};
+
+use crate::ConnectionName;
+
+/// Bytes of a piece, about.
+pub(crate) const PIECE_BYTES: usize = 4_096;
+
+/// Steps of deliveries.
+#[derive(Default)]
+pub(crate) struct Piece(pub(crate) Vec<u8>);
+
+/// What happened to a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum What {
+    Sent = 0,
+    Acknowledged = 1,
+    Refused = 2,
+    TooLarge = 3,
+    Opened = 4,
+}
+
+impl What {
+    pub(crate) fn of(byte: u8) -> Option<What> {
+        [What::Sent, What::Acknowledged, What::Refused, What::TooLarge, What::Opened]
+            .get(usize::from(byte))
+            .copied()
+    }
+}
+
+/// One step, with the milliseconds since the push's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Logged {
+    pub(crate) what: What,
+    pub(crate) slot: u32,
+    pub(crate) after: u64,
+    pub(crate) connection: Option<ConnectionName>,
+}
+
+impl Piece {
+    /// Appends a step, and says how many bytes it took.
+    pub(crate) fn push(&mut self, step: &Logged) -> usize {
+        let start = self.0.len();
+        self.0.push(step.what as u8 | u8::from(step.connection.is_some()) << 7);
+        number(&mut self.0, u64::from(step.slot));
+        number(&mut self.0, step.after);
+        if let Some(connection) = step.connection {
+            number(&mut self.0, u64::from(connection.loop_index));
+            number(&mut self.0, connection.connection);
+        }
+        self.0.len() - start
+    }
+
+    /// All steps, the oldest first.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Logged> {
+        let mut input = Reader::new(&self.0);
+        std::iter::from_fn(move || {
+            let first = input.byte().ok()?;
+            let (slot, after) = (input.small().ok()?, input.number().ok()?);
+            let connection = if first & 0x80 == 0 {
+                None
+            } else {
+                Some(ConnectionName { loop_index: input.small().ok()?, connection: input.number().ok()? })
+            };
+            Some(Logged { what: What::of(first & 0x7f)?, slot, after, connection })
+        })
+    }
+}
+
+impl Entry for Piece {
+    fn vacant() -> Self {
+        Piece(Vec::new())
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.0.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.0);
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        let bytes = u32::from_le_bytes(stadium_table::take(input)?) as usize;
+        let (piece, rest) = input.split_at_checked(bytes).ok_or(Damaged("it ends within a log"))?;
+        *input = rest;
+        Ok(Piece(piece.to_vec()))
+    }
+}

@@ -1,0 +1,221 @@
+//! The platform as a shard drives it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use stadium_machine::{Incoming, Record, StateMachine};
+
+use crate::events::{Event, From, SMALL_BYTES, STEP_BYTES};
+use crate::execute::ROOM_EVENTS_MAX;
+use crate::platform::Platform;
+use crate::refusal::{EARLY, busy};
+use crate::tick::NUMBERS_BYTES;
+use crate::{Answer, Audience, Command, Corrupt, Letter, NewPush, Refusal, Time};
+
+/// Letters of another shard that were taken in, and may come again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Taken {
+    /// All below this number.
+    pub(crate) below: u64,
+    /// Those of the others.
+    pub(crate) numbers: BTreeSet<u64>,
+}
+
+impl Taken {
+    fn holds(&self, number: u64) -> bool {
+        number < self.below || self.numbers.contains(&number)
+    }
+
+    /// Notes a letter. Says whether it is new.
+    pub(crate) fn note(&mut self, number: u64, confirmed_below: u64) -> bool {
+        let new = !self.holds(number);
+        if confirmed_below > self.below {
+            self.below = confirmed_below;
+            self.numbers = self.numbers.split_off(&confirmed_below);
+        }
+        new && (number < self.below || self.numbers.insert(number))
+    }
+}
+
+/// Bytes of a push in an event, at most.
+fn push_bytes(push: &NewPush) -> usize {
+    let audience = match &push.audience {
+        Audience::Device(_) | Audience::Saved(_) => 200,
+        Audience::Selector(selector) => {
+            let mut bytes = Vec::new();
+            selector.encode(&mut bytes);
+            bytes.len()
+        }
+    };
+    // Up to 200 variants, each with a few lengths; properties likewise.
+    audience + push.content.bytes() + 2 * SMALL_BYTES + 256 * 32
+}
+
+impl StateMachine for Platform {
+    type Command = Command;
+    type Answer = Answer;
+    type Letter = Letter;
+
+    fn is_read(command: &Command) -> bool {
+        matches!(
+            command,
+            Command::Apps { .. }
+                | Command::Device { .. }
+                | Command::Devices { .. }
+                | Command::Authenticate { .. }
+                | Command::Preview { .. }
+                | Command::Audiences { .. }
+                | Command::Check { .. }
+                | Command::Push { .. }
+                | Command::Pushes { .. }
+                | Command::Trace { .. }
+                | Command::Deliveries { .. }
+                | Command::Schedules { .. }
+        )
+    }
+
+    fn may_use_reserve(command: &Command) -> bool {
+        matches!(command, Command::Presence { .. } | Command::Progress { .. })
+    }
+
+    fn record_bytes_max(&self, command: &Command) -> usize {
+        match command {
+            Command::Change { devices, .. } => {
+                let mut bytes = Vec::new();
+                devices.iter().for_each(|(_, changes)| changes.encode(&mut bytes));
+                bytes.len() + devices.len() * SMALL_BYTES
+            }
+            Command::Remove { devices, .. } => devices.len() * SMALL_BYTES,
+            Command::SaveAudience { audience, .. } => {
+                let mut bytes = Vec::new();
+                audience.encode(&mut bytes);
+                bytes.len() + SMALL_BYTES
+            }
+            Command::Send { push } => {
+                let reach = if push.options.qos == 0 { self.set_bytes_max() } else { 0 };
+                push_bytes(push) + reach + ROOM_EVENTS_MAX * 32
+            }
+            Command::Edit { push } => push_bytes(push) + self.set_bytes_max(),
+            Command::Schedule { schedule } => push_bytes(&schedule.push) + 4 * SMALL_BYTES,
+            Command::Presence { arrived, left } => (arrived.len() + left.len() + 1) * SMALL_BYTES,
+            Command::Progress { steps } => steps.len() * STEP_BYTES + 32,
+            _ => 2 * SMALL_BYTES,
+        }
+    }
+
+    fn read(&mut self, now: Time, command: &Command) -> Result<Answer, Refusal> {
+        self.look_up(now, command)
+    }
+
+    fn execute(
+        &mut self,
+        _at: u64,
+        now: Time,
+        _random: u64,
+        command: &Command,
+        record: &mut Record,
+    ) -> Result<Answer, Refusal> {
+        if Self::is_read(command) {
+            return self.look_up(now, command);
+        }
+        let answer = self.carry_out(now, command, record)?;
+        self.say_reach(now, record);
+        self.send(now);
+        Ok(answer)
+    }
+
+    fn tick(&mut self, _at: u64, now: Time, _random: u64, record: &mut Record, events_max: u32) -> bool {
+        self.advance(now, record, events_max)
+    }
+
+    fn tick_bytes_max(&self, events_max: u32) -> usize {
+        events_max as usize * (NUMBERS_BYTES.max(2 * SMALL_BYTES)) + self.set_bytes_max()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.deadline()
+    }
+
+    fn apply(&mut self, at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt> {
+        self.replay(at, time, events)
+    }
+
+    fn checkpoint_begin(&mut self) {
+        self.begin_checkpoint();
+    }
+
+    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
+        self.next_chunk(chunk, bytes_max)
+    }
+
+    fn checkpoint_abort(&mut self) {
+        self.abort_checkpoint();
+    }
+
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+        self.restore_chunk(chunk)
+    }
+
+    fn restore_finish(&mut self) -> Result<(), Corrupt> {
+        self.finish_restore()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes_held()
+    }
+
+    fn outgoing_next(&self) -> u64 {
+        self.outbox_next
+    }
+
+    fn outgoing_first(&self) -> u64 {
+        self.outbox.first_key_value().map_or(self.outbox_next, |(&number, _)| number)
+    }
+
+    fn outgoing(&self, from: u64, out: &mut dyn FnMut(u16, u64, Letter)) {
+        for (&number, (shard, letter)) in self.outbox.range(from..) {
+            out(*shard, number, letter.clone());
+        }
+    }
+
+    fn receive_bytes_max(&self, letter: &Letter) -> usize {
+        match letter {
+            Letter::Settings { .. } => SMALL_BYTES,
+            Letter::Start { push, .. } => {
+                push_bytes(push) + SMALL_BYTES + self.set_bytes_max() + ROOM_EVENTS_MAX * 32
+            }
+        }
+    }
+
+    fn receive(
+        &mut self,
+        _at: u64,
+        now: Time,
+        from: Incoming,
+        letter: &Letter,
+        record: &mut Record,
+    ) -> Result<(), Refusal> {
+        let Incoming { shard, number, confirmed_below } = from;
+        if self.taken.get(&shard).is_some_and(|taken| taken.holds(number)) {
+            return Ok(());
+        }
+        if let Letter::Start { push, .. } = letter {
+            if !self.by_name.contains_key(&push.app) {
+                let reason = format!("app {:?} is not known here yet", push.app.as_str());
+                return Err(busy(EARLY, 1_000, reason));
+            }
+            self.make_room(now, push, record);
+        }
+        let from = From { shard, number, confirmed_below };
+        self.emit(now, record, &Event::Letter { from, letter: Cow::Borrowed(letter) });
+        self.say_reach(now, record);
+        self.send(now);
+        Ok(())
+    }
+
+    fn confirm(&mut self, _at: u64, now: Time, number: u64, record: &mut Record) {
+        if self.outbox.contains_key(&number) {
+            self.emit(now, record, &Event::Confirmed { letter: number });
+        }
+    }
+}

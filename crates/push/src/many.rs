@@ -1,0 +1,397 @@
+//! A push to more than one device: what was asked for, and a set of devices for each way that a delivery can stand.
+//!
+//! Each targeted device is in exactly one of the sets, so counts are their lengths. A broadcast costs operations on sets. What happened to whom and
+//! when stands in a log of its own ([`crate::log`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use roaring::RoaringBitmap;
+use stadium_machine::encoding::{Reader, number, text};
+use stadium_registry::Selector;
+use stadium_table::{Damaged, Entry};
+
+use crate::encode::{bitmap, maybe, schedule_name, time, write_bitmap, write_maybe, write_time};
+use crate::fate::{Fate, SETS};
+use crate::latency::Spread;
+use crate::{Audience, Corrupt, Counts, NewPush, Sample, ScheduleName, Stage, Time};
+
+/// A push to more than one device, on one shard.
+#[derive(Debug, Clone)]
+pub(crate) struct Many {
+    pub(crate) number: u64,
+    pub(crate) app: u32,
+    pub(crate) push: Arc<NewPush>,
+    /// The saved audience that it names, as it was when it started.
+    pub(crate) resolved: Option<Arc<Selector>>,
+    pub(crate) schedule: Option<ScheduleName>,
+    pub(crate) accepted_at: Time,
+    pub(crate) started_at: Option<Time>,
+    /// When it expires, once started.
+    pub(crate) until: Time,
+    /// When it starts; or when it is forgotten, once settled.
+    pub(crate) next_at: Time,
+    pub(crate) settled: bool,
+    pub(crate) cancelled_at: Option<Time>,
+    /// Registered when it started.
+    pub(crate) devices: u64,
+    pub(crate) sets: Sets,
+    /// Owed: those in their quiet hours, by the moment when these end.
+    pub(crate) waiting: BTreeMap<Time, RoaringBitmap>,
+    pub(crate) opened: RoaringBitmap,
+    /// Of one that starts zone by zone.
+    pub(crate) zones: Option<Zones>,
+    pub(crate) sent: Spread,
+    pub(crate) acknowledged: Spread,
+    pub(crate) series: Vec<Sample>,
+    /// Pieces of its log, the oldest first.
+    pub(crate) log: Vec<u32>,
+    pub(crate) log_bytes: u64,
+    /// Bytes of what was asked for.
+    pub(crate) body_bytes: u64,
+    /// Not saved: dispatched, and nothing more heard.
+    pub(crate) in_flight: RoaringBitmap,
+    /// Not saved: bytes of memory when they were counted last.
+    pub(crate) held_bytes: usize,
+}
+
+/// How far a push has come that starts zone by zone.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Zones {
+    /// Those where it has started; empty for devices without one.
+    pub(crate) fired: BTreeSet<CompactString>,
+    /// Then no zone is left.
+    pub(crate) over_at: Time,
+    pub(crate) over: bool,
+}
+
+/// A set of devices for each fate.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Sets([RoaringBitmap; SETS]);
+
+impl Index<Fate> for Sets {
+    type Output = RoaringBitmap;
+
+    fn index(&self, fate: Fate) -> &RoaringBitmap {
+        &self.0[fate as usize]
+    }
+}
+
+impl IndexMut<Fate> for Sets {
+    fn index_mut(&mut self, fate: Fate) -> &mut RoaringBitmap {
+        &mut self.0[fate as usize]
+    }
+}
+
+/// Seconds of a series before it goes on in minutes.
+const SERIES_SECONDS: u64 = 600;
+/// Samples of a series: ten minutes by the second, then a day by the minute.
+const SERIES_MAX: usize = 600 + 1_440;
+
+impl Many {
+    pub(crate) fn new(number: u64, app: u32, push: Arc<NewPush>, accepted_at: Time, body_bytes: u64) -> Self {
+        Self {
+            number,
+            app,
+            push,
+            resolved: None,
+            schedule: None,
+            accepted_at,
+            started_at: None,
+            until: Time(0),
+            next_at: Time(0),
+            settled: false,
+            cancelled_at: None,
+            devices: 0,
+            sets: Sets::default(),
+            waiting: BTreeMap::new(),
+            opened: RoaringBitmap::new(),
+            zones: None,
+            sent: Spread::default(),
+            acknowledged: Spread::default(),
+            series: Vec::new(),
+            log: Vec::new(),
+            log_bytes: 0,
+            body_bytes,
+            in_flight: RoaringBitmap::new(),
+            held_bytes: 0,
+        }
+    }
+
+    /// Whom it is for; none where a saved audience is not resolved yet, or there is none of that name.
+    pub(crate) fn selector(&self) -> Option<&Selector> {
+        match &self.push.audience {
+            Audience::Selector(selector) => Some(selector),
+            Audience::Saved(_) => self.resolved.as_deref(),
+            Audience::Device(_) => None,
+        }
+    }
+
+    /// Whether anybody is owed it.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.sets[Fate::Owed].is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Whether nothing more can come of it.
+    pub(crate) fn is_done(&self) -> bool {
+        let started = self.started_at.is_some() && self.zones.as_ref().is_none_or(|zones| zones.over);
+        !self.is_open() && (started || self.cancelled_at.is_some())
+    }
+
+    /// Everybody who is owed it.
+    pub(crate) fn owed(&self) -> RoaringBitmap {
+        self.waiting.values().fold(self.sets[Fate::Owed].clone(), |all, more| all | more)
+    }
+
+    /// Whether that device is owed it.
+    pub(crate) fn is_owed(&self, slot: u32) -> bool {
+        self.sets[Fate::Owed].contains(slot) || self.waiting.values().any(|waiting| waiting.contains(slot))
+    }
+
+    /// Everybody whom it was matched with so far.
+    pub(crate) fn matched(&self) -> RoaringBitmap {
+        Fate::sets().fold(self.owed(), |all, fate| all | &self.sets[fate])
+    }
+
+    /// Where that device stands: none where it was not matched.
+    pub(crate) fn fate(&self, slot: u32) -> Option<Fate> {
+        let waiting = || self.waiting.values().any(|waiting| waiting.contains(slot)).then_some(Fate::Waiting);
+        Fate::sets().find(|&fate| self.sets[fate].contains(slot)).or_else(waiting)
+    }
+
+    /// Takes those out of what is owed, wherever they are, into another set.
+    pub(crate) fn end(&mut self, slots: &RoaringBitmap, fate: Fate) {
+        self.sets[Fate::Owed] -= slots;
+        self.waiting.retain(|_, waiting| {
+            *waiting -= slots;
+            !waiting.is_empty()
+        });
+        self.sets[fate] |= slots;
+    }
+
+    /// Takes one out of what is owed. Says whether it was.
+    pub(crate) fn end_one(&mut self, slot: u32, fate: Fate) -> bool {
+        let mut was = self.sets[Fate::Owed].remove(slot);
+        if !was && !self.waiting.is_empty() {
+            self.waiting.retain(|_, waiting| {
+                was |= waiting.remove(slot);
+                !waiting.is_empty()
+            });
+        }
+        if was {
+            self.sets[fate].insert(slot);
+        }
+        was
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        match (self.cancelled_at, self.started_at) {
+            (Some(_), _) => Stage::Cancelled,
+            (None, None) => Stage::Scheduled,
+            (None, Some(_)) if self.settled => Stage::Settled,
+            (None, Some(_)) => Stage::Sending,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let len = |fate| self.sets[fate].len();
+        let waiting = self.waiting.values().map(RoaringBitmap::len).sum();
+        let in_flight = self.in_flight.len();
+        let left_out: u64 = Fate::sets().filter(|fate| fate.is_left_out()).map(len).sum();
+        let targeted = Fate::sets().filter(|fate| !fate.is_left_out()).map(len).sum::<u64>() + waiting;
+        Counts {
+            devices: self.devices,
+            matched: targeted + left_out,
+            opted_out: len(Fate::OptedOut) + len(Fate::Revoked),
+            held_out: len(Fate::HeldOut),
+            capped: len(Fate::Capped),
+            quiet: len(Fate::Quiet),
+            no_value: len(Fate::NoValue),
+            targeted,
+            waiting,
+            owed: len(Fate::Owed) - in_flight,
+            in_flight,
+            delivered: len(Fate::Delivered),
+            opened: self.opened.len(),
+            expired: len(Fate::Expired),
+            collapsed: len(Fate::Collapsed),
+            crowded_out: len(Fate::CrowdedOut),
+            refused: len(Fate::Refused) + len(Fate::TooLarge),
+            cancelled: len(Fate::Cancelled),
+        }
+    }
+
+    /// The sample that a moment belongs to; none where the series is full.
+    pub(crate) fn sample(&mut self, at: Time) -> Option<&mut Sample> {
+        let second = at.0.saturating_sub(self.started_at?.0) / 1_000;
+        let from = if second < SERIES_SECONDS { second } else { second / 60 * 60 };
+        let from_s = u32::try_from(from).ok()?;
+        let place = match self.series.binary_search_by_key(&from_s, |sample| sample.from_s) {
+            Ok(place) => place,
+            Err(_) if self.series.len() >= SERIES_MAX => return None,
+            Err(place) => {
+                self.series.insert(place, Sample { from_s, ..Sample::default() });
+                place
+            }
+        };
+        Some(&mut self.series[place])
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let sets = Fate::sets().map(|fate| self.sets[fate].serialized_size()).sum::<usize>();
+        let waiting = self.waiting.values().map(|waiting| waiting.serialized_size() + 64).sum::<usize>();
+        let zones = self.zones.as_ref().map_or(0, |zones| zones.fired.len() * 48);
+        size_of::<Self>()
+            + self.push.bytes()
+            + sets
+            + waiting
+            + zones
+            + self.opened.serialized_size()
+            + self.in_flight.serialized_size()
+            + self.sent.bytes()
+            + self.acknowledged.bytes()
+            + self.series.capacity() * size_of::<Sample>()
+            + self.log.capacity() * 4
+    }
+
+    fn encode_all(&self, out: &mut Vec<u8>) {
+        number(out, self.number);
+        number(out, u64::from(self.app));
+        self.push.encode(out);
+        out.push(u8::from(self.resolved.is_some()));
+        if let Some(resolved) = &self.resolved {
+            resolved.encode(out);
+        }
+        text(out, self.schedule.as_ref().map_or("", ScheduleName::as_str));
+        write_time(out, self.accepted_at);
+        write_maybe(out, self.started_at.map(|at| at.0));
+        write_time(out, self.until);
+        write_time(out, self.next_at);
+        out.push(u8::from(self.settled));
+        write_maybe(out, self.cancelled_at.map(|at| at.0));
+        number(out, self.devices);
+        Fate::sets().for_each(|fate| write_bitmap(out, &self.sets[fate]));
+        number(out, self.waiting.len() as u64);
+        for (&at, waiting) in &self.waiting {
+            write_time(out, at);
+            write_bitmap(out, waiting);
+        }
+        write_bitmap(out, &self.opened);
+        out.push(u8::from(self.zones.is_some()));
+        if let Some(zones) = &self.zones {
+            number(out, zones.fired.len() as u64);
+            zones.fired.iter().for_each(|zone| text(out, zone));
+            write_time(out, zones.over_at);
+            out.push(u8::from(zones.over));
+        }
+        self.sent.encode(out);
+        self.acknowledged.encode(out);
+        number(out, self.series.len() as u64);
+        for sample in &self.series {
+            for value in [sample.from_s, sample.sent, sample.acknowledged, sample.opened] {
+                number(out, u64::from(value));
+            }
+        }
+        number(out, self.log.len() as u64);
+        self.log.iter().for_each(|&piece| number(out, u64::from(piece)));
+        number(out, self.log_bytes);
+        number(out, self.body_bytes);
+    }
+
+    fn decode_all(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
+        let number = input.number()?;
+        let app = input.small()?;
+        let push = Arc::new(NewPush::decode(input)?);
+        let mut many = Many::new(number, app, push, Time(0), 0);
+        if input.byte()? != 0 {
+            many.resolved = Some(Arc::new(Selector::decode(input)?));
+        }
+        let mut name = *input;
+        many.schedule = if name.text()?.is_empty() {
+            *input = name;
+            None
+        } else {
+            Some(schedule_name(input)?)
+        };
+        many.accepted_at = time(input)?;
+        many.started_at = maybe(input)?.map(Time);
+        many.until = time(input)?;
+        many.next_at = time(input)?;
+        many.settled = input.byte()? != 0;
+        many.cancelled_at = maybe(input)?.map(Time);
+        many.devices = input.number()?;
+        for fate in Fate::sets() {
+            many.sets[fate] = bitmap(input)?;
+        }
+        for _ in 0..input.number()? {
+            let at = time(input)?;
+            many.waiting.insert(at, bitmap(input)?);
+        }
+        many.opened = bitmap(input)?;
+        if input.byte()? != 0 {
+            let mut zones = Zones::default();
+            for _ in 0..input.number()? {
+                zones.fired.insert(input.text()?.into());
+            }
+            zones.over_at = time(input)?;
+            zones.over = input.byte()? != 0;
+            many.zones = Some(zones);
+        }
+        many.sent = Spread::decode(input)?;
+        many.acknowledged = Spread::decode(input)?;
+        for _ in 0..input.number()? {
+            let (from_s, sent) = (input.small()?, input.small()?);
+            many.series.push(Sample { from_s, sent, acknowledged: input.small()?, opened: input.small()? });
+        }
+        for _ in 0..input.number()? {
+            many.log.push(input.small()?);
+        }
+        many.log_bytes = input.number()?;
+        many.body_bytes = input.number()?;
+        Ok(many)
+    }
+}
+
+/// A place for a push to many.
+#[derive(Default)]
+pub(crate) struct Kept(pub(crate) Option<Box<Many>>);
+
+impl Kept {
+    pub(crate) fn many(&self) -> &Many {
+        self.0.as_ref().expect("an occupied place holds a push")
+    }
+
+    pub(crate) fn many_mut(&mut self) -> &mut Many {
+        self.0.as_mut().expect("an occupied place holds a push")
+    }
+}
+
+impl Entry for Kept {
+    fn vacant() -> Self {
+        Kept(None)
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[0; 8]);
+        self.many().encode_all(out);
+        let bytes = (out.len() - start - 8) as u64;
+        out[start..start + 8].copy_from_slice(&bytes.to_le_bytes());
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        let bytes = usize::try_from(u64::from_le_bytes(stadium_table::take(input)?));
+        let split = bytes.ok().and_then(|bytes| input.split_at_checked(bytes));
+        let (push, rest) = split.ok_or(Damaged("it ends within a push"))?;
+        *input = rest;
+        let mut reader = Reader::new(push);
+        let many = Many::decode_all(&mut reader).map_err(|_| Damaged("a push that is none"))?;
+        if !reader.is_empty() {
+            return Err(Damaged("something follows a push"));
+        }
+        Ok(Kept(Some(Box::new(many))))
+    }
+}

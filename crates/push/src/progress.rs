@@ -1,0 +1,193 @@
+//! What becomes of deliveries: steps from the edge are sifted, written in one event, and counted.
+//!
+//! Whether a step counts depends on what is owed, which is durable; only whether something was sent on the connection that the device has now is not.
+
+use std::borrow::Cow;
+
+use stadium_machine::Record;
+
+use crate::events::{Event, Taken};
+use crate::fate::Fate;
+use crate::log::{Logged, PIECE_BYTES, Piece, What};
+use crate::platform::{Platform, Spot};
+use crate::{Happened, Step, Time};
+
+/// So long a connection that took nothing is left alone.
+const HELD_BACK: u64 = 5_000;
+
+impl Platform {
+    /// Takes in steps of deliveries from the edge.
+    pub(crate) fn progress(&mut self, now: Time, steps: &[Step], record: &mut Record) {
+        let mut taken = Vec::with_capacity(steps.len());
+        for step in steps {
+            let Some(spot) = self.find_number(step.push) else { continue };
+            let what = match step.what {
+                Happened::Sent => What::Sent,
+                Happened::Acknowledged => What::Acknowledged,
+                Happened::Refused => What::Refused,
+                Happened::TooLarge => What::TooLarge,
+                Happened::Returned => {
+                    self.returned(now, spot, step);
+                    continue;
+                }
+            };
+            let counts = match what {
+                What::Sent => self.is_in_flight(spot, step.slot) && self.is_connected(spot, step),
+                _ => self.is_owed(spot, step.slot),
+            };
+            if counts {
+                let at = step.at.min(now);
+                taken.push(Taken { push: step.push, slot: step.slot, what, at, connection: step.connection });
+            }
+        }
+        if !taken.is_empty() {
+            self.emit(now, record, &Event::Steps(Cow::Borrowed(&taken)));
+        }
+    }
+
+    fn is_owed(&self, spot: Spot, slot: u32) -> bool {
+        match spot {
+            Spot::Single(place) => {
+                let single = self.singles.at(place);
+                single.slot == slot && single.fate == Fate::Owed
+            }
+            Spot::Many(place) => self.many(place).sets[Fate::Owed].contains(slot),
+        }
+    }
+
+    fn is_in_flight(&self, spot: Spot, slot: u32) -> bool {
+        match spot {
+            Spot::Single(place) => {
+                let single = self.singles.at(place);
+                single.slot == slot && single.in_flight
+            }
+            Spot::Many(place) => self.many(place).in_flight.contains(slot),
+        }
+    }
+
+    fn is_connected(&self, spot: Spot, step: &Step) -> bool {
+        let (app, _) = self.name_at(spot);
+        let connection = self.apps.get(&app).and_then(|app| app.connections.get(&step.slot));
+        connection.is_some_and(|connection| connection.name == step.connection)
+    }
+
+    /// It came back from the edge: the device is owed it still, and its connection is left alone for a while.
+    fn returned(&mut self, now: Time, spot: Spot, step: &Step) {
+        if !self.is_in_flight(spot, step.slot) || !self.is_connected(spot, step) {
+            return;
+        }
+        match spot {
+            Spot::Single(place) => self.singles.at_mut(place).in_flight = false,
+            Spot::Many(place) => {
+                self.many_mut(place).in_flight.remove(step.slot);
+            }
+        }
+        let (app_number, _) = self.name_at(spot);
+        if let Some(app) = self.apps.get_mut(&app_number) {
+            if let Some(connection) = app.connections.get_mut(&step.slot) {
+                connection.in_flight = connection.in_flight.saturating_sub(1);
+                connection.more = true;
+            }
+            if app.reading.remove(step.slot) {
+                self.held_back.insert((now.after(HELD_BACK), app_number, step.slot));
+            }
+        }
+    }
+
+    /// A step that counts. One that says again what another one said changes nothing.
+    pub(crate) fn take_step(&mut self, now: Time, step: &Taken) {
+        match self.find_number(step.push) {
+            Some(Spot::Single(place)) => self.step_of_single(now, place, step),
+            Some(Spot::Many(place)) => self.step_of_many(now, place, step),
+            None => {}
+        }
+    }
+
+    fn step_of_single(&mut self, now: Time, place: u32, step: &Taken) {
+        let single = self.singles.at_mut(place);
+        if single.slot != step.slot {
+            return;
+        }
+        let (after, open) = (single.after(step.at), single.fate.is_open());
+        match step.what {
+            What::Sent if open => {
+                single.sent_after = after;
+                single.connection = step.connection;
+                if single.qos == 0 {
+                    self.end_single(now, place, Fate::Delivered);
+                }
+            }
+            What::Acknowledged if open => {
+                single.acknowledged_after = after;
+                self.end_single(now, place, Fate::Delivered);
+            }
+            What::Refused if open => self.end_single(now, place, Fate::Refused),
+            What::TooLarge if open => self.end_single(now, place, Fate::TooLarge),
+            What::Opened => {
+                single.opened_after = single.opened_after.min(after);
+                if open {
+                    self.end_single(now, place, Fate::Delivered);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn step_of_many(&mut self, now: Time, place: u32, step: &Taken) {
+        let slot = step.slot;
+        let many = self.many_mut(place);
+        let Some(started_at) = many.started_at else { return };
+        let after = step.at.0.saturating_sub(started_at.0);
+        let qos = many.push.options.qos;
+        let counts = match step.what {
+            What::Sent if many.sets[Fate::Owed].contains(slot) => {
+                many.sent.count(after);
+                if let Some(sample) = many.sample(step.at) {
+                    sample.sent += 1;
+                }
+                if qos == 0 {
+                    self.end_one(now, place, slot, Fate::Delivered);
+                }
+                true
+            }
+            What::Acknowledged if self.end_one(now, place, slot, Fate::Delivered) => {
+                let many = self.many_mut(place);
+                many.acknowledged.count(after);
+                if let Some(sample) = many.sample(step.at) {
+                    sample.acknowledged += 1;
+                }
+                true
+            }
+            What::Refused => self.end_one(now, place, slot, Fate::Refused),
+            What::TooLarge => self.end_one(now, place, slot, Fate::TooLarge),
+            What::Opened => {
+                self.end_one(now, place, slot, Fate::Delivered);
+                let many = self.many_mut(place);
+                let first = many.sets[Fate::Delivered].contains(slot) && many.opened.insert(slot);
+                if first && let Some(sample) = many.sample(step.at) {
+                    sample.opened += 1;
+                }
+                first
+            }
+            _ => false,
+        };
+        if counts {
+            let connection = (step.what == What::Sent).then_some(step.connection);
+            self.log_step(place, &Logged { what: step.what, slot, after, connection });
+        }
+    }
+
+    fn log_step(&mut self, place: u32, step: &Logged) {
+        let many = self.manies.at_mut(place).many_mut();
+        let last = many.log.last().copied().filter(|&piece| self.logs.at(piece).0.len() < PIECE_BYTES);
+        let piece = last.unwrap_or_else(|| {
+            let piece = self.logs.insert(Piece::default());
+            many.log.push(piece);
+            self.logged.insert(many.number);
+            piece
+        });
+        let bytes = self.logs.at_mut(piece).push(step) as u64;
+        many.log_bytes += bytes;
+        self.pushes_bytes += bytes;
+    }
+}

@@ -1,0 +1,420 @@
+//! What can be looked up: apps, devices, previews, pushes, deliveries.
+
+use std::ops::Bound;
+
+use stadium_registry::{AppName, DeviceId, Filter, RoaringBitmap, Selector, Slot};
+
+use crate::app::App;
+use crate::execute::unknown;
+use crate::fate::Fate;
+use crate::latency::Spread;
+use crate::lists;
+use crate::platform::{Platform, Spot};
+use crate::refusal::{COUNT, DEVICE_UNKNOWN, MISDIRECTED, rejected};
+use crate::single::{NEVER, NONE, Single};
+use crate::{
+    Answer, AppView, Authenticated, Command, Counts, DeliveryView, DeviceView, Owed, Preview, PushId,
+    PushView, Refusal, Sample, Stage, Time,
+};
+
+/// What a device is owed, as far as it is shown.
+const INBOX_SHOWN: usize = 100;
+/// Pushes of a device that are shown.
+const NEWEST_SHOWN: usize = 20;
+/// Pushes to many that are looked at for them.
+const NEWEST_LOOKED_AT: usize = 1_000;
+
+impl Platform {
+    pub(crate) fn look_up(&mut self, now: Time, command: &Command) -> Result<Answer, Refusal> {
+        match command {
+            Command::Apps { after, apps_max } => {
+                let apps_max = page(*apps_max, 1_000)?;
+                let begin = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let apps = self.by_name.range::<AppName, _>((begin, Bound::Unbounded)).take(apps_max);
+                Ok(Answer::Apps(apps.map(|(_, number)| self.app_view(&self.apps[number])).collect()))
+            }
+            Command::Device { app, device } => {
+                let app = self.app(app)?;
+                let slot = app.registry.find(device);
+                Ok(Answer::Device(slot.and_then(|slot| self.device_view(app, slot)).map(Box::new)))
+            }
+            Command::Devices { app, audience, prefix, after, devices_max } => {
+                let devices_max = page(*devices_max, 1_000)?;
+                let app = self.app(app)?;
+                Ok(Answer::Devices(self.devices(
+                    now,
+                    app,
+                    audience.as_ref(),
+                    prefix,
+                    after.as_ref(),
+                    devices_max,
+                )))
+            }
+            Command::Authenticate { app, device, secret } => {
+                let unknown = Ok(Answer::Authenticated(Authenticated::Unknown));
+                let Ok(app) = self.app(app) else { return unknown };
+                let Some(slot) = app.registry.find(device) else { return unknown };
+                if app.registry.revoked().contains(slot.0) {
+                    return Ok(Answer::Authenticated(Authenticated::Revoked));
+                }
+                let fits = app.registry.credential_fits(slot, &secret.unwrap_or_default());
+                Ok(Answer::Authenticated(match fits {
+                    None => Authenticated::Unknown,
+                    Some(true) if secret.is_some() => Authenticated::Yes,
+                    Some(_) => Authenticated::No,
+                }))
+            }
+            Command::Preview { app, audience, sample_max } => {
+                let app = self.app(app)?;
+                Ok(Answer::Preview(Box::new(self.preview(
+                    now,
+                    app,
+                    audience,
+                    (*sample_max).min(100) as usize,
+                ))))
+            }
+            Command::Audiences { app } => {
+                let audiences = self.app(app)?.audiences.iter();
+                Ok(Answer::Audiences(
+                    audiences.map(|(name, selector)| (name.clone(), selector.clone())).collect(),
+                ))
+            }
+            Command::Check { push } => self.check_send(now, push).map(Answer::Accepted),
+            Command::Push { app, push } => {
+                let app = self.app_number(app)?;
+                Ok(Answer::Push(self.find_id(app, *push).map(|spot| Box::new(self.push_view(spot)))))
+            }
+            Command::Pushes { app, before, pushes_max } => {
+                let app = self.app(app)?;
+                Ok(Answer::Pushes(self.newest(app, *before, page(*pushes_max, 1_000)?)))
+            }
+            Command::Trace { app, push, device } => self.trace(now, app, *push, device),
+            Command::Deliveries { app, push, after, deliveries_max } => {
+                let deliveries_max = page(*deliveries_max, 10_000)?;
+                let app = self.app_number(app)?;
+                let spot = self.find_id(app, *push).ok_or_else(|| unknown(*push))?;
+                self.deliveries(&self.apps[&app], spot, after.as_ref(), deliveries_max)
+                    .map(Answer::Deliveries)
+            }
+            Command::Schedules { app } => {
+                Ok(Answer::Schedules(self.views_of_schedules(self.app_number(app)?)))
+            }
+            _ => Err(rejected(MISDIRECTED, "this command changes something")),
+        }
+    }
+
+    fn app_view(&self, app: &App) -> AppView {
+        AppView {
+            app: app.name.clone(),
+            settings: self.is_home(&app.name).then(|| app.settings.clone()),
+            devices: app.registry.len() as u64,
+            connected: app.connections.len() as u64,
+            opted_in: app.registry.opted_in().len(),
+            pushes: app.order.len() as u64,
+            owed: app.inboxes.sum(),
+            bytes: app.registry.bytes() as u64,
+        }
+    }
+
+    fn devices(
+        &self,
+        now: Time,
+        app: &App,
+        audience: Option<&Selector>,
+        prefix: &str,
+        after: Option<&DeviceId>,
+        devices_max: usize,
+    ) -> Vec<DeviceView> {
+        let filter = Filter { prefix: prefix.to_owned(), ..Filter::default() };
+        let matched = audience.map(|audience| app.registry.evaluate(audience, now));
+        let mut views = Vec::new();
+        let mut after = after.cloned();
+        loop {
+            let page = app.registry.list(&filter, after.as_ref(), devices_max.max(100));
+            let Some(last) = page.last() else { return views };
+            after = Some(last.id.clone());
+            for device in page {
+                let Some(slot) = app.registry.find(&device.id) else { continue };
+                if matched.as_ref().is_none_or(|matched| matched.contains(slot.0)) {
+                    views.extend(self.device_view(app, slot));
+                    if views.len() == devices_max {
+                        return views;
+                    }
+                }
+            }
+        }
+    }
+
+    fn device_view(&self, app: &App, slot: Slot) -> Option<DeviceView> {
+        let device = app.registry.device(slot)?;
+        let slot = slot.0;
+        let mut owed: Vec<(u8, u64, Owed)> = Vec::new();
+        if app.inboxes.of(slot) > 0 {
+            for place in lists::owed(&self.singles, app, slot) {
+                let Single { id, started_at, until, priority, number, .. } = *self.singles.at(place);
+                let owes = Owed { push: id, since: started_at, until: Some(until), priority };
+                owed.push((9 - priority, number, owes));
+            }
+            for &(rank, number, place) in &app.open {
+                let many = self.many(place);
+                if many.is_owed(slot) {
+                    let since = many.started_at.unwrap_or(many.accepted_at);
+                    let owes =
+                        Owed { push: many.push.id, since, until: Some(many.until), priority: 9 - rank };
+                    owed.push((rank, number, owes));
+                }
+            }
+            owed.sort_unstable_by_key(|&(rank, number, _)| (rank, number));
+        }
+        let inbox = owed.into_iter().map(|(_, _, owed)| owed).take(INBOX_SHOWN).collect();
+        let mut newest = Vec::new();
+        for place in lists::newest(&self.singles, app, slot).take(NEWEST_SHOWN) {
+            let single = self.singles.at(place);
+            newest.push((single.id, single.started_at, self.state_of_single(app, single)));
+        }
+        let registered = device.registered_at.0 / 1_000;
+        let manies = app.started.iter().rev().take(NEWEST_LOOKED_AT);
+        let manies = manies.filter(|(at, _)| at.0 / 1_000 >= registered);
+        let manies = manies.filter_map(|&(at, place)| {
+            let many = self.many(place);
+            many.fate(slot).map(|fate| (many.push.id, at, self.state_of_many(app, many, slot, fate)))
+        });
+        newest.extend(manies.take(NEWEST_SHOWN));
+        newest.sort_by_key(|&(_, at, _)| std::cmp::Reverse(at));
+        newest.truncate(NEWEST_SHOWN);
+        let connection = app.connections.get(&slot).map(|connection| connection.name);
+        Some(DeviceView { device, connection, inbox, newest })
+    }
+
+    fn preview(&self, now: Time, app: &App, audience: &Selector, sample_max: usize) -> Preview {
+        let registry = &app.registry;
+        let matched = registry.evaluate(audience, now);
+        let wanting = (&matched & registry.opted_in()) - registry.revoked();
+        let quiet: RoaringBitmap =
+            registry.quiet_groups(now).into_iter().fold(RoaringBitmap::new(), |all, (group, _)| all | group);
+        let capped =
+            app.settings.cap.map(|cap| self.had_their_fill(now, app, cap, &wanting)).unwrap_or_default();
+        let reached = &wanting - &capped;
+        Preview {
+            devices: registry.len() as u64,
+            matched: matched.len(),
+            opted_out: matched.len() - wanting.len(),
+            quiet: wanting.intersection_len(&quiet),
+            capped: capped.len(),
+            reached: reached.len(),
+            connected: reached.iter().filter(|slot| app.connections.contains_key(slot)).count() as u64,
+            clauses: registry.clauses(audience, now),
+            sample: reached.iter().take(sample_max).filter_map(|slot| app.device_id(slot)).collect(),
+            took_us: 0,
+        }
+    }
+
+    pub(crate) fn push_view(&self, spot: Spot) -> PushView {
+        match spot {
+            Spot::Single(place) => {
+                let single = self.singles.at(place);
+                let stage = match single.fate {
+                    _ if single.cancelled => Stage::Cancelled,
+                    Fate::Scheduled => Stage::Scheduled,
+                    fate if fate.is_open() => Stage::Sending,
+                    _ => Stage::Settled,
+                };
+                let (sent, acknowledged) = (spread(single.sent_after), spread(single.acknowledged_after));
+                PushView {
+                    push: Box::new(single.push()),
+                    schedule: single.schedule.as_deref().cloned(),
+                    accepted_at: single.accepted_at,
+                    started_at: (single.started_at.0 != 0).then_some(single.started_at),
+                    stage,
+                    counts: counts_of_one(single),
+                    sent: sent.latency(),
+                    acknowledged: acknowledged.latency(),
+                    series: series_of_one(single),
+                    spread: (sent, acknowledged),
+                }
+            }
+            Spot::Many(place) => {
+                let many = self.many(place);
+                PushView {
+                    push: Box::new((*many.push).clone()),
+                    schedule: many.schedule.clone(),
+                    accepted_at: many.accepted_at,
+                    started_at: many.started_at,
+                    stage: many.stage(),
+                    counts: many.counts(),
+                    sent: many.sent.latency(),
+                    acknowledged: many.acknowledged.latency(),
+                    spread: (many.sent.clone(), many.acknowledged.clone()),
+                    series: many.series.clone(),
+                }
+            }
+        }
+    }
+
+    /// Pushes of an app, newest first: by acceptance, then by id.
+    fn newest(&self, app: &App, before: Option<(Time, PushId)>, pushes_max: usize) -> Vec<PushView> {
+        let end = before.map_or(Bound::Unbounded, |(at, _)| Bound::Included((at, u64::MAX)));
+        let mut found: Vec<(Time, PushId, Spot)> = Vec::new();
+        for &(at, push) in app.order.range((Bound::Unbounded, end)).rev() {
+            // Those of one millisecond stand together, to be put in the order of their ids.
+            if found.len() >= pushes_max && found.last().is_some_and(|last| last.0 != at) {
+                break;
+            }
+            let Some(spot) = self.find_number(push) else { continue };
+            let (_, id) = self.name_at(spot);
+            if before.is_none_or(|before| (at, id) < before) {
+                found.push((at, id, spot));
+            }
+        }
+        found.sort_unstable_by_key(|&(at, id, _)| std::cmp::Reverse((at, id)));
+        found.truncate(pushes_max);
+        found.into_iter().map(|(_, _, spot)| self.push_view(spot)).collect()
+    }
+
+    /// Deliveries of a push on this shard, in the order of slots. Of those before the shard of `after`: none.
+    fn deliveries(
+        &self,
+        app: &App,
+        spot: Spot,
+        after: Option<&DeviceId>,
+        deliveries_max: usize,
+    ) -> Result<Vec<DeliveryView>, Refusal> {
+        let mut begin = 0;
+        if let Some(after) = after {
+            let home = self.home_of(&app.name, after);
+            if home > self.place.shard {
+                return Ok(Vec::new());
+            }
+            if home == self.place.shard {
+                let Some(slot) = app.registry.find(after) else {
+                    let reason = format!("device {:?} was removed meanwhile: begin again", after.as_str());
+                    return Err(rejected(DEVICE_UNKNOWN, reason));
+                };
+                begin = slot.0 + 1;
+            }
+        }
+        let place = match spot {
+            Spot::Many(place) => place,
+            Spot::Single(place) => {
+                let single = self.singles.at(place);
+                if after.is_some() {
+                    return Ok(Vec::new());
+                }
+                let crate::Audience::Device(device) = single.push().audience else { return Ok(Vec::new()) };
+                return Ok(vec![DeliveryView {
+                    device,
+                    state: self.state_of_single(app, single),
+                    sent_at: single.at(single.sent_after),
+                    acknowledged_at: single.at(single.acknowledged_after),
+                }]);
+            }
+        };
+        let many = self.many(place);
+        let Some(started_at) = many.started_at else { return Ok(Vec::new()) };
+        let matched = many.matched();
+        let mut views = Vec::new();
+        for slot in matched.range(begin..) {
+            let Some(device) = app.registry.device(Slot(slot)) else { continue };
+            // Another one has the slot now.
+            if device.registered_at.0 / 1_000 > started_at.0 / 1_000 && many.zones.is_none() {
+                continue;
+            }
+            let Some(fate) = many.fate(slot) else { continue };
+            let state = self.state_of_many(app, many, slot, fate);
+            views.push((
+                slot,
+                DeliveryView { device: device.id, state, sent_at: None, acknowledged_at: None },
+            ));
+            if views.len() == deliveries_max {
+                break;
+            }
+        }
+        for step in many.log.iter().flat_map(|&piece| self.logs.at(piece).steps()) {
+            let Ok(place) = views.binary_search_by_key(&step.slot, |&(slot, _)| slot) else { continue };
+            let view = &mut views[place].1;
+            let at = Some(started_at.after(step.after));
+            match step.what {
+                crate::log::What::Sent => view.sent_at = at,
+                crate::log::What::Acknowledged => view.acknowledged_at = at,
+                _ => {}
+            }
+        }
+        Ok(views.into_iter().map(|(_, view)| view).collect())
+    }
+
+    pub(crate) fn bytes_held(&self) -> usize {
+        let apps: usize = self.apps.values().map(|app| app.registry.bytes() + size_of::<App>() + 4_096).sum();
+        let tables = self.singles.bytes() + self.manies.bytes() + self.logs.bytes();
+        let indexes = self.by_id.bytes() + self.by_number.bytes();
+        let timers = (self.ends.len() + self.forgets.len()) * 24 + self.due.len() * 64;
+        apps + tables
+            + indexes
+            + timers
+            + self.pushes_bytes as usize
+            + self.many_bytes
+            + self.scratch.capacity()
+    }
+}
+
+fn page(wanted: u32, most: u32) -> Result<usize, Refusal> {
+    if (1..=most).contains(&wanted) {
+        return Ok(wanted as usize);
+    }
+    Err(rejected(COUNT, format!("a page of {wanted} is out of bounds: 1 to {most}")))
+}
+
+fn spread(after: u32) -> Spread {
+    let mut spread = Spread::default();
+    if after != NEVER {
+        spread.count(after.into());
+    }
+    spread
+}
+
+fn series_of_one(single: &Single) -> Vec<Sample> {
+    let mut series: Vec<Sample> = Vec::new();
+    let steps = [single.sent_after, single.acknowledged_after, single.opened_after];
+    for (kind, after) in steps.into_iter().enumerate().filter(|&(_, after)| after != NEVER) {
+        let second = after / 1_000;
+        let from_s = if second < 600 { second } else { second / 60 * 60 };
+        let place = series.binary_search_by_key(&from_s, |sample| sample.from_s).unwrap_or_else(|place| {
+            series.insert(place, Sample { from_s, ..Sample::default() });
+            place
+        });
+        let sample = &mut series[place];
+        *[&mut sample.sent, &mut sample.acknowledged, &mut sample.opened][kind] += 1;
+    }
+    series
+}
+
+fn counts_of_one(single: &Single) -> Counts {
+    let registered =
+        u64::from(single.slot != NONE || !matches!(single.fate, Fate::Scheduled | Fate::NotRegistered));
+    let mut counts = Counts { devices: registered, ..Counts::default() };
+    let fate = single.fate;
+    if matches!(fate, Fate::Scheduled | Fate::NotRegistered) || fate == Fate::Cancelled && single.slot == NONE
+    {
+        return Counts::default();
+    }
+    counts.matched = 1;
+    counts.targeted = u64::from(!fate.is_left_out());
+    counts.opened = u64::from(single.opened_after != NEVER);
+    let place = match fate {
+        Fate::OptedOut | Fate::Revoked => &mut counts.opted_out,
+        Fate::HeldOut => &mut counts.held_out,
+        Fate::Capped => &mut counts.capped,
+        Fate::Quiet => &mut counts.quiet,
+        Fate::NoValue => &mut counts.no_value,
+        Fate::Owed if single.in_flight => &mut counts.in_flight,
+        Fate::Owed | Fate::Scheduled | Fate::NotRegistered => &mut counts.owed,
+        Fate::Waiting => &mut counts.waiting,
+        Fate::Delivered => &mut counts.delivered,
+        Fate::Expired => &mut counts.expired,
+        Fate::Collapsed => &mut counts.collapsed,
+        Fate::CrowdedOut => &mut counts.crowded_out,
+        Fate::Refused | Fate::TooLarge => &mut counts.refused,
+        Fate::Cancelled => &mut counts.cancelled,
+    };
+    *place = 1;
+    counts
+}

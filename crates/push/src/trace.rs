@@ -1,0 +1,396 @@
+//! Why a device did or did not get a push: where the delivery stands, what happened, and the answer in a sentence.
+
+use stadium_registry::{AppName, DeviceId, Slot};
+
+use crate::app::App;
+use crate::clock::words;
+use crate::execute::unknown;
+use crate::fate::Fate;
+use crate::log::What;
+use crate::many::Many;
+use crate::platform::{Platform, Spot};
+use crate::single::{NEVER, Single};
+use crate::split::missing_value;
+use crate::{Answer, ConnectionName, NewPush, PushId, Refusal, State, Time, Trace, TraceStep};
+
+impl Platform {
+    pub(crate) fn state_of_single(&self, app: &App, single: &Single) -> State {
+        if single.opened_after != NEVER {
+            return State::Opened;
+        }
+        match single.fate {
+            Fate::Scheduled => State::Scheduled,
+            Fate::NotRegistered => State::NotRegistered,
+            Fate::Waiting => State::Waiting(single.next_at),
+            Fate::Owed if single.in_flight => State::InFlight,
+            Fate::NoValue => {
+                let push = single.push();
+                State::NoValue(missing_value(app, &push.content, single.slot).unwrap_or("?").into())
+            }
+            fate => plain(fate),
+        }
+    }
+
+    pub(crate) fn state_of_many(&self, app: &App, many: &Many, slot: u32, fate: Fate) -> State {
+        if many.opened.contains(slot) {
+            return State::Opened;
+        }
+        match fate {
+            Fate::Waiting => {
+                let until =
+                    many.waiting.iter().find(|(_, slots)| slots.contains(slot)).map(|(&until, _)| until);
+                State::Waiting(until.unwrap_or(many.until))
+            }
+            Fate::Owed if many.in_flight.contains(slot) => State::InFlight,
+            // It may have a value by now.
+            Fate::NoValue => {
+                State::NoValue(missing_value(app, &many.push.content, slot).unwrap_or("?").into())
+            }
+            fate => plain(fate),
+        }
+    }
+
+    /// Of one delivery. Where the device lives on another shard, only whether the push has started is known here.
+    pub(crate) fn trace(
+        &self,
+        now: Time,
+        app: &AppName,
+        push: PushId,
+        device: &DeviceId,
+    ) -> Result<Answer, Refusal> {
+        let app_number = self.app_number(app)?;
+        let app = &self.apps[&app_number];
+        let lives_here = self.home_of(&app.name, device) == self.place.shard;
+        let Some(spot) = self.find_id(app_number, push) else {
+            return match self.cancelled.get(&(app_number, push)) {
+                Some(&at) if lives_here => {
+                    let mut story = Story::new(now, at, device);
+                    story.step(at, "cancelled", None);
+                    let sentence = story.not("the push was cancelled before it started");
+                    Ok(story.told(push, State::Cancelled, sentence))
+                }
+                _ => Err(unknown(push)),
+            };
+        };
+        let trace = match spot {
+            Spot::Single(place) => self.trace_single(now, app, self.singles.at(place), device),
+            Spot::Many(place) => self.trace_many(now, app, self.many(place), device, lives_here),
+        };
+        trace.ok_or_else(|| unknown(push))
+    }
+
+    fn trace_single(&self, now: Time, app: &App, single: &Single, device: &DeviceId) -> Option<Answer> {
+        let push = single.push();
+        let mut story = Story::new(now, single.accepted_at, device);
+        story.step(single.accepted_at, "accepted", None);
+        if push.audience != crate::Audience::Device(device.clone()) {
+            let sentence = story.not("the push was for another device alone");
+            let state =
+                State::NotMatched { path: String::new(), clause: "the one device that it is for".into() };
+            return Some(story.told(single.id, state, sentence));
+        }
+        let state = self.state_of_single(app, single);
+        if single.is_scheduled() {
+            let sentence = story.scheduled(single.next_at);
+            return Some(story.told(single.id, state, sentence));
+        }
+        story.started_at = single.started_at;
+        story.step(single.started_at, if single.cancelled { "cancelled" } else { "started" }, None);
+        story.sent = single.at(single.sent_after).map(|at| (at, single.connection));
+        story.acknowledged = single.at(single.acknowledged_after);
+        story.opened = single.at(single.opened_after);
+        story.ended = single.at(single.ended_after);
+        story.until = single.until;
+        let sentence =
+            story.sentence(app, &push, &state, app.connections.contains_key(&single.slot), single.cancelled);
+        Some(story.told(single.id, state, sentence))
+    }
+
+    fn trace_many(
+        &self,
+        now: Time,
+        app: &App,
+        many: &Many,
+        device: &DeviceId,
+        lives_here: bool,
+    ) -> Option<Answer> {
+        let id = many.push.id;
+        let mut story = Story::new(now, many.accepted_at, device);
+        story.step(many.accepted_at, "accepted", None);
+        let Some(started_at) = many.started_at else {
+            return Some(match many.cancelled_at {
+                Some(at) => {
+                    story.step(at, "cancelled", None);
+                    let sentence = story.not("the push was cancelled before it started");
+                    story.told(id, State::Cancelled, sentence)
+                }
+                None => {
+                    let sentence = story.scheduled(many.next_at);
+                    story.told(id, State::Scheduled, sentence)
+                }
+            });
+        };
+        if !lives_here {
+            return None;
+        }
+        story.step(started_at, "started", None);
+        story.started_at = started_at;
+        story.until = many.until;
+        let slot = app.registry.find(device);
+        let registered = slot.and_then(|slot| app.registry.device(slot));
+        let is_new = |at: Time| at.0 / 1_000 > started_at.0 / 1_000;
+        let (Some(Slot(slot)), Some(registered)) = (slot, registered) else {
+            let sentence = story.not("it is not registered");
+            return Some(story.told(id, State::NotRegistered, sentence));
+        };
+        let fate = many.fate(slot);
+        if is_new(registered.registered_at) && (fate.is_none() || many.zones.is_none()) {
+            let since = words(registered.registered_at, started_at);
+            let started = words(started_at, now);
+            let sentence =
+                story.not(&format!("it was registered at {since}, after the push started at {started}"));
+            return Some(story.told(id, State::NotRegistered, sentence));
+        }
+        let Some(fate) = fate else {
+            let zones_open = many.zones.as_ref().is_some_and(|zones| !zones.over);
+            let excluded =
+                many.selector().and_then(|selector| app.registry.explain(selector, Slot(slot), started_at));
+            let (state, sentence) = match excluded {
+                Some(excluded) => {
+                    let has = excluded.has.map(|has| format!(" ({has})")).unwrap_or_default();
+                    let path = if excluded.path.is_empty() {
+                        String::new()
+                    } else {
+                        format!(" at `{}`", excluded.path)
+                    };
+                    let why =
+                        format!("the audience asks for {}{path}, which does not hold{has}", excluded.clause);
+                    (State::NotMatched { path: excluded.path, clause: excluded.clause }, story.not(&why))
+                }
+                None if zones_open => {
+                    let name = story.device.as_str().to_owned();
+                    let sentence = format!(
+                        "{name} has not got it yet: the time of the push has not come in its time zone."
+                    );
+                    (State::Scheduled, sentence)
+                }
+                None => {
+                    let clause = "what it was when the push started".to_owned();
+                    let why = "it matches the audience now, and did not when the push started";
+                    (State::NotMatched { path: String::new(), clause }, story.not(why))
+                }
+            };
+            return Some(story.told(id, state, sentence));
+        };
+        if !fate.is_left_out() {
+            story.step(started_at, "targeted", None);
+        }
+        let steps = many.log.iter().flat_map(|&piece| self.logs.at(piece).steps());
+        for step in steps.filter(|step| step.slot == slot) {
+            let at = started_at.after(step.after);
+            match step.what {
+                What::Sent => story.sent = step.connection.map(|connection| (at, connection)),
+                What::Acknowledged => story.acknowledged = Some(at),
+                What::Opened => story.opened = Some(at),
+                What::Refused | What::TooLarge => story.ended = Some(at),
+            }
+        }
+        let state = self.state_of_many(app, many, slot, fate);
+        if state == State::Cancelled {
+            story.ended = many.cancelled_at;
+        }
+        let connected = app.connections.contains_key(&slot);
+        let sentence = story.sentence(app, &many.push, &state, connected, many.cancelled_at.is_some());
+        Some(story.told(id, state, sentence))
+    }
+}
+
+/// A fate that says it all.
+fn plain(fate: Fate) -> State {
+    match fate {
+        Fate::OptedOut => State::OptedOut,
+        Fate::Revoked => State::Revoked,
+        Fate::HeldOut => State::HeldOut,
+        Fate::Capped => State::Capped,
+        Fate::Quiet => State::Quiet,
+        Fate::Delivered => State::Delivered,
+        Fate::Expired => State::Expired,
+        Fate::Collapsed => State::Collapsed,
+        Fate::CrowdedOut => State::CrowdedOut,
+        Fate::Refused => State::Refused,
+        Fate::TooLarge => State::TooLarge,
+        Fate::Cancelled => State::Cancelled,
+        Fate::Scheduled => State::Scheduled,
+        Fate::NotRegistered => State::NotRegistered,
+        Fate::NoValue | Fate::Waiting | Fate::Owed => State::Owed,
+    }
+}
+
+/// What is known of a delivery.
+struct Story<'a> {
+    now: Time,
+    device: &'a DeviceId,
+    steps: Vec<TraceStep>,
+    started_at: Time,
+    sent: Option<(Time, ConnectionName)>,
+    acknowledged: Option<Time>,
+    opened: Option<Time>,
+    ended: Option<Time>,
+    until: Time,
+}
+
+impl<'a> Story<'a> {
+    fn new(now: Time, accepted_at: Time, device: &'a DeviceId) -> Self {
+        Self {
+            now,
+            device,
+            steps: Vec::new(),
+            started_at: accepted_at,
+            sent: None,
+            acknowledged: None,
+            opened: None,
+            ended: None,
+            until: Time(0),
+        }
+    }
+
+    fn step(&mut self, at: Time, what: &'static str, connection: Option<ConnectionName>) {
+        self.steps.push(TraceStep { at, what, connection });
+    }
+
+    fn clock(&self, at: Time) -> String {
+        words(at, self.now)
+    }
+
+    fn not(&self, why: &str) -> String {
+        format!("{} did not get it: {why}.", self.device.as_str())
+    }
+
+    fn scheduled(&mut self, at: Time) -> String {
+        self.step(at, "scheduled", None);
+        format!(
+            "It has not started: it does at {}, and reaches {} then if it matches.",
+            self.clock(at),
+            self.device.as_str()
+        )
+    }
+
+    fn told(mut self, push: PushId, state: State, sentence: String) -> Answer {
+        if let Some((at, connection)) = self.sent {
+            self.step(at, "sent", Some(connection));
+        }
+        for (at, what) in [(self.acknowledged, "acknowledged"), (self.opened, "opened")] {
+            if let Some(at) = at {
+                self.step(at, what, None);
+            }
+        }
+        let ended = match state {
+            State::Expired => Some((self.ended.unwrap_or(self.until), "expired")),
+            State::Collapsed => self.ended.map(|at| (at, "collapsed")),
+            State::CrowdedOut => self.ended.map(|at| (at, "crowded out")),
+            State::Refused => self.ended.map(|at| (at, "refused")),
+            State::TooLarge => self.ended.map(|at| (at, "too large")),
+            State::Cancelled => self.ended.map(|at| (at, "cancelled")),
+            _ => None,
+        };
+        if let Some((at, what)) = ended
+            && self.steps.iter().all(|step| step.what != what)
+        {
+            self.step(at, what, None);
+        }
+        Answer::Trace(Box::new(Trace {
+            push,
+            device: self.device.clone(),
+            state,
+            steps: self.steps,
+            sentence,
+        }))
+    }
+
+    fn sentence(&self, app: &App, push: &NewPush, state: &State, connected: bool, cancelled: bool) -> String {
+        let name = self.device.as_str();
+        let over = |connection: ConnectionName| {
+            format!("connection {}:{}", connection.loop_index, connection.connection)
+        };
+        let sent =
+            self.sent.map(|(at, connection)| format!("sent at {} over {}", self.clock(at), over(connection)));
+        let until = self.clock(self.until);
+        match state {
+            State::Delivered | State::Opened => {
+                let mut sentence = match (&sent, self.sent, self.acknowledged) {
+                    (Some(sent), Some((sent_at, _)), Some(at)) => {
+                        format!("It was {sent} and acknowledged {} ms later", at.0.saturating_sub(sent_at.0))
+                    }
+                    (Some(sent), _, None) if push.options.qos == 0 => format!("It was {sent}, at most once"),
+                    (None, _, Some(at)) => format!("{name} acknowledged it at {}", self.clock(at)),
+                    _ => format!("{name} has it; when it was sent is not remembered any more"),
+                };
+                if let Some(at) = self.opened {
+                    sentence += &format!("; it was opened at {}", self.clock(at));
+                }
+                sentence + "."
+            }
+            State::InFlight => match &sent {
+                Some(sent) => format!("It was {sent}; {name} has not acknowledged it yet."),
+                None => format!("It is on its way to {name}."),
+            },
+            State::Owed if connected => {
+                format!(
+                    "{name} has not got it yet: it is connected, and gets it when it is its turn, until {until}."
+                )
+            }
+            State::Owed => format!(
+                "{name} has not got it yet: it is not connected; it gets it when it comes until {until}."
+            ),
+            State::Waiting(end) => {
+                format!("{name} has not got it yet: its quiet hours end at {}.", self.clock(*end))
+            }
+            State::Expired => match &sent {
+                Some(sent) => self
+                    .not(&format!("it was {sent}, and not acknowledged until the push expired at {until}")),
+                None if push.options.qos == 0 => {
+                    self.not("it was not connected when the push was sent, which was at most once")
+                }
+                None => self.not(&format!("it was not connected until the push expired at {until}")),
+            },
+            State::OptedOut => self.not("it has not opted in"),
+            State::Revoked => self.not("it was revoked"),
+            State::HeldOut => self.not(&format!(
+                "it was held out on purpose, as {} per cent of the audience",
+                push.options.holdout
+            )),
+            State::Capped => match push.options.cap.or(app.settings.cap) {
+                Some(cap) => {
+                    let hours = cap.within as f64 / 3_600_000.0;
+                    self.not(&format!("it had its fill, which is {} pushes in {hours:.1} hours", cap.pushes))
+                }
+                None => self.not("it had its fill"),
+            },
+            State::Quiet => self.not("it was in its quiet hours, and the push leaves out who is"),
+            State::NoValue(value) => {
+                self.not(&format!("it has no value for {{{{{value}}}}}, which its words need"))
+            }
+            State::Collapsed => {
+                let key = push.options.collapse.as_ref().map_or("", |key| key.as_str());
+                self.not(&format!("a newer push with the collapse key {key:?} took its place"))
+            }
+            State::CrowdedOut => self.not(&format!(
+                "its inbox was full, which holds {}, and this was the oldest of the lowest priority",
+                app.settings.inbox_max
+            )),
+            State::Refused => self.not("it refused it"),
+            State::TooLarge => self.not("it is larger than the device takes"),
+            State::Cancelled if cancelled => match self.ended {
+                Some(at) => self.not(&format!("the push was cancelled at {}", self.clock(at))),
+                None => self.not("the push was cancelled"),
+            },
+            State::Cancelled => self.not("it was removed from the app"),
+            State::NotRegistered => self.not(&format!(
+                "it was not registered when the push started at {}",
+                self.clock(self.started_at)
+            )),
+            State::NotMatched { clause, .. } => self.not(&format!("the audience asks for {clause}")),
+            State::Scheduled => format!("{name} has not got it yet: it has not started."),
+        }
+    }
+}
