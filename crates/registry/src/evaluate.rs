@@ -57,7 +57,6 @@ impl Registry {
     }
 
     /// Bitmaps of the clauses of an `and`: those that must be, and those that must not.
-    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
     fn sides<'a>(
         &'a self,
         clauses: &[Selector],

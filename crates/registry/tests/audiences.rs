@@ -33,12 +33,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// What the map was when a checkpoint began, and its slices so far.
+type Begun = (Devices, BTreeMap<DeviceId, Slot>, Vec<Vec<u8>>);
+
 /// The registry, the map beside it, and the checkpoint that runs.
 struct Pair {
     registry: Registry,
     devices: Devices,
     slots: BTreeMap<DeviceId, Slot>,
-    begun: Option<(Devices, BTreeMap<DeviceId, Slot>, Vec<Vec<u8>>)>,
+    begun: Option<Begun>,
     whole: usize,
     at: u64,
 }

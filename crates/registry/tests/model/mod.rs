@@ -324,7 +324,7 @@ fn comparisons() -> impl Strategy<Value = Comparison> {
 
 pub fn selectors() -> impl Strategy<Value = Selector> {
     let edge = || prop::option::of((versions(), any::<bool>()));
-    let lists = words(|word| parsed::<ListName>(word), &["beta", "staff", "nobody"]);
+    let lists = words(parsed::<ListName>, &["beta", "staff", "nobody"]);
     let leaves = prop_oneof![
         1 => Just(Selector::All),
         6 => tags().prop_map(Selector::Tag),
