@@ -14,6 +14,7 @@ mod harness;
 mod machine;
 mod process;
 mod program;
+mod push;
 mod queue;
 mod report;
 mod rpc;
@@ -51,12 +52,17 @@ enum Role {
     Queue(queue::Options),
     /// The wallet: debits, latency, recovery, memory, voting
     Wallet(wallet::Options),
+    /// The push platform: registry, audiences, pushes, returns, ingress
+    Push(push::Options),
     /// One scenario of the load client; prints one line of JSON (started by the others)
     #[command(hide = true)]
     Client(client::Options),
     /// The bare epoll loop (started by the others)
     #[command(hide = true)]
     Bare(bare::Options),
+    /// The bare HTTPS responder (started by the others)
+    #[command(hide = true)]
+    BareTls(push::responder::Options),
     /// The bare echo, both sides (started by the others)
     #[command(hide = true)]
     BareEcho {
@@ -74,6 +80,8 @@ fn main() -> Result<()> {
         Role::Streams(options) => streams::run(&options),
         Role::Queue(options) => queue::run(&options),
         Role::Wallet(options) => wallet::run(&options),
+        Role::Push(options) => push::run(&options),
+        Role::BareTls(options) => push::responder::run(&options),
         Role::BareEcho { side } => rpc::bare::run(&side),
     }
 }

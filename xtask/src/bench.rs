@@ -40,6 +40,8 @@ enum Name {
     Queue,
     /// The wallet: debits, latency, recovery, memory, voting, against PostgreSQL and Redis
     Wallet,
+    /// The push platform: registry, audiences, pushes, returns, ingress, beside bare loops
+    Push,
 }
 
 impl Name {
@@ -51,6 +53,7 @@ impl Name {
             Self::Streams => "streams",
             Self::Queue => "queue",
             Self::Wallet => "wallet",
+            Self::Push => "push",
         }
     }
 }
@@ -71,7 +74,7 @@ fn build(name: Name) -> Result<()> {
     let release = ["build", "--release", "--package"];
     command(&mut cargo(&[&release[..], &["stadium-bench"]].concat()))?;
     match name {
-        Name::Edge | Name::Queue => command(&mut cargo(&[&release[..], &["stadium-cli"]].concat())),
+        Name::Edge | Name::Queue | Name::Push => command(&mut cargo(&[&release[..], &["stadium-cli"]].concat())),
         Name::Wallet => {
             let both =
                 ["stadium-cli", "--package", "stadium-example-voting", "--bin", "stadium", "--bin", "voting"];
@@ -97,6 +100,7 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         }
         Name::Queue => components::for_queue_bench(),
         Name::Wallet => components::for_wallet_bench(),
+        Name::Push => Ok(()),
     }
 }
 

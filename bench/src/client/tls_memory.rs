@@ -8,19 +8,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, ProtocolVersion, StreamOwned};
 use serde_json::{Map, Value};
 
 use super::memory::{FIRST_LOOK, slope};
 use super::{Options, crowd_of};
 use crate::machine::settled_resident_bytes;
+use crate::tls::trusting;
 use crate::wire::{Incoming, Mqtt, Wire as _};
 
 /// Connects in two steps and looks at the server's memory after each.
 pub(super) fn run(options: &Options) -> Result<Map<String, Value>> {
-    let config = Arc::new(config(options)?);
+    let certificate = options.certificate.as_ref().context("--certificate is needed")?;
+    let config = trusting(certificate)?;
     let mut sockets = Vec::with_capacity(options.devices);
     for index in 0..FIRST_LOOK {
         sockets.push(connect(&config, options, index)?);
@@ -36,19 +37,6 @@ pub(super) fn run(options: &Options) -> Result<Map<String, Value>> {
         ensure!(!ended, "the server ended an idle connection");
     }
     Ok(slope(options, first, second))
-}
-
-fn config(options: &Options) -> Result<ClientConfig> {
-    let path = options.certificate.as_ref().context("--certificate is needed")?;
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(path)?)?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.resumption = rustls::client::Resumption::disabled();
-    Ok(config)
 }
 
 /// Handshake, CONNECT, two SUBSCRIBEs, their answers; then only the socket is kept.

@@ -116,6 +116,14 @@ impl<W: Wire> Crowd<W> {
 
     /// Connects every device that is not open, at most `in_flight` handshakes at a time.
     pub(crate) fn connect_all(&mut self, in_flight: usize) -> Result<Connected> {
+        self.connect_all_hearing(in_flight, |_, _, _| {})
+    }
+
+    /// The same; what devices are sent meanwhile is handed to `listener`.
+    pub(crate) fn connect_all_hearing<L>(&mut self, in_flight: usize, mut listener: L) -> Result<Connected>
+    where
+        L: FnMut(usize, Incoming<'_>, &mut Vec<u8>),
+    {
         let started = Instant::now();
         let mut waiting: Vec<usize> = (0..self.sockets.len())
             .rev()
@@ -135,7 +143,7 @@ impl<W: Wire> Crowd<W> {
                 slice -= 1;
             }
             let pause = if slice == 0 { Duration::ZERO } else { Duration::from_millis(100) };
-            self.turn(pause, |_, _, _| {})?;
+            self.turn(pause, &mut listener)?;
             if self.opened > 0 {
                 open_missing -= self.opened;
                 flying -= self.opened;
@@ -306,7 +314,8 @@ impl<W: Wire> Crowd<W> {
         match (self.sockets[index].stage, &incoming) {
             (_, Incoming::Ping) => self.wire.pong(replies),
             (_, Incoming::Refused(_)) => self.lose(index),
-            (Stage::Open, _) => listener(index, incoming, replies),
+            // A server may deliver before it answers the subscription. MQTT 3.1.1, 3.8.4.
+            (Stage::Open, _) | (_, Incoming::Delivery { .. }) => listener(index, incoming, replies),
             (Stage::AwaitsWelcome, Incoming::Welcome) => {
                 let topics = &self.devices[index].topics;
                 let answers = if topics.is_empty() { 0 } else { self.wire.subscribe(topics, replies) };

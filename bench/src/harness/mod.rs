@@ -9,6 +9,7 @@ mod clock;
 mod crews;
 pub(crate) mod disk;
 mod lane;
+mod secured;
 mod socket;
 mod timer;
 
@@ -16,4 +17,5 @@ pub(crate) use caller::Caller;
 pub(crate) use clock::Clock;
 pub(crate) use crews::{Crews, SLEEP_MAX};
 pub(crate) use lane::{Dialogue, Event, Lane};
+pub(crate) use secured::Secured;
 pub(crate) use socket::{READ_BYTES, Socket};

@@ -23,29 +23,61 @@ pub(crate) struct Stadium {
     /// Settings, `NAME=VALUE`.
     settings: Vec<String>,
     http: SocketAddr,
+    /// Where devices connect, if they may.
+    mqtt: Option<SocketAddr>,
     key: String,
 }
 
 impl Stadium {
     /// Starts it anew, empty, with these settings.
     pub(crate) fn start(start: &Start<'_>, cores: Cores, settings: Vec<String>) -> Result<Self> {
+        Self::start_at(start, cores, settings, None)
+    }
+
+    /// The same, with a door for devices: without credentials they may be whom they say they are.
+    pub(crate) fn start_for_devices(
+        start: &Start<'_>,
+        cores: Cores,
+        mut settings: Vec<String>,
+    ) -> Result<Self> {
+        settings.push("auth.anonymous=without-credentials".to_owned());
+        Self::start_at(start, cores, settings, Some(free_address()?))
+    }
+
+    fn start_at(
+        start: &Start<'_>,
+        cores: Cores,
+        settings: Vec<String>,
+        mqtt: Option<SocketAddr>,
+    ) -> Result<Self> {
         let program = start.places.stadium();
         if !program.exists() {
             bail!("{} is missing: use `cargo xtask bench`", program.display());
         }
         let http = free_address()?;
         let service = start.service("stadium", |folder, port| {
-            Ok(serve(&program, folder, cores, &settings, SocketAddr::from(([127, 0, 0, 1], port)), http))
+            let rpc = SocketAddr::from(([127, 0, 0, 1], port));
+            Ok(serve(&program, folder, cores, &settings, &Doors { rpc, http, mqtt }))
         })?;
         service.await_port()?;
         let file = service.folder().join("data").join(KEY_FILE);
         let key = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        Ok(Self { service, program, cores, settings, http, key: key.trim().to_owned() })
+        Ok(Self { service, program, cores, settings, http, mqtt, key: key.trim().to_owned() })
     }
 
     /// Its process; its address is that of RPC.
     pub(crate) fn service(&self) -> &Service {
         &self.service
+    }
+
+    /// Where it serves HTTP.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// Where devices connect.
+    pub(crate) fn mqtt(&self) -> Result<SocketAddr> {
+        self.mqtt.context("this server was started without a door for devices")
     }
 
     /// The administrator's key.
@@ -76,22 +108,24 @@ impl Stadium {
     /// Ends it by SIGKILL, if it still runs, and starts it again on what it left; does not wait for anything.
     pub(crate) fn kill_and_start(&mut self) -> Result<()> {
         let (folder, address) = (self.service.folder().to_path_buf(), self.service.address());
-        let mut command = serve(&self.program, &folder, self.cores, &self.settings, address, self.http);
+        let doors = Doors { rpc: address, http: self.http, mqtt: self.mqtt };
+        let mut command = serve(&self.program, &folder, self.cores, &self.settings, &doors);
         self.service.restart(&mut command)
     }
 }
 
-fn serve(
-    program: &Path,
-    folder: &Path,
-    cores: Cores,
-    settings: &[String],
+/// Where it listens.
+struct Doors {
     rpc: SocketAddr,
     http: SocketAddr,
-) -> Command {
+    mqtt: Option<SocketAddr>,
+}
+
+fn serve(program: &Path, folder: &Path, cores: Cores, settings: &[String], doors: &Doors) -> Command {
     let mut command = cores.command(program);
-    command.current_dir(folder).args(["serve", "--mqtt", "off", "--log", "warn"]);
-    command.args(["--rpc", &rpc.to_string(), "--http", &http.to_string(), "--data"]);
+    let mqtt = doors.mqtt.map_or_else(|| "off".to_owned(), |address| address.to_string());
+    command.current_dir(folder).args(["serve", "--mqtt", &mqtt, "--log", "warn"]);
+    command.args(["--rpc", &doors.rpc.to_string(), "--http", &doors.http.to_string(), "--data"]);
     command.arg(folder.join("data"));
     for setting in settings {
         command.arg("--set").arg(setting);
