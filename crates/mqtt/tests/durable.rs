@@ -1,0 +1,280 @@
+//! What the broker holds back until its host says that it is durable, and what it does when it is not.
+//!
+//! The test's host collects changes; a story makes them durable, or fails them, when it likes.
+
+use stadium_mqtt::broker::testing::{Link, Server};
+use stadium_mqtt::broker::{Config, Persisted};
+use stadium_mqtt::packet::*;
+use stadium_mqtt::reason::ReasonCode;
+
+fn server(loops: u16, shards: u16) -> Server {
+    let mut server = Server::with(Config { durable: true, ..Config::default() }, loops);
+    server.host.shards = shards;
+    server
+}
+
+fn kept(client_id: &str) -> Connect<'_> {
+    Connect { clean_start: false, session_expiry_s: Some(600), ..Connect::new(Version::V5, client_id) }
+}
+
+fn publish<'a>(topic: &'a str, payload: &'a [u8], qos: QoS, packet_id: u16) -> Packet<'a> {
+    Packet::Publish(Publish {
+        dup: false,
+        qos,
+        retain: false,
+        topic,
+        packet_id,
+        properties: Default::default(),
+        payload,
+    })
+}
+
+/// SUBSCRIBE of MQTT 5.0 for one filter.
+fn subscribe(server: &mut Server, link: Link, filter: &str, qos: u8) {
+    let mut bytes = vec![0x82, (3 + 2 + filter.len() + 1) as u8, 0, 9, 0];
+    bytes.extend((filter.len() as u16).to_be_bytes());
+    bytes.extend(filter.as_bytes());
+    bytes.push(qos);
+    server.send_bytes(link, &bytes);
+}
+
+/// What a client has heard, in words.
+fn heard(server: &mut Server, link: Link) -> Vec<String> {
+    let mut heard = Vec::new();
+    server.take(link, |packet| {
+        heard.push(match packet {
+            Packet::Connack(connack) => format!("connack {}", connack.session_present),
+            Packet::Suback(suback) => format!("suback {:?}", suback.reasons),
+            Packet::Puback(ack) => format!("puback {} {:#04x}", ack.packet_id, ack.reason as u8),
+            Packet::Pubrec(ack) => format!("pubrec {} {:#04x}", ack.packet_id, ack.reason as u8),
+            Packet::Pubrel(ack) => format!("pubrel {:#x}", ack.packet_id),
+            Packet::Pubcomp(ack) => format!("pubcomp {}", ack.packet_id),
+            Packet::Publish(publish) => {
+                let dup = if publish.dup { " again" } else { "" };
+                format!("{} {:#x}{dup}", String::from_utf8_lossy(publish.payload), publish.packet_id)
+            }
+            other => format!("{other:?}"),
+        });
+    });
+    heard
+}
+
+/// A reader whose session is kept, subscribed at this QoS.
+fn reader(server: &mut Server, at: u16, client_id: &str, qos: u8) -> Link {
+    let link = server.connect_on(at, kept(client_id));
+    server.persist_all();
+    subscribe(server, link, "t", qos);
+    server.persist_all();
+    heard(server, link);
+    link
+}
+
+fn writer(server: &mut Server) -> Link {
+    let link = server.connect(Connect::new(Version::V5, "writer"));
+    heard(server, link);
+    link
+}
+
+#[test]
+fn a_session_that_persists_is_answered_when_it_is_durable() {
+    let mut server = server(1, 1);
+    let link = server.connect(kept("phone"));
+    subscribe(&mut server, link, "t", 1);
+    assert!(heard(&mut server, link).is_empty(), "nothing is said yet");
+    assert_eq!(server.persist_all(), ["phone: connect for 600 s"]);
+    assert_eq!(heard(&mut server, link), ["connack false"]);
+    // What the client sent meanwhile is read now.
+    server.send_bytes(link, &[]);
+    assert!(heard(&mut server, link).is_empty());
+    assert_eq!(server.persist_all(), ["phone: subscribe t"]);
+    assert_eq!(heard(&mut server, link), ["suback [1]"]);
+}
+
+#[test]
+fn a_session_that_cannot_be_kept_is_refused_as_busy() {
+    let mut server = server(1, 1);
+    let link = server.connect(kept("phone"));
+    server.persist_one(Persisted::Busy);
+    let mut reason = None;
+    server.take(link, |packet| {
+        if let Packet::Connack(connack) = packet {
+            reason = Some(connack.reason);
+        }
+    });
+    assert_eq!(reason, Some(ReasonCode::ServerBusy));
+    assert!(!server.is_open(link));
+    assert_eq!(server.brokers[0].totals().sessions, 0);
+}
+
+#[test]
+fn clean_sessions_wait_for_nothing() {
+    let mut server = server(1, 1);
+    let reader = server.connect(Connect::new(Version::V5, "reader"));
+    subscribe(&mut server, reader, "t", 1);
+    let writer = writer(&mut server);
+    server.send(writer, &publish("t", b"news", QoS::AtLeastOnce, 5));
+    assert!(server.host.changes.is_empty());
+    assert_eq!(heard(&mut server, reader), ["connack false", "suback [1]", "news 0x1"]);
+    assert_eq!(heard(&mut server, writer), ["puback 5 0x00"]);
+}
+
+#[test]
+fn a_publish_is_acknowledged_and_delivered_when_it_is_owed_durably() {
+    let mut server = server(1, 1);
+    let reader = reader(&mut server, 0, "reader", 1);
+    let writer = writer(&mut server);
+    server.send(writer, &publish("t", b"first", QoS::AtLeastOnce, 5));
+    // Nobody wants this one; it is acknowledged behind the first all the same [MQTT-4.6.0-2].
+    server.send(writer, &publish("nobody", b"", QoS::AtLeastOnce, 6));
+    assert!(heard(&mut server, reader).is_empty());
+    assert!(heard(&mut server, writer).is_empty());
+    assert_eq!(server.persist_all(), ["keep first reader#1"]);
+    assert_eq!(heard(&mut server, reader), ["first 0x8001"]);
+    assert_eq!(heard(&mut server, writer), ["puback 5 0x00", "puback 6 0x10"]);
+    server.send(reader, &Packet::Puback(Ack { packet_id: 0x8001, ..Ack::default() }));
+    assert_eq!(server.persist_all(), ["reader: done #1"]);
+}
+
+#[test]
+fn a_publish_that_cannot_be_kept_is_refused_and_reaches_nobody_who_is_owed_it() {
+    for (version, failed) in [(Version::V5, Persisted::Full), (Version::V311, Persisted::Busy)] {
+        let mut server = server(1, 1);
+        let reader = reader(&mut server, 0, "reader", 2);
+        let writer = server.connect(Connect::new(version, "writer"));
+        heard(&mut server, writer);
+        server.send(writer, &publish("t", b"lost", QoS::ExactlyOnce, 5));
+        server.persist_one(failed);
+        assert!(heard(&mut server, reader).is_empty());
+        if version == Version::V5 {
+            assert_eq!(heard(&mut server, writer), ["pubrec 5 0x97"]);
+            // The identifier is free again.
+            server.send(writer, &publish("t", b"taken", QoS::ExactlyOnce, 5));
+            server.persist_all();
+            assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
+            assert_eq!(heard(&mut server, reader), ["taken 0x8002"]);
+        } else {
+            // 3.1.1 has no way to say no.
+            assert!(heard(&mut server, writer).is_empty());
+            assert!(!server.is_open(writer));
+        }
+    }
+}
+
+#[test]
+fn a_packet_identifier_is_noted_with_the_message_where_one_shard_keeps_both() {
+    let mut server = server(1, 1);
+    let reader = reader(&mut server, 0, "reader", 2);
+    let writer = server.connect(kept("writer"));
+    server.persist_all();
+    heard(&mut server, writer);
+    server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    // Sent again before it is durable: one answer is enough.
+    server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    assert_eq!(server.persist_all(), ["keep once reader#1 of 5 by writer"]);
+    assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
+    assert_eq!(heard(&mut server, reader), ["once 0x8001"]);
+    server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
+    assert!(heard(&mut server, writer).is_empty());
+    assert_eq!(server.persist_all(), ["writer: released 5"]);
+    assert_eq!(heard(&mut server, writer), ["pubcomp 5"]);
+}
+
+#[test]
+fn with_several_shards_the_origin_is_remembered_until_the_release() {
+    let mut server = server(2, 3);
+    let (one, other) = (reader(&mut server, 0, "r1", 2), reader(&mut server, 1, "r2", 2));
+    let writer = server.connect(kept("w"));
+    server.persist_all();
+    heard(&mut server, writer);
+    server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    let mut said = server.persist_all();
+    said.sort();
+    assert_eq!(said, ["keep once r1#1 of 5", "keep once r2#1 of 5", "w: unreleased 5"]);
+    assert_eq!(heard(&mut server, one), ["once 0x8001"]);
+    assert_eq!(heard(&mut server, other), ["once 0x8001"]);
+    assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
+    server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
+    let mut said = server.persist_all();
+    said.sort();
+    assert_eq!(said, ["forget 5 of w", "forget 5 of w", "w: released 5"]);
+    assert_eq!(heard(&mut server, writer), ["pubcomp 5"]);
+}
+
+#[test]
+fn what_is_known_already_reaches_nobody_a_second_time() {
+    let mut server = server(1, 1);
+    let reader = reader(&mut server, 0, "reader", 2);
+    let writer = server.connect(kept("writer"));
+    server.persist_all();
+    heard(&mut server, writer);
+    server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    server.persist_one(Persisted::Known);
+    assert!(heard(&mut server, reader).is_empty());
+    assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
+}
+
+#[test]
+fn a_release_to_a_reader_waits_until_its_receipt_is_durable() {
+    let mut server = server(1, 1);
+    let reader = reader(&mut server, 0, "reader", 2);
+    let writer = writer(&mut server);
+    server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    server.persist_all();
+    assert_eq!(heard(&mut server, reader), ["once 0x8001"]);
+    server.send(reader, &Packet::Pubrec(Ack { packet_id: 0x8001, ..Ack::default() }));
+    assert!(heard(&mut server, reader).is_empty());
+    assert_eq!(server.persist_all(), ["reader: received #1"]);
+    assert_eq!(heard(&mut server, reader), ["pubrel 0x8001"]);
+    server.send(reader, &Packet::Pubcomp(Ack { packet_id: 0x8001, ..Ack::default() }));
+    assert_eq!(server.persist_all(), ["reader: done #1"]);
+}
+
+#[test]
+fn a_device_that_is_away_gets_what_was_kept_and_its_presence_is_told() {
+    let mut server = server(1, 1);
+    let reader = reader(&mut server, 0, "reader", 1);
+    server.cut(reader);
+    assert_eq!(server.persist_all(), ["reader: away until Some(601000)"]);
+    let writer = writer(&mut server);
+    server.send(writer, &publish("t", b"missed", QoS::AtLeastOnce, 5));
+    server.persist_all();
+    let back = server.connect(kept("reader"));
+    assert!(heard(&mut server, back).is_empty());
+    server.persist_all();
+    assert_eq!(heard(&mut server, back), ["connack true", "missed 0x8001"]);
+    // A connection that is gone before it was let in leaves the session as it was.
+    server.cut(back);
+    server.persist_all();
+    let third = server.connect(kept("reader"));
+    server.cut(third);
+    server.persist_all();
+    let fourth = server.connect(kept("reader"));
+    server.persist_all();
+    assert_eq!(heard(&mut server, fourth), ["connack true", "missed 0x8001 again"]);
+}
+
+#[test]
+fn a_session_that_ends_is_ended_for_good_before_its_successor_is_let_in() {
+    let mut server = server(1, 1);
+    let reader = reader(&mut server, 0, "reader", 1);
+    server.cut(reader);
+    server.persist_all();
+    let clean = server.connect(Connect::new(Version::V5, "reader"));
+    assert!(heard(&mut server, clean).is_empty());
+    assert!(server.persist_all().iter().all(|change| change == "reader: end"));
+    assert_eq!(heard(&mut server, clean), ["connack false"]);
+}
+
+#[test]
+fn a_retained_message_is_acknowledged_when_it_is_durable() {
+    let mut server = server(1, 1);
+    let writer = writer(&mut server);
+    let mut retained = publish("t", b"state", QoS::AtLeastOnce, 5);
+    if let Packet::Publish(publish) = &mut retained {
+        publish.retain = true;
+    }
+    server.send(writer, &retained);
+    assert!(heard(&mut server, writer).is_empty());
+    assert_eq!(server.persist_all(), ["retain t"]);
+    assert_eq!(heard(&mut server, writer), ["puback 5 0x10"]);
+}

@@ -1,0 +1,341 @@
+//! The machine by itself: what it remembers, what a replay gives, what a checkpoint holds that was taken while it changed.
+//!
+//! Random batches of a few clients and topics drive it; its pages are what is compared.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use stadium_machine::{Record, StateMachine};
+use stadium_session::{
+    Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Outcome, Part, Place, Presence,
+    Receiver, SessionImage, Sessions, Subscription, Time, Will,
+};
+
+const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
+
+/// A machine with the records that it has written.
+struct Journalled {
+    machine: Sessions,
+    records: Vec<(Time, Vec<u8>)>,
+}
+
+impl Journalled {
+    fn new() -> Self {
+        Self::with(Bounds::default())
+    }
+
+    fn with(bounds: Bounds) -> Self {
+        Self { machine: Sessions::new(PLACE, bounds), records: Vec::new() }
+    }
+
+    fn batch(&mut self, now: Time, changes: Vec<Change>) -> Vec<Outcome> {
+        let mut record = Record::new();
+        record.begin(0);
+        let at = self.records.len() as u64;
+        let command = Command::Batch(changes);
+        let bytes_max = self.machine.record_bytes_max(&command);
+        let answer = self.machine.execute(at, now, 0, &command, &mut record);
+        assert!(record.events().len() <= bytes_max, "room for {bytes_max} bytes was asked");
+        self.records.push((now, record.events().to_vec()));
+        match answer {
+            Ok(Answer::Batch(outcomes)) => outcomes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn tick(&mut self, now: Time) {
+        let mut record = Record::new();
+        record.begin(0);
+        while self.machine.tick(self.records.len() as u64, now, 0, &mut record, 1) {}
+        assert!(record.events().len() <= self.machine.tick_bytes_max(1) * 8);
+        self.records.push((now, record.events().to_vec()));
+    }
+
+    fn replayed(&self) -> Sessions {
+        let mut machine = Sessions::new(PLACE, Bounds::default());
+        for (at, (time, events)) in self.records.iter().enumerate() {
+            machine.apply(at as u64, *time, events).expect("the machine has written it");
+        }
+        machine
+    }
+}
+
+type Everything = (Vec<SessionImage>, Vec<(u64, Arc<Message>)>);
+
+fn everything(machine: &mut Sessions) -> Everything {
+    let mut all = (Vec::new(), Vec::new());
+    for part in [Part::Sessions, Part::Retained] {
+        let mut from = 0;
+        loop {
+            let command = Command::Page { part, from, entries_max: 2 };
+            let Ok(Answer::Page(page)) = machine.read(Time(0), &command) else { panic!("pages are read") };
+            all.0.extend(page.sessions);
+            all.1.extend(page.retained);
+            match page.next {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+    }
+    all
+}
+
+fn message(topic: &str, payload: &str) -> Arc<Message> {
+    let mut message = Message::from_parts(topic, b"", payload.as_bytes()).expect("short parts");
+    message.qos = 1;
+    Arc::new(message)
+}
+
+fn connect(client: &str, incarnation: u64) -> Change {
+    Change::Connect(Box::new(Connect {
+        client: client.into(),
+        incarnation,
+        version: 5,
+        expiry_s: 600,
+        identity: Bytes::from_static(b"me"),
+        will: Some(Will { message: message("gone", client), delay_s: 5, expiry_s: None }),
+    }))
+}
+
+fn receiver(client: &str, letter: u32) -> Receiver {
+    Receiver { client: client.into(), letter, qos: 1, retain: false, shared: 0, ids: [3].into() }
+}
+
+fn keep(payload: &str, receivers: Vec<Receiver>) -> Change {
+    let message = message("t", payload);
+    Change::Keep(Box::new(Keep { message, receivers, origin: None, publisher: None }))
+}
+
+fn owed(machine: &mut Sessions, client: &str) -> Vec<(u32, Option<String>)> {
+    let all = everything(machine).0;
+    let one = all.into_iter().find(|session| session.connect.client == client).expect("it has a session");
+    let text = |message: Arc<Message>| String::from_utf8_lossy(message.payload()).into_owned();
+    one.owed.into_iter().map(|owed| (owed.letter, owed.message.map(text))).collect()
+}
+
+#[test]
+fn a_session_is_owed_letters_in_their_order_until_it_is_done_with_them() {
+    let mut one = Journalled::new();
+    one.batch(Time(1), vec![connect("a", 1), connect("b", 2)]);
+    one.batch(Time(2), vec![keep("x", vec![receiver("a", 1), receiver("b", 1)]), keep("y", vec![receiver("a", 2)])]);
+    let figures = one.machine.figures();
+    assert_eq!((figures.letters, figures.message_bytes), (3, 4), "a message is held once, however many are owed it");
+    one.batch(Time(3), vec![Change::Received { client: "a".into(), letter: 1 }]);
+    assert_eq!(owed(&mut one.machine, "a"), [(1, None), (2, Some("y".into()))]);
+    one.batch(Time(3), vec![Change::Done { client: "a".into(), letters: vec![1] }]);
+    assert_eq!(owed(&mut one.machine, "a"), [(2, Some("y".into()))]);
+    assert_eq!(owed(&mut one.machine, "b"), [(1, Some("x".into()))]);
+    one.batch(Time(4), vec![Change::End { client: "b".into() }]);
+    assert_eq!(one.machine.figures().message_bytes, 2, "nobody is owed x any more");
+    assert_eq!(everything(&mut one.replayed()), everything(&mut one.machine));
+}
+
+#[test]
+fn a_new_incarnation_ends_the_session_before_it() {
+    let mut one = Journalled::new();
+    one.batch(Time(1), vec![connect("a", 1), keep("x", vec![receiver("a", 1)])]);
+    one.batch(Time(2), vec![connect("a", 1)]);
+    assert_eq!(owed(&mut one.machine, "a").len(), 1, "the same one goes on");
+    one.batch(Time(3), vec![connect("a", 9)]);
+    assert_eq!(owed(&mut one.machine, "a"), []);
+    assert_eq!(one.machine.figures().message_bytes, 0);
+}
+
+#[test]
+fn a_publish_at_qos_2_is_taken_once() {
+    let origin = Origin { incarnation: 5, packet_id: 77 };
+    for publisher in [None, Some("p".into())] {
+        let mut one = Journalled::new();
+        one.batch(Time(1), vec![connect("a", 1), connect("p", 5)]);
+        let publish = |letter| {
+            let receivers = vec![receiver("a", letter)];
+            let publisher = publisher.clone();
+            Change::Keep(Box::new(Keep { message: message("t", "x"), receivers, origin: Some(origin), publisher }))
+        };
+        assert_eq!(one.batch(Time(2), vec![publish(1)]), [Outcome::Done]);
+        let mut again = Journalled { machine: one.replayed(), records: Vec::new() };
+        assert_eq!(again.batch(Time(3), vec![publish(2)]), [Outcome::Known]);
+        assert_eq!(owed(&mut again.machine, "a").len(), 1);
+        // Released, the packet id may be used for another message.
+        again.batch(Time(4), vec![Change::Forget { origin }, Change::Released { client: "p".into(), packet_id: 77 }]);
+        assert_eq!(again.batch(Time(5), vec![publish(3)]), [Outcome::Done]);
+    }
+}
+
+#[test]
+fn the_last_retained_message_of_a_topic_counts_whatever_arrives_last() {
+    let mut one = Journalled::new();
+    let retain = |number, payload: &str| Change::Retain { number, message: message("t", payload) };
+    one.batch(Time(1), vec![retain(3, "third"), retain(2, "second")]);
+    assert_eq!(everything(&mut one.machine).1[0].1.payload(), b"third");
+    // Removed, and the one that was put there before comes behind.
+    one.batch(Time(2), vec![retain(5, ""), retain(4, "fourth")]);
+    assert!(everything(&mut one.machine).1[0].1.payload().is_empty());
+    let ends = one.machine.next_deadline().expect("that it was removed is remembered for a while");
+    one.tick(ends);
+    assert!(everything(&mut one.machine).1.is_empty());
+    assert_eq!(one.machine.figures().retained_bytes, 0);
+    assert!(everything(&mut one.replayed()).1.is_empty());
+}
+
+#[test]
+fn bounds_refuse_what_would_pass_them_and_nothing_else() {
+    let bounds = Bounds { sessions_max: 1, letters_max: 1, retained_max: 1, ..Bounds::default() };
+    let mut one = Journalled::with(bounds);
+    let retain = |topic| Change::Retain { number: 1, message: message(topic, "r") };
+    let outcomes = one.batch(
+        Time(1),
+        vec![
+            connect("a", 1),
+            connect("b", 2),
+            keep("x", vec![receiver("a", 1)]),
+            keep("y", vec![receiver("a", 2)]),
+            retain("one"),
+            retain("two"),
+            Change::Done { client: "a".into(), letters: vec![1] },
+            keep("z", vec![receiver("a", 3)]),
+        ],
+    );
+    use Outcome::{Done, Full};
+    assert_eq!(outcomes, [Done, Full, Done, Full, Done, Full, Done, Done]);
+    assert_eq!(owed(&mut one.machine, "a"), [(3, Some("z".into()))]);
+}
+
+#[test]
+fn a_change_of_a_session_that_ended_means_nothing() {
+    let mut one = Journalled::new();
+    let done = Change::Done { client: "a".into(), letters: vec![1] };
+    assert_eq!(one.batch(Time(1), vec![done, keep("x", vec![receiver("a", 1)])]), [Outcome::Done; 2]);
+    assert!(one.records[0].1.is_empty(), "nothing was written");
+}
+
+#[test]
+fn damaged_events_and_chunks_are_refused() {
+    let mut one = Journalled::new();
+    one.batch(Time(1), vec![connect("a", 1), keep("payload", vec![receiver("a", 1)])]);
+    let events = &one.records[0].1;
+    for cut in 1..events.len() {
+        let mut fresh = Sessions::new(PLACE, Bounds::default());
+        let whole = fresh.apply(0, Time(1), &events[..cut]).is_ok();
+        // Cut between two events, what is left is whole.
+        assert!(!whole || fresh.figures().sessions == 1, "{cut} bytes");
+    }
+    let mut unknown = events.clone();
+    unknown[0] = 99;
+    assert!(Sessions::new(PLACE, Bounds::default()).apply(0, Time(1), &unknown).is_err());
+    let mut unfinished = Sessions::new(PLACE, Bounds::default());
+    assert!(unfinished.restore(&[]).is_err());
+    assert!(unfinished.restore_finish().is_err());
+}
+
+fn client() -> impl Strategy<Value = String> {
+    (0..4_u8).prop_map(|number| format!("client-{number}"))
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let presence = prop_oneof![
+        Just(Presence::Here),
+        (0..900_u64, 0..9_u32).prop_map(|(at, sent_below)| Presence::Away {
+            ends_at: Some(Time(at)),
+            will_at: None,
+            sent_below
+        }),
+    ];
+    let origin = (0..2_u64, 0..3_u16).prop_map(|(incarnation, packet_id)| Origin { incarnation, packet_id });
+    prop_oneof![
+        2 => (client(), 0..3_u64).prop_map(|(client, incarnation)| connect(&client, incarnation)),
+        1 => (client(), presence).prop_map(|(client, presence)| Change::Disconnect { client: client.into(), presence }),
+        1 => client().prop_map(|client| Change::WillGone { client: client.into() }),
+        1 => client().prop_map(|client| Change::End { client: client.into() }),
+        2 => (client(), 0..3_u8, any::<bool>()).prop_map(|(client, filter, id)| Change::Subscribe {
+            client: client.into(),
+            subscription: Subscription {
+                filter: format!("f/{filter}").into(),
+                options: 1,
+                id: id.then_some(4),
+                shared: 0,
+            },
+        }),
+        1 => (client(), 0..3_u8).prop_map(|(client, filter)| Change::Unsubscribe {
+            client: client.into(),
+            filter: format!("f/{filter}").into(),
+        }),
+        6 => (
+            proptest::collection::vec((client(), 1..20_u32), 0..4),
+            proptest::option::of(origin.clone()),
+            proptest::option::of(client()),
+            0..40_usize,
+        )
+            .prop_map(|(receivers, origin, publisher, bytes)| Change::Keep(Box::new(Keep {
+                message: message("t", &"x".repeat(bytes)),
+                receivers: receivers.iter().map(|(client, letter)| receiver(client, *letter)).collect(),
+                publisher: publisher.filter(|_| origin.is_some()).map(Into::into),
+                origin,
+            }))),
+        2 => (client(), 1..20_u32).prop_map(|(client, letter)| Change::Received { client: client.into(), letter }),
+        4 => (client(), proptest::collection::vec(1..20_u32, 1..4))
+            .prop_map(|(client, letters)| Change::Done { client: client.into(), letters }),
+        1 => (client(), 0..3_u16).prop_map(|(client, packet_id)| Change::Unreleased { client: client.into(), packet_id }),
+        1 => (client(), 0..3_u16).prop_map(|(client, packet_id)| Change::Released { client: client.into(), packet_id }),
+        1 => origin.prop_map(|origin| Change::Forget { origin }),
+        2 => (0..4_u8, 0..9_u64, 0..3_usize, proptest::option::of(0..900_u64)).prop_map(
+            |(topic, number, bytes, ends)| {
+                let mut message = message(&format!("r/{topic}"), &"y".repeat(bytes));
+                Arc::make_mut(&mut message).expires_at = ends.map(Time);
+                Change::Retain { number, message }
+            }
+        ),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Replay gives the same state, and a checkpoint holds what was there when it began, whatever happens while it is taken.
+    #[test]
+    fn replay_and_checkpoints_give_the_same_state(
+        batches in proptest::collection::vec(proptest::collection::vec(change(), 1..6), 1..24),
+        begins_at in 0..24_usize,
+        slice in 1..200_usize,
+    ) {
+        let mut one = Journalled::new();
+        let mut chunks: Vec<Vec<u8>> = Vec::new();
+        let mut saved: Option<Everything> = None;
+        let mut more = false;
+        for (turn, batch) in batches.into_iter().enumerate() {
+            let now = Time(turn as u64 * 50);
+            if turn == begins_at {
+                one.machine.checkpoint_begin();
+                saved = Some(everything(&mut one.machine));
+                more = true;
+            }
+            if more {
+                let mut chunk = Vec::new();
+                more = one.machine.checkpoint_next(&mut chunk, slice);
+                chunks.push(chunk);
+            }
+            one.batch(now, batch);
+            if turn % 3 == 0 {
+                one.tick(now);
+            }
+        }
+        while more {
+            let mut chunk = Vec::new();
+            more = one.machine.checkpoint_next(&mut chunk, slice);
+            chunks.push(chunk);
+        }
+        let now = everything(&mut one.machine);
+        let mut replayed = one.replayed();
+        prop_assert_eq!(everything(&mut replayed), now);
+        prop_assert_eq!(replayed.figures(), one.machine.figures());
+        if let Some(saved) = saved {
+            let mut restored = Sessions::new(PLACE, Bounds::default());
+            for chunk in &chunks {
+                restored.restore(chunk).expect("the machine has written it");
+            }
+            restored.restore_finish().expect("all of it is there");
+            prop_assert_eq!(everything(&mut restored), saved);
+        }
+    }
+}
