@@ -70,7 +70,7 @@ fn a_device_reads_its_inbox_and_channels_and_writes_its_uplink() {
 #[test]
 fn a_client_identifier_with_wildcards_or_separators_gets_nothing_by_it() {
     let policy = Policy::open(RulesConfig::Default).expect("default rules");
-    for client_id in ["#", "+", "", "d2/#", "d2/x", "+/+", "/", "d\0"] {
+    for client_id in ["#", "+", "", "d2/#", "D2/x", "d2/x/y", "d2/", "/x", "+/+", "/", "d\0"] {
         for asked in ["inbox/d2", "inbox/#", "inbox/+", "inbox/d2/x", "inbox/d2/#", "inbox/", "inbox"] {
             assert!(!policy.allows(&device(client_id), Subscribe, asked), "{client_id:?} {asked}");
         }
@@ -78,6 +78,60 @@ fn a_client_identifier_with_wildcards_or_separators_gets_nothing_by_it() {
             assert!(!policy.allows(&device(client_id), Publish, asked), "{client_id:?} {asked}");
         }
         assert!(policy.allows(&device(client_id), Subscribe, "channels/+"), "{client_id:?}");
+    }
+}
+
+#[test]
+fn a_device_of_an_app_has_two_levels_of_its_own() {
+    let policy = Policy::open(RulesConfig::Default).expect("default rules");
+    let table = [
+        (Subscribe, "inbox/shop/d1", true),
+        (Subscribe, "inbox/shop/d1/#", true),
+        (Subscribe, "inbox/shop/d1/news", true),
+        (Subscribe, "$share/g/inbox/shop/d1", true),
+        (Publish, "uplink/shop/d1/state", true),
+        (Publish, "uplink/shop/d1", true),
+        (Subscribe, "channels/spring", true),
+        (Subscribe, "inbox/shop/d2", false),
+        (Subscribe, "inbox/other/d1", false),
+        (Subscribe, "inbox/shop", false),
+        (Subscribe, "inbox/shop/#", false),
+        (Subscribe, "inbox/shop/+", false),
+        (Subscribe, "inbox/+/d1", false),
+        (Subscribe, "inbox/+/+", false),
+        (Subscribe, "inbox/d1", false),
+        (Subscribe, "inbox/shop//d1", false),
+        (Subscribe, "inbox/#", false),
+        (Publish, "uplink/shop/d2/state", false),
+        (Publish, "uplink/shop", false),
+        (Publish, "uplink/d1/state", false),
+    ];
+    for (action, asked, allowed) in table {
+        assert_eq!(policy.allows(&device("shop/d1"), action, asked), allowed, "{action:?} {asked}");
+    }
+    let denying = self::policy(
+        r##"
+        [[rule]]
+        deny = ["subscribe", "publish"]
+        topics = ["inbox/%c/secret"]
+        [[rule]]
+        allow = ["subscribe", "publish"]
+        topics = ["#"]
+        "##,
+    )
+    .expect("rules");
+    let table = [
+        ("inbox/shop/d1/secret", false),
+        ("inbox/+/d1/secret", false),
+        ("inbox/shop/+/secret", false),
+        ("inbox/shop/#", false),
+        ("#", false),
+        ("inbox/shop/d1", true),
+        ("inbox/shop/d2/secret", true),
+        ("inbox/d1/secret", true),
+    ];
+    for (asked, allowed) in table {
+        assert_eq!(denying.allows(&device("shop/d1"), Subscribe, asked), allowed, "{asked}");
     }
 }
 

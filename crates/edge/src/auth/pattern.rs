@@ -1,7 +1,8 @@
 //! One topic pattern of a rule, and its two questions: does it cover a filter, does it overlap one.
 //!
 //! A pattern is a topic filter whose levels may hold `%u` and `%c`. A substituted value is compared as text
-//! within one level, never parsed: whatever a client identifier holds, the pattern gets no wider. An allowing
+//! within one level, never parsed: whatever a client identifier holds, the pattern gets no wider. Only the
+//! identifier of an app's device, `APP/DEVICE`, stands for two plain levels where `%c` is a level. An allowing
 //! rule asks [`Pattern::covers`], a denying one [`Pattern::overlaps`], so that nobody reads a denied topic by
 //! asking for a wider filter. Checks neither allocate nor recurse.
 
@@ -91,6 +92,15 @@ impl Pattern {
                 return true;
             }
             let Some(remaining) = asked else { return false };
+            if let Some((app, device)) = level.of_app(who) {
+                let (first, after) = split_level(remaining);
+                let (second, after) = split_level(after.unwrap_or_default());
+                if first != app || second != device {
+                    return false;
+                }
+                asked = after;
+                continue;
+            }
             let (first, after) = split_level(remaining);
             if !level.covers_level(first, who) {
                 return false;
@@ -113,20 +123,22 @@ impl Pattern {
         let mut asked = Some(asked);
         if self.plain_levels > 0 {
             for text in self.prefix.split('/') {
-                let Some(remaining) = asked else { return false };
-                let (first, after) = split_level(remaining);
-                match first {
-                    "#" => return true,
-                    "+" => {}
-                    _ if first == text => {}
-                    _ => return false,
+                match past_text(asked, text) {
+                    Ok(after) => asked = after,
+                    Err(overlaps) => return overlaps,
                 }
-                asked = after;
             }
         }
         for level in &self.rest {
             if *level == Level::AnyBelow {
                 return true;
+            }
+            if let Some((app, device)) = level.of_app(who) {
+                match past_text(asked, app).and_then(|after| past_text(after, device)) {
+                    Ok(after) => asked = after,
+                    Err(overlaps) => return overlaps,
+                }
+                continue;
             }
             let Some(remaining) = asked else { return level.is_unsafe(who) };
             let (first, after) = split_level(remaining);
@@ -227,6 +239,17 @@ impl Level {
         }
     }
 
+    /// The two levels that it stands for, where it is `%c` and the client identifier is `APP/DEVICE`.
+    fn of_app<'a>(&self, who: &Principal<'a>) -> Option<(&'a str, &'a str)> {
+        if *self != Self::Client {
+            return None;
+        }
+        let (app, device) = who.client_id.split_once('/')?;
+        let in_app = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+        let is_app = !app.is_empty() && app.bytes().all(in_app);
+        (is_app && matches!(safe(device), Value::Text(_))).then_some((app, device))
+    }
+
     /// Whether it holds a placeholder that has no safe value for `who`.
     fn is_unsafe(&self, who: &Principal<'_>) -> bool {
         let missing = |part: &Part| match part {
@@ -263,6 +286,17 @@ fn safe(value: &str) -> Value<'_> {
 fn is_value(value: Value<'_>, asked: &str) -> bool {
     // Equal first: the scan for odd bytes is then made only for the rule that is about to match.
     matches!(value, Value::Text(text) if text == asked)
+}
+
+/// What is left of a filter after a plain level; or whether they overlap, where that decides.
+fn past_text<'a>(asked: Option<&'a str>, text: &str) -> Result<Option<&'a str>, bool> {
+    let (first, after) = split_level(asked.ok_or(false)?);
+    match first {
+        "#" => Err(true),
+        "+" => Ok(after),
+        _ if first == text => Ok(after),
+        _ => Err(false),
+    }
 }
 
 /// The first level, and what follows its slash.

@@ -46,7 +46,10 @@ fn it_is_asked_about_the_device_that_the_client_id_names_and_told_a_digest() {
     for (client_id, app, device) in [("phone-1", "default", "phone-1"), ("shop/phone-1", "shop", "phone-1")] {
         let shown = Credentials { password: Some(b"abc".to_vec()), ..credentials(client_id) };
         let identity = allowed(check(&authenticator, shown));
-        assert_eq!((&*identity.principal, identity.via, identity.expires_at), (client_id, Via::Registry, None));
+        assert_eq!(
+            (&*identity.principal, identity.via, identity.expires_at),
+            (client_id, Via::Registry, None)
+        );
         let asked = book.asked.lock().expect("no panic").pop().expect("it was asked");
         assert_eq!((asked.app.as_str(), asked.device.as_str()), (app, device));
         // FIPS 180-2, B.1.
