@@ -1,13 +1,15 @@
-//! The push platform and the edge, introduced to each other: what loops tell goes to shards, what shards send goes to loops.
+//! The shards and the edge, introduced to each other: what loops tell goes to shards, what shards send goes to loops.
 //!
 //! Neither side waits: loops tell shards through mailboxes, shards put down what is for loops.
 
 use std::fmt;
 use std::sync::Arc;
 
-use stadium_edge::{EdgeHandle, Platform};
+use stadium_edge::{Behind, EdgeHandle, Platform};
 use stadium_push::{AppName, Command, DeviceId, ToEdge, device_home};
 use stadium_shard::{Courier, Shards};
+
+use crate::credentials::Credentials;
 
 /// The shards, as loops meet them.
 struct ForLoops(Shards);
@@ -41,8 +43,12 @@ impl Courier for ForShards {
     }
 }
 
-/// The platform for an edge whose loops are about to run; from now on these shards deliver by it.
-pub(crate) fn introduce(shards: &Shards, edge: &EdgeHandle) -> Arc<dyn Platform> {
+/// What stands behind an edge whose loops are about to run; from now on these shards deliver by it.
+pub(crate) fn introduce(shards: &Shards, edge: &EdgeHandle) -> Behind {
     shards.deliver_by(Arc::new(ForShards(edge.clone())));
-    Arc::new(ForLoops(shards.clone()))
+    Behind {
+        platform: Some(Arc::new(ForLoops(shards.clone()))),
+        registry: Some(Arc::new(Credentials(shards.clone()))),
+        durable: Some(shards.clone()),
+    }
 }

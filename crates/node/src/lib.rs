@@ -3,6 +3,7 @@
 //! [`settings`] holds the configuration; [`Node`] puts the parts together from it, watches them and stops them. What the
 //! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`, services in `stadium_rpc`.
 
+mod credentials;
 mod data_directory;
 mod error;
 mod fleet;
@@ -21,6 +22,7 @@ pub mod settings;
 mod shards;
 mod signals;
 mod web_sockets;
+mod webhooks;
 
 pub use error::Error;
 pub use mapping::tls::CallTls;

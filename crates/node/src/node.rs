@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stadium_edge::auth::Authenticator;
-use stadium_edge::{Behind, Drain, Edge};
+use stadium_edge::{Drain, Edge};
 use stadium_http::Fleet;
 use stadium_shard::Shards;
 use tokio::runtime::{Builder, Runtime};
@@ -31,6 +31,7 @@ use crate::services::{Around, Bridge, Services};
 use crate::settings::Settings;
 use crate::shards::{Count, ShardsDoor};
 use crate::web_sockets::Adopter;
+use crate::webhooks::{Reach, Webhooks};
 
 /// Threads of the control plane: HTTP only, which a core serves with ease.
 const CONTROL_THREADS: usize = 2;
@@ -60,6 +61,7 @@ pub struct Node {
     services: Arc<Services>,
     http: Option<HttpPort>,
     pushes: Option<Pushes>,
+    webhooks: Option<Webhooks>,
     edge: Option<Edge>,
     shards: ShardsDoor,
     runtime: Option<Runtime>,
@@ -132,8 +134,8 @@ impl Node {
         // Last, because it may take long, and all else that can fail should have failed before.
         let opened = open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
         // Who connects finds what was kept for it.
-        let platform = inboxes::introduce(&opened, edge.handle());
-        edge.run(&Behind { platform: Some(platform) }).map_err(edge_error)?;
+        let behind = inboxes::introduce(&opened, edge.handle());
+        edge.run(&behind).map_err(edge_error)?;
         let listeners = plan
             .names
             .iter()
@@ -157,6 +159,8 @@ impl Node {
         })?;
         fleet.enter(Phase::Ready);
         let bounds = mapping::http::push_bounds(&settings.http);
+        let reach = if settings.webhooks.private_addresses { Reach::Everywhere } else { Reach::PublicOnly };
+        let webhooks = Webhooks::start(opened.clone(), reach, &runtime);
         let pushes = Pushes::start(opened, fleet.clone(), bounds, &runtime);
         tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node is ready");
         Ok(Self {
@@ -164,6 +168,7 @@ impl Node {
             services,
             http,
             pushes: Some(pushes),
+            webhooks: Some(webhooks),
             edge: Some(edge),
             shards,
             runtime: Some(runtime),
@@ -288,10 +293,13 @@ impl Node {
         within
     }
 
-    /// Takes no more pushes from their queue: the edge is about to refuse them.
+    /// Takes no more pushes from their queue: the edge is about to refuse them. And posts no more events.
     fn stop_pushes(&mut self) {
         if let (Some(runtime), Some(pushes)) = (&self.runtime, self.pushes.take()) {
             runtime.block_on(pushes.stop(PUSHES_PATIENCE));
+        }
+        if let (Some(runtime), Some(webhooks)) = (&self.runtime, self.webhooks.take()) {
+            runtime.block_on(webhooks.stop(PUSHES_PATIENCE));
         }
     }
 

@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-discovery", &[]),
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
     ("stadium-rpc-build", &[]),
-    ("stadium-edge", &["stadium-reactor", "stadium-mqtt", "stadium-push", "stadium-session"]),
+    ("stadium-edge", &["stadium-reactor", "stadium-mqtt", "stadium-push", "stadium-session", "stadium-shard"]),
     ("stadium-wheel", &[]),
     ("stadium-table", &[]),
     ("stadium-machine", &[]),
@@ -50,6 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-queue",
             "stadium-wallet",
             "stadium-push",
+            "stadium-registry",
             "stadium-session",
             "stadium-journal",
             "stadium-rpc",
@@ -78,7 +79,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-example-voting", &["stadium-rpc", "stadium-rpc-build", "stadium-rsocket", "stadium-mqtt"]),
     ("stadium-bench", &[]),
     ("stadium-testing", &[]),
-    ("stadium-simulator", &["stadium-shard", "stadium-queue", "stadium-wallet", "stadium-journal"]),
+    (
+        "stadium-simulator",
+        &[
+            "stadium-shard",
+            "stadium-queue",
+            "stadium-wallet",
+            "stadium-push",
+            "stadium-registry",
+            "stadium-machine",
+            "stadium-journal",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use stadium_edge::auth::{
     AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FailureLimit, Method, PasswordConfig, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig,
+    FailureLimit, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig,
     TokenUsername,
 };
 
@@ -25,6 +25,7 @@ pub(crate) fn config(settings: &Settings) -> AuthConfig {
         token: token(&auth.token),
         certificate: certificate(&auth.certificate),
         callback: callback(&auth.callback),
+        registry: if auth.registry.enabled { RegistryAccess::Asked } else { RegistryAccess::Unasked },
         order: auth.order.iter().map(method).collect(),
         failures: failures(auth),
         rules: match &auth.rules_file {
@@ -39,6 +40,7 @@ fn method(method: &settings::Method) -> Method {
     match method {
         settings::Method::Certificate => Method::Certificate,
         settings::Method::Token => Method::Token,
+        settings::Method::Registry => Method::Registry,
         settings::Method::Password => Method::Password,
         settings::Method::Callback => Method::Callback,
     }

@@ -17,7 +17,7 @@ const COUNT_MAX: usize = 4;
 
 /// The shards of a data directory.
 pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
-    let Settings { shards, journal, queue, wallet, .. } = settings;
+    let Settings { shards, journal, queue, wallet, push, session, .. } = settings;
     let count = match shards.count {
         0 => {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -51,6 +51,31 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
             pending_max: wallet.pending_max,
             seal_after: u64::from(wallet.seal_after_s) * 1_000,
         },
+        push: stadium_push::Bounds {
+            apps_max: push.apps_max,
+            devices: stadium_registry::Limits {
+                devices_max: push.devices_max,
+                tags_per_device: push.tags_per_device_max,
+                attributes_per_device: push.attributes_per_device_max,
+                devices_per_user: push.devices_per_user_max,
+                text_bytes_max: push.text_bytes_max,
+                tags_max: push.tags_max,
+                attribute_names_max: push.attribute_names_max,
+                field_values_max: push.field_values_max,
+            },
+            pushes_max: push.pushes_max,
+            pushes_bytes_max: push.pushes_bytes_max,
+            names_max: push.names_max,
+            payload_bytes_max: push.payload_bytes_max,
+        },
+        session: stadium_session::Bounds {
+            sessions_max: session.sessions_max,
+            letters_max: session.letters_max,
+            message_bytes_max: session.message_bytes_max,
+            retained_max: session.retained_max,
+            retained_bytes_max: session.retained_bytes_max,
+            origins_max: session.origins_max,
+        },
         mailbox_commands_max: shards.waiting_max as usize,
         mailbox_bytes_max: bytes(shards.waiting_bytes_max),
         waiting_max: shards.consumers_max as usize,
@@ -59,15 +84,23 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
     }
 }
 
-/// The longest record: what commands usually make, and the largest payload in any case, as far as a segment has room.
+/// The longest record: what commands usually make, and the largest job and push in any case, as far as a segment has room.
 pub(crate) fn record_bytes_max(settings: &Settings) -> usize {
     let usual = stadium_journal::Options::default().record_bytes_max;
-    let payload = settings.queue.payload_bytes_max as usize + BESIDE_PAYLOAD_BYTES;
+    let job = settings.queue.payload_bytes_max as usize + BESIDE_PAYLOAD_BYTES;
     let room = bytes(rounded(settings.journal.segment_bytes)).saturating_sub(SEGMENT_FRAME_BYTES);
-    usual.max(payload).min(room)
+    usual.max(job).max(push_bytes_max(settings)).min(room)
 }
 
-/// Bytes that a record needs beside a payload of the largest size.
+/// A push with the largest payload, and with it the set of those who are left out of it.
+pub(crate) fn push_bytes_max(settings: &Settings) -> usize {
+    let push = &settings.push;
+    // A bitmap is 8 KiB for each 65,536 devices, and a little.
+    let set = (push.devices_max as usize).div_ceil(65_536) * 8_208;
+    push.payload_bytes_max as usize + set + BESIDE_PAYLOAD_BYTES
+}
+
+/// Bytes that a record needs beside a payload of the largest size: a push's properties and selector, and what more it says.
 pub(crate) const BESIDE_PAYLOAD_BYTES: usize = 64 << 10;
 
 /// Bytes of a segment that no record gets: its header, and its last frames.

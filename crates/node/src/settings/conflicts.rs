@@ -8,7 +8,7 @@ use super::layers::Origin;
 use super::problem::{Code, Problem};
 use super::sections::{Anonymous, ClientCertificates, DiscoveryBackend, Settings, Tls};
 use super::value::Addresses;
-use crate::mapping::shards::{BESIDE_PAYLOAD_BYTES, record_bytes_max};
+use crate::mapping::shards::{BESIDE_PAYLOAD_BYTES, push_bytes_max, record_bytes_max};
 
 /// Every conflict between the settings.
 pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem> {
@@ -21,6 +21,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.rpc(settings);
     finder.discovery(settings);
     finder.journal(settings);
+    finder.push(settings);
     finder.found
 }
 
@@ -202,6 +203,19 @@ impl Finder<'_> {
         }
     }
 
+    fn push(&mut self, settings: &Settings) {
+        let push = &settings.push;
+        if push_bytes_max(settings) > record_bytes_max(settings) {
+            self.add(
+                "push.payload_bytes_max",
+                format!(
+                    "= {} does not fit in a segment, with a set of {} devices beside it: raise journal.segment_bytes",
+                    push.payload_bytes_max, push.devices_max
+                ),
+            );
+        }
+    }
+
     fn discovery(&mut self, settings: &Settings) {
         let discovery = &settings.discovery;
         let remote = matches!(discovery.backend, DiscoveryBackend::Etcd | DiscoveryBackend::ZooKeeper);
@@ -272,6 +286,10 @@ mod tests {
             (
                 "[journal]\nsegment_bytes = 4_194_304\n[queue]\npayload_bytes_max = 4_194_304\n",
                 "queue.payload_bytes_max = 4194304 does not fit in a segment",
+            ),
+            (
+                "[journal]\nsegment_bytes = 4_194_304\n[push]\ndevices_max = 40_000_000\n",
+                "push.payload_bytes_max = 65536 does not fit in a segment",
             ),
             ("[discovery]\nbackend = \"etcd\"\n", "discovery.backend needs discovery.endpoints"),
             ("[discovery]\nservices = [\"geo/1=127.0.0.1:1\"]\n", "discovery.services is the list for"),

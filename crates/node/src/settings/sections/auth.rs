@@ -36,6 +36,8 @@ words! {
         Certificate = "certificate",
         /// `[auth.token]`.
         Token = "token",
+        /// The credentials of registered devices; `[auth.registry]`.
+        Registry = "registry",
         /// `[auth.password]`.
         Password = "password",
         /// `[auth.callback]`.
@@ -127,7 +129,8 @@ group! {
         anonymous: Anonymous = Anonymous::Refused, cost "whoever reaches the port is a device";
         /// The order in which methods look at the credentials; the first that applies decides. One that is not listed is
         /// never asked.
-        order: Vec<Method> = vec![Method::Certificate, Method::Token, Method::Password, Method::Callback];
+        order: Vec<Method> =
+            vec![Method::Certificate, Method::Token, Method::Registry, Method::Password, Method::Callback];
         /// What each may publish and subscribe to: TOML, first match wins, read again on SIGHUP. Without it a device reads
         /// its own inbox (`inbox/%c`, `inbox/%c/#`) and the channels (`channels/+`), and writes its uplink (`uplink/%c/#`).
         rules_file: Option<PathBuf> = None;
@@ -145,6 +148,8 @@ group! {
         token: Token,
         /// Client certificates.
         certificate: Certificate,
+        /// The registry of devices.
+        registry: DeviceRegistry,
         /// A question to your own server.
         callback: Callback,
     }
@@ -205,6 +210,15 @@ group! {
         name: CertificateName = CertificateName::CommonName;
         /// Which client ids a user may take: its own name, or `any`.
         client_id: ClientIdBinding = ClientIdBinding::Principal;
+    }
+}
+
+group! {
+    /// Registered devices: one that is revoked stays out whatever it shows, and one that has a credential must show it as the MQTT password.
+    /// The client id names the device: `DEVICE` of the app `default`, or `APP/DEVICE`.
+    pub struct DeviceRegistry {
+        /// Ask it about each device that connects. Off, neither credentials nor revocations keep anybody out.
+        enabled: bool = true, cost "one question to a shard for each connect";
     }
 }
 

@@ -10,15 +10,18 @@ mod journal;
 mod limits;
 mod listeners;
 mod log;
+mod push;
 mod queue;
 mod rpc;
 mod server;
+mod session;
 mod shards;
 mod wallet;
+mod webhooks;
 
 pub use auth::{
-    Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, Method, Password, Token,
-    TokenAlgorithm, TokenKey, TokenUsername,
+    Anonymous, Auth, Callback, Certificate, CertificateName, ClientIdBinding, DeviceRegistry, Method,
+    Password, Token, TokenAlgorithm, TokenKey, TokenUsername,
 };
 pub use discovery::{Discovery, DiscoveryBackend, ListedService};
 pub use http::Http;
@@ -26,11 +29,14 @@ pub use journal::Journal;
 pub use limits::Limits;
 pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, SocketOptions, Sockets, Tls, Ws, Wss};
 pub use log::{Log, LogFormat};
+pub use push::Push;
 pub use queue::Queue;
 pub use rpc::{Devices, Rpc};
 pub use server::Server;
+pub use session::Session;
 pub use shards::Shards;
 pub use wallet::Wallet;
+pub use webhooks::Webhooks;
 
 use super::define::group;
 
@@ -58,7 +64,7 @@ group! {
         rpc: Rpc,
         /// Where services are found.
         discovery: Discovery,
-        /// The threads that own the queues and the wallets.
+        /// The threads that own queues, wallets, the push platform and sessions.
         shards: Shards,
         /// Their logs on disk.
         journal: Journal,
@@ -66,6 +72,12 @@ group! {
         queue: Queue,
         /// How much the wallets may hold.
         wallet: Wallet,
+        /// How much the push platform may hold.
+        push: Push,
+        /// How much of sessions is kept.
+        session: Session,
+        /// Where feeds of events are posted.
+        webhooks: Webhooks,
         /// Logs.
         log: Log,
     }
