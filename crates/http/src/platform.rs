@@ -17,6 +17,7 @@ use crate::shards::{Asks, expected};
 pub(crate) mod apps;
 pub(crate) mod devices;
 pub(crate) mod export;
+pub(crate) mod feeds;
 pub(crate) mod ids;
 pub(crate) mod import;
 pub(crate) mod notification;

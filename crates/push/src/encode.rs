@@ -7,6 +7,7 @@ use roaring::RoaringBitmap;
 use stadium_machine::encoding::{Reader, corrupt, number, text};
 use stadium_registry::{AppName, DeviceId, Selector};
 
+use crate::feed::Feed;
 use crate::{
     AppSettings, Audience, AudienceName, Cap, Civil, CollapseKey, Content, Corrupt, Held, Missed, NewPush,
     NewSchedule, Notification, Options, Pace, PushId, QuietHours, ScheduleName, Time, When, Words, Zone,
@@ -111,6 +112,7 @@ impl AppSettings {
         write_cap(out, self.cap);
         number(out, u64::from(self.inbox_max));
         number(out, self.remember);
+        Feed::encode(&self.feeds, out);
     }
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
@@ -125,6 +127,7 @@ impl AppSettings {
             cap: cap(input)?,
             inbox_max: input.small()?,
             remember: input.number()?,
+            feeds: Feed::decode(input)?,
         })
     }
 }

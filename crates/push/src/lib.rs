@@ -15,6 +15,7 @@ mod encode;
 mod events;
 mod execute;
 mod fate;
+pub mod feed;
 mod latency;
 mod letter;
 mod life;

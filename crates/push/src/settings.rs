@@ -2,6 +2,7 @@
 
 use stadium_registry::Limits;
 
+use crate::feed::Feed;
 use crate::{Cap, Milliseconds};
 
 /// What holds for an app.
@@ -19,6 +20,8 @@ pub struct AppSettings {
     pub inbox_max: u16,
     /// A push is remembered so long after nobody is owed it any more.
     pub remember: Milliseconds,
+    /// What is told of its devices and pushes, at most 16.
+    pub feeds: Vec<Feed>,
 }
 
 impl Default for AppSettings {
@@ -31,6 +34,7 @@ impl Default for AppSettings {
             cap: None,
             inbox_max: 100,
             remember: 7 * DAY,
+            feeds: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::platform::Platform;
 use crate::refusal::{AUDIENCE_UNKNOWN, CONTENT, OPTIONS, SETTINGS, WHEN, rejected};
 use crate::template;
+use crate::feed::Feed;
 use crate::{
     AppSettings, Audience, Bounds, Cap, Command, Content, NewPush, Notification, Pace, Refusal, Time, When,
     Words,
@@ -125,6 +126,7 @@ pub(crate) fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
             return wrong(format!("{what} is out of bounds: at most 366 days"));
         }
     }
+    Feed::check(&settings.feeds).map_err(|reason| rejected(SETTINGS, reason))?;
     check_cap(settings.cap).map_err(|reason| rejected(SETTINGS, reason))
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use stadium_push::{AppSettings, AppView, Cap};
 use utoipa::ToSchema;
 
+use super::feeds::{self, FeedFields, FeedReport};
 use crate::problem::Problem;
 use crate::spelling::field;
 
@@ -71,6 +72,9 @@ pub(crate) struct AppFields {
     #[serde(default)]
     #[schema(minimum = 1)]
     remember_s: Option<u64>,
+    /// All of its feeds of events: jobs of the queues `events.APP.FEED`. At most 16; none unless said otherwise.
+    #[serde(default)]
+    feeds: Option<Vec<FeedFields>>,
 }
 
 /// Tells a field that is `null` from one that is left out.
@@ -100,6 +104,10 @@ impl AppFields {
             },
             inbox_max,
             remember: seconds("remember_s", self.remember_s, known.remember)?,
+            feeds: match self.feeds {
+                None => known.feeds,
+                Some(feeds) => feeds::check(feeds, &known.feeds)?,
+            },
         })
     }
 }
@@ -135,6 +143,7 @@ pub(crate) struct AppSettingsReport {
     cap: Option<CapFields>,
     inbox_max: u16,
     remember_s: u64,
+    feeds: Vec<FeedReport>,
 }
 
 impl AppReport {
@@ -149,6 +158,7 @@ impl AppReport {
                 cap: settings.cap.map(CapFields::of),
                 inbox_max: settings.inbox_max,
                 remember_s: settings.remember / 1_000,
+                feeds: settings.feeds.iter().map(FeedReport::of).collect(),
             },
             devices: view.devices,
             connected: view.connected,
