@@ -189,8 +189,8 @@ fn audiences(devices: u64) {
             .expect("a selector");
     let (clauses, _) = median(21, || registry.clauses(&selector, NOW).len() as u64);
     println!("  {:34} {clauses:7.3} ms", "what each of two clauses keeps out");
-    let filter = Filter { prefix: "device-00005".into(), ..Filter::default() };
-    let (page, _) = median(21, || registry.list(&filter, Some(&id(500_100)), 100).len() as u64);
+    let filter = Filter { prefix: "device-0".into(), ..Filter::default() };
+    let (page, _) = median(21, || registry.list(&filter, Some(&id(devices / 2)), 100).len() as u64);
     println!("  {:34} {page:7.3} ms", "a page of 100 devices");
     let user: UserName = parsed("nobody");
     let (missing, _) = median(21, || registry.devices_of(&user).len());

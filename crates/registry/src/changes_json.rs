@@ -165,6 +165,9 @@ pub(crate) fn value(place: &Place<'_>) -> Result<Value, Mistake> {
             place.mistake(crate::selector_json::too_long(text))
         }
         Json::String(text) => Ok(Value::Text(text.into())),
+        Json::Number(number) if !is_exact(number) => {
+            place.mistake("whole numbers are exact up to 9007199254740992; send a longer one as a text")
+        }
         Json::Number(_) => match Value::number(place.number()?) {
             Some(number) => Ok(number),
             None => place.mistake("it is too large a number"),
@@ -175,6 +178,13 @@ pub(crate) fn value(place: &Place<'_>) -> Result<Value, Mistake> {
         }
         _ => place.mistake("a value is a text, a number, or a date as {\"date\": \"2026-01-31T18:00:00Z\"}"),
     }
+}
+
+/// Whether a number is kept as it was written: not a whole one with more digits than fit.
+fn is_exact(number: &serde_json::Number) -> bool {
+    const MAX: u64 = 1 << 53;
+    number.as_u64().is_none_or(|number| number <= MAX)
+        && number.as_i64().is_none_or(|number| number.unsigned_abs() <= MAX)
 }
 
 pub(crate) fn value_json(value: &Value) -> Json {

@@ -1,4 +1,6 @@
 //! Whether changes are within the bounds. Nothing is changed here.
+//!
+//! A device above a bound that was lowered may stay as it is and become smaller, but not grow.
 
 use crate::labels::Kind;
 use crate::packed::Packed;

@@ -1,4 +1,6 @@
 //! What is known about devices, one by one and in pages.
+//!
+//! Pages go by id, so that one may go on behind a device that has gone meanwhile, and pages of several shards can be merged.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,6 @@
-//! Rules as tables: where mistakes in JSON are, what is refused, quiet hours around changes of the clocks, reasons in words.
+//! Rules as tables: where mistakes in JSON are, what is refused, reasons in words.
+//!
+//! And quiet hours around the changes of the clocks.
 
 use serde_json::json;
 use stadium_registry::{
@@ -181,6 +183,10 @@ fn bad_changes_get_the_path_of_the_mistake() {
         (json!({"tags": {"add": ["x", {"group": "g"}]}}), "tags.add[1]: it lacks \"tag\""),
         (json!({"attributes": {"a b": 1}}), "attributes.a b: this is no name of a attribute"),
         (json!({"attributes": {"x": true}}), "attributes.x: a value is a text, a number, or a date"),
+        (
+            json!({"attributes": {"x": 9_007_199_254_740_993_u64}}),
+            "attributes.x: whole numbers are exact up to 9007199254740992",
+        ),
         (json!({"attributes": {"x": {"date": "soon"}}}), "attributes.x.date: it is no moment in RFC 3339"),
         (json!({"attributes": {"x": {"dat": 1}}}), "attributes.x.dat: unknown field; did you mean \"date\"?"),
     ];
