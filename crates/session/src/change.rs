@@ -69,7 +69,7 @@ pub enum Change {
         /// Packet Identifier.
         packet_id: u16,
     },
-    /// A publisher released a packet id (PUBREL).
+    /// A publisher released a packet id (PUBREL): its publish is forgotten, whichever way it was remembered here.
     Released {
         /// Client Identifier of the publisher.
         client: CompactString,

@@ -105,6 +105,12 @@ impl Sessions {
         Some((stands, list[stands]))
     }
 
+    /// A publish of a session that lives here, as shards remember it.
+    fn origin_of(&self, client: &str, packet_id: u16) -> Option<Origin> {
+        let incarnation = self.sessions.at(self.find(client)?).connect.incarnation;
+        Some(Origin { incarnation, packet_id })
+    }
+
     /// Whether this publish was taken already.
     pub(crate) fn knows(&self, keep: &Keep) -> bool {
         let Some(origin) = keep.origin else { return false };
@@ -133,7 +139,10 @@ impl Sessions {
                 .find(client)
                 .is_some_and(|at| letters.iter().any(|&letter| self.find_letter(at, letter).is_some())),
             Change::Released { client, packet_id } => {
-                self.find(client).is_some_and(|at| self.sessions.at(at).unreleased.contains(packet_id))
+                let unreleased = |at: u32| self.sessions.at(at).unreleased.contains(packet_id);
+                let taken = |origin: Origin| self.by_origin.contains_key(&origin);
+                self.find(client).is_some_and(unreleased)
+                    || self.origin_of(client, *packet_id).is_some_and(taken)
             }
             Change::Forget { origin } => self.by_origin.contains_key(origin),
             Change::Retain { number, message } => match self.find_topic(message.topic()) {
@@ -218,6 +227,9 @@ impl Sessions {
             }
             Change::Released { client, packet_id } => {
                 self.with(client, |session| session.unreleased.retain(|id| id != packet_id));
+                if let Some(origin) = self.origin_of(client, *packet_id) {
+                    self.forget(origin);
+                }
             }
             Change::Forget { origin } => self.forget(*origin),
             Change::Retain { number, message } => self.retain(now, *number, message),

@@ -118,9 +118,16 @@ fn owed(machine: &mut Sessions, client: &str) -> Vec<(u32, Option<String>)> {
 fn a_session_is_owed_letters_in_their_order_until_it_is_done_with_them() {
     let mut one = Journalled::new();
     one.batch(Time(1), vec![connect("a", 1), connect("b", 2)]);
-    one.batch(Time(2), vec![keep("x", vec![receiver("a", 1), receiver("b", 1)]), keep("y", vec![receiver("a", 2)])]);
+    one.batch(
+        Time(2),
+        vec![keep("x", vec![receiver("a", 1), receiver("b", 1)]), keep("y", vec![receiver("a", 2)])],
+    );
     let figures = one.machine.figures();
-    assert_eq!((figures.letters, figures.message_bytes), (3, 4), "a message is held once, however many are owed it");
+    assert_eq!(
+        (figures.letters, figures.message_bytes),
+        (3, 4),
+        "a message is held once, however many are owed it"
+    );
     one.batch(Time(3), vec![Change::Received { client: "a".into(), letter: 1 }]);
     assert_eq!(owed(&mut one.machine, "a"), [(1, None), (2, Some("y".into()))]);
     one.batch(Time(3), vec![Change::Done { client: "a".into(), letters: vec![1] }]);
@@ -151,14 +158,19 @@ fn a_publish_at_qos_2_is_taken_once() {
         let publish = |letter| {
             let receivers = vec![receiver("a", letter)];
             let publisher = publisher.clone();
-            Change::Keep(Box::new(Keep { message: message("t", "x"), receivers, origin: Some(origin), publisher }))
+            Change::Keep(Box::new(Keep {
+                message: message("t", "x"),
+                receivers,
+                origin: Some(origin),
+                publisher,
+            }))
         };
         assert_eq!(one.batch(Time(2), vec![publish(1)]), [Outcome::Done]);
         let mut again = Journalled { machine: one.replayed(), records: Vec::new() };
         assert_eq!(again.batch(Time(3), vec![publish(2)]), [Outcome::Known]);
         assert_eq!(owed(&mut again.machine, "a").len(), 1);
         // Released, the packet id may be used for another message.
-        again.batch(Time(4), vec![Change::Forget { origin }, Change::Released { client: "p".into(), packet_id: 77 }]);
+        again.batch(Time(4), vec![Change::Released { client: "p".into(), packet_id: 77 }]);
         assert_eq!(again.batch(Time(5), vec![publish(3)]), [Outcome::Done]);
     }
 }

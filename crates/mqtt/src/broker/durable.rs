@@ -565,9 +565,14 @@ where
         }
         self.release(key, packet_id);
         let Some(session) = self.session_mut(key) else { return };
-        session.rare().waiting.retain(|&id| id != packet_id);
+        let rare = session.rare();
+        rare.waiting.retain(|&id| id != packet_id);
         if noted != Noted::Never {
-            host.persist(&session.client_id, Change::Released { packet_id }, Then::NOTHING);
+            // Where some shards have taken it, the next message with this packet id must not be taken for it.
+            let origin = Origin { incarnation: rare.incarnation, packet_id };
+            let client_id = session.client_id.clone();
+            host.persist(&client_id, Change::Released { packet_id }, Then::NOTHING);
+            host.forget(&client_id, origin, Then::NOTHING);
         }
     }
 
