@@ -1,0 +1,199 @@
+//! Webhooks: the feeds of apps that are to be posted somewhere, posted from here.
+//!
+//! Every few seconds the apps' settings are looked at. Each feed gets its queue, and each feed with a webhook a worker of its own
+//! ([`worker`]), which ends when the webhook changes or goes: what is not posted yet stays in the queue. A receiver gets each job at
+//! least once, and tells a second time by `webhook-id`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stadium_push::feed::{Feed, Webhook};
+use stadium_push::{Answer, AppView, Command};
+use stadium_queue::{Backoff, QueueName, QueueSettings, Spread};
+use stadium_shard::Shards;
+use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+
+mod post;
+mod signature;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+pub(crate) use post::Reach;
+use post::Poster;
+use worker::Means;
+
+/// How often the apps' settings are looked at: so long after a change a webhook is what it says.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Apps asked for at once.
+const APPS_MAX: u32 = 1_000;
+
+/// Posts of all feeds at a time; each blocks a thread while it waits for an answer.
+const POSTS_MAX: usize = 32;
+
+/// Time for a receiver to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Attempts before a job is dead: with delays that double up to an hour, most of a day.
+const ATTEMPTS_MAX: u16 = 30;
+
+/// The longest delay between two attempts.
+const DELAY_MAX_MS: u64 = 3_600_000;
+
+/// Posts what feeds have.
+pub(crate) struct Webhooks {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Webhooks {
+    /// Begins to look for feeds, and to post.
+    pub(crate) fn start(shards: Shards, reach: Reach, runtime: &Runtime) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let turns = Arc::new(Semaphore::new(POSTS_MAX));
+        let task = runtime.spawn(async move {
+            let means = Means { poster: Poster::new(reach, TIMEOUT), turns, shards };
+            Posting { means, workers: HashMap::new(), declared: HashMap::new() }.look(stopped).await;
+        });
+        Self { stop, task }
+    }
+
+    /// Posts no more, and waits for what is on its way, so long at most; what is not done then is posted again.
+    pub(crate) async fn stop(self, at_most: Duration) {
+        self.stop.send_replace(true);
+        let abort = self.task.abort_handle();
+        if tokio::time::timeout(at_most, self.task).await.is_err() {
+            abort.abort();
+            tracing::warn!("Webhooks were not answered in time; they are posted again");
+        }
+    }
+}
+
+/// What is posted now.
+struct Posting {
+    means: Means,
+    workers: HashMap<QueueName, Working>,
+    /// Queues that were made, or were there.
+    declared: HashMap<QueueName, ()>,
+}
+
+struct Working {
+    webhook: Arc<Webhook>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Posting {
+    async fn look(mut self, mut stopped: watch::Receiver<bool>) {
+        loop {
+            let feeds = tokio::select! {
+                biased;
+                // Also where nobody can say stop any more.
+                _ = stopped.wait_for(|stop| *stop) => break,
+                feeds = feeds(&self.means.shards) => feeds,
+            };
+            // Where the shards do not say, all stays as it is.
+            if let Some(feeds) = feeds {
+                self.follow(feeds).await;
+            }
+            tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stop| *stop) => break,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+        for working in self.workers.values() {
+            working.stop.send_replace(true);
+        }
+        for (_, working) in self.workers.drain() {
+            let _ = working.task.await;
+        }
+    }
+
+    /// Makes what is posted what the settings say.
+    async fn follow(&mut self, feeds: Vec<(QueueName, Option<Webhook>)>) {
+        let wanted: HashMap<QueueName, Webhook> =
+            feeds.iter().filter_map(|(queue, webhook)| Some((queue.clone(), webhook.clone()?))).collect();
+        self.workers.retain(|queue, working| {
+            let stays = wanted.get(queue).is_some_and(|webhook| *webhook == *working.webhook) && !working.task.is_finished();
+            if !stays {
+                working.stop.send_replace(true);
+            }
+            stays
+        });
+        self.declared.retain(|queue, ()| feeds.iter().any(|(known, _)| known == queue));
+        for (queue, _) in &feeds {
+            if !self.declared.contains_key(queue) && declare(&self.means.shards, queue).await {
+                self.declared.insert(queue.clone(), ());
+            }
+        }
+        for (queue, webhook) in wanted {
+            if self.workers.contains_key(&queue) || !self.declared.contains_key(&queue) {
+                continue;
+            }
+            let (stop, stopped) = watch::channel(false);
+            let webhook = Arc::new(webhook);
+            tracing::info!(queue = queue.as_str(), url = webhook.url, "A feed is posted to its webhook");
+            let task = tokio::spawn(worker::work(self.means.clone(), queue.clone(), Arc::clone(&webhook), stopped));
+            self.workers.insert(queue, Working { webhook, stop, task });
+        }
+    }
+}
+
+/// The queues of all feeds, each with its webhook; `None` where the shards do not say.
+async fn feeds(shards: &Shards) -> Option<Vec<(QueueName, Option<Webhook>)>> {
+    let mut feeds = Vec::new();
+    let mut after = None;
+    loop {
+        let apps = match shards.submit_push(Command::Apps { after, apps_max: APPS_MAX }).await {
+            Ok(Answer::Apps(apps)) => apps,
+            Ok(_) => {
+                tracing::error!("A shard's answer about apps is of another kind");
+                return None;
+            }
+            Err(refusal) => {
+                tracing::debug!(%refusal, "The feeds of apps cannot be looked at now");
+                return None;
+            }
+        };
+        apps.iter().for_each(|view| of_app(view, &mut feeds));
+        match apps.last() {
+            Some(last) if apps.len() >= APPS_MAX as usize => after = Some(last.app.clone()),
+            _ => return Some(feeds),
+        }
+    }
+}
+
+fn of_app(view: &AppView, feeds: &mut Vec<(QueueName, Option<Webhook>)>) {
+    for feed in view.settings.iter().flat_map(|settings| &settings.feeds) {
+        match QueueName::new(&Feed::queue(&view.app, &feed.name)) {
+            Ok(queue) => feeds.push((queue, feed.webhook.clone())),
+            Err(error) => tracing::error!(app = view.app.as_str(), feed = feed.name.as_str(), %error, "A feed has no queue"),
+        }
+    }
+}
+
+/// Makes a feed's queue where there is none: on all shards, so that each puts its events in the record of what they tell.
+async fn declare(shards: &Shards, queue: &QueueName) -> bool {
+    use stadium_queue::{Command, Refusal};
+    match shards.submit(Command::Stats { queue: queue.clone() }).await {
+        // An operator may have changed it; what is there stays.
+        Ok(_) => return true,
+        Err(Refusal::Busy { .. }) => return false,
+        Err(Refusal::Rejected { .. }) => {}
+    }
+    let backoff = Backoff { max: DELAY_MAX_MS, ..Backoff::default() };
+    let settings =
+        QueueSettings { spread: Spread::AllShards, attempts_max: ATTEMPTS_MAX, backoff, ..QueueSettings::default() };
+    match shards.submit(Command::Declare { queue: queue.clone(), settings }).await {
+        Ok(_) => true,
+        Err(refusal) => {
+            tracing::warn!(queue = queue.as_str(), %refusal, "A feed's queue cannot be made");
+            false
+        }
+    }
+}
