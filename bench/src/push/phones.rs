@@ -16,7 +16,7 @@ const MARK: &[u8] = b"no. ";
 /// Digits of a number.
 const DIGITS: usize = 6;
 /// The topic at which the bare loop is told what to send to everybody.
-const EVERYBODY: &str = "inbox/everybody--------";
+const EVERYBODY: &str = "inbox/everybody-------";
 /// Longest sleep of a turn.
 const TURN: Duration = Duration::from_millis(100);
 

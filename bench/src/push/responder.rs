@@ -34,7 +34,7 @@ const LISTENER: Token = Token(usize::MAX);
 /// Events taken from the kernel at once.
 const EVENTS: usize = 1024;
 /// As long as the product's answer to a push.
-const ANSWER: &[u8] = b"HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\ncontent-length: 139\r\n\
+const ANSWER: &[u8] = b"HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\ncontent-length: 145\r\n\
     location: /api/apps/default/pushes/0190a1b2c3d470000000000000000001\r\n\
     x-request-id: 00000000000000000000000000000000\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n\
     {\"id\":\"0190a1b2c3d470000000000000000001\",\"status\":\"accepted\",\"duplicate\":false,\
