@@ -10,6 +10,7 @@ use stadium_registry::{AppName, Slot};
 
 use crate::app::App;
 use crate::events::{Event, From};
+use crate::figures::Figures;
 use crate::life::Origin;
 use crate::platform::{Due, Platform, Spot};
 use crate::{AppSettings, Corrupt, Letter, Time, device_home};
@@ -34,6 +35,7 @@ impl Platform {
         self.touched.clear();
         self.woken.clear();
         self.to_edge.clear();
+        self.counted = Figures::default();
         Ok(())
     }
 
@@ -246,7 +248,7 @@ impl Platform {
                 let Some(&app) = self.by_name.get(&push.app) else {
                     return Err(corrupt("a push of an app that is not there"));
                 };
-                let late = self.cancelled.remove(&(app, push.id)).is_some_and(|at| at >= *accepted_at);
+                let late = self.cancelled.get(&(app, push.id)).is_some_and(|at| at >= accepted_at);
                 if !late && self.find_id(app, push.id).is_none() {
                     let mut body = std::mem::take(&mut self.scratch);
                     body.clear();

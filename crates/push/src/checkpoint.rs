@@ -162,7 +162,9 @@ impl Platform {
                 return self.app_at_mut(app)?.registry.restore(slice);
             }
             _ => {
-                return Err(corrupt(format!("chunk of kind {kind}, which is none: a newer version wrote it")));
+                return Err(corrupt(format!(
+                    "chunk of kind {kind}, which is none: a newer version wrote it"
+                )));
             }
         };
         if restored.map_err(|damaged| corrupt(format!("table {kind}: {damaged}")))? == Restored::Complete {
@@ -186,8 +188,7 @@ impl Platform {
         self.outbox_next = input.number()?;
         for _ in 0..input.number()? {
             let app_number: u32 = input.small()?;
-            let registry =
-                Registry::new(self.bounds.devices.clone(), self.place.hash_seed ^ u64::from(app_number));
+            let registry = Registry::new(self.bounds.devices, self.place.hash_seed ^ u64::from(app_number));
             let app = decode_app(input, registry)?;
             let twice = self.by_name.insert(app.name.clone(), app_number).is_some();
             if self.apps.insert(app_number, Box::new(app)).is_some() || twice || app_number >= self.app_next {

@@ -90,10 +90,10 @@ pub(crate) fn words(at: Time, beside: Time) -> String {
     let Some(date) = date else { return "the end of time".into() };
     let date = date.to_zoned(TimeZone::UTC).datetime();
     let mut words = format!("{:02}:{:02}", date.hour(), date.minute());
-    if at.0 % 60_000 != 0 {
+    if !at.0.is_multiple_of(60_000) {
         words += &format!(":{:02}", date.second());
     }
-    if at.0 % 1_000 != 0 {
+    if !at.0.is_multiple_of(1_000) {
         words += &format!(".{:03}", at.0 % 1_000);
     }
     words += " UTC";

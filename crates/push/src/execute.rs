@@ -372,6 +372,8 @@ impl Platform {
             let connection = ConnectionName { loop_index: 0, connection: 0 };
             let step = Taken { push: self.number_at(spot), slot, what: What::Opened, at: now, connection };
             self.emit(now, record, &Event::Steps(Cow::Borrowed(&[step])));
+            self.counted.opened += 1;
+            self.note_step(&step);
         }
         Ok(Answer::Done)
     }

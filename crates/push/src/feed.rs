@@ -128,7 +128,9 @@ impl Webhook {
         let host = self.url.strip_prefix("https://").or_else(|| self.url.strip_prefix("http://"));
         let visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
         if self.url.len() > URL_BYTES_MAX || !host.is_some_and(|host| !host.is_empty() && visible(host)) {
-            return Err("the url of a webhook begins with http:// or https:// and has at most 2,048 visible ASCII characters");
+            return Err(
+                "the url of a webhook begins with http:// or https:// and has at most 2,048 visible ASCII characters",
+            );
         }
         if !(24..=64).contains(&self.secret.len()) {
             return Err("the secret of a webhook has 24 to 64 bytes");
@@ -192,7 +194,8 @@ impl Feed {
         }
         let mut feeds = Vec::with_capacity(count);
         for _ in 0..count {
-            let name = FeedName::new(input.text()?).map_err(|error: InvalidName| corrupt(error.to_string()))?;
+            let name =
+                FeedName::new(input.text()?).map_err(|error: InvalidName| corrupt(error.to_string()))?;
             let kinds = Kinds(input.byte()?);
             if kinds.0 >> Kind::ALL.len() != 0 {
                 return Err(corrupt("an unknown kind of event"));
@@ -381,14 +384,18 @@ mod tests {
     #[test]
     fn queues_of_two_apps_never_meet() {
         assert!(FeedName::new("b.c").is_err(), "else a.b's c would be a's b.c");
-        let longest = Feed::queue(&app(&"a".repeat(AppName::BYTES_MAX)), &FeedName::new(&"f".repeat(48)).expect("a name"));
+        let longest = Feed::queue(
+            &app(&"a".repeat(AppName::BYTES_MAX)),
+            &FeedName::new(&"f".repeat(48)).expect("a name"),
+        );
         assert!(longest.len() <= 128, "the longest name of a queue");
     }
 
     #[test]
     fn feeds_come_back_as_they_were_written_and_wrong_ones_are_refused() {
         let hook = Webhook { url: "https://crm.example.org/hook?a=1".to_owned(), secret: vec![7; 32] };
-        let feeds = [feed("crm", &[Kind::Opened]), Feed { webhook: Some(hook.clone()), ..feed("all", &Kind::ALL) }];
+        let feeds =
+            [feed("crm", &[Kind::Opened]), Feed { webhook: Some(hook.clone()), ..feed("all", &Kind::ALL) }];
         let mut bytes = Vec::new();
         Feed::encode(&feeds, &mut bytes);
         assert_eq!(Feed::decode(&mut Reader::new(&bytes)).expect("as written"), feeds);

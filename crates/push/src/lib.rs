@@ -16,6 +16,7 @@ mod events;
 mod execute;
 mod fate;
 pub mod feed;
+mod figures;
 mod latency;
 mod letter;
 mod life;
@@ -49,6 +50,7 @@ pub use answer::{
 };
 pub use command::{Arrival, Command, Departure, Happened, Held, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient, ToEdge};
+pub use figures::Figures;
 pub use latency::Spread;
 pub use letter::Letter;
 pub use names::{AudienceName, CollapseKey, PushId, ScheduleName};

@@ -45,6 +45,7 @@ impl Platform {
     ) {
         let number = self.number_next;
         self.number_next += 1;
+        self.counted.accepted += 1;
         self.apps.get_mut(&app).expect("the caller has looked").order.insert((accepted_at, number));
         if let Audience::Device(_) = push.audience {
             let mut single = Single::vacant();
@@ -205,6 +206,7 @@ impl Platform {
         };
         List::Owed.append(&mut self.singles, app, slot, place);
         app.inboxes.add_one(slot);
+        self.counted.targeted += 1;
         self.ends.insert((until, number));
         if fate == Fate::Waiting {
             self.due.insert((next_at, Due::Release(number)));
@@ -314,6 +316,7 @@ impl Platform {
         self.ends.insert((until, number));
         let app = self.apps.get_mut(&app_number).expect("it was there just now");
         app.inboxes.add(&targeted);
+        self.counted.targeted += targeted.len();
         app.open.insert((9 - push.options.priority, number, place));
         self.touched.push(number);
         if push.options.collapse.is_some() {
@@ -439,6 +442,7 @@ impl Platform {
         if flew {
             self.landed(app_number, slot);
         }
+        self.count_ended(fate, 1);
     }
 
     /// For these devices, which are owed a push, it ends so.
@@ -454,6 +458,7 @@ impl Platform {
         let app = self.apps.get_mut(&app_number).expect("an app's pushes go before it does");
         app.inboxes.subtract(slots);
         flew.iter().for_each(|slot| self.landed(app_number, slot));
+        self.count_ended(fate, slots.len());
         self.settle(now, place);
     }
 
@@ -470,6 +475,7 @@ impl Platform {
         if flew {
             self.landed(app_number, slot);
         }
+        self.count_ended(fate, 1);
         self.settle(now, place);
         true
     }
@@ -607,8 +613,9 @@ impl Platform {
             List::All.take(&mut self.singles, app, slot, place);
             self.singles.at_mut(place).slot = NONE;
         }
-        app.connections.remove(&slot);
+        let connection = app.connections.remove(&slot);
         app.reading.remove(slot);
+        self.counted.in_flight -= connection.map_or(0, |connection| u64::from(connection.in_flight));
         self.held_back.retain(|&(_, of, other)| (of, other) != (app_number, slot));
     }
 

@@ -12,6 +12,8 @@ use stadium_table::{Index, Table, hash_of};
 use crate::app::App;
 use crate::checkpoint::Progress;
 use crate::events::Event;
+use crate::feed::Collector;
+use crate::figures::Figures;
 use crate::log::Piece;
 use crate::machine::Taken;
 use crate::many::{Kept, Many};
@@ -70,6 +72,8 @@ pub struct Platform {
     pub(crate) slots_end: u32,
     /// Bytes of memory that pushes to many hold, about.
     pub(crate) many_bytes: usize,
+    pub(crate) counted: Figures,
+    pub(crate) collector: Collector,
     pub(crate) checkpoint: Progress,
 }
 
@@ -141,6 +145,8 @@ impl Platform {
             scratch: Vec::new(),
             slots_end: 0,
             many_bytes: 0,
+            counted: Figures::default(),
+            collector: Collector::default(),
             checkpoint: Progress::default(),
         };
         let name = AppName::new(DEFAULT_APP).expect("it is a name");
@@ -153,8 +159,13 @@ impl Platform {
         out.append(&mut self.to_edge);
     }
 
+    /// The device in a place of its app's registry, as dispatches and steps name it.
+    pub fn device_at(&self, app: &AppName, slot: u32) -> Option<stadium_registry::DeviceId> {
+        self.app(app).ok()?.device_id(slot)
+    }
+
     pub(crate) fn add_app(&mut self, number: u32, name: AppName, version: u64, settings: AppSettings) {
-        let registry = Registry::new(self.bounds.devices.clone(), self.place.hash_seed ^ u64::from(number));
+        let registry = Registry::new(self.bounds.devices, self.place.hash_seed ^ u64::from(number));
         self.by_name.insert(name.clone(), number);
         self.apps.insert(number, Box::new(App::new(name, version, settings, registry)));
         self.app_next = self.app_next.max(number + 1);

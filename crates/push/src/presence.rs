@@ -11,6 +11,7 @@ use stadium_registry::{Changes, Slot};
 
 use crate::app::Connection;
 use crate::events::Event;
+use crate::feed::Kind;
 use crate::lists;
 use crate::platform::Platform;
 use crate::{Arrival, Departure, Time, ToEdge};
@@ -31,8 +32,10 @@ impl Platform {
             let Some(app) = self.apps.get_mut(&app_number) else { continue };
             let Some(Slot(slot)) = app.registry.find(&departure.device) else { continue };
             if app.connections.get(&slot).is_some_and(|connection| connection.name == departure.connection) {
-                app.connections.remove(&slot);
+                let connection = app.connections.remove(&slot);
                 app.reading.remove(slot);
+                self.counted.in_flight -= connection.map_or(0, |connection| u64::from(connection.in_flight));
+                self.note(app_number, Kind::Disconnected, slot, None, departure.at);
                 gone.entry(app_number).or_default().insert(slot);
                 seen.entry(app_number).or_default().push((slot, departure.at.min(now)));
             }
@@ -41,12 +44,14 @@ impl Platform {
         for arrival in arrived {
             let Some((app_number, slot)) = self.register_at_connect(now, arrival, record) else { continue };
             let app = self.apps.get_mut(&app_number).expect("it was there just now");
-            if app.connections.remove(&slot).is_some() {
+            if let Some(connection) = app.connections.remove(&slot) {
                 app.reading.remove(slot);
+                self.counted.in_flight -= u64::from(connection.in_flight);
                 gone.entry(app_number).or_default().insert(slot);
             }
             here.push((app_number, slot, arrival.connection));
             seen.entry(app_number).or_default().push((slot, arrival.at.min(now)));
+            self.note(app_number, Kind::Connected, slot, None, arrival.at);
         }
         for (app, slots) in seen {
             self.emit(now, record, &Event::Seen { app, slots: Cow::Owned(slots) });
@@ -113,8 +118,9 @@ impl Platform {
     pub(crate) fn cut(&mut self, app_number: u32, device: &stadium_registry::DeviceId) {
         let Some(app) = self.apps.get_mut(&app_number) else { return };
         if let Some(Slot(slot)) = app.registry.find(device) {
-            app.connections.remove(&slot);
+            let connection = app.connections.remove(&slot);
             app.reading.remove(slot);
+            self.counted.in_flight -= connection.map_or(0, |connection| u64::from(connection.in_flight));
             self.come_down(app_number, &RoaringBitmap::from_iter([slot]));
         }
         let app = self.apps[&app_number].name.clone();

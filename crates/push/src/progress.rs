@@ -8,6 +8,7 @@ use stadium_machine::Record;
 
 use crate::events::{Event, Taken};
 use crate::fate::Fate;
+use crate::feed::Kind;
 use crate::log::{Logged, PIECE_BYTES, Piece, What};
 use crate::platform::{Platform, Spot};
 use crate::{Happened, Step, Time};
@@ -42,6 +43,28 @@ impl Platform {
         }
         if !taken.is_empty() {
             self.emit(now, record, &Event::Steps(Cow::Borrowed(&taken)));
+            taken.iter().for_each(|step| self.note_step(step));
+        }
+    }
+
+    /// Tells feeds what became of a delivery.
+    pub(crate) fn note_step(&mut self, step: &Taken) {
+        let Some(spot) = self.find_number(step.push) else { return };
+        let kind = match step.what {
+            What::Acknowledged => Kind::Delivered,
+            What::Sent if self.qos_of(spot) == 0 => Kind::Delivered,
+            What::Refused | What::TooLarge => Kind::Refused,
+            What::Opened => Kind::Opened,
+            What::Sent => return,
+        };
+        let (app, push) = self.name_at(spot);
+        self.note(app, kind, step.slot, Some(push), step.at);
+    }
+
+    fn qos_of(&self, spot: Spot) -> u8 {
+        match spot {
+            Spot::Single(place) => self.singles.at(place).qos,
+            Spot::Many(place) => self.many(place).push.options.qos,
         }
     }
 
@@ -82,10 +105,14 @@ impl Platform {
                 self.many_mut(place).in_flight.remove(step.slot);
             }
         }
+        self.counted.returned += 1;
         let (app_number, _) = self.name_at(spot);
         if let Some(app) = self.apps.get_mut(&app_number) {
             if let Some(connection) = app.connections.get_mut(&step.slot) {
-                connection.in_flight = connection.in_flight.saturating_sub(1);
+                if connection.in_flight > 0 {
+                    connection.in_flight -= 1;
+                    self.counted.in_flight -= 1;
+                }
                 connection.more = true;
             }
             if app.reading.remove(step.slot) {

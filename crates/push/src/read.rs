@@ -11,7 +11,7 @@ use crate::latency::Spread;
 use crate::lists;
 use crate::platform::{Platform, Spot};
 use crate::refusal::{COUNT, DEVICE_UNKNOWN, MISDIRECTED, rejected};
-use crate::single::{NEVER, NONE, Single};
+use crate::single::{NEVER, Single};
 use crate::{
     Answer, AppView, Authenticated, Command, Counts, DeliveryView, DeviceView, Owed, Preview, PushId,
     PushView, Refusal, Sample, Stage, Time,
@@ -388,14 +388,14 @@ fn series_of_one(single: &Single) -> Vec<Sample> {
 }
 
 fn counts_of_one(single: &Single) -> Counts {
-    let registered =
-        u64::from(single.slot != NONE || !matches!(single.fate, Fate::Scheduled | Fate::NotRegistered));
-    let mut counts = Counts { devices: registered, ..Counts::default() };
     let fate = single.fate;
-    if matches!(fate, Fate::Scheduled | Fate::NotRegistered) || fate == Fate::Cancelled && single.slot == NONE
+    // One that was cancelled before its start was for nobody yet.
+    if matches!(fate, Fate::Scheduled | Fate::NotRegistered)
+        || fate == Fate::Cancelled && single.until == Time(0)
     {
         return Counts::default();
     }
+    let mut counts = Counts { devices: 1, ..Counts::default() };
     counts.matched = 1;
     counts.targeted = u64::from(!fate.is_left_out());
     counts.opened = u64::from(single.opened_after != NEVER);

@@ -74,6 +74,8 @@ impl Platform {
             return;
         }
         connection.in_flight += 1;
+        self.counted.in_flight += 1;
+        self.counted.dispatched += 1;
         let name = connection.name;
         let push = single.push();
         let what = Outgoing { push: single.number, content: &push, until: single.until, now };
@@ -123,6 +125,8 @@ impl Platform {
             groups.add(app, &push, name.loop_index, Recipient { connection: name.connection, slot });
             sent += 1;
         }
+        self.counted.in_flight += sent as u64;
+        self.counted.dispatched += sent as u64;
         for group in groups.0 {
             self.to_edge.push(ToEdge::Dispatch(what.dispatch(group.loop_index, group.payload, group.to)));
         }
@@ -151,6 +155,8 @@ impl Platform {
         if let Some(connection) = app.connections.get_mut(&slot) {
             connection.in_flight += next.len() as u16;
             connection.more = more;
+            self.counted.in_flight += next.len() as u64;
+            self.counted.dispatched += next.len() as u64;
         }
         for (_, number, spot) in next {
             let to = vec![Recipient { connection: name.connection, slot }];
@@ -250,7 +256,10 @@ impl Platform {
     pub(crate) fn landed(&mut self, app_number: u32, slot: u32) {
         let connection = self.apps.get_mut(&app_number).and_then(|app| app.connections.get_mut(&slot));
         let Some(connection) = connection else { return };
-        connection.in_flight = connection.in_flight.saturating_sub(1);
+        if connection.in_flight > 0 {
+            connection.in_flight -= 1;
+            self.counted.in_flight -= 1;
+        }
         if connection.more && connection.in_flight <= WINDOW / 2 {
             self.woken.push((app_number, slot));
         }

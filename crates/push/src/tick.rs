@@ -6,6 +6,7 @@ use stadium_machine::Record;
 
 use crate::clock::{ZONE_STEP, moment};
 use crate::events::Event;
+use crate::feed::Kind;
 use crate::platform::{Due, Platform, Spot};
 use crate::{Time, When};
 
@@ -83,6 +84,7 @@ impl Platform {
         }
         let expired = numbers_until(&self.ends, now);
         if !expired.is_empty() {
+            expired.iter().for_each(|&push| self.note_expired(now, push));
             self.emit(now, record, &Event::Expired { pushes: Cow::Owned(expired) });
             return true;
         }
@@ -92,6 +94,25 @@ impl Platform {
             return true;
         }
         false
+    }
+
+    /// Tells feeds who did not get a push in time.
+    fn note_expired(&mut self, now: Time, push: u64) {
+        let Some(spot) = self.find_number(push) else { return };
+        let (app, id) = self.name_at(spot);
+        if self.apps.get(&app).is_none_or(|app| app.settings.feeds.is_empty()) {
+            return;
+        }
+        match spot {
+            Spot::Single(place) => {
+                let slot = self.singles.at(place).slot;
+                self.note(app, Kind::Expired, slot, Some(id), now);
+            }
+            Spot::Many(place) => {
+                let owed = self.many(place).owed();
+                owed.iter().for_each(|slot| self.note(app, Kind::Expired, slot, Some(id), now));
+            }
+        }
     }
 
     /// Starts a push in the next zone whose time has come; where there is none, says when to look again.

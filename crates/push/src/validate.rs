@@ -3,10 +3,10 @@
 use stadium_registry::Selector;
 
 use crate::app::App;
+use crate::feed::Feed;
 use crate::platform::Platform;
 use crate::refusal::{AUDIENCE_UNKNOWN, CONTENT, OPTIONS, SETTINGS, WHEN, rejected};
 use crate::template;
-use crate::feed::Feed;
 use crate::{
     AppSettings, Audience, Bounds, Cap, Command, Content, NewPush, Notification, Pace, Refusal, Time, When,
     Words,

@@ -1,0 +1,264 @@
+//! Whom a push reaches, what it says to each, and what is refused.
+
+use stadium_push::{
+    Accepted, Answer, AppSettings, Audience, AudienceName, Authenticated, Bounds, Command, Content, NewPush,
+    Notification, Options, State, When, Words,
+};
+use stadium_registry::{AttributeName, Changes, Language, Selector, Value};
+
+use crate::scene::{HOUR, NOON, Scene, app, device, push, push_id, to_all, to_one, to_tag};
+
+#[test]
+fn each_matched_device_stands_in_one_place() {
+    let mut scene = Scene::new(1);
+    for number in 0..200 {
+        let name = format!("d{number}");
+        scene.change(&name, Changes { opt_in: Some(number % 10 != 0), ..Changes::default() });
+        if number % 2 == 0 {
+            scene.tag(&name, "even");
+        }
+    }
+    let options = Options { holdout: 20, ..Options::default() };
+    scene.send(NewPush { options, ..to_tag(1, "even") }).unwrap();
+    let counts = scene.counts(1);
+    assert_eq!((counts.devices, counts.matched, counts.opted_out), (200, 100, 20));
+    assert!((5..=30).contains(&counts.held_out), "{counts:?}");
+    assert_eq!(counts.targeted, 80 - counts.held_out);
+    assert_eq!(counts.owed, counts.targeted);
+    scene.check();
+}
+
+#[test]
+fn words_are_each_devices_own() {
+    let mut scene = Scene::new(1);
+    let name = |text: &str| vec![(AttributeName::new("name").unwrap(), Some(Value::Text(text.into())))];
+    scene.change("a", Changes { attributes: name("Eva"), ..Changes::default() });
+    let language = Some(Some(Language::new("de-AT").unwrap()));
+    scene.change("b", Changes { attributes: name("Ole"), language, ..Changes::default() });
+    scene.register(&["c"]);
+    for device in ["a", "b", "c"] {
+        scene.connect(device);
+    }
+    let words = |title: &str| Words { title: Some(title.into()), body: None, data: None };
+    let notification = |title: &str, german: &str| {
+        let languages = vec![("de".into(), words(german))];
+        Content::Notification(Box::new(Notification {
+            words: words(title),
+            languages,
+            ..Notification::default()
+        }))
+    };
+    let content = notification("hello {{name}}", "hallo {{name|du}}");
+    scene.send(NewPush { content, ..to_all(1) }).unwrap();
+    let id = push_id(1);
+    let mut sent = scene.take_sent();
+    sent.sort();
+    assert_eq!(
+        sent,
+        [
+            ("a".to_owned(), format!(r#"{{"push":"{id}","title":"hello Eva"}}"#)),
+            ("b".to_owned(), format!(r#"{{"push":"{id}","title":"hallo Ole"}}"#)),
+        ]
+    );
+    assert_eq!(scene.counts(1).no_value, 1);
+    assert_eq!(scene.trace(1, "c").state, State::NoValue("name".into()));
+    // Without values, all who get the same words get the same bytes.
+    let content = notification("hello", "hallo");
+    scene.send(NewPush { content, ..to_all(2) }).unwrap();
+    let payloads: std::collections::BTreeSet<_> =
+        scene.sent.iter().map(|(_, sent)| sent.payload.clone()).collect();
+    assert_eq!(payloads.len(), 2);
+    assert!(scene.sent.iter().all(|(_, sent)| sent.content_type.as_deref() == Some("application/json")));
+    scene.check();
+}
+
+#[test]
+fn a_saved_audience_is_what_it_is_when_the_push_starts() {
+    let mut scene = Scene::new(1);
+    scene.register(&["a", "b"]);
+    scene.tag("a", "vip");
+    let name = AudienceName::new("best").unwrap();
+    let saved = push(1, Audience::Saved(name.clone()));
+    let refused = scene.send(saved.clone()).unwrap_err();
+    assert_eq!(refused.code(), "PSH-023");
+    let audience = Selector::Tag("vip".parse().unwrap());
+    scene.ask(Command::SaveAudience { app: app(), name: name.clone(), audience }).unwrap();
+    scene.send(NewPush { when: When::At(NOON.after(HOUR)), ..saved.clone() }).unwrap();
+    scene.ask(Command::SaveAudience { app: app(), name: name.clone(), audience: Selector::All }).unwrap();
+    scene.wait(HOUR + 1);
+    assert_eq!(scene.counts(1).targeted, 2);
+    scene.ask(Command::DropAudience { app: app(), name }).unwrap();
+    assert_eq!(scene.trace(1, "b").state, State::Owed);
+    scene.check();
+}
+
+#[test]
+fn the_same_push_again_gets_the_first_answer_and_another_one_is_refused() {
+    let mut scene = Scene::new(1);
+    scene.register(&["a"]);
+    for push in [to_one(1, "a"), to_all(2)] {
+        assert_eq!(scene.send(push.clone()), Ok(Answer::Accepted(Accepted::Now)));
+        assert_eq!(scene.send(push.clone()), Ok(Answer::Accepted(Accepted::Before)));
+        let options = Options { priority: 7, ..Options::default() };
+        assert_eq!(scene.send(NewPush { options, ..push }).unwrap_err().code(), "PSH-025");
+    }
+    assert_eq!(scene.inbox("a"), [1, 2]);
+    scene.check();
+}
+
+#[test]
+fn a_push_that_has_not_started_can_be_changed() {
+    let mut scene = Scene::new(1);
+    scene.register(&["a", "b"]);
+    scene.tag("b", "vip");
+    let at = |push: NewPush, hours: u64| NewPush { when: When::At(NOON.after(hours * HOUR)), ..push };
+    scene.send(at(to_all(1), 1)).unwrap();
+    scene.send(at(to_one(2, "a"), 1)).unwrap();
+    scene.ask(Command::Edit { push: Box::new(at(to_tag(1, "vip"), 2)) }).unwrap();
+    scene.ask(Command::Edit { push: Box::new(to_one(2, "a")) }).unwrap();
+    assert_eq!(scene.inbox("a"), [2]);
+    let started = scene.ask(Command::Edit { push: Box::new(to_one(2, "a")) }).unwrap_err();
+    assert_eq!(started.code(), "PSH-026");
+    let moved = scene.ask(Command::Edit { push: Box::new(to_one(1, "a")) }).unwrap_err();
+    assert!(["PSH-005", "PSH-021"].contains(&moved.code()), "{moved}");
+    scene.wait(HOUR + 1);
+    assert!(scene.inbox("b").is_empty());
+    scene.wait(HOUR);
+    assert_eq!((scene.inbox("a"), scene.inbox("b")), (vec![2], vec![1]));
+    scene.check();
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused_and_nothing_happens() {
+    let mut scene = Scene::new(1);
+    let raw = |bytes: usize| Content::Raw {
+        payload: vec![b'x'; bytes].into(),
+        content_type: None,
+        properties: vec![],
+    };
+    let words = |title: &str, data: Option<&str>| {
+        let words = Words { title: Some(title.into()), body: None, data: data.map(Into::into) };
+        Content::Notification(Box::new(Notification { words, ..Notification::default() }))
+    };
+    let option = |change: fn(&mut Options)| {
+        let mut push = to_all(1);
+        change(&mut push.options);
+        push
+    };
+    let content = |content: Content| NewPush { content, ..to_all(1) };
+    for (push, code) in [
+        (content(raw(65_537)), "PSH-003"),
+        (content(words("{{x", None)), "PSH-004"),
+        (content(words("x", Some("{"))), "PSH-003"),
+        (content(Content::Notification(Box::default())), "PSH-003"),
+        (option(|options| options.priority = 10), "PSH-005"),
+        (option(|options| options.qos = 2), "PSH-005"),
+        (option(|options| options.holdout = 91), "PSH-005"),
+        (option(|options| options.expiry = Some(0)), "PSH-005"),
+        (option(|options| options.pace = stadium_push::Pace::PerSecond(0)), "PSH-005"),
+        (NewPush { when: When::At(NOON.after(400 * 24 * HOUR)), ..to_all(1) }, "PSH-008"),
+        (NewPush { app: stadium_registry::AppName::new("other").unwrap(), ..to_all(1) }, "PSH-020"),
+    ] {
+        let asked = scene.ask(Command::Check { push: Box::new(push.clone()) }).unwrap_err();
+        assert_eq!(asked.code(), code);
+        assert_eq!(scene.send(push).unwrap_err(), asked);
+    }
+    assert!(scene.records[0].is_empty());
+    scene.check();
+}
+
+#[test]
+fn a_full_platform_forgets_what_is_settled_and_refuses_when_nothing_is() {
+    let mut scene = Scene::with(1, Bounds { pushes_max: 3, ..Bounds::default() });
+    scene.register(&["a"]);
+    scene.connect("a");
+    for id in 1..=3 {
+        scene.send(to_one(id, "a")).unwrap();
+    }
+    let full = scene.send(to_one(4, "a")).unwrap_err();
+    assert_eq!(full.code(), "PSH-041");
+    scene.acknowledge_all();
+    scene.send(to_one(4, "a")).unwrap();
+    assert_eq!(scene.ask(Command::Push { app: app(), push: push_id(1) }), Ok(Answer::Push(None)));
+    assert_eq!(scene.view(2).counts.delivered, 1);
+    scene.check();
+}
+
+#[test]
+fn devices_register_when_they_connect_where_the_app_wants_that() {
+    let mut scene = Scene::new(1);
+    scene.connect("a");
+    assert!(scene.inbox("a").is_empty());
+    scene.settings(AppSettings { register_at_connect: false, ..AppSettings::default() });
+    scene.connect("b");
+    let b = scene.ask(Command::Device { app: app(), device: device("b") });
+    assert_eq!(b, Ok(Answer::Device(None)));
+    scene.settings(AppSettings { opted_in: false, ..AppSettings::default() });
+    scene.connect("c");
+    scene.send(to_all(1)).unwrap();
+    assert_eq!(scene.trace(1, "c").state, State::OptedOut);
+    assert_eq!(scene.counts(1).targeted, 1);
+    scene.check();
+}
+
+#[test]
+fn a_device_shows_its_secret_or_is_known_to_others() {
+    let mut scene = Scene::new(1);
+    scene.register(&["plain", "both"]);
+    scene.change("both", Changes { credential: Some(Some([7; 32])), ..Changes::default() });
+    scene.change(
+        "gone",
+        Changes { credential: Some(Some([7; 32])), revoked: Some(true), ..Changes::default() },
+    );
+    for (name, secret, expected) in [
+        ("plain", Some([7; 32]), Authenticated::Unknown),
+        ("nobody", None, Authenticated::Unknown),
+        ("both", Some([7; 32]), Authenticated::Yes),
+        ("both", Some([8; 32]), Authenticated::No),
+        ("both", None, Authenticated::No),
+        ("gone", Some([7; 32]), Authenticated::Revoked),
+    ] {
+        let answer = scene.ask(Command::Authenticate { app: app(), device: device(name), secret });
+        assert_eq!(answer, Ok(Answer::Authenticated(expected)), "{name}");
+    }
+}
+
+#[test]
+fn apps_know_nothing_of_each_other() {
+    let mut scene = Scene::new(1);
+    let other = stadium_registry::AppName::new("other").unwrap();
+    scene.ask(Command::DeclareApp { app: other.clone(), settings: AppSettings::default() }).unwrap();
+    scene.register(&["a"]);
+    let devices = vec![(device("a"), Changes::default()), (device("b"), Changes::default())];
+    scene.ask(Command::Change { app: other.clone(), devices }).unwrap();
+    scene.send(NewPush { app: other.clone(), ..to_all(1) }).unwrap();
+    scene.send(to_all(1)).unwrap();
+    assert_eq!(scene.counts(1).targeted, 1);
+    assert_eq!(scene.inbox("a"), [1]);
+    scene.check();
+    scene.ask(Command::DropApp { app: other.clone() }).unwrap();
+    assert_eq!(scene.send(NewPush { app: other, ..to_all(2) }).unwrap_err().code(), "PSH-020");
+    assert_eq!(scene.inbox("a"), [1]);
+    assert_eq!(scene.ask(Command::DropApp { app: app() }).unwrap_err().code(), "PSH-009");
+    scene.check();
+}
+
+#[test]
+fn a_preview_counts_what_a_push_would_reach() {
+    let mut scene = Scene::new(1);
+    for number in 0..20 {
+        let name = format!("d{number:02}");
+        scene.change(&name, Changes { opt_in: Some(number % 5 != 0), ..Changes::default() });
+        if number < 10 {
+            scene.tag(&name, "vip");
+        }
+    }
+    scene.connect("d01");
+    let audience = Selector::Tag("vip".parse().unwrap());
+    let preview = scene.ask(Command::Preview { app: app(), audience, sample_max: 3 }).unwrap();
+    let Answer::Preview(preview) = preview else { panic!("{preview:?}") };
+    assert_eq!((preview.devices, preview.matched, preview.opted_out, preview.reached), (20, 10, 2, 8));
+    assert_eq!((preview.connected, preview.sample.len()), (1, 3));
+    scene.send(to_tag(1, "vip")).unwrap();
+    assert_eq!(scene.counts(1).targeted, preview.reached);
+}

@@ -1,0 +1,12 @@
+//! The push platform as its users see it: commands go in, dispatches and views come out, the clock is the test's.
+//!
+//! Each scene ends with its records replayed and its checkpoint restored: both must show the same.
+
+mod audience;
+mod inbox;
+mod letters;
+mod model;
+mod saved;
+mod scene;
+mod schedules;
+mod traces;
