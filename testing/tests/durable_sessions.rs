@@ -366,3 +366,27 @@ fn a_session_that_ended_does_not_come_back() -> Result<()> {
     ensure!(take_payloads(&mut unsubscribed, 1)? == ["one"]);
     Ok(())
 }
+
+#[test]
+fn packets_behind_a_connect_that_waits_are_read_when_it_is_durable() -> Result<()> {
+    let server = Server::start()?;
+    for version in VERSIONS {
+        let id = format!("eager-{version:?}");
+        let mut device = Device::dial(server.mqtt, version)?;
+        let connect = Connect::new(version, &id).persistent().encode();
+        let subscribe = wire::subscribe(version, 3, &["t"], 1);
+        let publish = Publish::new("t", b"to itself").qos(1, 4).encode(version);
+        device.send(&[connect, subscribe, publish, wire::PINGREQ.to_vec()].concat())?;
+        let mut kinds = Vec::new();
+        while kinds.len() < 5 {
+            kinds.push(
+                device.next_packet().with_context(|| format!("{version:?} after {kinds:?}"))?.first >> 4,
+            );
+        }
+        ensure!(kinds[0] == Kind::Connack as u8, "{kinds:?}");
+        kinds.sort_unstable();
+        let wanted = [Kind::Connack, Kind::Publish, Kind::Puback, Kind::Suback, Kind::Pingresp];
+        ensure!(kinds == wanted.map(|kind| kind as u8), "{kinds:?}");
+    }
+    Ok(())
+}

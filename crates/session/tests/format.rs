@@ -1,0 +1,175 @@
+//! The format as fixtures hold it: what version 1 wrote is read for ever, and is written the same today.
+//!
+//! `tests/fixtures/v1/events` has one event of each kind, `checkpoint` the chunks of the state after them, each behind its length.
+//! A change of either is a new version, beside the old one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use stadium_machine::{Record, StateMachine};
+use stadium_session::{
+    Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
+    SessionImage, Sessions, Subscription, Time, Will,
+};
+
+const NOW: Time = Time(1_700_000_000_000);
+
+fn machine() -> Sessions {
+    Sessions::new(Place { shard: 0, shards: 1, hash_seed: 1 }, Bounds::default())
+}
+
+/// What version 1 wrote. `STADIUM_WRITE_FIXTURE=1` writes it anew, which is right only before version 1 is released.
+fn fixture(name: &str, today: &[u8]) -> Vec<u8> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1");
+    let path = folder.join(name);
+    if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
+        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        std::fs::write(&path, today).expect("the fixture can be written");
+    }
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn message(topic: &str, payload: &[u8], qos: u8, retain: bool, expires_at: Option<Time>) -> Arc<Message> {
+    let mut message = Message::from_parts(topic, &[1, 1], payload).expect("short parts");
+    (message.qos, message.retain, message.expires_at) = (qos, retain, expires_at);
+    Arc::new(message)
+}
+
+fn connect(client: &str, incarnation: u64, will: Option<Will>) -> Change {
+    let identity = Bytes::from_static(br#"{"principal":"ann","via":"password"}"#);
+    let (version, expiry_s) = if will.is_some() { (5, 600) } else { (4, u32::MAX) };
+    Change::Connect(Box::new(Connect {
+        client: client.into(),
+        incarnation,
+        version,
+        expiry_s,
+        identity,
+        will,
+    }))
+}
+
+fn receiver(client: &str, letter: u32, qos: u8) -> Receiver {
+    Receiver { client: client.into(), letter, qos, retain: letter == 2, shared: 1, ids: [7, 300].into() }
+}
+
+fn keep(payload: &[u8], receivers: Vec<Receiver>, origin: Option<Origin>, publisher: Option<&str>) -> Change {
+    let message = message("news/today", payload, 2, false, Some(Time(NOW.0 + 60_000)));
+    Change::Keep(Box::new(Keep { message, receivers, origin, publisher: publisher.map(Into::into) }))
+}
+
+/// One change of each kind, and of each shape that its event has.
+fn changes() -> Vec<Change> {
+    let phone = || "phone".into();
+    let origin = |packet_id| Some(Origin { incarnation: u64::MAX, packet_id });
+    let will = Will { message: message("gone", b"phone", 1, true, None), delay_s: 5, expiry_s: Some(30) };
+    let presence = Presence::Away { ends_at: Some(Time(NOW.0 + 600_000)), will_at: None, sent_below: 3 };
+    let subscription =
+        |filter: &str, id, shared| Subscription { filter: filter.into(), options: 0x2e, id, shared };
+    vec![
+        connect("phone", 300, Some(will)),
+        connect("old", 1, None),
+        connect("ends", 2, None),
+        Change::Subscribe { client: phone(), subscription: subscription("news/+", Some(7), 0) },
+        Change::Subscribe { client: phone(), subscription: subscription("$share/g/work", None, 1) },
+        Change::Subscribe { client: phone(), subscription: subscription("gone", None, 0) },
+        Change::Unsubscribe { client: phone(), filter: "gone".into() },
+        keep(b"one", vec![receiver("phone", 1, 1), receiver("old", 1, 2)], None, None),
+        keep(b"two", vec![receiver("phone", 2, 2)], origin(9), None),
+        keep(b"three", vec![receiver("phone", 3, 2), receiver("ends", 1, 1)], origin(10), Some("old")),
+        keep(b"four", vec![receiver("old", 2, 1)], origin(11), None),
+        Change::Received { client: phone(), letter: 2 },
+        Change::Done { client: phone(), letters: vec![1, 900] },
+        Change::Unreleased { client: "old".into(), packet_id: 65_535 },
+        Change::Unreleased { client: "old".into(), packet_id: 4 },
+        Change::Released { client: "old".into(), packet_id: 4 },
+        Change::Forget { origin: Origin { incarnation: u64::MAX, packet_id: 11 } },
+        Change::Retain { number: 1, message: message("state", b"on", 1, true, None) },
+        Change::Retain { number: 2, message: message("removed", b"", 0, true, None) },
+        Change::Retain { number: 3, message: message("over", b"soon", 0, true, Some(NOW)) },
+        Change::WillGone { client: phone() },
+        Change::Disconnect { client: phone(), presence },
+        Change::Disconnect { client: "old".into(), presence: Presence::Here },
+        Change::End { client: "ends".into() },
+    ]
+}
+
+/// The events of all changes, and of the time that passes.
+fn written() -> (Sessions, Vec<u8>) {
+    let mut machine = machine();
+    let mut record = Record::new();
+    record.begin(0);
+    let command = Command::Batch(changes());
+    machine.execute(0, NOW, 0, &command, &mut record).expect("a batch is taken");
+    machine.tick(0, NOW, 0, &mut record, 10);
+    (machine, record.events().to_vec())
+}
+
+fn chunks(machine: &mut Sessions) -> Vec<u8> {
+    let mut all = Vec::new();
+    machine.checkpoint_begin();
+    let mut more = true;
+    while more {
+        let mut chunk = Vec::new();
+        more = machine.checkpoint_next(&mut chunk, 64);
+        all.extend((chunk.len() as u32).to_le_bytes());
+        all.append(&mut chunk);
+    }
+    all
+}
+
+fn images(machine: &mut Sessions) -> (Vec<SessionImage>, Vec<(u64, Arc<Message>)>) {
+    let mut page = |part| match machine.read(NOW, &Command::Page { part, from: 0, entries_max: 100 }) {
+        Ok(Answer::Page(page)) => page,
+        other => panic!("{other:?}"),
+    };
+    (page(Part::Sessions).sessions, page(Part::Retained).retained)
+}
+
+#[test]
+fn events_of_version_1_are_read_and_written() {
+    let (mut wrote, events) = written();
+    let version_1 = fixture("events", &events);
+    assert!(events == version_1, "events are written in another way than version 1 has them");
+    let mut read = machine();
+    read.apply(0, NOW, &version_1).expect("version 1 is read");
+    assert_eq!(images(&mut read), images(&mut wrote));
+    let (sessions, retained) = images(&mut read);
+    let phone = sessions.iter().find(|session| session.connect.client == "phone").expect("it is there");
+    assert_eq!(phone.connect.will, None);
+    assert_eq!(phone.subscriptions.len(), 2);
+    let owed: Vec<_> =
+        phone.owed.iter().map(|owed| (owed.letter, owed.message.is_some(), owed.retain)).collect();
+    assert_eq!(owed, [(2, false, true), (3, true, false)]);
+    let old = sessions.iter().find(|session| session.connect.client == "old").expect("it is there");
+    assert_eq!(old.unreleased, [10, 65_535]);
+    assert_eq!((sessions.len(), retained.len()), (2, 2));
+}
+
+#[test]
+fn a_checkpoint_of_version_1_is_read_and_written() {
+    let (mut wrote, _) = written();
+    let today = chunks(&mut wrote);
+    let checkpoint = fixture("checkpoint", &today);
+    assert!(today == checkpoint, "checkpoints are written in another way than version 1 has them");
+    let mut read = machine();
+    let mut rest = &checkpoint[..];
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let (chunk, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+        read.restore(chunk).expect("version 1 is read");
+        rest = behind;
+    }
+    read.restore_finish().expect("all of it is there");
+    assert_eq!(images(&mut read), images(&mut wrote));
+    // What was taken by its origin is known still.
+    let again = Command::Batch(vec![keep(
+        b"two",
+        Vec::new(),
+        Some(Origin { incarnation: u64::MAX, packet_id: 9 }),
+        None,
+    )]);
+    let mut record = Record::new();
+    record.begin(0);
+    let answer = read.execute(1, NOW, 0, &again, &mut record);
+    assert_eq!(answer, Ok(Answer::Batch(vec![stadium_session::Outcome::Known])));
+}
