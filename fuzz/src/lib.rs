@@ -5,6 +5,7 @@ pub mod journal_decode;
 pub mod mqtt_broker;
 pub mod mqtt_decode;
 pub mod queue_events;
+pub mod registry_input;
 pub mod rsocket_connection;
 pub mod rsocket_decode;
 pub mod wallet_events;

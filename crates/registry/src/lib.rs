@@ -47,6 +47,8 @@ pub use refusal::CODES;
 pub use registry::{Registry, Slot};
 pub use roaring::RoaringBitmap;
 pub use selector::{Circle, Comparison, Edge, Selector, Span, VersionRange};
+/// What events are read with.
+pub use stadium_machine::encoding::Reader;
 pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
 pub use value::{Location, QuietHours, Value};
 pub use version::compare_versions;

@@ -3,10 +3,13 @@
 //! With fixed seeds, from whole ones that are damaged. What is taken must be the same when it is written again.
 
 use serde_json::json;
-use stadium_machine::encoding::Reader;
-use stadium_registry::{Changes, DeviceId, Limits, Registry, Selector, Slot, Tag, Time};
+use stadium_registry::{Changes, DeviceId, Limits, Registry, Selector, Slot, Tag};
 
-const NOW: Time = Time(1_800_000_000_000);
+#[path = "../../../fuzz/src/registry_input.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod registry_input;
+
+use registry_input::NOW;
 
 /// SplitMix64: small, and the same on every machine.
 struct Random(u64);
@@ -71,15 +74,8 @@ fn all_changes() -> Vec<Changes> {
     all
 }
 
-/// A registry with something in each table.
 fn registry() -> Registry {
-    let mut registry = Registry::new(Limits::default(), 1);
-    for (n, changes) in all_changes().iter().enumerate() {
-        let slot = registry.apply(NOW, &DeviceId::new(&format!("d{n}")).expect("an id"), changes);
-        registry.seen(slot, NOW);
-    }
-    registry.remove(&DeviceId::new("d0").expect("an id"));
-    registry
+    registry_input::some_registry(&all_changes())
 }
 
 #[test]
@@ -92,26 +88,9 @@ fn any_text_is_a_selector_or_a_mistake() {
         let mut bytes = texts[random.below(texts.len())].clone().into_bytes();
         random.damage(&mut bytes);
         let text = String::from_utf8_lossy(&bytes);
-        match Selector::parse_text(&text) {
-            Ok(selector) => {
-                taken += 1;
-                let again = Selector::parse(&selector.to_json())
-                    .expect("what was taken is written so that it is taken");
-                assert_eq!(again, selector, "{text}");
-                let devices = registry.evaluate(&selector, NOW);
-                assert_eq!(registry.count(&selector, NOW), devices.len(), "{text}");
-                for slot in registry.devices() {
-                    assert_eq!(
-                        registry.matches(&selector, Slot(slot), NOW),
-                        devices.contains(slot),
-                        "{text}"
-                    );
-                }
-            }
-            Err(mistake) => {
-                assert!(!mistake.reason.is_empty());
-                mistakes += 1;
-            }
+        match registry_input::selector_text(&registry, &text) {
+            true => taken += 1,
+            false => mistakes += 1,
         }
     }
     assert!(taken > 2_000 && mistakes > 2_000, "{taken} taken, {mistakes} mistakes: this tests nothing");
@@ -138,26 +117,13 @@ fn any_bytes_are_events_or_refused() {
         })
         .collect();
     let mut taken = [0, 0];
-    for round in 0..20_000 {
+    for _ in 0..20_000 {
         let mut bytes = selectors[random.below(selectors.len())].clone();
         random.damage(&mut bytes);
-        if let Ok(selector) = Selector::decode(&mut Reader::new(&bytes)) {
-            taken[0] += 1;
-            let mut again = Vec::new();
-            selector.encode(&mut again);
-            assert_eq!(Selector::decode(&mut Reader::new(&again)).as_ref(), Ok(&selector), "{bytes:02x?}");
-            base.evaluate(&selector, NOW);
-        }
+        taken[0] += usize::from(registry_input::selector_bytes(&base, &bytes));
         let mut bytes = changes[random.below(changes.len())].clone();
         random.damage(&mut bytes);
-        if let Ok(changes) = Changes::decode(&mut Reader::new(&bytes)) {
-            taken[1] += 1;
-            let mut again = Vec::new();
-            changes.encode(&mut again);
-            assert_eq!(Changes::decode(&mut Reader::new(&again)).as_ref(), Ok(&changes), "{bytes:02x?}");
-            let slot = base.apply(NOW, &DeviceId::new(&format!("d{}", round % 7)).expect("an id"), &changes);
-            base.device(slot).expect("it is there").to_json();
-        }
+        taken[1] += usize::from(registry_input::changes_bytes(&mut base, &bytes));
     }
     assert!(taken[0] > 4_000 && taken[1] > 4_000, "{taken:?}: this tests nothing");
     // What came out of it is saved and comes back.
