@@ -78,6 +78,17 @@ impl ShardsDoor {
         Ok(self.shards()?.submit_wallet(command))
     }
 
+    /// Hands a command to the push platform.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub(crate) fn submit_push(
+        &self,
+        command: stadium_push::Command,
+    ) -> Result<Ticket<stadium_push::Answer>, Refusal> {
+        Ok(self.shards()?.submit_push(command))
+    }
+
     /// Hands transfers and jobs over that happen in one record or not at all.
     ///
     /// # Errors

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stadium_edge::auth::{
     AnonymousAccess, AuthConfig, CallbackConfig, CertificateConfig, CertificateName, ClientIdBinding,
-    FailureLimit, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig, TokenKeyConfig,
-    TokenUsername,
+    FailureLimit, Method, PasswordConfig, RegistryAccess, RulesConfig, TokenAlgorithm, TokenConfig,
+    TokenKeyConfig, TokenUsername,
 };
 
 use crate::settings::{self, Auth, Callback, Certificate, Password, Settings, Token};

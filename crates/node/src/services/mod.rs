@@ -1,13 +1,14 @@
 //! Services on a node: its own, those it finds, and devices' way to both.
 //!
-//! [`Services`] starts the RPC server with the services `stadium` ([`push`]), `queue` ([`queue`]) and `wallet` ([`wallet`]),
-//! registers them in discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the
+//! [`Services`] starts the RPC server with the services `stadium` ([`push`]), `queue` ([`queue`]), `wallet` ([`wallet`]) and `push`
+//! ([`platform`]), registers them in discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the
 //! edge and the HTTP port, which it serves, and ended before them.
 
 mod access;
 mod bridge;
 mod figures;
 mod known;
+mod platform;
 mod proto;
 mod push;
 mod queue;
@@ -48,7 +49,7 @@ pub(crate) struct Around<'a> {
     pub(crate) fleet: Arc<dyn Fleet>,
     /// Whose API keys let a caller push and work.
     pub(crate) data: &'a Path,
-    /// Hold the queues and the wallets.
+    /// Hold the queues, the wallets and the push platform.
     pub(crate) shards: &'a ShardsDoor,
     /// Of `[rpc]`, where it has a certificate.
     pub(crate) tls: Option<ServerTls>,
@@ -77,6 +78,7 @@ impl Services {
                 push::service(fleet, keys()?, bounds),
                 queue::service(shards, keys()?),
                 wallet::service(shards, keys()?, bounds),
+                platform::service(shards, keys()?),
             ];
             let started = Server::start(config, services);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
@@ -152,8 +154,12 @@ fn listed(settings: &Settings, bound: &[(&'static str, SocketAddr)]) -> Discover
             version: version.to_owned(),
             instances: vec![crate::node::reachable(*address).into()],
         };
-        let own =
-            [(push::NAME, push::VERSION), (queue::NAME, queue::VERSION), (wallet::NAME, wallet::VERSION)];
+        let own = [
+            (push::NAME, push::VERSION),
+            (queue::NAME, queue::VERSION),
+            (wallet::NAME, wallet::VERSION),
+            (platform::NAME, platform::VERSION),
+        ];
         services.extend(own.map(here));
     }
     DiscoveryConfig { backend: Backend::Static(services), ..DiscoveryConfig::default() }
