@@ -25,6 +25,7 @@ struct Report<'a> {
 struct Outcome<'a> {
     #[serde(borrow)]
     status: Option<&'a str>,
+    error: Option<serde_json::Value>,
 }
 
 /// Registers these devices; each must be new. Returns devices a second.
@@ -44,11 +45,11 @@ pub(super) fn register(platform: &Platform, devices: Range<u32>) -> Result<f64> 
                 bail!("a registration was answered {}", answer.shown());
             }
             let report: Report<'_> = serde_json::from_slice(&answer.body)?;
-            let new = report.results.iter().filter(|outcome| outcome.status == Some("registered")).count();
-            if new < report.results.len() {
-                bail!("{} of {} devices were not registered anew", report.results.len() - new, new);
+            let is_new = |outcome: &&Outcome<'_>| outcome.status == Some("registered");
+            if let Some(outcome) = report.results.iter().find(|outcome| !is_new(outcome)) {
+                bail!("a device was not registered anew: {:?}, {:?}", outcome.status, outcome.error);
             }
-            registered += new;
+            registered += report.results.len();
             Ok(())
         },
     )?;
