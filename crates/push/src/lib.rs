@@ -12,6 +12,7 @@ mod clock;
 mod command;
 mod dispatch;
 mod encode;
+mod ends;
 mod events;
 mod execute;
 mod fate;

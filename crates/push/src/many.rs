@@ -145,6 +145,11 @@ impl Many {
         self.waiting.values().fold(self.sets[Fate::Owed].clone(), |all, more| all | more)
     }
 
+    /// Those of these who are owed it.
+    pub(crate) fn owed_among(&self, slots: &RoaringBitmap) -> RoaringBitmap {
+        self.waiting.values().fold(&self.sets[Fate::Owed] & slots, |all, more| all | (more & slots))
+    }
+
     /// Whether that device is owed it.
     pub(crate) fn is_owed(&self, slot: u32) -> bool {
         self.sets[Fate::Owed].contains(slot) || self.waiting.values().any(|waiting| waiting.contains(slot))

@@ -130,7 +130,7 @@ impl Platform {
         let mut had = Sliced::default();
         for &(_, place) in app.started.range((since, 0)..) {
             let many = self.many(place);
-            let given = (many.owed() | &many.sets[Fate::Delivered]) & slots;
+            let given = many.owed_among(slots) | (&many.sets[Fate::Delivered] & slots);
             had.add(&given);
         }
         let mut count = |slot: u32| {

@@ -14,6 +14,10 @@ use crate::{
 
 /// Variants of a notification.
 const VARIANTS_MAX: usize = 200;
+/// Bytes of a variant's platform or language.
+const VARIANT_BYTES_MAX: usize = 64;
+/// All variants together may be so many times as large as what one device gets.
+const VARIANTS_FACTOR: usize = 4;
 /// Properties of a raw push.
 const PROPERTIES_MAX: usize = 50;
 const PROPERTY_BYTES_MAX: usize = 1_024;
@@ -89,6 +93,19 @@ fn check_content(content: &Content, bounds: &Bounds) -> Result<(), Refusal> {
             let Notification { words, platforms, languages } = &**notification;
             if platforms.len() + languages.len() > VARIANTS_MAX {
                 return Err(rejected(CONTENT, format!("at most {VARIANTS_MAX} variants are allowed")));
+            }
+            let mut names = platforms.iter().chain(languages).map(|(name, _)| name);
+            if let Some(name) = names.find(|name| name.is_empty() || name.len() > VARIANT_BYTES_MAX) {
+                let shown: String = name.chars().take(40).collect();
+                let reason =
+                    format!("{shown:?} names no variant: 1 to {VARIANT_BYTES_MAX} bytes are allowed");
+                return Err(rejected(CONTENT, reason));
+            }
+            if content.bytes() > VARIANTS_FACTOR * bytes_max {
+                let (bytes, most) = (content.bytes(), VARIANTS_FACTOR * bytes_max);
+                let reason =
+                    format!("the notification and its variants have {bytes} bytes; {most} are allowed");
+                return Err(rejected(CONTENT, reason));
             }
             let is_empty =
                 |words: &Words| words.title.is_none() && words.body.is_none() && words.data.is_none();

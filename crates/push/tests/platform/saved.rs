@@ -105,3 +105,26 @@ fn damaged_events_are_refused() {
         }
     }
 }
+
+#[test]
+fn an_app_that_is_dropped_while_a_checkpoint_is_taken_is_in_it() {
+    let mut scene = Scene::new(1);
+    let shop = stadium_registry::AppName::new("shop").unwrap();
+    let settings = stadium_push::AppSettings::default();
+    scene.ask(Command::DeclareApp { app: shop.clone(), settings }).unwrap();
+    let devices: Vec<_> = (0..40)
+        .map(|n| (crate::scene::device(&format!("d{n}")), stadium_registry::Changes::default()))
+        .collect();
+    scene.ask(Command::Change { app: shop.clone(), devices }).unwrap();
+    scene.send(NewPush { app: shop.clone(), ..to_all(1) }).unwrap();
+    scene.send(NewPush { app: shop.clone(), ..to_one(2, "d3") }).unwrap();
+    let now = scene.now;
+    let shown = show(&mut scene.shards[0], now);
+    scene.shards[0].checkpoint_begin();
+    scene.ask(Command::DropApp { app: shop.clone() }).unwrap();
+    scene.ask(Command::DeclareApp { app: shop, settings: stadium_push::AppSettings::default() }).unwrap();
+    let chunks = rest_of_checkpoint(&mut scene.shards[0]);
+    let mut restored = restored(&chunks, &scene.bounds, 0, 1);
+    assert_eq!(show(&mut restored, now), shown);
+    scene.check();
+}
