@@ -54,6 +54,8 @@ pub struct ShardMetrics {
     pub push_bytes: u64,
     /// Of them: those of MQTT sessions and retained messages.
     pub session_bytes: u64,
+    /// What the push platform holds, and what has happened there.
+    pub push: stadium_push::Figures,
     /// What the wallets hold.
     pub wallet: stadium_wallet::Figures,
     /// The newest seal over the wallets' books; it may not be durable yet.

@@ -128,6 +128,7 @@ impl Machines {
         metrics.queue_bytes = self.queues.bytes() as u64;
         metrics.wallet_bytes = self.ledger.bytes() as u64;
         metrics.push_bytes = self.platform.bytes() as u64;
+        metrics.push = self.platform.figures();
         metrics.session_bytes = self.sessions.bytes() as u64;
         metrics.state_bytes =
             metrics.queue_bytes + metrics.wallet_bytes + metrics.push_bytes + metrics.session_bytes;

@@ -7,6 +7,7 @@
 mod checkpointing;
 mod crossing;
 mod fault;
+mod feeds;
 mod history;
 mod machines;
 mod opening;

@@ -14,6 +14,7 @@ use stadium_session::Sessions;
 
 use super::checkpointing::{Checkpointing, Step};
 use super::fault::{FULL_RETRY, Fault, NoRoom, disk_full, too_large};
+use super::feeds::Feeds;
 use super::history;
 use super::machines::Machines;
 use super::outbox::Outbox;
@@ -85,6 +86,7 @@ pub(super) struct Running<J, C> {
     pub(super) jobs_out: Outbox,
     pub(super) letters_out: Outbox,
     pub(super) pushes_out: Outbox,
+    pub(super) feeds: Feeds,
     pub(super) figures: Figures,
 }
 
@@ -143,6 +145,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             jobs_out,
             letters_out,
             pushes_out,
+            feeds: Feeds::default(),
             figures: Figures { tail_records, ..Figures::default() },
         }
     }

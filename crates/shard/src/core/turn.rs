@@ -64,6 +64,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         running.bury_spoilt(now)?;
         let mut more = running.take_time(now, &self.settings)?;
         more |= self.take_inputs(running, now, began, output)?;
+        more |= running.put_events(now)?;
         self.serve_ready(running, now, began)?;
         self.let_go(running, now, began);
         running.send_again(now, output, self.settings.place);

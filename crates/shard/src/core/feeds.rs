@@ -1,0 +1,80 @@
+//! Events of the push platform on their way into the queues of their feeds.
+//!
+//! They are put in a record of their own right behind what they tell of: a crash between the two loses those events, never what they
+//! tell of. How many may wait is bounded; while the queues or the disk take none, the newest are dropped and counted.
+
+use std::collections::VecDeque;
+
+use stadium_journal::{Journal, Room};
+use stadium_push::feed::FeedJob;
+use stadium_queue::{NewJob, QueueName, Refusal, Time, When};
+
+use super::fault::Fault;
+use super::room::{BASE_BYTES, put_each_bytes_max};
+use super::running::Running;
+use super::seam::Caller;
+use crate::frame::HEADER_BYTES;
+
+/// Jobs in one record: some 40 KB each.
+const JOBS_A_RECORD: usize = 32;
+
+/// Jobs that wait; each holds up to 500 events. A broadcast to a million devices makes 2,000.
+const WAITING_MAX: usize = 4_096;
+
+/// What waits.
+#[derive(Default)]
+pub(super) struct Feeds {
+    waiting: VecDeque<(QueueName, NewJob)>,
+    fresh: Vec<FeedJob>,
+    /// Jobs that were dropped.
+    pub(super) dropped: u64,
+}
+
+impl<J: Journal, C: Caller> Running<J, C> {
+    /// Puts the events of this turn into their queues, one record of them. Says whether there are more.
+    pub(super) fn put_events(&mut self, now: Time) -> Result<bool, Fault> {
+        let Feeds { waiting, fresh, dropped } = &mut self.feeds;
+        self.machines.platform.take_events(fresh);
+        for FeedJob { queue, payload } in fresh.drain(..) {
+            match QueueName::new(&queue) {
+                Ok(queue) if waiting.len() < WAITING_MAX => waiting.push_back((queue, job(payload))),
+                _ => *dropped += 1,
+            }
+        }
+        if self.feeds.waiting.is_empty() || self.is_full(now) {
+            return Ok(false);
+        }
+        let count = self.feeds.waiting.len().min(JOBS_A_RECORD);
+        let jobs = &self.feeds.waiting.make_contiguous()[..count];
+        let bytes = BASE_BYTES + put_each_bytes_max(jobs);
+        let Some(Ok(at)) = self.room_for(bytes, Room::Ordinary, now)? else { return Ok(false) };
+        let jobs: Vec<_> = self.feeds.waiting.drain(..count).collect();
+        self.record.begin(HEADER_BYTES);
+        let random = self.random.next();
+        match self.machines.queues.put_each(at.0, now, random, &jobs, &mut self.record) {
+            Ok(_) => self.append(at, now, Room::Ordinary)?,
+            Err(Refusal::Busy { .. }) => {
+                // Ahead of those that came meanwhile, for the next turn.
+                jobs.into_iter().rev().for_each(|job| self.feeds.waiting.push_front(job));
+                return Ok(false);
+            }
+            Err(refusal @ Refusal::Rejected { .. }) => {
+                self.feeds.dropped += jobs.len() as u64;
+                tracing::warn!(%refusal, jobs = jobs.len(), "Events of feeds dropped");
+            }
+        }
+        Ok(!self.feeds.waiting.is_empty())
+    }
+}
+
+fn job(payload: bytes::Bytes) -> NewJob {
+    NewJob {
+        payload,
+        when: When::Now,
+        priority: None,
+        time_to_live: None,
+        dedup: None,
+        key: None,
+        attempts_max: None,
+    }
+}
