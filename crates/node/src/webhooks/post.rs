@@ -89,7 +89,8 @@ impl Poster {
         if (200..300).contains(&status) {
             return Posted::Taken;
         }
-        let after = response.headers().get("retry-after").and_then(|after| after.to_str().ok()?.trim().parse().ok());
+        let after =
+            response.headers().get("retry-after").and_then(|after| after.to_str().ok()?.trim().parse().ok());
         let asked = matches!(status, 429 | 503);
         let retry_after = after.filter(|_| asked).map(|seconds| Duration::from_secs(seconds).min(RETRY_MAX));
         Posted::Failed { reason: format!("the receiver answered with status {status}"), retry_after }
@@ -106,7 +107,10 @@ fn tls() -> TlsConfig {
         })
         .collect();
     if certificates.is_empty() {
-        tracing::warn!(path = SYSTEM_AUTHORITIES, "No authority is known, so webhooks over https will fail; install ca-certificates");
+        tracing::warn!(
+            path = SYSTEM_AUTHORITIES,
+            "No authority is known, so webhooks over https will fail; install ca-certificates"
+        );
     }
     TlsConfig::builder()
         .root_certs(RootCerts::new_with_certs(&certificates))
@@ -168,8 +172,17 @@ fn is_public(address: SocketAddr) -> bool {
 fn is_public_v4(v4: Ipv4Addr) -> bool {
     let [a, b, c, _] = v4.octets();
     // 100.64.0.0/10 is shared by carriers, 192.0.0.0/24 and 198.18.0.0/15 are for protocols and tests, 240.0.0.0/4 is reserved.
-    let special = a == 0 || (a == 100 && b & 0xc0 == 64) || (a == 192 && b == 0 && c == 0) || (a == 198 && b & 0xfe == 18) || a >= 240;
-    !(v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_multicast() || v4.is_documentation() || special)
+    let special = a == 0
+        || (a == 100 && b & 0xc0 == 64)
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 198 && b & 0xfe == 18)
+        || a >= 240;
+    !(v4.is_loopback()
+        || v4.is_private()
+        || v4.is_link_local()
+        || v4.is_multicast()
+        || v4.is_documentation()
+        || special)
 }
 
 #[cfg(test)]
@@ -183,8 +196,24 @@ mod tests {
             assert!(public(yes), "{yes}");
         }
         for no in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255",
-            "198.18.0.1", "::1", "::", "fd00::1", "fe80::1", "ff02::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "::1",
+            "::",
+            "fd00::1",
+            "fe80::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
         ] {
             assert!(!public(no), "{no}");
         }

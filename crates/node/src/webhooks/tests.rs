@@ -119,7 +119,8 @@ impl Scene {
     fn queue(&self, name: &str, attempts_max: u16) -> QueueName {
         let queue = QueueName::new(name).expect("a name");
         let backoff = Backoff { first: 1, factor: 1.0, max: 1, jitter: 0.0 };
-        let settings = QueueSettings { attempts_max, backoff, spread: Spread::AllShards, ..QueueSettings::default() };
+        let settings =
+            QueueSettings { attempts_max, backoff, spread: Spread::AllShards, ..QueueSettings::default() };
         self.ask(Work::Declare { queue: queue.clone(), settings }).expect("it is made");
         queue
     }
@@ -130,7 +131,13 @@ impl Scene {
     }
 
     /// A worker on a queue, with a time-out; stopped by the sender.
-    fn work(&self, queue: &QueueName, webhook: Webhook, timeout: Duration, reach: Reach) -> watch::Sender<bool> {
+    fn work(
+        &self,
+        queue: &QueueName,
+        webhook: Webhook,
+        timeout: Duration,
+        reach: Reach,
+    ) -> watch::Sender<bool> {
         let (stop, stopped) = watch::channel(false);
         let turns = Arc::new(Semaphore::new(POSTS_MAX));
         let (shards, queue) = (self.shards.clone(), queue.clone());
@@ -142,7 +149,8 @@ impl Scene {
     }
 
     fn jobs(&self, queue: &QueueName, state: JobState) -> Vec<Option<String>> {
-        let peek = Work::Peek { queue: queue.clone(), state: Some(state), key: None, after: None, jobs_max: 100 };
+        let peek =
+            Work::Peek { queue: queue.clone(), state: Some(state), key: None, after: None, jobs_max: 100 };
         match self.ask(peek).expect("it is looked at") {
             stadium_queue::Answer::Jobs(jobs) => jobs.into_iter().map(|job| job.reason).collect(),
             other => panic!("{other:?}"),
@@ -158,7 +166,9 @@ impl Scene {
     }
 
     fn is_empty(&self, queue: &QueueName) -> bool {
-        [JobState::Due, JobState::Reserved, JobState::Delayed, JobState::Dead].map(|state| self.jobs(queue, state).len()) == [0; 4]
+        [JobState::Due, JobState::Reserved, JobState::Delayed, JobState::Dead]
+            .map(|state| self.jobs(queue, state).len())
+            == [0; 4]
     }
 }
 
@@ -225,8 +235,11 @@ fn who_stalls_is_given_up_and_holds_nobody_up_and_a_redirect_is_not_followed() {
             _ => answer("200 OK", ""),
         }),
     );
-    let (stalls, moved, good) =
-        (scene.queue("events.a.stalls", 1), scene.queue("events.a.moved", 1), scene.queue("events.a.good", 1));
+    let (stalls, moved, good) = (
+        scene.queue("events.a.stalls", 1),
+        scene.queue("events.a.moved", 1),
+        scene.queue("events.a.good", 1),
+    );
     for queue in [&stalls, &moved, &good] {
         scene.put(queue, "{}");
     }
@@ -234,7 +247,9 @@ fn who_stalls_is_given_up_and_holds_nobody_up_and_a_redirect_is_not_followed() {
     let _stalls = scene.work(&stalls, hook.webhook("/stall"), short, Reach::Everywhere);
     let _moved = scene.work(&moved, hook.webhook("/moved"), TIMEOUT, Reach::Everywhere);
     let _good = scene.work(&good, hook.webhook("/good"), TIMEOUT, Reach::Everywhere);
-    scene.until("the others are done", |scene| scene.is_empty(&good) && scene.jobs(&moved, JobState::Dead).len() == 1);
+    scene.until("the others are done", |scene| {
+        scene.is_empty(&good) && scene.jobs(&moved, JobState::Dead).len() == 1
+    });
     assert!(scene.jobs(&moved, JobState::Dead)[0].as_ref().expect("said").contains("status 307"));
     scene.until("it is given up", |scene| scene.jobs(&stalls, JobState::Dead).len() == 1);
     assert!(scene.jobs(&stalls, JobState::Dead)[0].as_ref().expect("said").contains("timeout"));
@@ -268,7 +283,8 @@ fn at_most_four_of_a_feed_are_on_their_way_and_a_private_address_is_refused_wher
 fn a_webhook_in_an_apps_settings_is_posted_to_and_its_end_is_heeded() {
     let (scene, hook) = (Scene::new(), Hook::new(|_| answer("200 OK", "")));
     let app = AppName::new("matchday").expect("a name");
-    let feed = |webhook| Feed { name: FeedName::new("crm").expect("a name"), kinds: Kinds::of(Kind::ALL), webhook };
+    let feed =
+        |webhook| Feed { name: FeedName::new("crm").expect("a name"), kinds: Kinds::of(Kind::ALL), webhook };
     let declare = |webhook| {
         let settings = AppSettings { feeds: vec![feed(webhook)], ..AppSettings::default() };
         let command = Command::DeclareApp { app: app.clone(), settings };

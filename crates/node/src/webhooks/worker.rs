@@ -41,7 +41,12 @@ pub(super) struct Means {
 }
 
 /// Works until `stopped` says so, and waits for what is on its way.
-pub(super) async fn work(means: Means, queue: QueueName, webhook: Arc<Webhook>, mut stopped: watch::Receiver<bool>) {
+pub(super) async fn work(
+    means: Means,
+    queue: QueueName,
+    webhook: Arc<Webhook>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let slots = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let mut free = vec![acquire(&slots).await];
@@ -121,7 +126,9 @@ async fn tell(shards: &Shards, command: Command) {
     for _ in 0..TELL_ATTEMPTS {
         match shards.submit(command.clone()).await {
             Ok(_) => return,
-            Err(Refusal::Busy { retry_after, .. }) => tokio::time::sleep(Duration::from_millis(retry_after)).await,
+            Err(Refusal::Busy { retry_after, .. }) => {
+                tokio::time::sleep(Duration::from_millis(retry_after)).await
+            }
             Err(refusal @ Refusal::Rejected { .. }) => {
                 tracing::error!(%refusal, "What became of a webhook cannot be told");
                 return;
