@@ -20,6 +20,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 struct Page {
     /// Its path without the slash, and its script's name.
     name: &'static str,
+    /// Which of the links in the header it belongs to.
+    section: &'static str,
     /// Its style sheets, each over the one before.
     styles: &'static [&'static str],
     /// What one skips to.
@@ -40,7 +42,7 @@ impl Page {
         let style = |name: &&str| format!("<link rel=\"stylesheet\" href=\"/assets/{name}.css\">");
         let styles: Vec<_> = self.styles.iter().map(style).collect();
         let link = |(path, title): &(&str, &str)| {
-            let current = if *path == self.name { " aria-current=\"page\"" } else { "" };
+            let current = if *path == self.section { " aria-current=\"page\"" } else { "" };
             format!("    <a href=\"/{path}\"{current}>{title}</a>")
         };
         let links: Vec<_> = LINKS.iter().map(link).collect();
@@ -54,6 +56,7 @@ impl Page {
             ("{{roles}}", self.roles),
             ("{{api}}", self.api),
             ("{{main}}", main.trim_end()),
+            ("<!-- platform -->", include_str!("page/platform.html").trim_end()),
         ] {
             document = document.replace(mark, text);
         }
@@ -62,12 +65,13 @@ impl Page {
 }
 
 /// Where one can go from each page.
-const LINKS: [(&str, &str); 4] =
-    [("live", "Live"), ("queues", "Queues"), ("wallets", "Wallets"), ("docs", "API")];
+const LINKS: [(&str, &str); 5] =
+    [("live", "Live"), ("pushes", "Push"), ("queues", "Queues"), ("wallets", "Wallets"), ("docs", "API")];
 
 static LIVE: LazyLock<String> = LazyLock::new(|| {
     let page = Page {
         name: "live",
+        section: "live",
         styles: &["live"],
         skip: "the figures",
         roles: "Any role will do.",
@@ -80,6 +84,7 @@ static LIVE: LazyLock<String> = LazyLock::new(|| {
 static QUEUES: LazyLock<String> = LazyLock::new(|| {
     let page = Page {
         name: "queues",
+        section: "queues",
         styles: &["live", "queues"],
         skip: "the queues",
         roles: "Looking takes any role; changing something takes one that may <code>send</code>, and purging an <code>admin</code>'s.",
@@ -92,6 +97,7 @@ static QUEUES: LazyLock<String> = LazyLock::new(|| {
 static WALLETS: LazyLock<String> = LazyLock::new(|| {
     let page = Page {
         name: "wallets",
+        section: "wallets",
         styles: &["live", "queues", "wallets"],
         skip: "the wallets",
         roles: "Any role will do.",
@@ -100,6 +106,39 @@ static WALLETS: LazyLock<String> = LazyLock::new(|| {
     };
     page.document()
 });
+
+/// The pages of the push platform, which have their links to each other in common.
+macro_rules! platform_pages {
+    ($($page:ident $handler:ident $name:literal $skip:literal;)*) => {
+        $(
+            static $page: LazyLock<String> = LazyLock::new(|| {
+                let page = Page {
+                    name: $name,
+                    section: "pushes",
+                    styles: &["live", "queues", "platform"],
+                    skip: $skip,
+                    roles: "Looking takes any role; pushing and saving take one that may <code>send</code>, revoking an <code>admin</code>'s.",
+                    api: " and <code>/api/apps</code>",
+                    text: include_str!(concat!("page/", $name, ".html")),
+                };
+                page.document()
+            });
+
+            /// The same document for the list and for each one, where there is a list: its script reads the address.
+            pub(crate) async fn $handler() -> Response {
+                with_policy(Html($page.as_str()).into_response())
+            }
+        )*
+    };
+}
+
+platform_pages! {
+    PUSHES pushes "pushes" "the pushes";
+    DEVICES devices "devices" "the devices";
+    AUDIENCES audiences "audiences" "the audiences";
+    COMPOSE compose "compose" "the push";
+    SCHEDULES schedules "schedules" "the schedules";
+}
 
 pub(crate) async fn live() -> Response {
     with_policy(Html(LIVE.as_str()).into_response())
@@ -122,6 +161,13 @@ pub(crate) async fn asset(Name(file): Name) -> Result<Response, Problem> {
         "queues.css" => (CSS, include_str!("page/queues.css")),
         "queues.js" => (JAVASCRIPT, include_str!("page/queues.js")),
         "job.js" => (JAVASCRIPT, include_str!("page/job.js")),
+        "platform.css" => (CSS, include_str!("page/platform.css")),
+        "platform.js" => (JAVASCRIPT, include_str!("page/platform.js")),
+        "pushes.js" => (JAVASCRIPT, include_str!("page/pushes.js")),
+        "devices.js" => (JAVASCRIPT, include_str!("page/devices.js")),
+        "audiences.js" => (JAVASCRIPT, include_str!("page/audiences.js")),
+        "compose.js" => (JAVASCRIPT, include_str!("page/compose.js")),
+        "schedules.js" => (JAVASCRIPT, include_str!("page/schedules.js")),
         "wallets.css" => (CSS, include_str!("page/wallets.css")),
         "wallets.js" => (JAVASCRIPT, include_str!("page/wallets.js")),
         "console.js" => (JAVASCRIPT, include_str!("page/console.js")),
@@ -153,9 +199,21 @@ mod tests {
 
     #[test]
     fn every_mark_of_the_frame_is_filled_and_each_page_names_itself() {
-        for (page, name) in [(&LIVE, "live"), (&QUEUES, "queues"), (&WALLETS, "wallets")] {
-            assert!(!page.contains("{{"), "{name}");
-            assert!(page.contains(&format!("<a href=\"/{name}\" aria-current=\"page\">")), "{name}");
+        for (page, name, section) in [
+            (&LIVE, "live", "live"),
+            (&QUEUES, "queues", "queues"),
+            (&WALLETS, "wallets", "wallets"),
+            (&PUSHES, "pushes", "pushes"),
+            (&DEVICES, "devices", "pushes"),
+            (&AUDIENCES, "audiences", "pushes"),
+            (&COMPOSE, "compose", "pushes"),
+            (&SCHEDULES, "schedules", "pushes"),
+        ] {
+            // Templates of a push, as in {{name|fan}}, are no marks of ours.
+            for mark in ["name", "styles", "skip", "tools", "links", "roles", "api", "main"] {
+                assert!(!page.contains(&format!("{{{{{mark}}}}}")), "{name}: {mark}");
+            }
+            assert!(page.contains(&format!("<a href=\"/{section}\" aria-current=\"page\">")), "{name}");
             assert_eq!(page.matches("aria-current").count(), 1, "{name}");
             assert_eq!(page.matches("<main ").count(), 1, "{name}");
         }

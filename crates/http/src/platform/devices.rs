@@ -62,8 +62,20 @@ pub(crate) fn imported(json: Value) -> Result<(DeviceId, Changes), Problem> {
     let Value::Object(mut fields) = json else {
         return Err(Problem::new(FIELD_WRONG, "a line is an object with `device` and what is known of it"));
     };
-    for name in MADE.iter().chain(&["revoked", "credential"]) {
+    for name in MADE.iter().chain(&["revoked"]) {
         fields.remove(*name);
+    }
+    // Lists are not among the tags that are set: a device is put onto them.
+    if let Some(Value::Array(lists)) = fields.remove("lists")
+        && !lists.is_empty()
+    {
+        let list = |name: Value| name.as_str().map_or(name.clone(), |name| format!("list:{name}").into());
+        let added: Vec<Value> = lists.into_iter().map(list).collect();
+        let tags = match fields.remove("tags") {
+            Some(set) => json!({"set": set, "add": added}),
+            None => json!({"add": added}),
+        };
+        fields.insert("tags".into(), tags);
     }
     named_changes("", Value::Object(fields))
 }
@@ -124,7 +136,7 @@ pub(crate) struct DeviceFields {
     time_zone: Option<String>,
     /// Whose it is: a named user may have many devices.
     #[schema(example = "user-17")]
-    user: Option<String>,
+    named_user: Option<String>,
     /// Whether it wants pushes.
     opt_in: Option<bool>,
     /// When it wants none, by its own clock.
@@ -133,11 +145,11 @@ pub(crate) struct DeviceFields {
     /// Where it is.
     #[schema(value_type = Option<serde_json::Value>, example = json!({"latitude": 48.2, "longitude": 16.37}))]
     location: Option<Value>,
-    /// All its tags from now on.
+    /// All its tags from now on; or `{"set": [..], "remove": [..], "add": [..]}`.
     #[schema(value_type = Option<serde_json::Value>, example = json!(["vip", "loyalty:gold"]))]
     tags: Option<Value>,
-    /// Attributes by name: texts, numbers, dates.
-    #[schema(value_type = Option<serde_json::Value>, example = json!({"score": 12}))]
+    /// Attributes by name: texts, numbers, dates as `{"date": ..}`; `null` takes one away.
+    #[schema(value_type = Option<serde_json::Value>, example = json!({"score": 12, "born": {"date": "1990-05-17T00:00:00Z"}}))]
     attributes: Option<Value>,
 }
 

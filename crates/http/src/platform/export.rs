@@ -177,6 +177,7 @@ impl Attributes {
             "latitude",
             "longitude",
             "tags",
+            "lists",
             "revoked",
             "registered_at",
             "last_seen",
@@ -192,13 +193,17 @@ impl Attributes {
             (Some(from), Some(to)) => format!("{from}-{to}"),
             _ => String::new(),
         };
-        let tags = device["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let several = |name: &str| {
+            let all = device[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+            all.collect::<Vec<_>>().join(";")
+        };
         let own = ["device"].into_iter().chain(TEXTS).chain(["opt_in"]).map(|name| cell(&device[name]));
         let own = own.chain([
             quiet,
             cell(&device["location"]["latitude"]),
             cell(&device["location"]["longitude"]),
-            tags.collect::<Vec<_>>().join(";"),
+            several("tags"),
+            several("lists"),
         ]);
         let own = own.chain(["revoked", "registered_at", "last_seen"].map(|name| cell(&device[name])));
         let attributes = self.0.iter().map(|(name, kind)| {

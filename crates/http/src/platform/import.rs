@@ -288,8 +288,8 @@ impl Records {
 
 /// What the columns of a CSV file say, from its heading.
 ///
-/// `device` must be there; `platform`, `app_version`, `language`, `country`, `time_zone`, `user`, `opt_in`, `quiet_hours` (`22:00-07:00`),
-/// `latitude`, `longitude`, `tags` (several apart by `;`, a group before a colon), and `text:NAME`, `number:NAME`, `date:NAME` for
+/// `device` must be there; `platform`, `app_version`, `language`, `country`, `time_zone`, `named_user`, `opt_in`, `quiet_hours` (`22:00-07:00`),
+/// `latitude`, `longitude`, `tags` and `lists` (several apart by `;`), and `text:NAME`, `number:NAME`, `date:NAME` for
 /// attributes may. An empty cell leaves what is known.
 pub(crate) struct Columns(Vec<Column>);
 
@@ -302,6 +302,7 @@ enum Column {
     Latitude,
     Longitude,
     Tags,
+    Lists,
     Attribute(Kind, String),
     PassedOver,
 }
@@ -314,7 +315,8 @@ enum Kind {
 }
 
 /// Fields of a device that are a text in a column of the same name.
-pub(crate) const TEXTS: [&str; 6] = ["platform", "app_version", "language", "country", "time_zone", "user"];
+pub(crate) const TEXTS: [&str; 6] =
+    ["platform", "app_version", "language", "country", "time_zone", "named_user"];
 
 impl Columns {
     fn read(heading: &str) -> Result<Self, Problem> {
@@ -338,11 +340,12 @@ impl Columns {
                 "latitude" => Ok(Column::Latitude),
                 "longitude" => Ok(Column::Longitude),
                 "tags" => Ok(Column::Tags),
+                "lists" => Ok(Column::Lists),
                 "revoked" => Ok(Column::PassedOver),
                 made if MADE.contains(&made) => Ok(Column::PassedOver),
                 other => {
                     let detail = format!(
-                        "there is no column {other:?}; there are device, {}, opt_in, quiet_hours, latitude, longitude, tags, \
+                        "there is no column {other:?}; there are device, {}, opt_in, quiet_hours, latitude, longitude, tags, lists, \
                          text:NAME, number:NAME, date:NAME",
                         TEXTS.join(", ")
                     );
@@ -390,10 +393,8 @@ impl Columns {
                 }
                 Column::Latitude => drop(location.insert("latitude".into(), number("latitude", &cell)?)),
                 Column::Longitude => drop(location.insert("longitude".into(), number("longitude", &cell)?)),
-                Column::Tags => {
-                    let tags = cell.split(';').map(str::trim).filter(|tag| !tag.is_empty());
-                    device.insert("tags".into(), tags.map(Value::from).collect());
-                }
+                Column::Tags => drop(device.insert("tags".into(), several(&cell))),
+                Column::Lists => drop(device.insert("lists".into(), several(&cell))),
                 Column::Attribute(kind, name) => {
                     let value = match kind {
                         Kind::Text => cell.into(),
@@ -413,6 +414,11 @@ impl Columns {
         }
         imported(Value::Object(device)).map_err(|problem| problem.in_words())
     }
+}
+
+/// What stands in a cell apart by `;`.
+fn several(cell: &str) -> Value {
+    cell.split(';').map(str::trim).filter(|one| !one.is_empty()).collect()
 }
 
 fn number(name: &str, cell: &str) -> Result<Value, String> {

@@ -36,7 +36,7 @@ const PAGE_MAX: usize = 1_000;
 #[utoipa::path(get, operation_id = "list_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("prefix" = Option<String>, Query, description = "Only devices whose ids begin with this."),
-           ("user" = Option<String>, Query, description = "Only devices of this named user."),
+           ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 unless said otherwise."),
            ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the page before.")),
@@ -48,7 +48,7 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Json<DevicePage>, Problem> {
     let name = app_name(&name)?;
-    let query = Query::read(&uri, &["prefix", "user", "audience", "limit", "after"])?;
+    let query = Query::read(&uri, &["prefix", "named_user", "audience", "limit", "after"])?;
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
     let after = query.value("after").map(DeviceId::new).transpose();
     let command = Command::Devices {
@@ -63,11 +63,11 @@ pub(crate) async fn list(
     Ok(Json(DevicePage { devices: devices.iter().map(listed).collect(), next }))
 }
 
-/// What `audience` and `user` select together.
+/// What `audience` and `named_user` select together.
 pub(super) fn audience(query: &Query) -> Result<Option<Selector>, Problem> {
     let audience = query.value("audience").map(|text| selector_in_query("audience", text)).transpose()?;
-    let user = query.value("user").map(UserName::new).transpose();
-    let user = user.map_err(|error| wrong("user", error.to_string()))?.map(Selector::User);
+    let user = query.value("named_user").map(UserName::new).transpose();
+    let user = user.map_err(|error| wrong("named_user", error.to_string()))?.map(Selector::User);
     Ok(match (audience, user) {
         (Some(audience), Some(user)) => Some(Selector::And(vec![user, audience])),
         (audience, user) => audience.or(user),

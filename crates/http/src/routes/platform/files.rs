@@ -24,8 +24,8 @@ const FORMATS: [(&str, Format); 2] = [("csv", Format::Csv), ("ndjson", Format::N
 
 /// Registers all devices of a file, however long, or changes those that are known.
 ///
-/// CSV has a heading: `device` and any of `platform`, `app_version`, `language`, `country`, `time_zone`, `user`, `opt_in`, `quiet_hours`
-/// (`22:00-07:00`), `latitude`, `longitude`, `tags` (apart by `;`), `text:NAME`, `number:NAME`, `date:NAME`; an empty cell leaves what is known.
+/// CSV has a heading: `device` and any of `platform`, `app_version`, `language`, `country`, `time_zone`, `named_user`, `opt_in`, `quiet_hours`
+/// (`22:00-07:00`), `latitude`, `longitude`, `tags` and `lists` (apart by `;`), `text:NAME`, `number:NAME`, `date:NAME`; an empty cell leaves what is known.
 /// NDJSON has on each line what `POST /api/apps/{app}/devices` has of a device. A record that is wrong is passed over and reported.
 #[utoipa::path(post, operation_id = "import_devices", path = "/api/apps/{app}/devices/import", tag = "Push platform",
     request_body(content((String = "text/csv"), (String = "application/x-ndjson"))),
@@ -50,7 +50,7 @@ pub(crate) async fn import(
 #[utoipa::path(get, operation_id = "export_devices", path = "/api/apps/{app}/devices/export", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("format" = Option<String>, Query, description = "`csv` or `ndjson`; `csv` unless said otherwise."),
-           ("user" = Option<String>, Query, description = "Only devices of this named user."),
+           ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON.")),
     responses((status = 200, description = "The devices, by id.", content((String = "text/csv"), (String = "application/x-ndjson")),
                headers(("Content-Disposition" = String, description = "`attachment` with a file name."))),
@@ -62,7 +62,7 @@ pub(crate) async fn export(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let name = app_name(&name)?;
-    let query = Query::read(&uri, &["format", "user", "audience"])?;
+    let query = Query::read(&uri, &["format", "named_user", "audience"])?;
     let format = query.one_of("format", &FORMATS)?;
     let file = format!("devices-{name}");
     let what = What::Devices(audience(&query)?);

@@ -67,11 +67,16 @@ pub(crate) async fn create(
     let push = Box::new(fields.check("", of.clone(), id)?);
     let url = format!("/api/apps/{of}/pushes/{id}");
     if dry_run {
-        let () = ask_for(&app, Command::Check { push: push.clone() }).await?;
+        let known: Accepted = ask_for(&app, Command::Check { push: push.clone() }).await?;
         let preview = count(&app, &of, push.audience, SAMPLE).await?;
         let preview = Some(PreviewReport::of(&preview, push.options.pace));
-        let report =
-            AcceptedPushReport { id: id.to_string(), status: "valid", duplicate: false, url, preview };
+        let report = AcceptedPushReport {
+            id: id.to_string(),
+            status: "valid",
+            duplicate: known == Accepted::Before,
+            url,
+            preview,
+        };
         return Ok((StatusCode::OK, Json(report)).into_response());
     }
     let accepted: Accepted = ask_for(&app, Command::Send { push }).await?;

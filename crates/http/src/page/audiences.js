@@ -1,0 +1,76 @@
+// The audiences' page: a selector with its live preview, and the saved ones.
+//
+// The preview follows what is typed; a mistake is told with its path, where it stands.
+
+import { at, ask, cell, element, looking, onKey, onTyped, say, show, showState } from "./console.js";
+import { change, of, page, readJson, showApps, showPreview, told } from "./platform.js";
+
+const refresh = looking(async (mine) => {
+  const [, { audiences }] = await Promise.all([showApps(), ask(of("/audiences"))]);
+  if (!mine()) return;
+  showState("ready", "Ready");
+  at("audience-none").hidden = audiences.length > 0;
+  at("audience-rows").replaceChildren(...audiences.map(({ name, audience }) => {
+    const row = element("tr"), head = element("th"), open = element("button", "open", name), tools = cell("", "Change"), drop = element("button", "small danger", "Forget");
+    head.scope = "row";
+    open.type = drop.type = "button";
+    open.addEventListener("click", () => {
+      at("selector").value = JSON.stringify(audience, null, 2);
+      at("name").value = name;
+      preview();
+    });
+    drop.addEventListener("click", async () => {
+      try {
+        await change("DELETE", of(`/audiences/${name}`));
+        say(`${name} is forgotten`);
+        refresh();
+      } catch (error) { say(told(error), "error"); }
+    });
+    head.append(open);
+    tools.append(drop);
+    row.append(head, cell(JSON.stringify(audience), "Selector", "text"), tools);
+    return row;
+  }));
+});
+onKey(() => { refresh(); preview(); });
+
+let turn = 0;
+
+/** Counts whom the selector reaches; the newest answer is shown. */
+async function preview() {
+  const mine = (turn += 1);
+  const wrong = (text) => {
+    show("wrong", text);
+    at("selector").setAttribute("aria-invalid", Boolean(text));
+  };
+  let audience;
+  try {
+    audience = readJson(at("selector").value);
+  } catch (error) {
+    return wrong(error.message);
+  }
+  at("compose").href = page(`/compose?audience=${encodeURIComponent(JSON.stringify(audience))}`);
+  try {
+    const counted = await change("POST", of("/audiences/preview"), { audience });
+    if (mine !== turn) return;
+    wrong("");
+    showPreview(at("preview"), counted);
+    show("took", `counted in ${(counted.took_us / 1000).toFixed(1)} ms`);
+  } catch (error) {
+    if (mine === turn) wrong(told(error));
+  }
+}
+onTyped("selector", preview);
+
+at("save").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    const name = at("name").value.trim();
+    await change("PUT", of(`/audiences/${encodeURIComponent(name)}`), { audience: readJson(at("selector").value) });
+    say(`${name} is saved`);
+    refresh();
+  } catch (error) { say(told(error), "error"); }
+});
+
+refresh();
+preview();

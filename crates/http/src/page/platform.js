@@ -1,0 +1,100 @@
+// What the push platform's pages share: which app is looked at, changes over the API, selectors, states in words.
+//
+// The app is in the address (?app=), `default` unless it says another, and the links to the other pages keep it.
+
+import { ask, at, cell, count, element, refused, request } from "./console.js";
+
+export const app = new URLSearchParams(location.search).get("app") ?? "default";
+
+/** The API's path of something of the app. */
+export const of = (below) => `/api/apps/${encodeURIComponent(app)}${below}`;
+
+/** The address of a page, for this app. */
+export const page = (path) => (app === "default" ? path : `${path}${path.includes("?") ? "&" : "?"}app=${encodeURIComponent(app)}`);
+
+for (const link of document.querySelectorAll("#below a")) {
+  const path = link.getAttribute("href");
+  if (location.pathname === path || location.pathname.startsWith(`${path}/`)) link.setAttribute("aria-current", "page");
+  link.href = page(path);
+}
+
+/** Fills the choice of apps; another one is another address. */
+export async function showApps() {
+  const { apps } = await ask("/api/apps?limit=1000");
+  const names = apps.map((one) => one.app);
+  if (!names.includes(app)) names.push(app);
+  if (at("app").children.length !== names.length) {
+    at("app").replaceChildren(...names.map((name) => {
+      const option = element("option", "", name);
+      option.value = name;
+      return option;
+    }));
+  }
+  at("app").value = app;
+  return apps.find((one) => one.app === app);
+}
+at("app").addEventListener("change", () => {
+  const query = new URLSearchParams(location.search);
+  query.set("app", at("app").value);
+  location.href = `${location.pathname.replace(/^(\/(devices|pushes))\/.*/, "$1")}?${query}`;
+});
+
+/** A change over the API; an error with the problem document where it is refused. */
+export async function change(method, path, body) {
+  const options = { method };
+  if (body !== undefined) Object.assign(options, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
+  const answer = await request(path, options);
+  if (await refused(answer)) throw new Error("a key is needed");
+  const text = await answer.text();
+  const value = text ? JSON.parse(text) : null;
+  if (!answer.ok) throw Object.assign(new Error(value?.detail ?? answer.statusText), { problem: value });
+  return value;
+}
+
+/** A problem in one line, the field first. */
+export const told = (error) => (error.problem?.path ? `${error.problem.path}: ${error.message}` : error.message);
+
+/** What a text field says as JSON; a bare word such as all is one too. */
+export function readJson(text) {
+  const trimmed = text.trim();
+  return /^[a-z]+$/.test(trimmed) ? trimmed : JSON.parse(trimmed);
+}
+
+/** A cell with a link in it, which heads its row. */
+export function headLink(text, href) {
+  const head = element("th"), link = element("a", "", text);
+  head.scope = "row";
+  link.href = href;
+  head.append(link);
+  return head;
+}
+
+/** Whom a preview says an audience reaches: figures, a bar for each clause, a sample. */
+export function showPreview(into, preview) {
+  const figures = element("dl", "sums");
+  for (const [name, figure] of [
+    ["Reached", preview.reached], ["Matched", preview.matched], ["Not opted in", preview.opted_out],
+    ["Connected", preview.connected], ["Quiet now", preview.quiet], ["Had their fill", preview.capped],
+  ]) {
+    const fact = element("div");
+    fact.append(element("dt", "", name), element("dd", "", count(figure)));
+    fact.lastChild.dataset.figure = name;
+    figures.append(fact);
+  }
+  const clauses = element("div", "clauses");
+  for (const clause of preview.clauses) {
+    const row = element("div", "bar-row"), bar = element("div", "bar"), filled = element("i");
+    filled.style.width = `${preview.devices ? (100 * clause.matches) / preview.devices : 0}%`;
+    bar.append(filled);
+    row.append(element("span", "", clause.clause), element("b", "", `${count(clause.matches)} match, ${count(clause.keeps_out)} kept out`), bar);
+    row.title = clause.path;
+    clauses.append(row);
+  }
+  const parts = [figures, clauses];
+  if (preview.sample.length) parts.push(element("p", "sample", `Such as ${preview.sample.join(", ")}`));
+  if (preview.expected_s !== null) parts.push(element("p", "sample", `The connected ones take ${Math.ceil(preview.expected_s)} s at this pace.`));
+  into.replaceChildren(...parts);
+}
+
+/** A cell of figures, faint where it is nothing. */
+export const figure = (n, label) => cell(count(n), label, n ? "" : "nothing");
