@@ -4,7 +4,7 @@
 //! `STADIUM_KEY`, or the data directory's `admin.key`, which only its owner can read. Every problem the server reports
 //! becomes a [`Failure`] with its code.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -234,6 +234,14 @@ impl Api {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
             copied => copied.and_then(|bytes| out.flush().map(|()| bytes)).context(broke_off),
         }
+    }
+
+    /// POST of a body as it is read, however long it takes.
+    pub(crate) fn upload(&self, path: &str, body: &mut impl Read) -> Result<Value, Failure> {
+        let request = self.authorised(self.agent.post(self.full(path)));
+        let request = request.header("Content-Type", "application/octet-stream");
+        let request = request.config().timeout_global(None).build();
+        self.answer(request.send(ureq::SendBody::from_reader(body)))
     }
 
     fn send(

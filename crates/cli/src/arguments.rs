@@ -29,14 +29,20 @@ pub(crate) enum Command {
     Serve(Box<command::serve::Arguments>),
     /// See a whole stadium light up: a server, thousands of simulated devices, pushes, and how fast that was
     Demo(command::demo::Arguments),
-    /// Push a message to devices
-    Push(command::push::Arguments),
+    /// Push a message to devices; send, follow and explain pushes that are kept
+    Push(Box<command::push::Arguments>),
+    /// List and change the apps of the push platform
+    App(command::app::Arguments),
+    /// Save audiences, and count whom they reach
+    Audience(command::audience::Arguments),
+    /// Make a push again and again
+    Schedule(Box<command::schedule::Arguments>),
     /// Put jobs into queues, work on them, look at them, and help those that failed
     Queue(Box<command::queue::Arguments>),
     /// Move amounts between accounts, look at them, and have the books examined
     Wallet(Box<command::wallet::Arguments>),
-    /// List, show and disconnect devices; write their passwords
-    Device(command::device::Arguments),
+    /// List, show and disconnect devices; register, import and export them; write their passwords
+    Device(Box<command::device::Arguments>),
     /// Find, describe, call and look after services
     Service(Box<command::service::Arguments>),
     /// Verify, read and repair the journals of a data directory

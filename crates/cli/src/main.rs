@@ -7,6 +7,7 @@ mod api;
 mod arguments;
 mod command;
 mod failure;
+mod of_app;
 mod on;
 mod push_report;
 mod settings_flags;
@@ -39,10 +40,13 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
         Command::Serve(serve) => command::serve::run(&serve, terminal),
         Command::Demo(demo) => command::demo::run(&demo, terminal),
         Command::Load(load) => command::swarm::run(&load, terminal),
-        Command::Push(push) => command::push::run(push, terminal),
+        Command::Push(push) => command::push::run(*push, terminal),
+        Command::App(app) => command::app::run(app, terminal),
+        Command::Audience(audience) => command::audience::run(audience, terminal),
+        Command::Schedule(schedule) => command::schedule::run(*schedule, terminal),
         Command::Queue(queue) => command::queue::run(*queue, terminal),
         Command::Wallet(wallet) => command::wallet::run(*wallet, terminal),
-        Command::Device(device) => command::device::run(device, terminal),
+        Command::Device(device) => command::device::run(*device, terminal),
         Command::Service(service) => command::service::run(*service, terminal),
         Command::Journal(journal) => command::journal::run(journal, terminal),
         Command::Key(key) => command::key::run(key, terminal),

@@ -2,6 +2,8 @@
 //!
 //! Commands that talk to a running server do so by its public HTTP API, through [`crate::api`], or by RPC ([`service`]).
 
+pub(crate) mod app;
+pub(crate) mod audience;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -13,6 +15,7 @@ pub(crate) mod openapi;
 pub(crate) mod passwd;
 pub(crate) mod push;
 pub(crate) mod queue;
+pub(crate) mod schedule;
 pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod swarm;

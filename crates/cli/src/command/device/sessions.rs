@@ -1,81 +1,16 @@
-//! `stadium device`: list, show and disconnect devices, and write their passwords.
-//!
-//! All but `passwd` ask a running server; `passwd` edits the password file, which a server notices by itself.
+//! Devices that are connected or have a session: list, show and disconnect.
 
-use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::api::{Api, ServerFlags, encoded};
+use crate::api::{Api, encoded};
 use crate::failure::Failure;
 use crate::terminal::{Style, Terminal, count};
-
-use super::passwd;
 
 /// Devices asked for in one request.
 const PAGE: u64 = 1_000;
 
-/// What to do with devices.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Debug, Subcommand)]
-enum Action {
-    /// List devices, in order of their ids
-    List {
-        /// Only ids that begin so
-        #[arg(long)]
-        prefix: Option<String>,
-        /// Only devices with an open connection
-        #[arg(long, conflicts_with = "away")]
-        connected: bool,
-        /// Only devices whose session waits for them
-        #[arg(long)]
-        away: bool,
-        /// At most so many
-        #[arg(long, value_name = "N", default_value_t = 100)]
-        limit: u64,
-        #[command(flatten)]
-        server: ServerFlags,
-    },
-    /// Show one device with its subscriptions
-    Show {
-        /// The device's id (its MQTT client identifier)
-        id: String,
-        #[command(flatten)]
-        server: ServerFlags,
-    },
-    /// Close a device's connection; its session stays, and it may connect again
-    Kick {
-        /// The device's id
-        id: String,
-        #[command(flatten)]
-        server: ServerFlags,
-    },
-    /// Set, print or delete a user's password in the password file
-    Passwd(passwd::Arguments),
-}
-
-/// Runs one of them.
-pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    match arguments.action {
-        Action::List { prefix, connected, away, limit, server } => {
-            let connection = match (connected, away) {
-                (true, _) => Some("true"),
-                (_, true) => Some("false"),
-                _ => None,
-            };
-            list(&Api::open(&server)?, prefix.as_deref(), connection, limit, terminal)
-        }
-        Action::Show { id, server } => show(&Api::open(&server)?, &id, terminal),
-        Action::Kick { id, server } => kick(&Api::open(&server)?, &id, terminal),
-        Action::Passwd(arguments) => passwd::run(arguments, terminal),
-    }
-}
-
-fn list(
+/// Lists them.
+pub(super) fn list(
     api: &Api,
     prefix: Option<&str>,
     connected: Option<&str>,
@@ -132,12 +67,9 @@ fn list(
     Ok(())
 }
 
-fn show(api: &Api, id: &str, terminal: &Terminal) -> Result<(), Failure> {
-    let device = api.get(&format!("/api/devices/{}", encoded(id)))?;
-    if terminal.is_json() {
-        return terminal.json(&device);
-    }
-    terminal.data(&format!("{}", terminal.out(Style::Strong, text(&device, "id"))))?;
+/// Shows one.
+pub(super) fn show(device: &Value, terminal: &Terminal) -> Result<(), Failure> {
+    terminal.data(&format!("{}", terminal.out(Style::Strong, text(device, "id"))))?;
     match device.get("connection") {
         Some(connection) => {
             terminal.data(&format!(
@@ -155,13 +87,13 @@ fn show(api: &Api, id: &str, terminal: &Terminal) -> Result<(), Failure> {
             }
         }
         None => {
-            terminal.data(&format!("  away, session kept until {}", text(&device, "session_expires_at")))?
+            terminal.data(&format!("  away, session kept until {}", text(device, "session_expires_at")))?
         }
     }
     terminal.data(&format!(
         "  {} queued, {} in flight",
-        count(number(&device, "queued")),
-        count(number(&device, "in_flight"))
+        count(number(device, "queued")),
+        count(number(device, "in_flight"))
     ))?;
     for subscription in device.get("subscriptions").and_then(Value::as_array).into_iter().flatten() {
         terminal.data(&format!(
@@ -173,7 +105,8 @@ fn show(api: &Api, id: &str, terminal: &Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-fn kick(api: &Api, id: &str, terminal: &Terminal) -> Result<(), Failure> {
+/// Closes one's connection.
+pub(super) fn kick(api: &Api, id: &str, terminal: &Terminal) -> Result<(), Failure> {
     api.delete(&format!("/api/devices/{}/connection", encoded(id)))?;
     if terminal.is_json() {
         return terminal.json(&json!({"id": id, "kicked": true}));

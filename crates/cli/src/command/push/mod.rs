@@ -1,0 +1,67 @@
+//! `stadium push`: messages to whoever is connected, and pushes of the platform that are kept, followed and explained.
+//!
+//! `stadium push TO MESSAGE` goes to channels and devices at once, see [`live`]. `stadium push send` and what stands beside it are the
+//! platform's: audiences, options, inboxes, traces.
+
+mod live;
+pub(super) mod look;
+pub(super) mod send;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use crate::on::On;
+use crate::terminal::Terminal;
+
+/// What to push, or what to do with pushes.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  stadium push channel:news 'Doors open at eight'                   to whoever is connected and listens
+  stadium push send tag:vip --title 'Hello {{name|fan}}' --watch    to registered devices, also those that are away
+  stadium push trace PUSH phone-7                                   why did this phone not get it?"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    live: Option<live::Arguments>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Push a notification or a message to an audience; devices that are away get it when they return
+    Send(Box<On<send::Arguments>>),
+    /// List pushes, newest first
+    List(On<look::ListArguments>),
+    /// Show a push and what became of it
+    Show(On<look::PushArguments>),
+    /// Follow a push until it is over
+    Watch(On<look::WatchArguments>),
+    /// End a push: who has not got it yet never does
+    Cancel(On<look::PushArguments>),
+    /// Say why a device did or did not get a push
+    Trace(On<look::TraceArguments>),
+    /// Write what became of a push for each device
+    Deliveries(On<look::DeliveriesArguments>),
+}
+
+/// Runs one of them.
+pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    match (arguments.action, arguments.live) {
+        (Some(Action::Send(on)), _) => on.run(send::run, terminal),
+        (Some(Action::List(on)), _) => on.run(look::list, terminal),
+        (Some(Action::Show(on)), _) => on.run(look::show, terminal),
+        (Some(Action::Watch(on)), _) => on.run(look::watch, terminal),
+        (Some(Action::Cancel(on)), _) => on.run(look::cancel, terminal),
+        (Some(Action::Trace(on)), _) => on.run(look::trace, terminal),
+        (Some(Action::Deliveries(on)), _) => on.run(look::deliveries, terminal),
+        (None, Some(live)) => live::run(live, terminal),
+        (None, None) => {
+            Err(Failure::Usage("say what to push and to whom, or `stadium push send`".to_owned()))
+        }
+    }
+}
