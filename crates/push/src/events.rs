@@ -185,7 +185,7 @@ const CONFIRMED: u8 = 49;
 /// Bytes of an event whose parts are numbers and names: more than any of them takes.
 pub(crate) const SMALL_BYTES: usize = 256;
 /// Bytes of a step, at most.
-pub(crate) const STEP_BYTES: usize = 40;
+pub(crate) const STEP_BYTES: usize = 56;
 
 fn distance(out: &mut Vec<u8>, from: u64, to: u64) {
     moment(out, Time(from), Time(to));

@@ -10,7 +10,7 @@ use crate::execute::ROOM_EVENTS_MAX;
 use crate::platform::Platform;
 use crate::refusal::{EARLY, busy};
 use crate::tick::NUMBERS_BYTES;
-use crate::{Answer, Audience, Command, Corrupt, Letter, NewPush, Refusal, Time};
+use crate::{Answer, AppSettings, Audience, Command, Corrupt, Letter, NewPush, Refusal, Time};
 
 /// Letters of another shard that were taken in, and may come again.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,6 +51,13 @@ fn push_bytes(push: &NewPush) -> usize {
     audience + push.content.bytes() + 2 * SMALL_BYTES + 256 * 32
 }
 
+/// Bytes of an app's settings in an event, at most.
+fn settings_bytes(settings: &AppSettings) -> usize {
+    let mut bytes = Vec::new();
+    settings.encode(&mut bytes);
+    bytes.len() + SMALL_BYTES
+}
+
 impl StateMachine for Platform {
     type Command = Command;
     type Answer = Answer;
@@ -86,6 +93,7 @@ impl StateMachine for Platform {
                 bytes.len() + devices.len() * SMALL_BYTES
             }
             Command::Remove { devices, .. } => devices.len() * SMALL_BYTES,
+            Command::DeclareApp { settings, .. } => settings_bytes(settings),
             Command::SaveAudience { audience, .. } => {
                 let mut bytes = Vec::new();
                 audience.encode(&mut bytes);
@@ -180,7 +188,7 @@ impl StateMachine for Platform {
 
     fn receive_bytes_max(&self, letter: &Letter) -> usize {
         match letter {
-            Letter::Settings { .. } => SMALL_BYTES,
+            Letter::Settings { settings, .. } => settings_bytes(settings),
             Letter::Start { push, .. } => {
                 push_bytes(push) + SMALL_BYTES + self.set_bytes_max() + ROOM_EVENTS_MAX * 32
             }

@@ -262,3 +262,58 @@ fn a_preview_counts_what_a_push_would_reach() {
     scene.send(to_tag(1, "vip")).unwrap();
     assert_eq!(scene.counts(1).targeted, preview.reached);
 }
+
+#[test]
+fn feeds_are_told_what_happens_and_a_replay_tells_nothing() {
+    use stadium_push::feed::{Feed, FeedName, Kind, Kinds, Webhook};
+    let mut scene = Scene::new(1);
+    let url = format!("https://example.com/{}", "x".repeat(400));
+    let feeds = (0..16).map(|number| Feed {
+        name: FeedName::new(&format!("feed-{number}")).unwrap(),
+        kinds: Kinds::of(Kind::ALL.into_iter().skip(if number == 0 { 0 } else { 5 })),
+        webhook: Some(Webhook { url: url.clone(), secret: vec![7; 32] }),
+    });
+    scene.settings(AppSettings { feeds: feeds.collect(), ..AppSettings::default() });
+    scene.connect("a");
+    scene.register(&["b"]);
+    let options = Options { expiry: Some(HOUR), ..Options::default() };
+    scene.send(NewPush { options, ..to_all(1) }).unwrap();
+    scene.acknowledge_all();
+    scene.ask(Command::Opened { app: app(), device: device("a"), push: push_id(1) }).unwrap();
+    scene.wait(2 * HOUR);
+    let mut jobs = Vec::new();
+    scene.shards[0].take_events(&mut jobs);
+    assert_eq!(jobs.len(), 1);
+    assert_eq!(jobs[0].queue, "events.default.feed-0");
+    let told: serde_json::Value = serde_json::from_slice(&jobs[0].payload).unwrap();
+    let told = told["events"].as_array().unwrap().iter();
+    let told: Vec<_> =
+        told.map(|event| (event["kind"].as_str().unwrap(), event["device"].as_str().unwrap())).collect();
+    assert_eq!(told, [("connected", "a"), ("delivered", "a"), ("opened", "a"), ("expired", "b")]);
+    jobs.clear();
+    scene.replayed(0).take_events(&mut jobs);
+    assert!(jobs.is_empty());
+    scene.check();
+}
+
+#[test]
+fn figures_add_up() {
+    let mut scene = Scene::new(1);
+    for name in ["a", "b", "c"] {
+        scene.register(&[name]);
+        scene.connect(name);
+    }
+    scene.disconnect("c");
+    scene.send(to_all(1)).unwrap();
+    scene.send(to_one(2, "a")).unwrap();
+    scene.send(NewPush { when: When::At(NOON.after(HOUR)), ..to_all(3) }).unwrap();
+    let figures = scene.shards[0].figures();
+    assert_eq!((figures.devices, figures.connected, figures.owed, figures.in_flight), (3, 2, 4, 3));
+    assert_eq!((figures.pushes_scheduled, figures.pushes_sending, figures.pushes_settled), (1, 2, 0));
+    scene.acknowledge_all();
+    scene.disconnect("a");
+    scene.disconnect("b");
+    let figures = scene.shards[0].figures();
+    assert_eq!((figures.owed, figures.in_flight, figures.dispatched, figures.acknowledged), (1, 0, 3, 3));
+    assert_eq!((figures.accepted, figures.targeted, figures.pushes_settled), (3, 4, 1));
+}
