@@ -189,7 +189,7 @@ where
             return None;
         }
         let arriving = Arriving { connack, will, present: present.is_some() };
-        let Some(session) = self.session_mut(key) else { return None };
+        let session = self.session_mut(key)?;
         let waits = was_durable || session.durable;
         if waits {
             session.link = None;
