@@ -35,7 +35,7 @@ const PAGE_DEFAULT: usize = 100;
 /// Deliveries on a page at most.
 const PAGE_MAX: usize = 10_000;
 
-/// A page of deliveries, by device id.
+/// A page of deliveries, shard by shard.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeliveryPage {
     deliveries: Vec<DeliveryReport>,
