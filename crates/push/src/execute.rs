@@ -1,4 +1,6 @@
 //! Commands that change something: checked, then written as events.
+//!
+//! A command that is refused has written nothing; what it writes is applied at once, by the functions that replay it.
 
 use std::borrow::Cow;
 

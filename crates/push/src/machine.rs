@@ -1,4 +1,6 @@
 //! The platform as a shard drives it.
+//!
+//! It says beforehand how many bytes a command may write, since a shard makes room for them first.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

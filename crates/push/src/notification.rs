@@ -1,4 +1,6 @@
 //! What a push says, and how: a notification with its variants, or bytes that are passed through.
+//!
+//! What is asked for stands here as it was asked; what is allowed is `crate::validate`'s business.
 
 use bytes::Bytes;
 use compact_str::CompactString;

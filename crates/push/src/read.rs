@@ -1,4 +1,6 @@
 //! What can be looked up: apps, devices, previews, pushes, deliveries.
+//!
+//! Nothing here changes anything; a page is bounded, and says by its last line where the next one begins.
 
 use std::ops::Bound;
 

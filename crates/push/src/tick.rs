@@ -1,4 +1,6 @@
 //! What time brings: pushes start, quiet hours end, schedules come, pushes expire and are forgotten, paces go on.
+//!
+//! What is durable is an event, and so happens once; what is not (paces, connections that were left alone) only leads to dispatches.
 
 use std::borrow::Cow;
 

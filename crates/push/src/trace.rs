@@ -1,4 +1,6 @@
 //! Why a device did or did not get a push: where the delivery stands, what happened, and the answer in a sentence.
+//!
+//! Sentences stand alone, for people who know the device's name and not how this works.
 
 use stadium_registry::{AppName, DeviceId, Slot};
 

@@ -1,4 +1,6 @@
 //! What is refused before anything is written: bounds of pushes, schedules and settings.
+//!
+//! Reasons name the part, what it is, and what is allowed.
 
 use stadium_registry::Selector;
 

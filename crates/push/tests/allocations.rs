@@ -1,4 +1,6 @@
 //! The hot path: a push to one device that is connected, and its acknowledgement, cost a bounded number of allocations.
+//!
+//! Twelve and four are what it takes today, with some room.
 
 use allocation_counter::measure;
 use stadium_machine::{Place, Record, StateMachine as _};

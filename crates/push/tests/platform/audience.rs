@@ -1,4 +1,6 @@
 //! Whom a push reaches, what it says to each, and what is refused.
+//!
+//! Also what devices and apps are: registered, revoked, apart from each other.
 
 use stadium_push::{
     Accepted, Answer, AppSettings, Audience, AudienceName, Authenticated, Bounds, Command, Content, NewPush,

@@ -1,4 +1,6 @@
 //! What a device is owed, when it gets it, and what takes it away.
+//!
+//! Each rule is one scene, whose end checks that a replay and a restore show the same.
 
 use stadium_push::{
     Answer, AppSettings, Cap, CollapseKey, Command, Happened, NewPush, Options, Pace, QuietHours, Stage,

@@ -1,4 +1,6 @@
 //! Three shards wired together: letters come twice, late or not at all, and each push starts once on each shard.
+//!
+//! What a client sees is put together from all of them.
 
 use stadium_machine::StateMachine as _;
 use stadium_push::{

@@ -1,4 +1,6 @@
 //! Random commands against a model that anybody can check by eye: a list of devices, a list of pushes, and where each delivery stands.
+//!
+//! After each command the inboxes, the counts and what went out must be the same.
 
 use std::collections::BTreeMap;
 

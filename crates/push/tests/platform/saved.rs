@@ -1,4 +1,6 @@
 //! A checkpoint is the state at its beginning, however much changes while it is written; damaged ones are refused.
+//!
+//! What is no checkpoint and no event is an error, never a crash.
 
 use stadium_machine::StateMachine as _;
 use stadium_push::{Command, NewPush, When};

@@ -1,4 +1,6 @@
 //! The scenery: shards with a clock, devices that connect and acknowledge, and what everybody can see.
+//!
+//! It keeps each record, so that a shard can be replayed, and checks that none is larger than was promised.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

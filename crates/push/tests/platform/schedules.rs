@@ -1,4 +1,6 @@
 //! Pushes at certain times: by the world's clock, by each device's own, again and again; each occurrence once.
+//!
+//! Clocks that change and servers that were down are part of it.
 
 use stadium_push::{
     Answer, Audience, Civil, Command, Held, Missed, NewPush, NewSchedule, ScheduleName, ScheduleView, Stage,

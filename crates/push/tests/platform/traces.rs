@@ -1,4 +1,6 @@
 //! Why did this phone not get it? Each answer is a sentence that stands alone.
+//!
+//! The sentences are compared word for word: they are what people read.
 
 use stadium_push::{CollapseKey, Command, Happened, NewPush, Options, State, When};
 use stadium_registry::Changes;
