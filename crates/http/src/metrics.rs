@@ -20,6 +20,7 @@ use crate::fleet::{
     DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, Readiness, RequestStats, ServiceStats, Tally,
 };
 
+mod push;
 mod shards;
 
 /// Requests answered since the start, by route and status. Its size is bounded by the routes and the statuses

@@ -1,4 +1,4 @@
-//! The figures of the queues, the wallets and the shards, for Prometheus.
+//! The figures of the queues, the wallets and the shards, for Prometheus; those of the push platform are in [`super::push`].
 //!
 //! At most a hundred queues have series of their own; the others are summed as the queue `(other)`, which is no queue's
 //! name. So the number of series does not grow with the number of queues.
@@ -12,7 +12,7 @@ use stadium_queue::QueueStats;
 use stadium_shard::ShardMetrics;
 use stadium_wallet::AssetView;
 
-use super::Encoder;
+use super::{Encoder, push};
 use crate::app::App;
 use crate::queues::samples::Look;
 use crate::queues::views::JobCounts;
@@ -157,10 +157,15 @@ fn assets(to: &mut Encoder<'_>, assets: &[AssetView]) -> fmt::Result {
 }
 
 /// One figure of a shard: name, help, unit, and where it stands.
-type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
+pub(super) type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
+
+/// What is told in bytes.
+pub(super) fn bytes() -> Option<Unit> {
+    Some(Unit::Bytes)
+}
 
 fn gauges() -> [Figure; 21] {
-    let (bytes, seconds) = (|| Some(Unit::Bytes), || Some(Unit::Seconds));
+    let seconds = || Some(Unit::Seconds);
     [
         ("shard_serving", "1 while it takes commands", None, |m| u64::from(m.serving) as f64),
         ("shard_jobs", "Jobs, in whatever state", None, |m| m.jobs as f64),
@@ -193,7 +198,6 @@ fn gauges() -> [Figure; 21] {
 }
 
 fn counters() -> [Figure; 20] {
-    let bytes = || Some(Unit::Bytes);
     [
         ("shard_commands", "Commands taken on, reads included", None, |m| m.commands as f64),
         ("shard_refusals", "Commands refused, busy or rejected", None, |m| m.refusals as f64),
@@ -267,7 +271,13 @@ fn distributions() -> [Distribution; 6] {
 }
 
 fn of_shards(to: &mut Encoder<'_>, shards: &[ShardMetrics]) -> fmt::Result {
-    for (figures, kind) in [(&gauges()[..], MetricType::Gauge), (&counters()[..], MetricType::Counter)] {
+    let all = [
+        (&gauges()[..], MetricType::Gauge),
+        (&counters()[..], MetricType::Counter),
+        (&push::gauges()[..], MetricType::Gauge),
+        (&push::counters()[..], MetricType::Counter),
+    ];
+    for (figures, kind) in all {
         for (name, help, unit, of) in figures {
             let mut family = to.0.encode_descriptor(name, help, unit.as_ref(), kind)?;
             for shard in shards {
