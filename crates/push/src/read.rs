@@ -226,7 +226,7 @@ impl Platform {
                     push: Box::new(single.push()),
                     schedule: single.schedule.as_deref().cloned(),
                     accepted_at: single.accepted_at,
-                    started_at: (single.started_at.0 != 0).then_some(single.started_at),
+                    started_at: (single.until != Time(0)).then_some(single.started_at),
                     stage,
                     counts: counts_of_one(single),
                     sent: sent.latency(),

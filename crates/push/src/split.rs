@@ -37,6 +37,14 @@ pub(crate) fn missing_value<'a>(app: &App, content: &'a Content, slot: u32) -> O
     })
 }
 
+/// The name that kept a device out, for its trace: where it has a value by now, the first one that its words need.
+pub(crate) fn lacked_value<'a>(app: &App, content: &'a Content, slot: u32) -> &'a str {
+    let Content::Notification(notification) = content else { return "" };
+    let (platform, language) = (app.registry.platform(Slot(slot)), app.registry.language(Slot(slot)));
+    let needed = || template::missing(notification, platform, language, |_| None);
+    missing_value(app, content, slot).or_else(needed).unwrap_or_default()
+}
+
 impl Platform {
     /// Takes those apart that a push to many was matched with.
     pub(crate) fn split(&self, now: Time, app: &App, push: &NewPush, mut matched: RoaringBitmap) -> Split {

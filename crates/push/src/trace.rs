@@ -12,7 +12,7 @@ use crate::log::What;
 use crate::many::Many;
 use crate::platform::{Platform, Spot};
 use crate::single::{NEVER, Single};
-use crate::split::missing_value;
+use crate::split::lacked_value;
 use crate::{Answer, ConnectionName, NewPush, PushId, Refusal, State, Time, Trace, TraceStep};
 
 impl Platform {
@@ -27,7 +27,7 @@ impl Platform {
             Fate::Owed if single.in_flight => State::InFlight,
             Fate::NoValue => {
                 let push = single.push();
-                State::NoValue(missing_value(app, &push.content, single.slot).unwrap_or("?").into())
+                State::NoValue(lacked_value(app, &push.content, single.slot).into())
             }
             fate => plain(fate),
         }
@@ -44,10 +44,7 @@ impl Platform {
                 State::Waiting(until.unwrap_or(many.until))
             }
             Fate::Owed if many.in_flight.contains(slot) => State::InFlight,
-            // It may have a value by now.
-            Fate::NoValue => {
-                State::NoValue(missing_value(app, &many.push.content, slot).unwrap_or("?").into())
-            }
+            Fate::NoValue => State::NoValue(lacked_value(app, &many.push.content, slot).into()),
             fate => plain(fate),
         }
     }

@@ -64,6 +64,12 @@ fn words_are_each_devices_own() {
     );
     assert_eq!(scene.counts(1).no_value, 1);
     assert_eq!(scene.trace(1, "c").state, State::NoValue("name".into()));
+    scene.change("c", Changes { attributes: name("Pia"), ..Changes::default() });
+    assert_eq!(scene.trace(1, "c").state, State::NoValue("name".into()), "it has one too late");
+    scene.change(
+        "c",
+        Changes { attributes: vec![(AttributeName::new("name").unwrap(), None)], ..Changes::default() },
+    );
     // Without values, all who get the same words get the same bytes.
     let content = notification("hello", "hallo");
     scene.send(NewPush { content, ..to_all(2) }).unwrap();
