@@ -12,6 +12,7 @@ mod machine;
 mod message;
 mod place;
 mod plan;
+mod push;
 mod trace;
 mod wallet;
 mod workload;

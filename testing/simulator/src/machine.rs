@@ -52,7 +52,8 @@ impl Machine {
             bounds: Bounds { payload_bytes_max: 20 << 10, finished_max: 2_000, ..Bounds::default() },
             wallet: stadium_wallet::Bounds { transfers_remembered: 100_000, ..Default::default() },
             seed: plan.seed,
-            turn_events_max: 32,
+            // A tick of the push platform sets aside room for many numbers in each event.
+            turn_events_max: if plan.pushes.is_some() { 8 } else { 32 },
             turn_commands_max: plan.turn_commands_max,
             checkpoint_bytes: plan.checkpoint_bytes,
             checkpoint_slice_bytes: plan.checkpoint_slice_bytes,

@@ -7,6 +7,7 @@ use fastrand::Rng;
 use stadium_queue::{Backoff, DeadLetter, Limit, QueueName, QueueSettings};
 
 use crate::place::{Dead, QueueNumber, Rules};
+use crate::push::PushPlan;
 use crate::wallet::WalletPlan;
 
 /// What a run does.
@@ -42,6 +43,8 @@ pub struct Plan {
     pub keys: u8,
     /// The wallets, where there are some.
     pub wallets: Option<WalletPlan>,
+    /// The push platform, where there is one.
+    pub pushes: Option<PushPlan>,
 }
 
 /// A kind of command.
@@ -134,8 +137,10 @@ impl Plan {
             disk_steps_max: [3, 8, 40, 200][random.usize(..4)],
             keys: [0, 1, 3, 8][random.usize(..4)],
             wallets: None,
+            pushes: None,
         }
         .with_wallets()
+        .with_pushes()
     }
 
     /// A third of all seeds has wallets beside queues, another third only wallets.
@@ -153,6 +158,32 @@ impl Plan {
                 let wallets = Some(WalletPlan::new(&mut random, shards, false));
                 Plan { shards, queues: Vec::new(), wallets, steps: self.steps * 2 / 3, ..self }
             }
+        }
+    }
+}
+
+impl Plan {
+    /// A quarter of all seeds has pushes beside what else there is, another quarter only pushes: where `STADIUM_PUSHES` is set, until what they
+    /// have found is mended.
+    fn with_pushes(self) -> Plan {
+        if std::env::var_os("STADIUM_PUSHES").is_none() {
+            return self;
+        }
+        // With numbers of its own, as the wallets.
+        let mut random = Rng::with_seed(self.seed ^ 0x70_7573_6865_73);
+        match self.seed % 4 {
+            0 => {
+                let pushes = Some(PushPlan::new(&mut random, self.shards, false));
+                Plan { pushes, steps: self.steps * 2 / 3, ..self }
+            }
+            1 => {
+                let shards = [1, 2, 2, 3][random.usize(..4)];
+                let pushes = Some(PushPlan::new(&mut random, shards, true));
+                let faults = Faults { flip: false, ..self.faults };
+                let (queues, wallets) = (Vec::new(), None);
+                Plan { shards, queues, wallets, pushes, faults, steps: self.steps * 2 / 3, ..self }
+            }
+            _ => self,
         }
     }
 }

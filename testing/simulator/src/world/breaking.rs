@@ -82,6 +82,9 @@ impl World {
             self.vanish();
         }
         let lose_one = self.wallets.as_ref().map_or(0, |wallets| wallets.lose_one());
+        // Queues have journals that fail often enough.
+        let pushes = self.pushes.as_ref().filter(|_| self.plan.queues.is_empty());
+        let lose_one = lose_one.max(pushes.map_or(0, |pushes| pushes.lose_one()));
         if self.once_in(lose_one) {
             self.trace
                 .line(&self.clock, || format!("shard {at} alone loses its journal, and opens it again"));
@@ -97,6 +100,9 @@ impl World {
         self.trouble = true;
         if let Some(wallets) = &mut self.wallets {
             wallets.trouble_begins();
+        }
+        if let Some(pushes) = &mut self.pushes {
+            pushes.trouble_begins();
         }
         for flying in self.flying.values_mut() {
             flying.issued.may_refuse = true;
@@ -134,6 +140,7 @@ impl World {
                 }
             }
             self.wallets_crash();
+            self.pushes_crash();
             self.crossing.clear();
             self.look = None;
             for machine in &mut self.machines {

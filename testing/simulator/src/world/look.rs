@@ -27,7 +27,10 @@ impl World {
         let crashes = self.crashes;
         self.look_at_queues()?;
         // A crash was followed by a look of its own.
-        if self.crashes == crashes { self.look_at_wallets() } else { Ok(()) }
+        if self.crashes == crashes {
+            self.look_at_wallets()?;
+        }
+        if self.crashes == crashes { self.look_at_pushes(false) } else { Ok(()) }
     }
 
     fn look_at_queues(&mut self) -> Result<(), Violation> {

@@ -7,6 +7,7 @@
 mod breaking;
 mod end;
 mod look;
+mod pushes;
 mod submit;
 mod turn;
 mod wallets;
@@ -19,6 +20,7 @@ use stadium_queue::Command;
 use stadium_shard::core::{Confirmation, Core, Delivery, Next, Sent};
 
 use self::look::Look;
+use self::pushes::Pushes;
 use self::wallets::Wallets;
 use crate::clock::{Clock, Span};
 use crate::ledger::{Issued, Ledger, Violation};
@@ -42,6 +44,10 @@ pub struct Summary {
     pub reopened: u64,
     /// Messages that were put.
     pub messages: u64,
+    /// Pushes that were accepted, and dispatches that left.
+    pub pushes: u64,
+    /// See [`Summary::pushes`].
+    pub dispatches: u64,
     /// Times that everything was looked at.
     pub looks: u64,
     /// A flipped bit was noticed and named.
@@ -66,11 +72,13 @@ enum Crossing {
 }
 
 impl Crossing {
-    /// Whether it is about what the wallets of several shards do together.
-    fn is_letter(&self) -> bool {
+    /// Of which sequence it is.
+    fn sent(&self) -> Sent {
         match self {
-            Crossing::Delivery(_, delivery) => matches!(delivery, Delivery::Letter(_)),
-            Crossing::Confirmation(_, confirmation) => confirmation.sent == Sent::Letters,
+            Crossing::Delivery(_, Delivery::Job(_)) => Sent::Jobs,
+            Crossing::Delivery(_, Delivery::Letter(_)) => Sent::Letters,
+            Crossing::Delivery(_, Delivery::Push(..)) => Sent::Pushes,
+            Crossing::Confirmation(_, confirmation) => confirmation.sent,
         }
     }
 }
@@ -84,6 +92,7 @@ pub struct World {
     ledger: Ledger,
     clients: Clients,
     wallets: Option<Wallets>,
+    pushes: Option<Pushes>,
     flying: BTreeMap<u64, InFlight>,
     crossing: VecDeque<Crossing>,
     /// Commands whose answers were lost in a crash, until everything was looked at.
@@ -120,6 +129,7 @@ impl World {
             ledger: Ledger::new(queues),
             clients: Clients::default(),
             wallets: plan.wallets.clone().map(|wallets| Wallets::new(wallets, plan.shards, plan.seed)),
+            pushes: plan.pushes.clone().map(|pushes| Pushes::new(pushes, plan.shards, plan.seed)),
             flying: BTreeMap::new(),
             crossing: VecDeque::new(),
             lost: Vec::new(),
@@ -159,6 +169,7 @@ impl World {
         }
         self.quiet()?;
         self.open_wallets()?;
+        self.open_pushes()?;
         for _ in 0..self.plan.steps {
             self.step()?;
         }
@@ -171,8 +182,13 @@ impl World {
             return self.flip();
         }
         self.drain()?;
+        self.drain_pushes()?;
         self.look()?;
         self.read_histories()?;
+        if let Some(pushes) = &self.pushes {
+            self.summary.pushes = pushes.accepted();
+            self.summary.dispatches = pushes.dispatches;
+        }
         self.summary.messages = self.ledger.messages().len() as u64;
         Ok(self.summary)
     }
@@ -184,6 +200,7 @@ impl World {
     fn step(&mut self) -> Result<(), Violation> {
         self.break_something()?;
         self.ask_wallets();
+        self.step_pushes();
         let commands = if self.plan.queues.is_empty() { 0 } else { self.random.u32(..6) };
         for _ in 0..commands {
             let wish = self.clients.next(&self.plan, &mut self.ledger, &self.clock, &mut self.random);
@@ -222,6 +239,9 @@ impl World {
         }
         if let Some(wallets) = &mut self.wallets {
             wallets.time_passes(now);
+        }
+        if let Some(pushes) = &mut self.pushes {
+            pushes.time_passes(now);
         }
     }
 

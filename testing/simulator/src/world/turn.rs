@@ -3,9 +3,10 @@
 //! A letter may come late, twice, or after a later one.
 
 use stadium_queue::{Answer, Command, Refusal, Retry};
-use stadium_shard::core::Output;
+use stadium_shard::core::{Output, Sent};
 
 use super::breaking::End;
+use super::pushes::Pushes;
 use super::wallets::Wallets;
 use super::words::{brief_answer, brief_delivery};
 use super::{Crossing, InFlight, TURNS_MAX, World};
@@ -44,12 +45,17 @@ impl World {
                 is_closed,
                 inbox,
                 worked,
-                self.flying.len() + self.wallets.as_ref().map_or(0, Wallets::flying),
+                self.flying.len()
+                    + self.wallets.as_ref().map_or(0, Wallets::flying)
+                    + self.pushes.as_ref().map_or(0, Pushes::flying),
             );
             busy |= next.at_once || next.awaited > 0 || is_closed || inbox > 0 || worked;
-            busy |= !output.replies.is_empty();
+            busy |= !output.replies.is_empty() || !output.to_edge.is_empty();
+            self.take_to_edge(at as u16, std::mem::take(&mut output.to_edge))?;
+            self.notice_reopened(at);
             for reply in std::mem::take(&mut output.replies) {
-                match self.wallet_replied(reply.caller, reply.answer)? {
+                let Some(answer) = self.push_replied(reply.caller, reply.answer)? else { continue };
+                match self.wallet_replied(reply.caller, answer)? {
                     Some(Ok(stadium_shard::Answer::Queue(answer))) => {
                         self.replied(reply.caller, Ok(answer))?
                     }
@@ -78,12 +84,18 @@ impl World {
     /// Hands over some of what goes from shard to shard.
     fn cross(&mut self) {
         let letters = self.wallets.as_ref().map_or(0, |wallets| wallets.letters());
+        let pushes = self.pushes.as_ref().map_or(0, |pushes| pushes.letters());
+        let once_in = |sent| match sent {
+            Sent::Jobs => 0,
+            Sent::Letters => letters,
+            Sent::Pushes => pushes,
+        };
         for _ in 0..self.crossing.len() {
             if self.random.u8(..4) == 0 {
                 break;
             }
             match self.crossing.pop_front() {
-                Some(crossing) if crossing.is_letter() && self.once_in(letters) => {
+                Some(crossing) if self.once_in(once_in(crossing.sent())) => {
                     // It comes twice, or only after others that were sent later. Jobs are promised to come in their order: shards have
                     // mailboxes.
                     if self.random.bool() {

@@ -55,6 +55,7 @@ pub(super) fn brief_delivery(to: u16, delivery: &Delivery) -> String {
             )
         }
         Delivery::Letter(letter) => format!("to shard {to}: {letter:?}"),
+        Delivery::Push(from, letter) => format!("{from:?} to shard {to}: {letter:?}"),
     }
 }
 

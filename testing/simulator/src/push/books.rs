@@ -1,0 +1,336 @@
+//! The checker's own record: what each device may be, which pushes were asked for, and what was told of each delivery.
+//!
+//! Nothing here is the machine's. Where an answer is outstanding or lost, everything that may be so is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stadium_push::{Audience, Content, NewPush, Options, PushId, State, Time, When};
+
+use super::facts::{Facts, NAME};
+use super::plan::PushPlan;
+use crate::clock::{Clock, Span};
+
+/// A device: its app and its place in the plan.
+pub type Who = (usize, usize);
+
+/// Whether something is so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Is {
+    /// It is not.
+    No,
+    /// It may be: the answer is to come, or was lost.
+    Maybe,
+    /// It is, durably.
+    Yes,
+}
+
+/// A device, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// What it may be now.
+    pub now: Vec<Facts>,
+    /// What it may have been since the last look.
+    pub since: Vec<Facts>,
+    /// A command about it is under way.
+    pub busy: bool,
+    /// How often it may have been removed.
+    pub removals: u32,
+}
+
+/// A push.
+#[derive(Debug, Clone)]
+pub struct Push {
+    /// Its app.
+    pub app: usize,
+    /// What was asked for.
+    pub new: NewPush,
+    /// The schedule that made it.
+    pub is_occurrence: bool,
+    pub accepted: Is,
+    pub cancelled: Is,
+    /// When it may have started, as far as clocks tell; the end is open while it may not have.
+    pub start: Span,
+    /// What each device may have been when it started.
+    pub facts: BTreeMap<usize, Vec<Facts>>,
+    /// Devices whose shards have surely started it.
+    pub closed: BTreeSet<usize>,
+    /// What was told of each device.
+    pub told: BTreeMap<usize, Told>,
+    /// Where each device stood when it was looked at last.
+    pub seen: BTreeMap<usize, State>,
+    /// How often each device had been removed when it was asked for: one that was since is another one.
+    pub removals: BTreeMap<usize, u32>,
+    /// When it was accepted, as it says.
+    pub accepted_at: Option<Time>,
+    /// Times that it was asked for.
+    pub asks: u32,
+    /// It was answered as accepted, and not before.
+    pub accepted_now: bool,
+}
+
+/// What edge and devices said about a delivery.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// Times that it was dispatched, and given back.
+    pub dispatched: u32,
+    pub returned: u32,
+    /// The device acknowledged it: the edge said so; and it is durable.
+    pub acknowledged: bool,
+    pub is_durable: bool,
+    pub refused: bool,
+    pub too_large: bool,
+    /// A client said that its user opened it.
+    pub opened: bool,
+}
+
+/// A schedule that was asked for.
+#[derive(Debug, Clone)]
+pub struct Scheduled {
+    pub app: usize,
+    /// What it makes.
+    pub push: NewPush,
+    /// Its occurrences are multiples of so many seconds.
+    pub every_s: u64,
+    /// Whether it is there.
+    pub there: Is,
+    /// It was asked for at this time at the earliest.
+    pub since: Time,
+    /// Its place among the names.
+    pub name: u8,
+}
+
+impl Scheduled {
+    /// Whether both have the same name.
+    pub fn is_named_as(&self, other: &Scheduled) -> bool {
+        (self.app, self.name) == (other.app, other.name)
+    }
+}
+
+/// The whole record.
+#[derive(Debug, Default)]
+pub struct Books {
+    pub devices: BTreeMap<Who, Known>,
+    pub pushes: BTreeMap<(usize, PushId), Push>,
+    /// By the first half of the ids that they make.
+    pub schedules: BTreeMap<u64, Scheduled>,
+    /// Pushes and schedules that were asked for.
+    pub tags: u64,
+}
+
+/// What decides which of two deliveries a device gets first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    pub priority: u8,
+    pub accepted_at: Time,
+    /// It is for one device: it comes from no other shard.
+    pub is_single: bool,
+}
+
+impl Turn {
+    /// Whether this one is to come first. Those that come from other shards are in an order of their own.
+    pub fn comes_before(self, other: Turn) -> bool {
+        let is_earlier = self.is_single == other.is_single && self.accepted_at < other.accepted_at;
+        self.priority > other.priority || (self.priority == other.priority && is_earlier)
+    }
+}
+
+/// No end is known.
+pub const OPEN: Time = Time(u64::MAX);
+
+impl Books {
+    /// Nothing has happened.
+    pub fn new(plan: &PushPlan) -> Books {
+        let who =
+            (0..plan.apps.len()).flat_map(|app| (0..plan.devices.len()).map(move |device| (app, device)));
+        let known = Known { now: vec![Facts::default()], since: vec![Facts::default()], ..Known::default() };
+        Books { devices: who.map(|who| (who, known.clone())).collect(), ..Books::default() }
+    }
+
+    /// What is known of a device.
+    pub fn device(&mut self, who: Who) -> &mut Known {
+        self.devices.get_mut(&who).expect("every device is in the books")
+    }
+
+    /// A device may be something else from now on.
+    pub fn may_be(&mut self, who: Who, change: impl Fn(Facts) -> Facts) {
+        let known = self.device(who);
+        let more: Vec<Facts> = known.now.iter().map(|&facts| change(facts)).collect();
+        add(&mut known.now, &more);
+        add(&mut known.since, &more);
+        for push in self.pushes.values_mut().filter(|push| push.app == who.0 && !push.closed.contains(&who.1))
+        {
+            add(push.facts.entry(who.1).or_default(), &more);
+        }
+    }
+
+    /// Of what a device may be, this holds.
+    pub fn is(&mut self, who: Who, holds: impl Fn(&Facts) -> bool) -> bool {
+        let known = self.device(who);
+        known.now.retain(holds);
+        !known.now.is_empty()
+    }
+
+    /// A push is asked for, or was made by a schedule.
+    pub fn add(&mut self, app: usize, new: NewPush, clock: &Clock, from: Option<Time>) -> &mut Push {
+        self.tags += 1;
+        let is_occurrence = from.is_some();
+        let mut facts = BTreeMap::new();
+        let mut removals = BTreeMap::new();
+        for (&(_, device), known) in self.devices.iter().filter(|(who, _)| who.0 == app) {
+            facts.insert(device, if is_occurrence { known.since.clone() } else { known.now.clone() });
+            removals.insert(device, known.removals);
+        }
+        let min = match new.when {
+            When::At(at) => at.max(clock.now()),
+            When::Now | When::Local(_) => from.unwrap_or(clock.now()),
+        };
+        let push = Push {
+            app,
+            is_occurrence,
+            accepted: Is::Maybe,
+            cancelled: Is::No,
+            start: Span { min, max: OPEN },
+            facts,
+            closed: BTreeSet::new(),
+            told: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            removals,
+            accepted_at: None,
+            asks: 1,
+            accepted_now: false,
+            new,
+        };
+        let key = (app, push.new.id);
+        self.pushes.entry(key).or_insert(push)
+    }
+
+    /// What was told of a delivery.
+    pub fn told(&mut self, who: Who, push: PushId) -> &mut Told {
+        let push = self.pushes.get_mut(&(who.0, push)).expect("only what is known is dispatched");
+        push.told.entry(who.1).or_default()
+    }
+
+    /// A delivery that is owed to a device that can come and get it, as the last look saw it.
+    pub fn owed(&self) -> Option<(Who, PushId, State)> {
+        let kept = self.pushes.values().filter(|push| push.options().qos > 0);
+        kept.into_iter().find_map(|push| {
+            push.seen.iter().find_map(|(&device, state)| {
+                let who = (push.app, device);
+                let known = &self.devices[&who];
+                let can_come = known.now.iter().all(|facts| facts.registered && !facts.revoked);
+                let is_owed =
+                    matches!(state, State::Owed | State::InFlight | State::Waiting(_) | State::Scheduled);
+                (can_come && is_owed && !push.is_other(device, known))
+                    .then(|| (who, push.new.id, state.clone()))
+            })
+        })
+    }
+
+    /// What a device is owed, as the last look saw it, in its order. Only what goes out at once, and where acceptance
+    /// is known without doubt.
+    pub fn backlog(&self, who: Who) -> BTreeMap<PushId, Turn> {
+        let owed = self.pushes.values().filter(|push| {
+            push.app == who.0
+                && !push.is_other(who.1, &self.devices[&who])
+                && matches!(push.seen.get(&who.1), Some(State::Owed | State::InFlight))
+                && push.options().pace == stadium_push::Pace::AtOnce
+        });
+        let owed = owed.filter_map(|push| Some((push.new.id, push.turn()?)));
+        owed.collect()
+    }
+
+    /// The schedule that makes pushes with such an id, where there is one.
+    pub fn maker(&self, id: PushId) -> Option<&Scheduled> {
+        self.schedules.get(&((id.0 >> 64) as u64))
+    }
+
+    /// A push that nobody asked for and a schedule may have made: it is in the books from now on.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn discover(&mut self, app: usize, id: PushId, clock: &Clock) -> Result<(), String> {
+        if self.pushes.contains_key(&(app, id)) {
+            return Ok(());
+        }
+        let Some(maker) = self.maker(id) else { return Err("nobody asked for it".into()) };
+        let second = id.0 as u64;
+        let at = Time(second.saturating_mul(1_000));
+        if maker.app != app {
+            return Err("it comes of a schedule of another app".into());
+        }
+        if second == 0 || !second.is_multiple_of(maker.every_s) {
+            return Err(format!(
+                "it comes of a schedule, which is every {} s, and not at {second}",
+                maker.every_s
+            ));
+        }
+        if at > clock.high() || at < maker.since {
+            return Err(format!(
+                "it comes of a schedule that is there since {}, at {}",
+                maker.since.0,
+                clock.high().0
+            ));
+        }
+        let new = NewPush { id, when: When::Now, ..maker.push.clone() };
+        let push = self.add(app, new, clock, Some(at));
+        // It came by itself: nobody waits for an answer.
+        push.accepted = Is::Yes;
+        Ok(())
+    }
+}
+
+/// Adds what is not there.
+fn add(all: &mut Vec<Facts>, more: &[Facts]) {
+    for facts in more {
+        if !all.contains(facts) {
+            all.push(*facts);
+        }
+    }
+}
+
+impl Push {
+    /// Whether its audience may mean the device, and whether it surely does.
+    pub fn means(&self, device: usize, id: &str) -> (bool, bool) {
+        let Some(facts) = self.facts.get(&device) else { return (false, false) };
+        let meant = |facts: &Facts| match &self.new.audience {
+            Audience::Device(other) => other.as_str() == id && facts.registered,
+            Audience::Selector(selector) => facts.is_meant(selector),
+            Audience::Saved(_) => unreachable!("no client here saves audiences"),
+        };
+        (facts.iter().any(meant), facts.iter().all(meant))
+    }
+
+    /// Whether the device was removed since it was asked for, or may have been.
+    pub fn is_other(&self, device: usize, known: &Known) -> bool {
+        self.removals.get(&device).copied() != Some(known.removals)
+    }
+
+    /// Whether any of what the device may have been is so.
+    pub fn any(&self, device: usize, is: impl Fn(&Facts) -> bool) -> bool {
+        self.facts.get(&device).is_some_and(|facts| facts.iter().any(is))
+    }
+
+    /// Its place in the order of an inbox, where its acceptance is known.
+    fn turn(&self) -> Option<Turn> {
+        let is_single = matches!(self.new.audience, Audience::Device(_));
+        let accepted_at = self.accepted_at?;
+        Some(Turn { priority: self.options().priority, accepted_at, is_single })
+    }
+
+    /// How it is made.
+    pub fn options(&self) -> &Options {
+        &self.new.options
+    }
+
+    /// Whether a text of it asks for the device's name.
+    pub fn asks_for_name(&self) -> bool {
+        let Content::Notification(notification) = &self.new.content else { return false };
+        notification.words.title.as_ref().is_some_and(|title| title.contains(&format!("{{{{{NAME}}}}}")))
+    }
+
+    /// Whether it has surely started on the device's shard.
+    pub fn has_started(&self, device: usize) -> bool {
+        self.closed.contains(&device)
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether a dispatch may leave: nothing goes twice that was acknowledged, nothing that is over, nothing to whom it is not for.
+
+use stadium_push::{Content, Dispatch, PushId, State};
+
+use super::books::{Books, Is, Who};
+use super::facts::NAME;
+use super::plan::PushPlan;
+use crate::clock::Clock;
+
+/// The push that a payload says it comes of.
+pub fn push_of(payload: &[u8]) -> Option<PushId> {
+    let text = std::str::from_utf8(payload).ok()?;
+    let (_, rest) = text.split_once("\"push\":\"")?;
+    rest.get(..32)?.parse().ok()
+}
+
+impl Books {
+    /// A dispatch left for a device.
+    ///
+    /// # Errors
+    ///
+    /// It should not have.
+    pub fn dispatched(
+        &mut self,
+        plan: &PushPlan,
+        who: Who,
+        dispatch: &Dispatch,
+        clock: &Clock,
+    ) -> Result<PushId, String> {
+        let Some(id) = push_of(&dispatch.payload) else {
+            return Err(format!("bytes are dispatched that nobody wrote: {:?}", dispatch.payload));
+        };
+        let name =
+            |what: &str| format!("push {id} for {}/{}: {what}", plan.apps[who.0].0, plan.devices[who.1]);
+        self.discover(who.0, id, clock).map_err(|what| name(&format!("it is dispatched, and {what}")))?;
+        let known = &self.devices[&who];
+        let push = self.pushes.get_mut(&(who.0, id)).expect("it was found just now");
+        let is_other = push.is_other(who.1, known);
+        // What leaves is durable, and so is what led to it.
+        push.accepted = Is::Yes;
+        if push.cancelled == Is::Yes {
+            return Err(name("it is dispatched after its cancellation was answered"));
+        }
+        if dispatch.qos != push.options().qos {
+            return Err(name("it is dispatched with another QoS"));
+        }
+        let (may, _) = push.means(who.1, plan.devices[who.1].as_str());
+        if !may {
+            return Err(name("it is dispatched to a device that its audience does not mean"));
+        }
+        if push.start.min > clock.high() && !matches!(push.new.when, stadium_push::When::Local(_)) {
+            return Err(name("it is dispatched before its time"));
+        }
+        check_content(push, &dispatch.payload).map_err(|what| name(&what))?;
+        let told = push.told.entry(who.1).or_default();
+        if !is_other {
+            if told.acknowledged && told.is_durable {
+                return Err(name("it is dispatched again, after its acknowledgement was durable"));
+            }
+            if (told.refused || told.too_large) && told.is_durable {
+                return Err(name(
+                    "it is dispatched again, after that the device does not take it was durable",
+                ));
+            }
+            if dispatch.qos == 0 && told.dispatched > told.returned {
+                return Err(name("it is dispatched for the second time at QoS 0"));
+            }
+            if let Some(state) = push.seen.get(&who.1)
+                && is_over(state)
+            {
+                return Err(name(&format!("it is dispatched, and was seen as {state:?}")));
+            }
+        }
+        told.dispatched += 1;
+        push.closed.insert(who.1);
+        Ok(id)
+    }
+}
+
+/// Whether nothing comes after this state, but that it is opened.
+pub fn is_over(state: &State) -> bool {
+    !matches!(state, State::Scheduled | State::Waiting(_) | State::Owed | State::InFlight)
+}
+
+fn check_content(push: &super::books::Push, payload: &[u8]) -> Result<(), String> {
+    let text = String::from_utf8_lossy(payload);
+    match &push.new.content {
+        Content::Raw { payload: wanted, .. } => {
+            // Occurrences say the id of their schedule's push; there is none in their bytes.
+            if push.is_occurrence || wanted == payload {
+                return Ok(());
+            }
+        }
+        Content::Notification(_) => {
+            let is_from = text.contains(&format!("\"body\":\"from {}\"", push.new.app));
+            let is_whole = !text.contains("{{") && !text.contains(NAME);
+            if is_from && is_whole && text.contains("\"title\":\"Hello") {
+                return Ok(());
+            }
+        }
+    }
+    Err(format!("other bytes are dispatched than it has: {text}"))
+}

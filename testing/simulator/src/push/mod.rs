@@ -1,0 +1,22 @@
+//! The push platform's side of a simulation: applications, an edge with its devices, and a checker that is written from docs/push.md
+//! and the platform's types.
+//!
+//! The checker shares nothing with the machine. It knows who may be in each audience, what was told of each delivery, and which answers are durable;
+//! from these alone follows where each delivery can stand.
+
+mod asked;
+mod books;
+mod clients;
+mod dispatched;
+mod edge;
+mod facts;
+mod look;
+mod plan;
+mod states;
+
+pub use asked::{Answered, Ask, Asked};
+pub use books::{Books, Is, Who};
+pub use clients::Choice;
+pub use edge::{Edge, Note};
+pub use look::{Look, Question};
+pub use plan::PushPlan;

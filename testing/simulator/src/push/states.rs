@@ -1,0 +1,135 @@
+//! Whether a delivery can stand where the platform says it stands.
+//!
+//! Each state has its reason; the books know which reasons there can be. What is over stays as it is.
+
+use stadium_push::{Audience, QuietHours, State, Time, When};
+
+use super::books::{Books, Is, OPEN, Push, Who};
+use super::dispatched::is_over;
+use super::plan::PushPlan;
+
+/// What else is known when the checker looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    pub now: Time,
+    /// The latest that any clock ever showed.
+    pub high: Time,
+    /// No disk is full, and none failed lately: what time brings was done.
+    pub is_calm: bool,
+}
+
+impl Books {
+    /// A device stands here with a push.
+    ///
+    /// # Errors
+    ///
+    /// It cannot.
+    pub fn check_state(
+        &self,
+        plan: &PushPlan,
+        push: &Push,
+        who: Who,
+        state: &State,
+        moment: Moment,
+    ) -> Result<(), String> {
+        let device = who.1;
+        let told = push.told.get(&device).copied().unwrap_or_default();
+        let is_other = push.is_other(device, &self.devices[&who]);
+        if let Some(before) = push.seen.get(&device)
+            && is_over(before)
+            && !is_other
+            && std::mem::discriminant(before) != std::mem::discriminant(state)
+            && !(*before == State::Delivered && *state == State::Opened && told.opened)
+        {
+            return Err(format!("was {before:?} and is {state:?}"));
+        }
+        if is_other {
+            // Another one of its name was registered since.
+            return Ok(());
+        }
+        let (may, must) = push.means(device, plan.devices[device].as_str());
+        let is_single = matches!(push.new.audience, Audience::Device(_));
+        let options = push.options();
+        let others =
+            || self.pushes.values().filter(|other| other.app == push.app && other.new.id != push.new.id);
+        let quiet = push.any(device, |facts| facts.quiet);
+        let app = &plan.apps[push.app].1;
+        let expiry = options.expiry.unwrap_or(app.expiry);
+        let can = match state {
+            State::Scheduled => push.new.when != When::Now && !push.has_started(device),
+            State::NotRegistered => push.any(device, |facts| !facts.registered),
+            State::NotMatched { .. } => !must,
+            State::OptedOut => may && !is_single && push.any(device, |facts| !facts.opted_in),
+            State::Revoked => may && push.any(device, |facts| facts.revoked),
+            State::HeldOut => may && options.holdout > 0,
+            State::Capped => {
+                let cap = options.cap.or(app.cap);
+                let may_have = others().filter(|other| other.means(device, plan.devices[device].as_str()).0);
+                may && cap.is_some_and(|cap| may_have.count() >= usize::from(cap.pushes))
+            }
+            // At QoS 0 nothing waits.
+            State::Quiet => {
+                let skips = options.quiet_hours == QuietHours::Skip;
+                may && quiet && (skips || (options.qos == 0 && options.quiet_hours == QuietHours::Wait))
+            }
+            State::NoValue(_) => {
+                may && push.asks_for_name() && push.any(device, |facts| facts.name.is_none())
+            }
+            State::Waiting(until) => {
+                let is_over = moment.is_calm && *until <= moment.now;
+                may && quiet && options.quiet_hours == QuietHours::Wait && !is_over
+            }
+            State::Owed | State::InFlight => {
+                let expires = push.start.max.0.saturating_add(expiry);
+                // What is left of one at QoS 0 goes nowhere.
+                let has_expired =
+                    options.qos > 0 && moment.is_calm && push.start.max != OPEN && expires <= moment.now.0;
+                if has_expired {
+                    return Err(format!(
+                        "is {state:?}, and it expired at {expires}, {} ms ago",
+                        moment.now.0 - expires
+                    ));
+                }
+                if push.cancelled == Is::Yes {
+                    return Err(format!("is {state:?}, and it was cancelled"));
+                }
+                let is_told = (told.acknowledged || told.refused || told.too_large) && told.is_durable;
+                if is_told {
+                    return Err(format!("is {state:?}, and that it has it was durable"));
+                }
+                may && (*state == State::Owed || told.dispatched > 0)
+            }
+            State::Delivered | State::Opened => {
+                // Whose user opened it has it.
+                let has_it = told.dispatched > 0 && (told.acknowledged || told.opened || options.qos == 0);
+                may && has_it && (*state == State::Delivered || told.opened)
+            }
+            State::Expired => {
+                let in_time = push.start.min.0.saturating_add(expiry) > moment.high.0;
+                may && (options.qos == 0 || !in_time)
+            }
+            State::Collapsed => {
+                let is_newer =
+                    |other: &Push| other.options().collapse == options.collapse && other.accepted != Is::No;
+                may && options.collapse.is_some() && others().any(is_newer)
+            }
+            State::CrowdedOut => {
+                let may_have = others().filter(|other| other.means(device, plan.devices[device].as_str()).0);
+                may && may_have.count() >= usize::from(app.inbox_max)
+            }
+            State::Refused => may && told.refused,
+            State::TooLarge => may && told.too_large,
+            State::Cancelled => {
+                may && (push.cancelled != Is::No || push.any(device, |facts| !facts.registered))
+            }
+        };
+        if can {
+            return Ok(());
+        }
+        let facts = push.facts.get(&device);
+        Err(format!(
+            "is {state:?}, which cannot be: told {told:?}, the device may have been {facts:?}, push {:?}",
+            push.new
+        ))
+    }
+}

@@ -1,0 +1,412 @@
+//! The push platform in the simulation: commands go to their shards, answers come back together, devices answer, the checker looks.
+//!
+//! Which shards a command is for, and how their answers become one, is the product's own code, as it runs above all shards.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use stadium_machine::StateMachine as _;
+use stadium_push::{Answer, Command, Parts, Refusal, ToEdge};
+
+use super::World;
+use crate::clock::Span;
+use crate::ledger::Violation;
+use crate::push::{Answered, Ask, Asked, Books, Choice, Edge, Is, Look, Note, PushPlan, Question, Who};
+
+/// What a shard says to a part of a command.
+type Part = Result<stadium_shard::Answer, Refusal>;
+
+/// The push platform of a run.
+pub(super) struct Pushes {
+    plan: PushPlan,
+    books: Books,
+    edge: Edge,
+    random: Rng,
+    /// Each part that is under way: whose, and which.
+    parts: BTreeMap<u64, (u64, usize)>,
+    gathering: BTreeMap<u64, Gathering>,
+    look: Option<Look>,
+    /// Times that each shard's journal was opened again.
+    reopened: Vec<u64>,
+    /// Dispatches so far.
+    pub(super) dispatches: u64,
+}
+
+/// A command whose parts are under way.
+struct Gathering {
+    why: Why,
+    /// None where it is for one shard.
+    parts: Option<Parts>,
+    answers: Vec<Option<Answered>>,
+}
+
+/// Who asked.
+enum Why {
+    Client(Asked),
+    Edge(Note),
+    Checker(Question),
+}
+
+/// Looks until everything must have come to rest, a tenth of a second apart.
+const LOOKS_MAX: u32 = 400;
+
+/// Rounds in which everything that is owed must get where it belongs.
+const ROUNDS_MAX: u32 = 80;
+
+impl Pushes {
+    pub(super) fn new(plan: PushPlan, shards: u16, seed: u64) -> Pushes {
+        Pushes {
+            books: Books::new(&plan),
+            edge: Edge::new(shards),
+            plan,
+            random: Rng::with_seed(seed ^ 0x7075_7368),
+            parts: BTreeMap::new(),
+            gathering: BTreeMap::new(),
+            look: None,
+            reopened: vec![0; usize::from(shards)],
+            dispatches: 0,
+        }
+    }
+
+    /// What is under way may be told Busy from now on.
+    pub(super) fn trouble_begins(&mut self) {
+        for gathering in self.gathering.values_mut() {
+            if let Why::Client(asked) = &mut gathering.why {
+                asked.may_be_busy = true;
+            }
+        }
+    }
+
+    /// The clock shows something else.
+    pub(super) fn time_passes(&mut self, now: Span) {
+        for gathering in self.gathering.values_mut() {
+            if let Why::Client(asked) = &mut gathering.why {
+                asked.during = asked.during.around(now);
+            }
+        }
+    }
+
+    /// Commands that are not answered.
+    pub(super) fn flying(&self) -> usize {
+        self.gathering.len()
+    }
+
+    /// One in so many letters between shards comes late or twice.
+    pub(super) fn letters(&self) -> u32 {
+        self.plan.letters
+    }
+
+    /// Once in so many steps one shard's journal fails.
+    pub(super) fn lose_one(&self) -> u32 {
+        self.plan.lose_one
+    }
+}
+
+impl World {
+    /// The apps are declared.
+    pub(super) fn open_pushes(&mut self) -> Result<(), Violation> {
+        let Some(pushes) = &self.pushes else { return Ok(()) };
+        for app in 0..pushes.plan.apps.len() {
+            self.ask_pushes(Ask::Declare(app));
+        }
+        self.quiet()
+    }
+
+    /// Applications ask, devices come, go and answer, the edge tells.
+    pub(super) fn step_pushes(&mut self) {
+        let Some(pushes) = &mut self.pushes else { return };
+        let wishes = pushes.random.u32(..=pushes.plan.commands_max);
+        for _ in 0..wishes {
+            let Some(Pushes { plan, books, random, .. }) = &mut self.pushes else { return };
+            let ask = Choice { plan, books, clock: &self.clock, random }.next();
+            if let Some(ask) = ask {
+                self.ask_pushes(ask);
+            }
+        }
+        let Some(Pushes { plan, edge, random, .. }) = &mut self.pushes else { return };
+        if random.u32(..plan.comes_and_goes) == 0 {
+            let who = (random.usize(..plan.apps.len()), random.usize(..plan.devices.len()));
+            if edge.links.contains_key(&who) && random.bool() {
+                self.trace.line(&self.clock, || format!("device {who:?} goes away"));
+                edge.leave(plan, who, &self.clock);
+            } else {
+                self.knock(who);
+            }
+        }
+        if let Some(Pushes { books, edge, .. }) = &mut self.pushes {
+            edge.answer(books, &self.clock);
+        }
+        self.tell_shards();
+    }
+
+    /// A device wants to connect.
+    fn knock(&mut self, who: Who) {
+        let Some(pushes) = &mut self.pushes else { return };
+        if pushes.edge.knocking.insert(who) {
+            self.ask_pushes(Ask::Connect { who });
+        }
+    }
+
+    /// The edge tells the shards what happened. Says whether there was something.
+    fn tell_shards(&mut self) -> bool {
+        let Some(pushes) = &mut self.pushes else { return false };
+        let told = pushes.edge.tell();
+        let is_some = !told.is_empty();
+        for (shard, command, note) in told {
+            self.next_number += 1;
+            let whole = self.next_number;
+            self.trace.line(&self.clock, || format!("#{whole} -> shard {shard}: {command:?}"));
+            self.submit_parts(whole, Why::Edge(note), None, vec![(shard, command)]);
+        }
+        is_some
+    }
+
+    fn ask_pushes(&mut self, ask: Ask) {
+        self.next_number += 1;
+        let whole = self.next_number;
+        let Some(pushes) = &mut self.pushes else { return };
+        let was = ask.begin(&mut pushes.books, &self.clock);
+        let command = ask.command(&pushes.plan, &pushes.books);
+        self.trace.line(&self.clock, || format!("#{whole} -> pushes: {command:?}"));
+        let asked = Asked { ask, was, during: Span::of(&self.clock), may_be_busy: self.trouble };
+        let mut parts = command.parts(self.plan.shards);
+        let commands = std::mem::take(&mut parts.asked);
+        self.submit_parts(whole, Why::Client(asked), Some(parts), commands);
+    }
+
+    fn submit_parts(&mut self, whole: u64, why: Why, parts: Option<Parts>, commands: Vec<(u16, Command)>) {
+        let answers = vec![None; commands.len()];
+        if let Some(pushes) = &mut self.pushes {
+            pushes.gathering.insert(whole, Gathering { why, parts, answers });
+        }
+        for (place, (shard, command)) in commands.into_iter().enumerate() {
+            self.next_number += 1;
+            let number = self.next_number;
+            if let Some(pushes) = &mut self.pushes {
+                pushes.parts.insert(number, (whole, place));
+            }
+            self.core(shard).submit_push(number, command);
+        }
+    }
+
+    /// An answer, where it is one of the push platform's; given back where it is not.
+    pub(super) fn push_replied(&mut self, number: u64, answer: Part) -> Result<Option<Part>, Violation> {
+        let Some(pushes) = &mut self.pushes else { return Ok(Some(answer)) };
+        let Some((whole, place)) = pushes.parts.remove(&number) else { return Ok(Some(answer)) };
+        let answer = match answer {
+            Ok(stadium_shard::Answer::Push(answer)) => Ok(answer),
+            Ok(other) => {
+                return Violation::new(format!("a command to the push platform is answered {other:?}"));
+            }
+            Err(refusal) => Err(refusal),
+        };
+        let Some(gathering) = pushes.gathering.get_mut(&whole) else {
+            return Violation::new(format!("#{whole} is answered, and has been: {answer:?}"));
+        };
+        gathering.answers[place] = Some(answer);
+        if gathering.answers.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let gathering = pushes.gathering.remove(&whole).expect("it was there just now");
+        let mut answers: Vec<Answered> = gathering.answers.into_iter().flatten().collect();
+        let answer = match gathering.parts {
+            Some(parts) => parts.merge(answers),
+            None => answers.remove(0),
+        };
+        let named = |what: String| Violation { what: format!("#{whole} {what}"), message: None };
+        match gathering.why {
+            Why::Client(asked) => {
+                self.trace.line(&self.clock, || format!("#{whole} <- {answer:?}"));
+                match &answer {
+                    Ok(_) => self.summary.accepted += 1,
+                    Err(_) => self.summary.refused += 1,
+                }
+                asked.answered(&mut pushes.books, &answer, &pushes.plan).map_err(named)?;
+                if let Ask::Connect { who } = asked.ask
+                    && pushes.edge.knocking.remove(&who)
+                    && let Ok(Answer::Authenticated(said)) = answer
+                    && said != stadium_push::Authenticated::Revoked
+                {
+                    let Pushes { plan, books, edge, random, .. } = pushes;
+                    edge.connect(plan, books, who, &self.clock, random);
+                }
+            }
+            Why::Edge(note) => {
+                self.trace.line(&self.clock, || format!("#{whole} <- {answer:?}"));
+                match answer {
+                    Ok(Answer::Done) => pushes.edge.heard(&mut pushes.books, &note),
+                    Err(Refusal::Busy { .. }) if self.trouble => pushes.edge.unheard(&note),
+                    other => return Err(named(format!("is answered {other:?}"))),
+                }
+            }
+            Why::Checker(question) => {
+                let trouble = self.trouble;
+                self.trace.line(&self.clock, || format!("{question:?} <- {answer:?}"));
+                if let Some(look) = &mut pushes.look {
+                    look.answered(question, answer, trouble).map_err(named)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a shard sends to devices.
+    pub(super) fn take_to_edge(&mut self, shard: u16, to_edge: Vec<ToEdge>) -> Result<(), Violation> {
+        let Some(pushes) = &mut self.pushes else { return Ok(()) };
+        for one in to_edge {
+            self.trace.line(&self.clock, || format!("shard {shard} to the edge: {one:?}"));
+            let Pushes { plan, books, edge, random, .. } = pushes;
+            match one {
+                ToEdge::Dispatch(dispatch) => {
+                    pushes.dispatches += 1;
+                    edge.take(plan, books, shard, &dispatch, &self.clock, random)
+                        .or_else(|what| Violation::new(what))?;
+                }
+                ToEdge::Cut { app, device } => {
+                    let whose = plan.app(&app).zip(plan.device(&device));
+                    let Some(who) = whose else {
+                        return Violation::new(format!("{app}/{device} is cut, who never was"));
+                    };
+                    edge.leave(plan, who, &self.clock);
+                    // Who knocked before is looked at once more.
+                    edge.knocking.remove(&who);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A shard whose journal was opened again knows of no connection.
+    pub(super) fn notice_reopened(&mut self, at: usize) {
+        let Some(pushes) = &mut self.pushes else { return };
+        let reopened = self.machines[at].core.as_ref().map_or(0, |core| core.reopened());
+        if std::mem::replace(&mut pushes.reopened[at], reopened) < reopened {
+            self.trace.line(&self.clock, || format!("devices of shard {at} arrive again"));
+            let Pushes { plan, books, edge, .. } = pushes;
+            edge.started_over(plan, books, at as u16, &self.clock);
+        }
+    }
+
+    /// All processes end: what is under way is not answered any more.
+    pub(super) fn pushes_crash(&mut self) {
+        let Some(pushes) = &mut self.pushes else { return };
+        pushes.parts.clear();
+        pushes.look = None;
+        pushes.edge.crash();
+        pushes.reopened.iter_mut().for_each(|reopened| *reopened = 0);
+        for gathering in std::mem::take(&mut pushes.gathering).into_values() {
+            if let Why::Client(asked) = gathering.why {
+                self.summary.lost += 1;
+                if let Some(who) = asked.ask.device() {
+                    pushes.books.device(who).busy = false;
+                }
+            }
+        }
+    }
+
+    /// Looks at all devices, pushes and deliveries, when nothing is under way.
+    pub(super) fn look_at_pushes(&mut self, is_thorough: bool) -> Result<(), Violation> {
+        for attempt in 0..LOOKS_MAX {
+            let crashes = self.crashes;
+            // What the edge has to tell is told before anybody asks.
+            loop {
+                self.quiet()?;
+                if self.crashes != crashes {
+                    // That crash was followed by a look of its own.
+                    return Ok(());
+                }
+                if !self.tell_shards() {
+                    break;
+                }
+            }
+            let Some(pushes) = &mut self.pushes else { return Ok(()) };
+            let questions = Look::questions(&pushes.plan, &pushes.books, is_thorough);
+            pushes.look = Some(Look::default());
+            let began = self.clock.now();
+            for question in questions {
+                let Some(pushes) = &self.pushes else { return Ok(()) };
+                let mut parts = question.command(&pushes.plan).parts(self.plan.shards);
+                let commands = std::mem::take(&mut parts.asked);
+                self.next_number += 1;
+                self.submit_parts(self.next_number, Why::Checker(question), Some(parts), commands);
+            }
+            self.quiet()?;
+            if self.crashes != crashes {
+                return Ok(());
+            }
+            let Some(pushes) = &mut self.pushes else { return Ok(()) };
+            let Some(look) = pushes.look.take() else { return Ok(()) };
+            if !pushes.gathering.is_empty() {
+                return Violation::new(format!(
+                    "{} commands to the push platform are never answered",
+                    pushes.gathering.len()
+                ));
+            }
+            let is_at_rest = self.machines.iter().all(|machine| {
+                let platform = machine.core.as_ref().and_then(|core| core.platform());
+                platform.is_some_and(|platform| platform.outgoing_first() == platform.outgoing_next())
+            });
+            if look.is_busy || !is_at_rest || self.clock.now() != began {
+                if attempt == LOOKS_MAX / 2 {
+                    // What is between shards may need room.
+                    self.machines.iter().for_each(|machine| machine.disk.set_capacity(None));
+                }
+                self.advance(100);
+                continue;
+            }
+            self.summary.looks += 1;
+            self.trace.line(&self.clock, || "the push platform is held against the books".into());
+            let Pushes { plan, books, edge, .. } = pushes;
+            let checked = look.check(plan, books, edge, &self.clock, !self.full, is_at_rest);
+            return checked.or_else(|what| Violation::new(what));
+        }
+        Violation::new("what the push platform has between shards never comes to rest")
+    }
+
+    /// All devices come back and acknowledge everything: then nobody is owed anything.
+    pub(super) fn drain_pushes(&mut self) -> Result<(), Violation> {
+        let Some(pushes) = &mut self.pushes else { return Ok(()) };
+        self.trace.line(&self.clock, || "all devices get what they are owed".into());
+        pushes.plan.acknowledges = 100;
+        pushes.plan.answer_steps_max = 1;
+        let apps = pushes.plan.apps.len();
+        let everybody: Vec<Who> = pushes.books.devices.keys().copied().collect();
+        for (app, name) in (0..apps).flat_map(|app| [(app, 0), (app, 1)]) {
+            self.ask_pushes(Ask::Unschedule { app, name });
+        }
+        for &who in &everybody {
+            self.knock(who);
+        }
+        for round in 0..ROUNDS_MAX {
+            self.quiet()?;
+            if let Some(Pushes { books, edge, .. }) = &mut self.pushes {
+                edge.answer(books, &self.clock);
+            }
+            let has_told = self.tell_shards();
+            self.quiet()?;
+            if has_told && round % 4 != 3 {
+                continue;
+            }
+            self.look_at_pushes(round % 8 == 7)?;
+            let Some(pushes) = &self.pushes else { return Ok(()) };
+            if pushes.books.owed().is_none() {
+                return self.look_at_pushes(true);
+            }
+            // What waits for its time, its pace or the end of quiet hours comes later.
+            self.advance([1_000, 6_000, 120_000, 900_000, 3_600_000][(round / 16) as usize % 5]);
+            if round % 8 == 5 {
+                // Whose delivery was given back is connected anew.
+                everybody.iter().for_each(|&who| self.knock(who));
+            }
+        }
+        let left = self.pushes.as_ref().and_then(|pushes| pushes.books.owed());
+        Violation::new(format!("it is owed for ever: {left:?}"))
+    }
+}
+
+/// What a run knows of pushes in the end, for the summary.
+impl Pushes {
+    pub(super) fn accepted(&self) -> u64 {
+        self.books.pushes.values().filter(|push| push.accepted == Is::Yes).count() as u64
+    }
+}
