@@ -23,6 +23,8 @@ pub struct Killable {
     settings: PathBuf,
     log: PathBuf,
     http: SocketAddr,
+    /// Where devices connect.
+    pub mqtt: SocketAddr,
     child: Option<Child>,
 }
 
@@ -31,8 +33,8 @@ impl Killable {
     pub fn new(place: &Path, data: &Path, settings: &str) -> Result<Self> {
         let file = place.join("stadium.toml");
         std::fs::write(&file, settings)?;
-        let http = ports::free()?;
-        Ok(Self { data: data.into(), settings: file, log: place.join("log"), http, child: None })
+        let (http, mqtt) = (ports::free()?, ports::free()?);
+        Ok(Self { data: data.into(), settings: file, log: place.join("log"), http, mqtt, child: None })
     }
 
     /// Starts it and waits until it is ready.
@@ -41,7 +43,8 @@ impl Killable {
         let mut command = Command::new(binary()?);
         command.arg("serve").arg("--trial").arg("--config").arg(&self.settings);
         command.arg("--data").arg(&self.data).arg("--http").arg(self.http.to_string());
-        command.args(["--mqtt", "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--loops", "1"]);
+        command.arg("--mqtt").arg(self.mqtt.to_string());
+        command.args(["--rpc", "127.0.0.1:0", "--loops", "1"]);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn().context("cannot start the server")?);
         let api = self.api();
