@@ -78,6 +78,11 @@ impl DeviceLoop {
             Some(Err(())) => return Step::Refused,
             None => return Step::Wait,
         };
+        if self.was_cut_meanwhile(id, connect.client_id) {
+            // Whoever decided did not know it yet.
+            self.say_busy(io, id, &connect);
+            return Step::Refused;
+        }
         if !self.take_place(connect.client_id) {
             self.say_busy(io, id, &connect);
             return Step::Refused;
@@ -214,6 +219,28 @@ impl DeviceLoop {
             self.set_state(id, State::Waiting);
             io.resume(id);
         }
+    }
+
+    /// A shard had this device cut; a connection of it may just be on its way in.
+    pub(crate) fn note_cut(&mut self, io: &Io<Message>, client_id: String) {
+        if self.arrivals.is_empty() {
+            return;
+        }
+        let now_ms = self.around.now_ms(io);
+        if self.cut_lately.len() == self.cut_lately.capacity() {
+            // No connection is on its way for longer than that.
+            let kept_ms = self.config.before_authentication.ms;
+            self.cut_lately.retain(|_, at_ms| at_ms.saturating_add(kept_ms) >= now_ms);
+        }
+        self.cut_lately.insert(client_id, now_ms);
+    }
+
+    fn was_cut_meanwhile(&self, id: ConnectionId, client_id: &str) -> bool {
+        let (Some(arrived), Some(cut_ms)) = (self.arrivals.get(&id.index), self.cut_lately.get(client_id))
+        else {
+            return false;
+        };
+        *cut_ms >= arrived.until_ms.saturating_sub(self.config.before_authentication.ms)
     }
 
     /// A connection's time before authentication is over.

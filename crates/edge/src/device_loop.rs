@@ -51,6 +51,8 @@ pub(crate) struct DeviceLoop {
     pub(crate) draining: Option<Draining>,
     /// Pushes of this turn, whose records hear of it when everything was written.
     pub(crate) pushed: Vec<Arc<PushRecord>>,
+    /// Client ids that shards had cut, and when: none of them comes in by a verdict of before.
+    pub(crate) cut_lately: HashMap<String, u64>,
     /// Scratch for what shards put down for this loop.
     pub(crate) words: Vec<Word>,
     /// Scratch for what shards have answered.
@@ -77,6 +79,7 @@ impl DeviceLoop {
             held_back: Vec::new(),
             draining: None,
             pushed: Vec::new(),
+            cut_lately: HashMap::new(),
             words: Vec::new(),
             answered: Vec::new(),
             turn_began: None,

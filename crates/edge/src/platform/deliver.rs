@@ -34,6 +34,7 @@ impl DeviceLoop {
                     for client_id in names_of(&app, &device) {
                         let mut turn = Turn { io: &mut *io, around: &mut self.around };
                         self.broker.kick(&mut turn, &client_id);
+                        self.note_cut(io, client_id);
                     }
                 }
                 Word::StartedOver { shard } => {

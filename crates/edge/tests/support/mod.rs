@@ -73,6 +73,11 @@ impl Client {
         (client, connack)
     }
 
+    /// One that has said nothing yet.
+    pub fn of(stream: TcpStream, version: Version) -> Self {
+        Self { stream, version, buffer: Vec::new() }
+    }
+
     pub fn device(edge: &Edge, id: &str, filters: &[&str]) -> Self {
         let (mut client, connack) = Self::connect(edge, connect(id, Version::V5));
         assert!(matches!(connack, Heard::Connack { reason: 0, .. }), "{connack:?}");
