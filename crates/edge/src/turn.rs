@@ -318,7 +318,7 @@ impl Host for Turn<'_> {
 
     fn keep(&mut self, shard: u16, keep: &broker::Keep<'_>, then: Then) {
         let Some(keeper) = &mut self.around.keeper else { return };
-        keeper.put(shard, self.around.shared.keep(keep), then);
+        keeper.put(shard, self.around.shared.keep(keep, self.around.index), then);
     }
 
     fn retain(&mut self, publication: &Arc<Publication>, number: u64, then: Then) {
@@ -331,14 +331,16 @@ impl Host for Turn<'_> {
         );
     }
 
-    fn forget(&mut self, client_id: &str, origin: Origin, then: Then) -> u32 {
+    fn forget(&mut self, _client_id: &str, origin: Origin, then: Then) -> u32 {
         let Some(keeper) = &mut self.around.keeper else { return 0 };
-        let own = keeper.shard_of(client_id);
-        let origin = stadium_session::Origin { incarnation: origin.incarnation, packet_id: origin.packet_id };
-        for shard in (0..keeper.shards()).filter(|&shard| shard != own) {
-            keeper.put(shard, stadium_session::Change::Forget { origin }, then);
+        let loops = self.around.shared.published.len();
+        for shard in 0..keeper.shards() {
+            for part in 0..loops {
+                let origin = crate::sessions::origin_of_part(origin, part);
+                keeper.put(shard, stadium_session::Change::Forget { origin }, then);
+            }
         }
-        u32::from(keeper.shards()) - 1
+        u32::from(keeper.shards()) * u32::try_from(loops).expect("there are at most 64 loops")
     }
 
     fn others_keep(&mut self, topic: &str) -> bool {

@@ -102,7 +102,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn keep(&self, keep: &broker::Keep<'_>) -> Change {
+    pub(crate) fn keep(&self, keep: &broker::Keep<'_>, part: usize) -> Change {
         let receiver = |one: &broker::Receiver<'_>| Receiver {
             client: one.client_id.into(),
             letter: one.letter,
@@ -114,14 +114,19 @@ impl Shared {
         Change::Keep(Box::new(Keep {
             message: self.kept_message(keep.publication),
             receivers: keep.receivers.iter().map(receiver).collect(),
-            origin: keep.origin.map(origin),
+            origin: keep.origin.map(|origin| match keep.publisher {
+                Some(_) => Origin { incarnation: origin.incarnation, packet_id: origin.packet_id },
+                None => origin_of_part(origin, part),
+            }),
             publisher: keep.publisher.map(Into::into),
         }))
     }
 }
 
-pub(super) fn origin(origin: broker::Origin) -> Origin {
-    Origin { incarnation: origin.incarnation, packet_id: origin.packet_id }
+/// The origin of a publish as a loop's part of it is remembered: several loops may have receivers on one shard.
+pub(crate) fn origin_of_part(origin: broker::Origin, part: usize) -> Origin {
+    let incarnation = origin.incarnation ^ (part as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    Origin { incarnation, packet_id: origin.packet_id }
 }
 
 /// An identity as it is kept. An anonymous device's is empty.
