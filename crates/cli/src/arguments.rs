@@ -63,3 +63,13 @@ pub(crate) enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn each_command_can_be_parsed() {
+        super::Arguments::command().debug_assert();
+    }
+}

@@ -252,18 +252,15 @@ mod tests {
         let data = tempfile::tempdir().expect("a temporary directory");
         let log = AuditLog::of(data.path());
         let caller = Caller { key: "k_1".to_owned(), name: "campaigns".to_owned() };
-        let change = |path| Change {
-            caller: &caller,
-            route: "POST /api/apps/{app}/pushes",
-            path,
-            made: None,
-            status: 202,
-            code: None,
+        let record = |path: &str, second| {
+            let route = "POST /api/apps/{app}/pushes";
+            let change = Change { caller: &caller, route, path, made: None, status: 202, code: None };
+            log.record(&change, at(second));
         };
         for n in 0..250 {
-            log.record(&change(&format!("/{n}")), at(1_000));
+            record(&format!("/{n}"), 1_000);
         }
-        log.record(&change("/last"), at(1_001));
+        record("/last", 1_001);
         let entries = log.newest(1_000).expect("it is read");
         assert_eq!(entries.len(), 102, "a hundred, the count of the others, and the last");
         assert_eq!(entries[0].path.as_deref(), Some("/last"));

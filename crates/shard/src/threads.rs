@@ -151,7 +151,7 @@ impl Driver {
             bounds: settings.bounds.clone(),
             wallet: settings.wallet.clone(),
             push: settings.push.clone(),
-            session: settings.session.clone(),
+            session: settings.session,
             waiting_max: settings.waiting_max,
             checkpoint_bytes: settings.checkpoint_bytes,
             stopwatch: micros,

@@ -33,7 +33,7 @@ impl Machines {
             queues: Queues::new(settings.place, bounds),
             ledger: Ledger::new(settings.place, settings.wallet.clone()),
             platform: Platform::new(settings.place, settings.push.clone()),
-            sessions: Sessions::new(settings.place, settings.session.clone()),
+            sessions: Sessions::new(settings.place, settings.session),
             saving: Machine::Queue,
             restored: [false; Machine::COUNT],
         }

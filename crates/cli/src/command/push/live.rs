@@ -19,7 +19,7 @@ const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 
 /// What to push, and to whom.
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(super) struct Live {
     /// `everybody`, `channel:NAME`, `device:ID`, or `devices:ID,ID,..`
     #[arg(value_parser = parse_to)]
     to: To,
@@ -93,7 +93,7 @@ impl To {
 }
 
 /// Hands it over, and follows it where asked.
-pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
+pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
     let message = match arguments.message.as_str() {
         "-" => {
             let mut text = String::new();

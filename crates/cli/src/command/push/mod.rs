@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    live: Option<live::Arguments>,
+    live: Option<live::Live>,
 }
 
 #[derive(Debug, Subcommand)]
