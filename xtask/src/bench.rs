@@ -74,7 +74,9 @@ fn build(name: Name) -> Result<()> {
     let release = ["build", "--release", "--package"];
     command(&mut cargo(&[&release[..], &["stadium-bench"]].concat()))?;
     match name {
-        Name::Edge | Name::Queue | Name::Push => command(&mut cargo(&[&release[..], &["stadium-cli"]].concat())),
+        Name::Edge | Name::Queue | Name::Push => {
+            command(&mut cargo(&[&release[..], &["stadium-cli"]].concat()))
+        }
         Name::Wallet => {
             let both =
                 ["stadium-cli", "--package", "stadium-example-voting", "--bin", "stadium", "--bin", "voting"];

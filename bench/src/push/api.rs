@@ -1,4 +1,5 @@
 //! The public HTTP API, asked one thing at a time over a connection that waits for its answer.
+//! It is the setting of the stage; what is measured has clients of its own.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -22,8 +22,8 @@ mod signature;
 mod tests;
 mod worker;
 
-pub(crate) use post::Reach;
 use post::Poster;
+pub(crate) use post::Reach;
 use worker::Means;
 
 /// How often the apps' settings are looked at: so long after a change a webhook is what it says.
@@ -119,7 +119,8 @@ impl Posting {
         let wanted: HashMap<QueueName, Webhook> =
             feeds.iter().filter_map(|(queue, webhook)| Some((queue.clone(), webhook.clone()?))).collect();
         self.workers.retain(|queue, working| {
-            let stays = wanted.get(queue).is_some_and(|webhook| *webhook == *working.webhook) && !working.task.is_finished();
+            let stays = wanted.get(queue).is_some_and(|webhook| *webhook == *working.webhook)
+                && !working.task.is_finished();
             if !stays {
                 working.stop.send_replace(true);
             }
@@ -138,7 +139,8 @@ impl Posting {
             let (stop, stopped) = watch::channel(false);
             let webhook = Arc::new(webhook);
             tracing::info!(queue = queue.as_str(), url = webhook.url, "A feed is posted to its webhook");
-            let task = tokio::spawn(worker::work(self.means.clone(), queue.clone(), Arc::clone(&webhook), stopped));
+            let task =
+                tokio::spawn(worker::work(self.means.clone(), queue.clone(), Arc::clone(&webhook), stopped));
             self.workers.insert(queue, Working { webhook, stop, task });
         }
     }
@@ -172,7 +174,9 @@ fn of_app(view: &AppView, feeds: &mut Vec<(QueueName, Option<Webhook>)>) {
     for feed in view.settings.iter().flat_map(|settings| &settings.feeds) {
         match QueueName::new(&Feed::queue(&view.app, &feed.name)) {
             Ok(queue) => feeds.push((queue, feed.webhook.clone())),
-            Err(error) => tracing::error!(app = view.app.as_str(), feed = feed.name.as_str(), %error, "A feed has no queue"),
+            Err(error) => {
+                tracing::error!(app = view.app.as_str(), feed = feed.name.as_str(), %error, "A feed has no queue")
+            }
         }
     }
 }
@@ -187,8 +191,12 @@ async fn declare(shards: &Shards, queue: &QueueName) -> bool {
         Err(Refusal::Rejected { .. }) => {}
     }
     let backoff = Backoff { max: DELAY_MAX_MS, ..Backoff::default() };
-    let settings =
-        QueueSettings { spread: Spread::AllShards, attempts_max: ATTEMPTS_MAX, backoff, ..QueueSettings::default() };
+    let settings = QueueSettings {
+        spread: Spread::AllShards,
+        attempts_max: ATTEMPTS_MAX,
+        backoff,
+        ..QueueSettings::default()
+    };
     match shards.submit(Command::Declare { queue: queue.clone(), settings }).await {
         Ok(_) => true,
         Err(refusal) => {

@@ -32,7 +32,11 @@ impl Platform {
             self.apply_event(time, &event).map_err(place)?;
         }
         // Nobody is connected yet.
-        self.touched.clear();
+        for push in std::mem::take(&mut self.touched) {
+            if self.is_open_at_most_once(push) {
+                self.orphans.insert(push);
+            }
+        }
         self.woken.clear();
         self.to_edge.clear();
         self.counted = Figures::default();

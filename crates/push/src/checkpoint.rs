@@ -257,6 +257,9 @@ impl Platform {
                 app.inboxes.add(&owed);
                 app.open.insert((9 - many.push.options.priority, many.number, place));
                 self.ends.insert((many.until, many.number));
+                if many.push.options.qos == 0 {
+                    self.orphans.insert(many.number);
+                }
             }
             self.due.extend(many.waiting.keys().map(|&until| (until, Due::Release(many.number))));
             if many.settled {
@@ -311,6 +314,9 @@ impl Platform {
             if fate.is_open() {
                 List::Owed.append(&mut self.singles, app, slot, place);
                 app.inboxes.add_one(slot);
+                if self.singles.at(place).qos == 0 {
+                    self.orphans.insert(push);
+                }
             }
             self.fits(Spot::Single(place))?;
             self.index(Spot::Single(place));

@@ -29,6 +29,7 @@ impl Platform {
         single.next_at = now.after(app.settings.remember);
         let flew = std::mem::take(&mut single.in_flight);
         self.ends.remove(&(until, number));
+        self.orphans.remove(&number);
         self.forgets.insert((single.next_at, number));
         app.inboxes.subtract_one(slot);
         List::Owed.take(&mut self.singles, app, slot, place);
@@ -82,6 +83,7 @@ impl Platform {
         let app = self.apps.get_mut(&many.app).expect("an app's pushes go before it does");
         app.open.remove(&(9 - many.push.options.priority, many.number, place));
         self.ends.remove(&(many.until, many.number));
+        self.orphans.remove(&many.number);
         if many.settled || !many.is_done() {
             return;
         }

@@ -41,6 +41,7 @@ impl Platform {
                 }
                 // What another shard has dropped already is dropped.
                 if let Ok(app) = self.app_number(app) {
+                    self.pass_over_all(app);
                     self.emit(now, record, &Event::AppDropped { app });
                 }
                 Ok(Answer::Done)
@@ -153,6 +154,9 @@ impl Platform {
             }
             let revoked = changes.revoked == Some(true);
             self.emit(now, record, &Event::Device { app: number, device: Cow::Borrowed(device), changes });
+            if !known {
+                self.arrive_late(now, number, device, record);
+            }
             if revoked {
                 self.cut(number, device);
             }

@@ -29,6 +29,7 @@ mod merge;
 mod names;
 mod notification;
 mod parts;
+mod passed;
 mod platform;
 mod presence;
 mod progress;

@@ -26,7 +26,7 @@ pub(crate) enum Origin {
     Letter,
 }
 
-/// A push of QoS 0 is over so long after its start, whatever became of it.
+/// A push of QoS 0 is over so long after its start at the latest, whatever became of it.
 pub(crate) const QOS_0_SPAN: u64 = 60_000;
 
 impl Platform {
@@ -193,7 +193,7 @@ impl Platform {
         single.slot = slot.unwrap_or(NONE);
         single.started_at = now;
         single.fate = fate;
-        single.until = now.after(if single.qos == 0 { QOS_0_SPAN } else { expiry });
+        single.until = now.after(if single.qos == 0 { expiry.min(QOS_0_SPAN) } else { expiry });
         single.next_at = if fate.is_open() { next_at } else { now.after(remember) };
         let (until, forgotten_at) = (single.until, single.next_at);
         if let Some(slot) = slot {
@@ -292,7 +292,7 @@ impl Platform {
         let push = many.push.clone();
         let split = self.split(now, app, &push, matched);
         let expiry = push.options.expiry.unwrap_or(app.settings.expiry);
-        let until = now.after(if push.options.qos == 0 { QOS_0_SPAN } else { expiry });
+        let until = now.after(if push.options.qos == 0 { expiry.min(QOS_0_SPAN) } else { expiry });
         let many = self.manies.at_mut(place).many_mut();
         for (fate, slots) in split.left_out {
             many.sets[fate] |= slots;

@@ -24,11 +24,13 @@ pub(crate) enum What {
     Refused = 2,
     TooLarge = 3,
     Opened = 4,
+    /// At most once, and its connection ended before it was sent.
+    Lost = 5,
 }
 
 impl What {
     pub(crate) fn of(byte: u8) -> Option<What> {
-        [What::Sent, What::Acknowledged, What::Refused, What::TooLarge, What::Opened]
+        [What::Sent, What::Acknowledged, What::Refused, What::TooLarge, What::Opened, What::Lost]
             .get(usize::from(byte))
             .copied()
     }

@@ -17,6 +17,7 @@ use crate::figures::Figures;
 use crate::log::Piece;
 use crate::machine::Taken;
 use crate::many::{Kept, Many};
+use crate::passed::PassedOver;
 use crate::refusal::{APP_UNKNOWN, rejected};
 use crate::send::Paced;
 use crate::single::Single;
@@ -65,6 +66,12 @@ pub struct Platform {
     pub(crate) paced: BTreeMap<u64, Paced>,
     /// Devices to which nothing is sent until then, since their connection took nothing.
     pub(crate) held_back: BTreeSet<(Time, u32, u32)>,
+    /// Deliveries at most once that cannot arrive any more, which no event says yet: a push's number, and a slot.
+    pub(crate) lost: BTreeSet<(u64, u32)>,
+    /// Pushes at most once that were under way when the shard started anew: nobody knows who has got them.
+    pub(crate) orphans: BTreeSet<u64>,
+    /// Who is connected and not registered.
+    pub(crate) passed: PassedOver,
     pub(crate) to_edge: Vec<ToEdge>,
     /// Bytes that are used again.
     pub(crate) scratch: Vec<u8>,
@@ -141,6 +148,9 @@ impl Platform {
             woken: Vec::new(),
             paced: BTreeMap::new(),
             held_back: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            orphans: BTreeSet::new(),
+            passed: PassedOver::default(),
             to_edge: Vec::new(),
             scratch: Vec::new(),
             slots_end: 0,

@@ -3,6 +3,7 @@
 //! That they were seen, and that new ones are registered, is durable: one event for a batch. Where they are connected is not.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
@@ -11,10 +12,55 @@ use stadium_registry::{Changes, Slot};
 
 use crate::app::Connection;
 use crate::events::Event;
+use crate::fate::Fate;
 use crate::feed::Kind;
 use crate::lists;
 use crate::platform::Platform;
-use crate::{Arrival, Departure, Time, ToEdge};
+use crate::{Arrival, ConnectionName, Departure, Time, ToEdge};
+
+/// Deliveries for each device that went that are written as lost in the batch's own record, whose bytes were promised; time brings the others.
+const LOST_EACH: usize = 8;
+
+/// What a batch says of a connection that both arrived and left in it. A batch does not say which of them came last.
+struct Words {
+    arrived: u32,
+    left: u32,
+    arrived_at: Time,
+    left_at: Time,
+    was_there: bool,
+}
+
+impl Words {
+    /// Whether the last word is that it is gone: by the clock, else by their number, since they alternate.
+    fn is_gone(&self) -> bool {
+        match self.left_at.cmp(&self.arrived_at) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            Ordering::Equal => u32::from(self.was_there) + self.arrived <= self.left,
+        }
+    }
+}
+
+/// Connections that arrived and left in one batch.
+fn last_words(arrived: &[Arrival], left: &[Departure]) -> BTreeMap<ConnectionName, Words> {
+    let mut words = BTreeMap::new();
+    if arrived.is_empty() || left.is_empty() {
+        return words;
+    }
+    for departure in left {
+        let none = Words { arrived: 0, left: 0, arrived_at: Time(0), left_at: Time(0), was_there: false };
+        let words = words.entry(departure.connection).or_insert(none);
+        words.left += 1;
+        words.left_at = words.left_at.max(departure.at);
+    }
+    for arrival in arrived {
+        if let Some(words) = words.get_mut(&arrival.connection) {
+            words.arrived += 1;
+            words.arrived_at = words.arrived_at.max(arrival.at);
+        }
+    }
+    words
+}
 
 impl Platform {
     /// Takes in who came and who went. What is no device of ours is passed over.
@@ -27,7 +73,14 @@ impl Platform {
     ) {
         let mut seen = BTreeMap::<u32, Vec<(u32, Time)>>::new();
         let mut gone = BTreeMap::<u32, RoaringBitmap>::new();
+        let mut words = last_words(arrived, left);
         for departure in left {
+            let Departure { app, device, connection, .. } = departure;
+            if self.passed.forget(app, device, *connection)
+                && let Some(words) = words.get_mut(connection)
+            {
+                words.was_there = true;
+            }
             let Some(&app_number) = self.by_name.get(&departure.app) else { continue };
             let Some(app) = self.apps.get_mut(&app_number) else { continue };
             let Some(Slot(slot)) = app.registry.find(&departure.device) else { continue };
@@ -38,27 +91,49 @@ impl Platform {
                 self.note(app_number, Kind::Disconnected, slot, None, departure.at);
                 gone.entry(app_number).or_default().insert(slot);
                 seen.entry(app_number).or_default().push((slot, departure.at.min(now)));
+                if let Some(words) = words.get_mut(&departure.connection) {
+                    words.was_there = true;
+                }
             }
         }
         let mut here = Vec::with_capacity(arrived.len());
         for arrival in arrived {
-            let Some((app_number, slot)) = self.register_at_connect(now, arrival, record) else { continue };
+            let is_gone = words.get(&arrival.connection).is_some_and(Words::is_gone);
+            let Some((app_number, slot)) = self.register_at_connect(now, arrival, record) else {
+                if !is_gone {
+                    self.passed.note(&arrival.app, &arrival.device, arrival.connection);
+                }
+                continue;
+            };
+            self.passed.take(&arrival.app, &arrival.device);
+            seen.entry(app_number).or_default().push((slot, arrival.at.min(now)));
+            if is_gone {
+                self.note(app_number, Kind::Connected, slot, None, arrival.at);
+                self.note(app_number, Kind::Disconnected, slot, None, arrival.at);
+                continue;
+            }
             let app = self.apps.get_mut(&app_number).expect("it was there just now");
+            if app.connections.get(&slot).is_some_and(|connection| connection.name == arrival.connection) {
+                // It was said before: what is on its way to it stays so.
+                self.woken.push((app_number, slot));
+                continue;
+            }
             if let Some(connection) = app.connections.remove(&slot) {
                 app.reading.remove(slot);
                 self.counted.in_flight -= u64::from(connection.in_flight);
                 gone.entry(app_number).or_default().insert(slot);
             }
             here.push((app_number, slot, arrival.connection));
-            seen.entry(app_number).or_default().push((slot, arrival.at.min(now)));
             self.note(app_number, Kind::Connected, slot, None, arrival.at);
         }
         for (app, slots) in seen {
             self.emit(now, record, &Event::Seen { app, slots: Cow::Owned(slots) });
         }
+        let at_most = gone.values().map(RoaringBitmap::len).sum::<u64>() as usize * LOST_EACH;
         for (app, slots) in gone {
             self.come_down(app, &slots);
         }
+        self.say_lost(now, record, at_most);
         for (app_number, slot, name) in here {
             let app = self.apps.get_mut(&app_number).expect("it was there just now");
             app.connections.insert(slot, Connection { name, in_flight: 0, more: false });
@@ -96,20 +171,63 @@ impl Platform {
         self.apps[&app_number].registry.find(&arrival.device).map(|slot| (app_number, slot.0))
     }
 
-    /// What was on its way to these devices is not any more: they are owed it still.
+    /// An app goes, and those of its devices that are connected stay so: they are known again when they are registered again.
+    pub(crate) fn pass_over_all(&mut self, app_number: u32) {
+        let Some(app) = self.apps.get_mut(&app_number) else { return };
+        for (slot, connection) in std::mem::take(&mut app.connections) {
+            self.counted.in_flight -= u64::from(connection.in_flight);
+            if let Some(device) = app.device_id(slot) {
+                self.passed.note(&app.name, &device, connection.name);
+            }
+        }
+        app.reading.clear();
+    }
+
+    /// A device was registered just now: it may have been connected before.
+    pub(crate) fn arrive_late(
+        &mut self,
+        now: Time,
+        app_number: u32,
+        device: &stadium_registry::DeviceId,
+        record: &mut Record,
+    ) {
+        let Some(app) = self.apps.get_mut(&app_number) else { return };
+        let Some(name) = self.passed.take(&app.name, device) else { return };
+        let Some(Slot(slot)) = app.registry.find(device) else { return };
+        if app.registry.revoked().contains(slot) {
+            return;
+        }
+        app.connections.insert(slot, Connection { name, in_flight: 0, more: false });
+        app.reading.insert(slot);
+        self.woken.push((app_number, slot));
+        self.emit(now, record, &Event::Seen { app: app_number, slots: Cow::Borrowed(&[(slot, now)]) });
+        self.note(app_number, Kind::Connected, slot, None, now);
+    }
+
+    /// What was on its way to these devices is not any more: they are owed it still, unless it goes at most once.
     pub(crate) fn come_down(&mut self, app_number: u32, slots: &RoaringBitmap) {
         let Some(app) = self.apps.get(&app_number) else { return };
-        let flying: Vec<u32> = app
-            .open
-            .iter()
-            .map(|&(_, _, place)| place)
-            .filter(|&place| !self.many(place).in_flight.is_disjoint(slots))
-            .collect();
-        let singles: Vec<u32> = (&app.owing & slots)
-            .iter()
-            .flat_map(|slot| lists::owed(&self.singles, app, slot))
-            .filter(|&place| self.singles.at(place).in_flight)
-            .collect();
+        let (mut flying, mut singles) = (Vec::new(), Vec::new());
+        for &(_, number, place) in &app.open {
+            let many = self.manies.at(place).many();
+            if many.push.options.qos == 0 {
+                self.lost.extend((&many.sets[Fate::Owed] & slots).iter().map(|slot| (number, slot)));
+            }
+            if !many.in_flight.is_disjoint(slots) {
+                flying.push(place);
+            }
+        }
+        for slot in &app.owing & slots {
+            for place in lists::owed(&self.singles, app, slot) {
+                let single = self.singles.at(place);
+                if single.qos == 0 {
+                    self.lost.insert((single.number, slot));
+                }
+                if single.in_flight {
+                    singles.push(place);
+                }
+            }
+        }
         flying.into_iter().for_each(|place| self.many_mut(place).in_flight -= slots);
         singles.into_iter().for_each(|place| self.singles.at_mut(place).in_flight = false);
     }

@@ -11,7 +11,7 @@ use crate::fate::Fate;
 use crate::feed::Kind;
 use crate::log::{Logged, PIECE_BYTES, Piece, What};
 use crate::platform::{Platform, Spot};
-use crate::{Happened, Step, Time};
+use crate::{ConnectionName, Happened, Step, Time};
 
 /// So long a connection that took nothing is left alone.
 const HELD_BACK: u64 = 5_000;
@@ -28,8 +28,10 @@ impl Platform {
                 Happened::Refused => What::Refused,
                 Happened::TooLarge => What::TooLarge,
                 Happened::Returned => {
-                    self.returned(now, spot, step);
-                    continue;
+                    if !self.returned(now, spot, step) || self.qos_of(spot) > 0 {
+                        continue;
+                    }
+                    What::Lost
                 }
             };
             let counts = match what {
@@ -55,10 +57,45 @@ impl Platform {
             What::Sent if self.qos_of(spot) == 0 => Kind::Delivered,
             What::Refused | What::TooLarge => Kind::Refused,
             What::Opened => Kind::Opened,
+            What::Lost => Kind::Expired,
             What::Sent => return,
         };
         let (app, push) = self.name_at(spot);
         self.note(app, kind, step.slot, Some(push), step.at);
+    }
+
+    /// Writes that deliveries at most once have expired whose connection ended before they were sent, so many at most. Says whether there were any.
+    pub(crate) fn say_lost(&mut self, now: Time, record: &mut Record, at_most: usize) -> bool {
+        let mut taken = Vec::new();
+        while taken.len() < at_most
+            && let Some((push, slot)) = self.lost.pop_first()
+        {
+            if self.find_number(push).is_some_and(|spot| self.is_owed(spot, slot)) {
+                let connection = ConnectionName { loop_index: 0, connection: 0 };
+                taken.push(Taken { push, slot, what: What::Lost, at: now, connection });
+            }
+        }
+        if taken.is_empty() {
+            return false;
+        }
+        self.emit(now, record, &Event::Steps(Cow::Borrowed(&taken)));
+        taken.iter().for_each(|step| self.note_step(step));
+        true
+    }
+
+    /// Whether somebody is owed that push, which goes at most once.
+    pub(crate) fn is_open_at_most_once(&self, number: u64) -> bool {
+        match self.find_number(number) {
+            Some(Spot::Single(place)) => {
+                let single = self.singles.at(place);
+                single.qos == 0 && single.fate.is_open()
+            }
+            Some(Spot::Many(place)) => {
+                let many = self.many(place);
+                many.push.options.qos == 0 && many.is_open()
+            }
+            None => false,
+        }
     }
 
     fn qos_of(&self, spot: Spot) -> u8 {
@@ -94,10 +131,10 @@ impl Platform {
         connection.is_some_and(|connection| connection.name == step.connection)
     }
 
-    /// It came back from the edge: the device is owed it still, and its connection is left alone for a while.
-    fn returned(&mut self, now: Time, spot: Spot, step: &Step) {
+    /// It came back from the edge: the device is owed it still, and its connection is left alone for a while. Says whether it was in flight.
+    fn returned(&mut self, now: Time, spot: Spot, step: &Step) -> bool {
         if !self.is_in_flight(spot, step.slot) || !self.is_connected(spot, step) {
-            return;
+            return false;
         }
         match spot {
             Spot::Single(place) => self.singles.at_mut(place).in_flight = false,
@@ -119,6 +156,7 @@ impl Platform {
                 self.held_back.insert((now.after(HELD_BACK), app_number, step.slot));
             }
         }
+        true
     }
 
     /// A step that counts. One that says again what another one said changes nothing.
@@ -150,6 +188,7 @@ impl Platform {
             }
             What::Refused if open => self.end_single(now, place, Fate::Refused),
             What::TooLarge if open => self.end_single(now, place, Fate::TooLarge),
+            What::Lost if open && single.qos == 0 => self.end_single(now, place, Fate::Expired),
             What::Opened => {
                 single.opened_after = single.opened_after.min(after);
                 if open {
@@ -187,6 +226,7 @@ impl Platform {
             }
             What::Refused => self.end_one(now, place, slot, Fate::Refused),
             What::TooLarge => self.end_one(now, place, slot, Fate::TooLarge),
+            What::Lost if qos == 0 => self.end_one(now, place, slot, Fate::Expired),
             What::Opened => {
                 self.end_one(now, place, slot, Fate::Delivered);
                 let many = self.many_mut(place);

@@ -299,7 +299,9 @@ impl Platform {
             Spot::Many(place) => place,
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                if after.is_some() {
+                // One that was cancelled before its start was for nobody yet.
+                let never_started = single.fate == Fate::Cancelled && single.until == Time(0);
+                if after.is_some() || never_started {
                     return Ok(Vec::new());
                 }
                 let crate::Audience::Device(device) = single.push().audience else { return Ok(Vec::new()) };
@@ -355,6 +357,7 @@ impl Platform {
             + self.pushes_bytes as usize
             + self.many_bytes
             + self.scratch.capacity()
+            + self.passed.bytes()
     }
 }
 

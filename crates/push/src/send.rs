@@ -71,6 +71,9 @@ impl Platform {
         let Some(connection) = app.connections.get_mut(&slot) else { return };
         if connection.more || connection.in_flight >= WINDOW {
             connection.more = true;
+            if single.qos == 0 {
+                self.lost.insert((single.number, slot));
+            }
             return;
         }
         connection.in_flight += 1;
@@ -117,6 +120,9 @@ impl Platform {
             let Some(connection) = app.connections.get_mut(&slot) else { continue };
             if connection.more || connection.in_flight >= WINDOW {
                 connection.more = true;
+                if push.options.qos == 0 && push.options.pace == Pace::AtOnce {
+                    self.lost.insert((many.number, slot));
+                }
                 continue;
             }
             connection.in_flight += 1;

@@ -14,12 +14,21 @@ use crate::{Time, When};
 
 /// Numbers of pushes in one event.
 const PUSHES_AT_ONCE: usize = 256;
+/// Deliveries that were lost, in one event: no more bytes than the numbers of pushes take.
+const LOST_AT_ONCE: usize = 90;
 
 impl Platform {
     /// Does so many events' worth of what is due. Says whether there is more.
     pub(crate) fn advance(&mut self, now: Time, record: &mut Record, events_max: u32) -> bool {
-        self.let_go(now);
         let mut events = 0;
+        while events < events_max && self.next_loss(now, record) {
+            events += 1;
+        }
+        // Before anything goes out again.
+        if self.has_losses() {
+            return true;
+        }
+        self.let_go(now);
         while events < events_max {
             if !self.next_event(now, record) {
                 break;
@@ -32,6 +41,29 @@ impl Platform {
         }
         self.send(now);
         self.is_due(now)
+    }
+
+    /// Whether pushes at most once have expired, and no event says so yet.
+    fn has_losses(&self) -> bool {
+        !self.lost.is_empty() || !self.orphans.is_empty()
+    }
+
+    /// Writes that pushes at most once have expired: all that were under way when the shard started anew, and what was lost with its connection.
+    fn next_loss(&mut self, now: Time, record: &mut Record) -> bool {
+        let mut expired = Vec::new();
+        while expired.len() < PUSHES_AT_ONCE
+            && let Some(push) = self.orphans.pop_first()
+        {
+            if self.is_open_at_most_once(push) {
+                expired.push(push);
+            }
+        }
+        if expired.is_empty() {
+            return self.say_lost(now, record, LOST_AT_ONCE);
+        }
+        expired.iter().for_each(|&push| self.note_expired(now, push));
+        self.emit(now, record, &Event::Expired { pushes: Cow::Owned(expired) });
+        true
     }
 
     /// Connections that were left alone for a while, and paces.
@@ -162,6 +194,7 @@ impl Platform {
     /// When time brings something next.
     pub(crate) fn deadline(&self) -> Option<Time> {
         [
+            self.has_losses().then_some(Time(0)),
             self.due.first().map(|due| due.0),
             self.ends.first().map(|end| end.0),
             self.forgets.first().map(|forget| forget.0),

@@ -191,7 +191,7 @@ impl Platform {
                 What::Sent => story.sent = step.connection.map(|connection| (at, connection)),
                 What::Acknowledged => story.acknowledged = Some(at),
                 What::Opened => story.opened = Some(at),
-                What::Refused | What::TooLarge => story.ended = Some(at),
+                What::Refused | What::TooLarge | What::Lost => story.ended = Some(at),
             }
         }
         let state = self.state_of_many(app, many, slot, fate);
@@ -348,7 +348,7 @@ impl<'a> Story<'a> {
                 Some(sent) => self
                     .not(&format!("it was {sent}, and not acknowledged until the push expired at {until}")),
                 None if push.options.qos == 0 => {
-                    self.not("it was not connected when the push was sent, which was at most once")
+                    self.not("it was not connected, or its connection took nothing, when the push was sent, which was at most once")
                 }
                 None => self.not(&format!("it was not connected until the push expired at {until}")),
             },

@@ -1,4 +1,5 @@
 //! What the tables hold, as checkpoints have it.
+//! A session and a retained message are one entry each, so that a checkpoint holds them whole.
 
 use std::sync::Arc;
 

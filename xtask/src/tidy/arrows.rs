@@ -17,7 +17,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("stadium-discovery", &[]),
     ("stadium-rpc", &["stadium-reactor", "stadium-rsocket", "stadium-discovery"]),
     ("stadium-rpc-build", &[]),
-    ("stadium-edge", &["stadium-reactor", "stadium-mqtt", "stadium-push", "stadium-session", "stadium-shard"]),
+    (
+        "stadium-edge",
+        &["stadium-reactor", "stadium-mqtt", "stadium-push", "stadium-session", "stadium-shard"],
+    ),
     ("stadium-wheel", &[]),
     ("stadium-table", &[]),
     ("stadium-machine", &[]),
@@ -40,7 +43,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-table",
         ],
     ),
-    ("stadium-http", &["stadium-shard", "stadium-queue", "stadium-wallet", "stadium-push", "stadium-registry"]),
+    (
+        "stadium-http",
+        &["stadium-shard", "stadium-queue", "stadium-wallet", "stadium-push", "stadium-registry"],
+    ),
     (
         "stadium-node",
         &[

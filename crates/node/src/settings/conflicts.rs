@@ -126,7 +126,8 @@ impl Finder<'_> {
         if let Some(url) = &settings.http.public_url
             && !is_origin(url)
         {
-            let shape = "must be a scheme and a host, with a port where it needs one: \"https://push.example.org\"";
+            let shape =
+                "must be a scheme and a host, with a port where it needs one: \"https://push.example.org\"";
             self.add("http.public_url", format!("= {url:?} {shape}"));
         }
     }

@@ -1,4 +1,5 @@
 //! Webhooks against a receiver that answers, fails, stalls and leads elsewhere, over real shards.
+//! The receiver is a real HTTP server in the test, and the queue's back-off is short.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

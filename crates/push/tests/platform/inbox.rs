@@ -214,6 +214,30 @@ fn a_cancelled_push_reaches_nobody_any_more() {
 }
 
 #[test]
+fn one_that_was_cancelled_before_its_time_never_started_and_was_for_nobody() {
+    let mut scene = Scene::new(1);
+    scene.register(&["a"]);
+    let at = When::At(NOON.after(HOUR));
+    scene.send(NewPush { when: at, ..to_one(1, "a") }).unwrap();
+    scene.send(NewPush { when: at, ..to_all(2) }).unwrap();
+    scene.send(to_one(3, "a")).unwrap();
+    scene.wait(1_000);
+    for (id, cancelled) in [(1, 0), (2, 0), (3, 1)] {
+        scene.ask(Command::Cancel { app: app(), push: push_id(id) }).unwrap();
+        let view = scene.view(id);
+        assert_eq!(view.stage, Stage::Cancelled);
+        assert_eq!(view.started_at.is_some(), id == 3, "{id}");
+        assert_eq!((view.counts.cancelled, view.counts.targeted), (cancelled, cancelled));
+        let deliveries =
+            Command::Deliveries { app: app(), push: push_id(id), after: None, deliveries_max: 10 };
+        let Answer::Deliveries(deliveries) = scene.ask(deliveries).unwrap() else { panic!() };
+        assert_eq!(deliveries.len() as u64, cancelled, "{deliveries:?}");
+        assert_eq!(scene.trace(id, "a").state, State::Cancelled);
+    }
+    scene.check();
+}
+
+#[test]
 fn a_removed_device_takes_what_it_is_owed_with_it_and_leaves_its_slot_clean() {
     let mut scene = Scene::new(1);
     scene.register(&["a", "b"]);

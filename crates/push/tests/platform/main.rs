@@ -7,6 +7,7 @@ mod format;
 mod inbox;
 mod letters;
 mod model;
+mod presence;
 mod saved;
 mod scene;
 mod schedules;

@@ -200,6 +200,11 @@ impl Model {
             }
             Deed::Restart => {
                 self.scene.restart();
+                self.scene.tick(0);
+                let now = self.scene.now;
+                for sent in self.sent.iter_mut().filter(|sent| sent.until <= now) {
+                    end_all(sent, Fate::Expired);
+                }
                 self.flying.clear();
                 let names: Vec<String> = self.phones.keys().cloned().collect();
                 for name in names {
@@ -244,7 +249,7 @@ impl Model {
             .collect();
         let targeted: Vec<String> =
             fates.iter().filter(|(_, fate)| **fate == Fate::Owed).map(|(name, _)| name.clone()).collect();
-        let until = now.after(if qos == 0 { 60_000 } else { expiry });
+        let until = now.after(if qos == 0 { expiry.min(60_000) } else { expiry });
         for name in &targeted {
             for sent in self.sent.iter_mut().filter(|sent| key.is_some() && sent.key == key) {
                 end(sent, name, Fate::Collapsed);
@@ -288,11 +293,11 @@ impl Model {
         }
     }
 
-    /// What was on its way to a device is owed still.
+    /// What was on its way to a device is owed still, or has expired where it goes at most once.
     fn take_down(&mut self, name: &str) {
         for sent in &mut self.sent {
             if let Some(fate) = sent.fates.get_mut(name).filter(|fate| **fate == Fate::InFlight) {
-                *fate = Fate::Owed;
+                *fate = if sent.qos == 0 { Fate::Expired } else { Fate::Owed };
             }
         }
         // Steps of QoS 0 belong to a connection; acknowledgements may come late.

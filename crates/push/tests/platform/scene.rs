@@ -224,6 +224,33 @@ impl Scene {
         self.ask(Command::Presence { arrived: Vec::new(), left: vec![departure] }).unwrap();
     }
 
+    /// What an edge says of one turn: who arrived and who left, each on which connection.
+    pub fn present(&mut self, arrived: &[(&str, u64)], left: &[(&str, u64)]) {
+        let name = |connection| ConnectionName { loop_index: 0, connection };
+        let arrived = arrived.iter().map(|&(who, connection)| Arrival {
+            app: app(),
+            device: device(who),
+            connection: name(connection),
+            at: self.now,
+        });
+        let left = left.iter().map(|&(who, connection)| Departure {
+            app: app(),
+            device: device(who),
+            connection: name(connection),
+            at: self.now,
+        });
+        let presence = Command::Presence { arrived: arrived.collect(), left: left.collect() };
+        self.ask(presence).unwrap();
+    }
+
+    /// The connection of a device, as the platform says.
+    pub fn connection(&mut self, name: &str) -> Option<u64> {
+        match self.ask(Command::Device { app: app(), device: device(name) }).unwrap() {
+            Answer::Device(Some(view)) => view.connection.map(|name| name.connection),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// What has gone out since the last call: device and payload, in its order.
     pub fn take_sent(&mut self) -> Vec<(String, String)> {
         let sent = std::mem::take(&mut self.sent);
