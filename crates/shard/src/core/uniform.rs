@@ -104,22 +104,26 @@ impl<J: Journal, C: Caller> Running<J, C> {
         if machine.next_deadline().is_none_or(|deadline| deadline > now) {
             return Ok(false);
         }
-        let events = settings.turn_events_max.max(1);
-        let bytes = BASE_BYTES + machine.tick_bytes_max(events);
         if self.is_full(now) {
             return Ok(false);
         }
-        let at = match self.make_room(bytes, Room::Ordinary)? {
-            Ok(at) => at,
-            Err(NoRoom::Behind) => return Ok(false),
-            Err(NoRoom::Full) => {
-                self.full_now(now);
-                return Ok(false);
-            }
-            Err(NoRoom::TooLarge { bytes, bytes_max }) => {
-                return Err(Fault::Broken(format!(
-                    "a tick of {events} events asks for a record of {bytes} bytes; the journal takes {bytes_max}"
-                )));
+        let mut events = settings.turn_events_max.max(1);
+        let at = loop {
+            let bytes = BASE_BYTES + M::of(&mut self.machines).tick_bytes_max(events);
+            match self.make_room(bytes, Room::Ordinary)? {
+                Ok(at) => break at,
+                Err(NoRoom::Behind) => return Ok(false),
+                Err(NoRoom::Full) => {
+                    self.full_now(now);
+                    return Ok(false);
+                }
+                // Where records are short a turn does less.
+                Err(NoRoom::TooLarge { .. }) if events > 1 => events /= 2,
+                Err(NoRoom::TooLarge { bytes, bytes_max }) => {
+                    return Err(Fault::Broken(format!(
+                        "what time brings asks for a record of {bytes} bytes; the journal takes {bytes_max}"
+                    )));
+                }
             }
         };
         self.events.begin(HEADER_BYTES);
