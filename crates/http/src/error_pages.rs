@@ -7,6 +7,8 @@ const PAGES: &[&str] = &[
     include_str!("../../../docs/reference/errors/http.md"),
     include_str!("../../../docs/reference/errors/queue.md"),
     include_str!("../../../docs/reference/errors/wallet.md"),
+    include_str!("../../../docs/reference/errors/push.md"),
+    include_str!("../../../docs/reference/errors/device.md"),
     include_str!("../../../docs/reference/errors/webpush.md"),
     include_str!("../../../docs/reference/errors/shard.md"),
     include_str!("../../../docs/reference/errors/journal.md"),

@@ -78,7 +78,9 @@ impl Readers {
         if self.places.len() <= at {
             self.places.resize(at + 1, Reader { generation: 0, slot: 0, shard: NOBODY });
         }
-        self.places[at] = Reader { generation: id.generation, slot: 0, shard };
+        // One that arrives again has the slot that its deliveries on the way were given.
+        let slot = self.at(id).map_or(0, |reader| reader.slot);
+        self.places[at] = Reader { generation: id.generation, slot, shard };
         let arrival = Arrival { app, device, connection: self.name(id), at: wall() };
         self.batch(shard).arrived.push(arrival);
     }

@@ -289,7 +289,7 @@ mod tests {
                 "queue.payload_bytes_max = 4194304 does not fit in a segment",
             ),
             (
-                "[journal]\nsegment_bytes = 4_194_304\n[push]\ndevices_max = 40_000_000\n",
+                "[journal]\nsegment_bytes = 4_194_304\n[push]\ndevices_max = 40_000_000\npayload_bytes_max = 65_536\n",
                 "push.payload_bytes_max = 65536 does not fit in a segment",
             ),
             ("[discovery]\nbackend = \"etcd\"\n", "discovery.backend needs discovery.endpoints"),

@@ -265,7 +265,7 @@ fn at_most_four_of_a_feed_are_on_their_way_and_a_private_address_is_refused_wher
     for _ in 0..9 {
         scene.put(&queue, "{}");
     }
-    let _work = scene.work(&queue, hook.webhook("/"), LONG, Reach::Everywhere);
+    let _work = scene.work(&queue, hook.webhook("/"), Duration::from_secs(2), Reach::Everywhere);
     for _ in 0..4 {
         hook.next();
     }

@@ -21,10 +21,11 @@ const MESSAGE_BYTES_MAX: u64 = 64 << 20;
 #[derive(Debug, Args)]
 pub(super) struct Live {
     /// `everybody`, `channel:NAME`, `device:ID`, or `devices:ID,ID,..`
-    #[arg(value_parser = parse_to)]
-    to: To,
+    #[arg(required = true, value_parser = parse_to)]
+    to: Option<To>,
     /// The message; `-` reads it from standard input
-    message: String,
+    #[arg(required = true)]
+    message: Option<String>,
     /// 0: at most once. 1: at least once, acknowledged by each device
     #[arg(long, value_enum, default_value_t = Qos::One)]
     qos: Qos,
@@ -94,7 +95,10 @@ impl To {
 
 /// Hands it over, and follows it where asked.
 pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
-    let message = match arguments.message.as_str() {
+    let (Some(to), Some(message)) = (&arguments.to, &arguments.message) else {
+        return Err(Failure::Usage("say what to push and to whom, or `stadium push send`".to_owned()));
+    };
+    let message = match message.as_str() {
         "-" => {
             let mut text = String::new();
             std::io::stdin()
@@ -104,13 +108,13 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
                 .context("the message cannot be read from standard input as text")?;
             text
         }
-        _ => arguments.message.clone(),
+        said => said.to_owned(),
     };
     let qos = match arguments.qos {
         Qos::Zero => 0,
         Qos::One => 1,
     };
-    let mut body = json!({"to": arguments.to.json(), "message": message, "qos": qos});
+    let mut body = json!({"to": to.json(), "message": message, "qos": qos});
     if let Some(seconds) = arguments.expiry {
         body["expiry_s"] = json!(seconds);
     }

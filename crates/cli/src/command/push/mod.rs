@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    live: Option<live::Live>,
+    live: live::Live,
 }
 
 #[derive(Debug, Subcommand)]
@@ -51,17 +51,14 @@ enum Action {
 
 /// Runs one of them.
 pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    match (arguments.action, arguments.live) {
-        (Some(Action::Send(on)), _) => on.run(send::run, terminal),
-        (Some(Action::List(on)), _) => on.run(look::list, terminal),
-        (Some(Action::Show(on)), _) => on.run(look::show, terminal),
-        (Some(Action::Watch(on)), _) => on.run(look::watch, terminal),
-        (Some(Action::Cancel(on)), _) => on.run(look::cancel, terminal),
-        (Some(Action::Trace(on)), _) => on.run(look::trace, terminal),
-        (Some(Action::Deliveries(on)), _) => on.run(look::deliveries, terminal),
-        (None, Some(live)) => live::run(live, terminal),
-        (None, None) => {
-            Err(Failure::Usage("say what to push and to whom, or `stadium push send`".to_owned()))
-        }
+    match arguments.action {
+        Some(Action::Send(on)) => on.run(send::run, terminal),
+        Some(Action::List(on)) => on.run(look::list, terminal),
+        Some(Action::Show(on)) => on.run(look::show, terminal),
+        Some(Action::Watch(on)) => on.run(look::watch, terminal),
+        Some(Action::Cancel(on)) => on.run(look::cancel, terminal),
+        Some(Action::Trace(on)) => on.run(look::trace, terminal),
+        Some(Action::Deliveries(on)) => on.run(look::deliveries, terminal),
+        None => live::run(arguments.live, terminal),
     }
 }

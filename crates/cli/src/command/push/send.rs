@@ -61,8 +61,8 @@ pub(in crate::command) struct PushFlags {
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["message", "notification"])]
     body: Option<String>,
     /// JSON for the application
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["message", "notification"])]
-    data: Option<String>,
+    #[arg(long = "with-data", value_name = "JSON", conflicts_with_all = ["message", "notification"])]
+    app_data: Option<String>,
     /// A notification with variants, as JSON
     #[arg(long, value_name = "FILE", conflicts_with = "message")]
     notification: Option<PathBuf>,
@@ -126,13 +126,13 @@ impl PushFlags {
                     notification.insert(name.to_owned(), json!(text));
                 }
             }
-            if let Some(data) = &self.data {
-                let data = serde_json::from_str(data).context("--data is no JSON")?;
+            if let Some(data) = &self.app_data {
+                let data = serde_json::from_str(data).context("--with-data is no JSON")?;
                 notification.insert("data".to_owned(), data);
             }
             if notification.is_empty() {
                 return Err(Failure::Usage(
-                    "say what to push: --title, --body, --data, --notification or --message".to_owned(),
+                    "say what to push: --title, --body, --with-data, --notification or --message".to_owned(),
                 ));
             }
             body["notification"] = Value::Object(notification);

@@ -28,7 +28,7 @@ pub(super) fn service(shards: &ShardsDoor, keys: KeyStore) -> Service {
         .descriptors(push::FILE_DESCRIPTOR_SET)
         .interceptor(Access::new(keys, needed));
     let service = serve(service, shards, &push::SEND, read::send, write::receipt);
-    let service = serve(service, shards, &push::CHECK, read::check, write::done);
+    let service = serve(service, shards, &push::CHECK, read::check, write::checked);
     let service = serve(service, shards, &push::EDIT, read::edit, write::done);
     let service = serve(service, shards, &push::CANCEL, read::cancel, write::done);
     let service = serve(service, shards, &push::FIND, read::find, write::push);

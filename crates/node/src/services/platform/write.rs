@@ -23,6 +23,10 @@ pub(super) fn receipt(answer: Answer) -> Written<proto::PushReceipt> {
     Some(Ok(proto::PushReceipt { duplicate: accepted == Accepted::Before }))
 }
 
+pub(super) fn checked(answer: Answer) -> Written<()> {
+    matches!(answer, Answer::Accepted(_)).then_some(Ok(()))
+}
+
 pub(super) fn push(answer: Answer) -> Written<proto::PushReport> {
     let Answer::Push(push) = answer else { return None };
     let unknown = || Refusal::rejected(PUSH_UNKNOWN, "no push has that id, or it is not remembered any more");
