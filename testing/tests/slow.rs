@@ -157,7 +157,10 @@ fn a_device_that_sends_and_never_reads_its_acknowledgements_is_bounded() -> Resu
 
 #[test]
 fn queues_of_a_device_that_is_away_are_bounded() -> Result<()> {
-    let mut server = Server::with("[limits]\nsession_messages_max = 100\n")?;
+    // The journal keeps its newest bytes in memory, for each shard: as few as it may, since this is about the queue.
+    let mut server = Server::with(
+        "[limits]\nsession_messages_max = 100\n[shards]\ncount = 1\n[journal]\ntail_bytes = 65536\n",
+    )?;
     let persistent = Connect::new(Version::V5, "away").persistent();
     let mut away = Device::connect(server.mqtt, &persistent)?;
     away.subscribe(&["news"], 1)?;

@@ -170,7 +170,7 @@ impl Plan {
             return self;
         }
         // With numbers of its own, as the wallets.
-        let mut random = Rng::with_seed(self.seed ^ 0x70_7573_6865_73);
+        let mut random = Rng::with_seed(self.seed ^ 0x7075_7368_6573);
         match self.seed % 4 {
             0 => {
                 let pushes = Some(PushPlan::new(&mut random, self.shards, false));

@@ -266,7 +266,7 @@ impl Records {
                 self.looked = 0;
             }
         }
-        (self.ended && !(self.bytes.is_empty() && !self.too_long)).then(|| self.cut())
+        (self.ended && (self.too_long || !self.bytes.is_empty())).then(|| self.cut())
     }
 
     fn cut(&mut self) -> (u64, Result<String, String>) {

@@ -358,7 +358,10 @@ where
     {
         let Some(session) = self.session(key) else { return false };
         let Some(link) = session.any_link() else { return false };
-        say_disconnect(host, link, session.version, session.packet_bytes_max, reason, server_reference);
+        // One that waits for its CONNACK must not be told DISCONNECT before it [MQTT-3.14.0-1].
+        if session.link.is_some() {
+            say_disconnect(host, link, session.version, session.packet_bytes_max, reason, server_reference);
+        }
         host.close(link, close);
         true
     }

@@ -260,7 +260,7 @@ impl World {
                 ToEdge::Dispatch(dispatch) => {
                     pushes.dispatches += 1;
                     edge.take(plan, books, shard, &dispatch, &self.clock, random)
-                        .or_else(|what| Violation::new(what))?;
+                        .or_else(Violation::new)?;
                 }
                 ToEdge::Cut { app, device } => {
                     let whose = plan.app(&app).zip(plan.device(&device));
@@ -358,7 +358,7 @@ impl World {
             self.trace.line(&self.clock, || "the push platform is held against the books".into());
             let Pushes { plan, books, edge, .. } = pushes;
             let checked = look.check(plan, books, edge, &self.clock, !self.full, is_at_rest);
-            return checked.or_else(|what| Violation::new(what));
+            return checked.or_else(Violation::new);
         }
         Violation::new("what the push platform has between shards never comes to rest")
     }
