@@ -18,7 +18,7 @@ const PHONE: Look = Look { width: 390, height: 844, scheme: "light", motion: "no
 fn busy_scene() -> (Scene, String) {
     let scene = Scene::with_queues();
     let phone = |n: u32| {
-        let tags = if n % 2 == 0 { json!(["vip"]) } else { json!([]) };
+        let tags = if n.is_multiple_of(2) { json!(["vip"]) } else { json!([]) };
         json!({"device": format!("phone-{n:02}"), "platform": "ios", "tags": tags, "attributes": {"bio": "<b id=injected>x</b>"}})
     };
     let phones: Vec<Value> = (0..40).map(phone).collect();

@@ -31,7 +31,7 @@ enum Action {
     /// List schedules with their next and last occurrences
     List(On<ListArguments>),
     /// Make a push again and again; one of the same name is replaced
-    Set(On<SetArguments>),
+    Set(Box<On<SetArguments>>),
     /// Hold a schedule; what it misses meanwhile is skipped
     Pause(On<NameArguments>),
     /// Let a paused schedule go on

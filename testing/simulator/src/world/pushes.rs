@@ -259,8 +259,7 @@ impl World {
             match one {
                 ToEdge::Dispatch(dispatch) => {
                     pushes.dispatches += 1;
-                    edge.take(plan, books, shard, &dispatch, &self.clock, random)
-                        .or_else(Violation::new)?;
+                    edge.take(plan, books, shard, &dispatch, &self.clock, random).or_else(Violation::new)?;
                 }
                 ToEdge::Cut { app, device } => {
                     let whose = plan.app(&app).zip(plan.device(&device));
