@@ -16,7 +16,7 @@ const PUSHES: &str = "/api/apps/default/pushes";
 fn fleet_scene() -> Scene {
     let scene = Scene::with_queues();
     let phone = |n: u32| {
-        let tags = if n % 2 == 0 { json!(["vip"]) } else { json!([]) };
+        let tags = if n.is_multiple_of(2) { json!(["vip"]) } else { json!([]) };
         json!({"device": format!("phone-{n}"), "tags": tags, "attributes": {"name": format!("Fan {n}")}, "opt_in": n != 9})
     };
     let phones: Vec<Value> = (0..10).map(phone).collect();
