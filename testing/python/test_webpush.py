@@ -124,7 +124,7 @@ def test_a_connected_device_decrypts_what_was_sent_and_the_sender_sees_that_it_w
     assert properties["subscription"] == phone.number
     assert became(answer).status_code == 204
     status, trace = phone.server.call("GET", f"/api/apps/default/pushes/{properties['push']}/devices/{phone.id}")
-    assert (status, trace["status"]) == (200, "delivered"), trace
+    assert (status, trace["state"]) == (200, "delivered"), trace
 
 
 def test_a_device_that_was_away_gets_the_newest_of_a_topic_and_what_is_urgent_first(phone, vapid):
