@@ -101,6 +101,7 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (device::ATTRIBUTES, 422),
     (device::TEXT, 422),
     (device::CHANGES, 422),
+    (device::USER_DEVICES, 422),
     (device::DEVICES_FULL, 503),
     (device::TAGS_FULL, 503),
     (device::ATTRIBUTE_NAMES_FULL, 503),

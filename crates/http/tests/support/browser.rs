@@ -122,7 +122,14 @@ impl Browser {
 
     fn attempt(&mut self, expression: &str) -> Value {
         let options = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
-        self.call("Runtime.evaluate", options)
+        let answer = self.ask("Runtime.evaluate", options);
+        let error = answer["error"]["message"].as_str().unwrap_or_default();
+        // A page that goes elsewhere meanwhile has no value; whoever waits asks again.
+        if error.contains("navigated or closed") || error.contains("context was destroyed") {
+            return json!({"exceptionDetails": error});
+        }
+        assert!(error.is_empty(), "{expression}: {answer}");
+        answer["result"].clone()
     }
 
     /// Waits until an expression is true, at most 20 seconds. One that fails, since the page is not there yet, is
@@ -145,6 +152,12 @@ impl Browser {
     }
 
     fn call(&mut self, method: &str, parameters: Value) -> Value {
+        let answer = self.ask(method, parameters);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    fn ask(&mut self, method: &str, parameters: Value) -> Value {
         self.last_id += 1;
         let mut message = json!({"id": self.last_id, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -154,8 +167,7 @@ impl Browser {
         loop {
             let answer: Value = serde_json::from_str(&self.receive()).expect("JSON");
             if answer["id"] == self.last_id {
-                assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].clone();
+                return answer;
             }
             self.listen(&answer);
         }
