@@ -179,7 +179,7 @@ def test_rules_of_ones_own_replace_the_defaults(start, login):
     assert one.take().payload == b"1:0"
 
 
-@pytest.mark.parametrize("id", ["#", "+", "a/b"])
+@pytest.mark.parametrize("id", ["#", "+", "a/b/c"])
 def test_a_client_id_cannot_widen_a_rule(start, login, id):
     server = start(
         trial=False,
