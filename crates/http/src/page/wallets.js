@@ -13,7 +13,7 @@ const ACCOUNTS_ON_PAGE = 25;
 const ENTRIES_ON_PAGE = 50;
 
 let view = readAddress();
-let scales = new Map(); // Digits behind the point, by asset.
+const scales = new Map(); // Digits behind the point, by asset.
 let shown = null; // The asset whose account is shown.
 let chartScale = 0;
 const balances = new Chart(at("chart-balance"), {
@@ -22,6 +22,13 @@ const balances = new Chart(at("chart-balance"), {
 onTheme(() => balances.draw());
 
 // ---- Amounts for people
+
+/** Knows the digits of these assets. The live figures are a moment old: what they do not have yet is asked for. */
+async function know(assets, live = []) {
+  for (const { asset, scale } of live) scales.set(asset, scale);
+  if (assets.every((asset) => scales.has(asset))) return;
+  for (const { asset, scale } of (await ask("/api/assets")).assets) scales.set(asset, scale);
+}
 
 /** An amount with its asset's digits behind the point: 123456 of scale 2 is 1,234.56. */
 function money(amount, asset) {
@@ -107,9 +114,9 @@ async function refreshList(mine) {
   const choice = new URLSearchParams({ sort: at("movers-sort").value });
   if (view.asset) choice.set("asset", view.asset);
   const [live, page] = await Promise.all([ask(`/api/live/wallets?${choice}`), ask(`/api/wallets?${query}`)]);
+  await know([...page.accounts, ...live.movers].map(({ asset }) => asset), live.assets);
   if (!mine()) return;
   served(live.shards);
-  scales = new Map(live.assets.map((asset) => [asset.asset, asset.scale]));
   showBooks(live);
   showAccounts(page);
   showMovers(live);
@@ -262,12 +269,12 @@ async function refreshOne(mine) {
   ]);
   if (!mine()) return;
   served(live.shards);
-  scales = new Map(live.assets.map((asset) => [asset.asset, asset.scale]));
   at("one-wrong").hidden = !found.code;
   at("figures").hidden = Boolean(found.code);
   show("one-wrong", found.code ? found.detail : "");
   if (found.code) return;
   const account = found.accounts.find(({ asset }) => asset === view.asset) ?? found.accounts[0];
+  await know(found.accounts.map(({ asset }) => asset), live.assets);
   const page = await ask(`/api/wallets/${name}/${account.asset}/history?${choiceOfEntries({ limit: ENTRIES_ON_PAGE, ...(view.before && { before: view.before }) })}`);
   if (!mine()) return;
   shown = account.asset;
@@ -418,8 +425,8 @@ async function openTransfer(id) {
   at("transfer-notes").hidden = true;
   if (!at("transfer").open) at("transfer").showModal();
   try {
-    if (scales.size === 0) scales = new Map((await ask("/api/assets")).assets.map((asset) => [asset.asset, asset.scale]));
     const transfer = await ask(`/api/transfers/${id}`);
+    await know([transfer.asset]);
     if (at("transfer").open) showTransfer(transfer);
   } catch (error) {
     show("transfer-flow", error.problem?.status === 404 ? "It is not remembered, or never was. Older ones stand in the histories of their wallets." : error.message);
