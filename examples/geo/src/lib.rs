@@ -9,6 +9,7 @@ pub mod discovery_flags;
 pub mod places;
 pub mod position;
 pub mod service;
+pub mod watch;
 
 /// Where the service listens, and its client calls, unless told otherwise. `stadium serve` has the port before it, so
 /// that both run on one machine.

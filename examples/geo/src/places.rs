@@ -1,10 +1,12 @@
 //! The last location of each device, in memory, shared by the service's loops.
 //!
 //! Loops meet here only when they touch devices of one shard at once, and hold its lock for one look-up. A device
-//! that is known costs no allocation to update. An event never replaces a younger one.
+//! that is known costs no allocation to update once the lists are warm. An event never replaces a younger one. What
+//! changes is told to those who watch by [`crate::watch`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -12,9 +14,13 @@ use parking_lot::Mutex;
 use crate::position::Position;
 use crate::proto::GeoEvent;
 use crate::proto::geo_event::Significance;
+use crate::watch::{Cursor, Watchers};
 
 /// Locks that the devices are spread over: enough that two loops rarely meet.
-const SHARDS: usize = 64;
+pub(crate) const SHARDS: usize = 64;
+
+/// Changes that a shard remembers beyond two for each device before it forgets those that were overtaken.
+const CHANGES_SLACK: usize = 64;
 
 /// Where a device was, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,10 +47,37 @@ pub enum Stored {
 /// Last locations by device.
 #[derive(Debug)]
 pub struct Places {
-    shards: Box<[Mutex<HashMap<String, Sighting>>]>,
+    shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
     devices: AtomicUsize,
     devices_max: usize,
+    watchers: Watchers,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    by_device: HashMap<Arc<str>, Known>,
+    /// What changed, oldest first, by its number. One whose device changed again since is passed over.
+    changes: VecDeque<(u64, Arc<str>)>,
+    changed: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    sighting: Sighting,
+    /// The number of its last change.
+    change: u64,
+}
+
+impl Shard {
+    /// Notes that a device changed.
+    fn note(&mut self, device: Arc<str>) {
+        self.changes.push_back((self.changed, device));
+        if self.changes.len() > 2 * self.by_device.len() + CHANGES_SLACK {
+            let Self { by_device, changes, .. } = self;
+            changes.retain(|(change, device)| by_device.get(device).is_some_and(|known| known.change == *change));
+        }
+    }
 }
 
 impl Places {
@@ -56,31 +89,93 @@ impl Places {
             hasher: RandomState::new(),
             devices: AtomicUsize::new(0),
             devices_max,
+            watchers: Watchers::default(),
         }
     }
 
     /// Keeps the sighting unless a younger one is known.
     pub fn store(&self, device_id: &str, sighting: Sighting) -> Stored {
+        let stored = self.keep(device_id, sighting);
+        if stored == Stored::Kept {
+            self.watchers.wake();
+        }
+        stored
+    }
+
+    fn keep(&self, device_id: &str, sighting: Sighting) -> Stored {
         let mut shard = self.shard(device_id).lock();
-        if let Some(known) = shard.get_mut(device_id) {
-            if sighting.timestamp_ms < known.timestamp_ms {
+        let change = shard.changed + 1;
+        if let Some((device, _)) = shard.by_device.get_key_value(device_id) {
+            let device = Arc::clone(device);
+            let known = shard.by_device.get_mut(device_id).expect("it was there just now");
+            if sighting.timestamp_ms < known.sighting.timestamp_ms {
                 return Stored::Older;
             }
-            *known = sighting;
+            if sighting != known.sighting {
+                *known = Known { sighting, change };
+                shard.changed = change;
+                shard.note(device);
+            }
             return Stored::Kept;
         }
         if self.devices.fetch_add(1, Ordering::Relaxed) >= self.devices_max {
             self.devices.fetch_sub(1, Ordering::Relaxed);
             return Stored::Full;
         }
-        shard.insert(device_id.to_owned(), sighting);
+        let device: Arc<str> = device_id.into();
+        shard.by_device.insert(Arc::clone(&device), Known { sighting, change });
+        shard.changed = change;
+        shard.note(device);
         Stored::Kept
+    }
+
+    /// What changed since, at most so much; the cursor moves behind it. Of each device the newest sighting.
+    pub(crate) fn newer(&self, cursor: &mut Cursor, at_most: usize) -> Vec<GeoEvent> {
+        let mut newer = Vec::new();
+        for _ in 0..SHARDS {
+            let (at, behind) = cursor.here();
+            let shard = self.shards[at].lock();
+            let first = shard.changes.partition_point(|&(change, _)| change <= *behind);
+            for (change, device) in shard.changes.range(first..) {
+                if newer.len() >= at_most {
+                    return newer;
+                }
+                *behind = *change;
+                if let Some(known) = shard.by_device.get(device).filter(|known| known.change == *change) {
+                    newer.push(known.sighting.to_event(device));
+                }
+            }
+            drop(shard);
+            cursor.next();
+        }
+        newer
+    }
+
+    /// How far each shard is now.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = u64> + '_ {
+        self.shards.iter().map(|shard| shard.lock().changed)
+    }
+
+    /// Changes that are remembered.
+    #[cfg(test)]
+    pub(crate) fn changes(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().changes.len()).sum()
+    }
+
+    /// Those who wait for a change.
+    pub(crate) fn watchers(&self) -> &Watchers {
+        &self.watchers
+    }
+
+    /// Ends all watches, those that begin later too: the instance leaves.
+    pub fn close(&self) {
+        self.watchers.close();
     }
 
     /// Where the device was last seen.
     #[must_use]
     pub fn last(&self, device_id: &str) -> Option<Sighting> {
-        self.shard(device_id).lock().get(device_id).copied()
+        self.shard(device_id).lock().by_device.get(device_id).map(|known| known.sighting)
     }
 
     /// Devices that are known.
@@ -93,12 +188,13 @@ impl Places {
     pub fn near(&self, center: Position, radius_m: f64) -> impl Iterator<Item = Vec<GeoEvent>> + '_ {
         self.shards.iter().map(move |shard| {
             let shard = shard.lock();
-            let near = shard.iter().filter(|(_, sighting)| sighting.position.distance_m(center) <= radius_m);
+            let sightings = shard.by_device.iter().map(|(device_id, known)| (device_id, known.sighting));
+            let near = sightings.filter(|(_, sighting)| sighting.position.distance_m(center) <= radius_m);
             near.map(|(device_id, sighting)| sighting.to_event(device_id)).collect()
         })
     }
 
-    fn shard(&self, device_id: &str) -> &Mutex<HashMap<String, Sighting>> {
+    fn shard(&self, device_id: &str) -> &Mutex<Shard> {
         let hash = self.hasher.hash_one(device_id) as usize;
         &self.shards[hash % SHARDS]
     }

@@ -1,23 +1,26 @@
 //! The service: what each method of the contract does.
 //!
-//! `Store` and `Last` are inline: a look-up in memory, answered in the loop's turn without an allocation. `Near`
-//! is a stream, sent as fast as its caller gives credit. What can never work is rejected with a code:
+//! `Store` and `Last` are inline: a look-up in memory, answered in the loop's turn without an allocation. `Near` and
+//! `Watch` are streams, sent as fast as their callers give credit. What can never work is rejected with a code:
 //!
 //! `GEO-001` latitude, `GEO-002` longitude, `GEO-003` device id, `GEO-004` unknown device, `GEO-005` radius,
 //! `GEO-006` an event from the future.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use stadium_rpc::{Refusal, Service};
+use stadium_rpc::service::Disconnected;
+use stadium_rpc::{Refusal, Service, StreamSender};
 
 use crate::places::{Places, Sighting, Stored};
 use crate::position::Position;
 use crate::proto::geo_event::Significance;
 use crate::proto::storage_response::Code;
 use crate::proto::{GeoEvent, StorageResponse, geo};
+use crate::watch::{Since, Watch};
 
 /// Bytes of a device's id.
 const DEVICE_ID_BYTES_MAX: usize = 128;
@@ -25,12 +28,14 @@ const DEVICE_ID_BYTES_MAX: usize = 128;
 const AHEAD_MAX: Duration = Duration::from_secs(60);
 /// When a full store is worth asking again: room comes only by an operator's hand.
 const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// Events of a watch that are read at once: what is sent behind others was read that much earlier.
+const WATCHED_AT_ONCE: usize = 64;
 
 /// The service over these places. Each `Store` takes at least `work`, which shows overload on a small machine;
 /// zero for real use.
 #[must_use]
 pub fn service(places: Arc<Places>, work: Duration) -> Service {
-    let (storing, finding, searching) = (Arc::clone(&places), Arc::clone(&places), places);
+    let (storing, finding, searching) = (Arc::clone(&places), Arc::clone(&places), Arc::clone(&places));
     Service::new(geo::NAME, geo::VERSION)
         .descriptors(geo::FILE_DESCRIPTOR_SET)
         .inline(&geo::STORE, move |_call, event, answer| {
@@ -63,6 +68,36 @@ pub fn service(places: Arc<Places>, work: Duration) -> Service {
                 Ok(())
             }
         })
+        .streaming(&geo::WATCH, move |_call, request, out| {
+            let since = if request.with_last { Since::Ever } else { Since::Now };
+            let mut watch = Watch::new(Arc::clone(&places), since);
+            async move {
+                loop {
+                    let wanted = wanted(&out).await?;
+                    let Some(events) = watch.next(wanted.min(WATCHED_AT_ONCE)).await else { return Ok(()) };
+                    for event in events {
+                        out.send(event).await?;
+                    }
+                    other_calls_first().await;
+                }
+            }
+        })
+}
+
+/// Waits until the watcher takes events, and says how many: what it is sent then is the newest.
+async fn wanted(out: &StreamSender<GeoEvent>) -> Result<usize, Disconnected> {
+    poll_fn(|context| {
+        let credit = out.credit();
+        if credit > 0 {
+            return Poll::Ready(Ok(credit as usize));
+        }
+        // Without credit nothing is sent; polling it once asks to be woken when there is some.
+        match pin!(out.send(GeoEvent::default())).poll(context) {
+            Poll::Ready(Err(gone)) => Poll::Ready(Err(gone)),
+            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
 }
 
 fn store(places: &Places, event: &GeoEvent, answer: &mut StorageResponse) -> Result<(), Refusal> {

@@ -112,6 +112,8 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
             std::process::exit(1);
         }
     });
+    // Watches never end by themselves.
+    places.close();
     server.quiesce(Duration::from_secs(flags.grace));
     server.stop();
     Ok(())

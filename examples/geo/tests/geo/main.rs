@@ -8,3 +8,4 @@ mod etcd;
 mod programs;
 mod scenery;
 mod traits;
+mod watches;

@@ -39,6 +39,7 @@ fn the_service_describes_its_methods_and_their_messages() {
             ("geo/Store", RequestResponse, ("geo.v1.GeoEvent", "geo.v1.StorageResponse")),
             ("geo/Last", RequestResponse, ("geo.v1.Device", "geo.v1.GeoEvent")),
             ("geo/Near", RequestStream, ("geo.v1.Circle", "geo.v1.GeoEvent")),
+            ("geo/Watch", RequestStream, ("geo.v1.WatchRequest", "geo.v1.GeoEvent")),
         ]
     );
     assert!(description.methods.iter().all(|method| method.idempotent));
@@ -63,7 +64,7 @@ fn statistics_count_every_end_of_a_call() {
     });
     assert_eq!(
         counts.collect::<Vec<_>>(),
-        [("geo/Store", 3, 1, 0), ("geo/Last", 0, 1, 0), ("geo/Near", 0, 0, 0)]
+        [("geo/Store", 3, 1, 0), ("geo/Last", 0, 1, 0), ("geo/Near", 0, 0, 0), ("geo/Watch", 0, 0, 0)]
     );
     assert_eq!(statistics.connections, 1);
 }
