@@ -4,11 +4,10 @@
 //! come first, the devices last. What is rebuilt (bitmaps, columns, indexes, the order) is in none.
 
 use stadium_machine::encoding::{corrupt, number};
-use stadium_table::Restored;
+use stadium_table::{Order, Restored};
 
 use crate::apply::heap_bytes;
 use crate::labels::Kind;
-use crate::order::Order;
 use crate::packed::{Knows, NONE, Packed, check};
 use crate::registry::spot;
 use crate::{Corrupt, Registry};

@@ -21,7 +21,6 @@ mod labels;
 mod limits;
 mod name;
 mod numbers;
-mod order;
 mod packed;
 mod quiet;
 mod read;

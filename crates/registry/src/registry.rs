@@ -9,14 +9,13 @@ use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use roaring::RoaringBitmap;
 use stadium_machine::encoding::{Reader, number, text};
-use stadium_table::{Damaged, Entry, Table, take};
+use stadium_table::{Damaged, Entry, Order, Table, take};
 
 use crate::checkpoint::Progress;
 use crate::columns::Column;
 use crate::dictionary::{Dictionary, Said};
 use crate::labels::{Kind, Labels};
 use crate::numbers::Numbers;
-use crate::order::Order;
 use crate::packed::Packed;
 use crate::{AttributeName, DeviceId, Limits, Location, Time, UserName};
 

@@ -3,14 +3,17 @@
 //! A [`Table`] is a slab: entries in pages, found by a `u32`, inserted and removed in O(1). A *checkpoint*
 //! begins at a moment and is then encoded in small slices, as slowly as its caller likes; an entry
 //! that is about to change before its turn came is encoded first. So what a checkpoint holds is the state at its beginning,
-//! without a fork and without a pause. No I/O here: bytes go to the caller's buffer.
+//! without a fork and without a pause. An [`Order`] keeps numbers of entries in an order that their owner knows. No I/O here: bytes
+//! go to the caller's buffer.
 
 mod entry;
 mod index;
+mod order;
 mod paged;
 mod table;
 
 pub use entry::{Damaged, Entry, take};
 pub use index::{Index, hash_of};
+pub use order::Order;
 pub use paged::Paged;
 pub use table::{PAGE_ENTRIES, Restored, Table};

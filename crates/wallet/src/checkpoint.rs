@@ -5,13 +5,12 @@
 
 use stadium_machine::encoding::{Reader, corrupt, number, text};
 use stadium_machine::rejected;
-use stadium_table::Restored;
+use stadium_table::{Order, Restored};
 
 use crate::account::NONE;
 use crate::chain::{Hash, Tree};
 use crate::group::Posted;
 use crate::ledger::TRANSIT;
-use crate::order::Order;
 use crate::remembered::Fate;
 use crate::{AssetCode, Corrupt, Ledger, Seal, Time};
 

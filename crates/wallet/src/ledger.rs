@@ -8,14 +8,13 @@ use std::hash::BuildHasher;
 use foldhash::quality::FixedState;
 use hashbrown::HashTable;
 use stadium_machine::Place;
-use stadium_table::{Index, Table, hash_of};
+use stadium_table::{Index, Order, Table, hash_of};
 
 use crate::account::{Account, Extra, NONE, Rules};
 use crate::answer::Answer;
 use crate::chain::Chain;
 use crate::group::{Group, Posted, Prepared};
 use crate::ids::Ids;
-use crate::order::Order;
 use crate::plan::{Intent, Overlay};
 use crate::remembered::{Fate, Hold, OTHER, Other, Remembered, hash_of_id};
 use crate::{AssetCode, Bounds, Refusal, Seal, Time, TransferId, WalletName};

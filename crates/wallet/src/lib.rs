@@ -27,7 +27,6 @@ mod history;
 mod ids;
 mod ledger;
 mod name;
-mod order;
 mod plan;
 mod read;
 mod record;

@@ -5,8 +5,8 @@
 use std::ops::Bound;
 
 use stadium_machine::rejected;
+use stadium_table::Order;
 
-use crate::order::Order;
 use crate::plan::count;
 use crate::refusal::{ACCOUNT_UNKNOWN, MISDIRECTED};
 use crate::{

@@ -1,7 +1,7 @@
-//! Accounts by name: their numbers, in chunks.
+//! The order of a table's entries: their numbers, in chunks.
 //!
-//! Names stand in the table of accounts; here is only the order, four bytes for each. A new name is put into its chunk, and a
-//! chunk that is full is split, so no insertion moves more than a chunk and the list of chunks.
+//! What they are ordered by stands in the entries; here is only the order, about five bytes for each. A new one is put into its
+//! chunk, and a chunk that is full is split, so no insertion moves more than a chunk and the list of chunks.
 
 use std::cmp::Ordering;
 
@@ -9,17 +9,19 @@ use std::cmp::Ordering;
 const CHUNK: usize = 1_024;
 
 /// Numbers, in an order that their owner knows.
-pub(crate) struct Order {
+#[derive(Default)]
+pub struct Order {
     chunks: Vec<Vec<u32>>,
 }
 
 impl Order {
-    pub(crate) fn new() -> Self {
-        Self { chunks: Vec::new() }
+    /// Of nothing.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// From numbers that are in order.
-    pub(crate) fn from_sorted(numbers: &[u32]) -> Self {
+    pub fn from_sorted(numbers: &[u32]) -> Self {
         let chunk = |numbers: &[u32]| {
             let mut chunk = Vec::with_capacity(CHUNK);
             chunk.extend_from_slice(numbers);
@@ -29,11 +31,11 @@ impl Order {
     }
 
     /// Puts a number in. `compare` says how another one stands to it.
-    pub(crate) fn insert(&mut self, number: u32, compare: impl Fn(u32) -> Ordering) {
+    pub fn insert(&mut self, number: u32, compare: impl Fn(u32) -> Ordering) {
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
         let at = after.saturating_sub(1);
         if self.chunks.is_empty() {
-            self.chunks.push(Vec::with_capacity(CHUNK));
+            self.chunks.push(Vec::new());
         }
         let chunk = &mut self.chunks[at];
         let place = match chunk.last() {
@@ -44,7 +46,7 @@ impl Order {
             chunk.insert(place, number);
             return;
         }
-        // Names often come in order: then the full chunk stays full.
+        // They often come in order: then the full chunk stays full.
         let split = if place == CHUNK && at + 1 == self.chunks.len() { CHUNK } else { CHUNK / 2 };
         let chunk = &mut self.chunks[at];
         let mut behind = Vec::with_capacity(CHUNK);
@@ -58,16 +60,32 @@ impl Order {
         self.chunks.insert(at + 1, behind);
     }
 
+    /// Takes a number out, where it is. `compare` says how another one stands to it.
+    pub fn remove(&mut self, compare: impl Fn(u32) -> Ordering) {
+        let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
+        let Some(at) = after.checked_sub(1) else { return };
+        let chunk = &mut self.chunks[at];
+        let place = chunk.partition_point(|&other| compare(other).is_lt());
+        if chunk.get(place).is_some_and(|&other| compare(other).is_eq()) {
+            chunk.remove(place);
+        }
+        if chunk.is_empty() {
+            self.chunks.remove(at);
+        }
+    }
+
     /// Those from the first on for which `is_before` is false.
-    pub(crate) fn from(&self, is_before: impl Fn(u32) -> bool) -> impl Iterator<Item = u32> + '_ {
+    pub fn from(&self, is_before: impl Fn(u32) -> bool) -> impl Iterator<Item = u32> + '_ {
         let behind = self.chunks.partition_point(|chunk| is_before(chunk[0]));
         let at = behind.saturating_sub(1);
         let skip = self.chunks.get(at).map_or(0, |chunk| chunk.partition_point(|&number| is_before(number)));
         self.chunks[at.min(self.chunks.len())..].iter().flatten().skip(skip).copied()
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.chunks.len() * CHUNK * size_of::<u32>() + self.chunks.capacity() * size_of::<Vec<u32>>()
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().map(Vec::capacity).sum::<usize>() * size_of::<u32>()
+            + self.chunks.capacity() * size_of::<Vec<u32>>()
     }
 }
 
@@ -96,5 +114,17 @@ mod tests {
             }
         }
         assert_eq!(Order::new().from(|_| true).count(), 0);
+    }
+
+    #[test]
+    fn what_is_taken_out_is_gone_and_all_else_stays() {
+        let mut order = Order::from_sorted(&(0..5_000).collect::<Vec<u32>>());
+        (0..5_000).filter(|n| n % 3 == 0).for_each(|n| order.remove(|other| other.cmp(&n)));
+        order.remove(|other| other.cmp(&9_000));
+        assert!(order.from(|_| false).eq((0..5_000).filter(|n| n % 3 != 0)));
+        (0..5_000).filter(|n| n % 3 != 0).for_each(|n| order.remove(|other| other.cmp(&n)));
+        assert_eq!(order.from(|_| false).count(), 0);
+        order.insert(7, |other| other.cmp(&7));
+        assert!(order.from(|_| false).eq([7]));
     }
 }
