@@ -9,6 +9,9 @@ use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 use stadium_registry::{AppName, DeviceId, Registry, Selector};
 
+use crate::fate::Fate;
+use crate::former::Former;
+use crate::many::Many;
 use crate::single::NONE;
 use crate::sliced::Sliced;
 use crate::{AppSettings, AudienceName, ConnectionName, Held, NewSchedule, PushId, ScheduleName, Time};
@@ -22,6 +25,7 @@ pub(crate) struct App {
     pub(crate) registry: Registry,
     pub(crate) audiences: BTreeMap<AudienceName, Selector>,
     pub(crate) schedules: BTreeMap<ScheduleName, Schedule>,
+    pub(crate) former: Former,
 
     // Built anew after a restore.
     /// Its pushes, by when they were accepted.
@@ -104,6 +108,7 @@ impl App {
             registry,
             audiences: BTreeMap::new(),
             schedules: BTreeMap::new(),
+            former: Former::default(),
             order: BTreeSet::new(),
             open: BTreeSet::new(),
             started: BTreeSet::new(),
@@ -113,6 +118,11 @@ impl App {
             connections: HashMap::default(),
             reading: RoaringBitmap::new(),
         }
+    }
+
+    /// Where the device that has that slot now stands with a push: none where it was not matched.
+    pub(crate) fn fate(&self, many: &Many, slot: u32) -> Option<Fate> {
+        many.fate(slot).filter(|_| !self.former.was_others(many.number, slot))
     }
 
     /// The id of the device there.

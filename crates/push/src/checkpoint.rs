@@ -12,6 +12,7 @@ use stadium_table::Restored;
 use crate::app::{App, LAST_MAX, Schedule};
 use crate::encode::{app as read_app, audience_name, held, id, maybe, write_held, write_id, write_maybe};
 use crate::fate::Fate;
+use crate::former::Former;
 use crate::life::cost;
 use crate::lists::List;
 use crate::machine::Taken;
@@ -20,7 +21,9 @@ use crate::single::NONE;
 use crate::{AppSettings, Corrupt, Letter, NewSchedule, PushId, Time};
 
 /// What the first chunk begins with: the version of what follows.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The one before: it does not know who had a slot before.
+const VERSION_1: u8 = 1;
 
 const META: u8 = 0;
 const SINGLES: u8 = 1;
@@ -176,9 +179,9 @@ impl Platform {
     fn restore_meta(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
         let input = &mut Reader::new(slice);
         let version = input.byte()?;
-        if version != VERSION {
+        if !(VERSION_1..=VERSION).contains(&version) {
             return Err(corrupt(format!(
-                "version {version} of the pushes' checkpoint: this one reads {VERSION}"
+                "version {version} of the pushes' checkpoint: this one reads {VERSION_1} and {VERSION}"
             )));
         }
         self.apps.clear();
@@ -189,7 +192,7 @@ impl Platform {
         for _ in 0..input.number()? {
             let app_number: u32 = input.small()?;
             let registry = Registry::new(self.bounds.devices, self.place.hash_seed ^ u64::from(app_number));
-            let app = decode_app(input, registry)?;
+            let app = decode_app(input, registry, version)?;
             let twice = self.by_name.insert(app.name.clone(), app_number).is_some();
             if self.apps.insert(app_number, Box::new(app)).is_some() || twice || app_number >= self.app_next {
                 return Err(corrupt(format!("app {app_number} is there twice")));
@@ -358,9 +361,10 @@ fn encode_app(app: &App, out: &mut Vec<u8>) {
             write_id(out, push.unwrap_or(PushId(0)));
         }
     }
+    app.former.encode(out);
 }
 
-fn decode_app(input: &mut Reader<'_>, registry: Registry) -> Result<App, Corrupt> {
+fn decode_app(input: &mut Reader<'_>, registry: Registry, written: u8) -> Result<App, Corrupt> {
     let name: AppName = read_app(input)?;
     let version = input.number()?;
     let settings = AppSettings::decode(input)?;
@@ -382,6 +386,9 @@ fn decode_app(input: &mut Reader<'_>, registry: Registry) -> Result<App, Corrupt
             last.push_back((at, made.then_some(push)));
         }
         app.schedules.insert(new.name.clone(), Schedule { new, held, next, last, made, skipped });
+    }
+    if written > VERSION_1 {
+        app.former = Former::decode(input)?;
     }
     Ok(app)
 }

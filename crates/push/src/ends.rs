@@ -219,6 +219,11 @@ impl Platform {
         app.reading.remove(slot);
         self.counted.in_flight -= connection.map_or(0, |connection| u64::from(connection.in_flight));
         self.held_back.retain(|&(_, of, other)| (of, other) != (app_number, slot));
+        app.former.vacate(slot, self.number_next);
+        if app.former.is_long() {
+            let oldest = app.order.iter().map(|&(_, number)| number).min();
+            app.former.prune(oldest.unwrap_or(self.number_next));
+        }
     }
 
     /// A push is remembered no more.
@@ -258,6 +263,7 @@ impl Platform {
                     self.due.remove(&(until, Due::Release(number)));
                 }
                 if let Some(app) = self.apps.get_mut(&many.app) {
+                    app.former.forget(number);
                     app.order.remove(&(many.accepted_at, number));
                     app.open.remove(&(9 - many.push.options.priority, number, place));
                     many.started_at.map(|at| app.started.remove(&(at, place)));

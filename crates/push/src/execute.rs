@@ -366,7 +366,7 @@ impl Platform {
             }
             Spot::Many(place) => {
                 let many = self.many(place);
-                (many.fate(slot), many.opened.contains(slot))
+                (app.fate(many, slot), many.opened.contains(slot))
             }
         };
         if !matches!(fate, Some(Fate::Owed | Fate::Delivered)) {

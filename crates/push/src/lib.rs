@@ -18,6 +18,7 @@ mod execute;
 mod fate;
 pub mod feed;
 mod figures;
+mod former;
 mod latency;
 mod letter;
 mod life;

@@ -289,6 +289,12 @@ impl Platform {
             // Who has moved was reached in the zone before.
             matched -= many.matched();
         }
+        self.apps
+            .get_mut(&app_number)
+            .expect("an app's pushes go before it does")
+            .former
+            .reached(number, &matched);
+        let (app, many) = (&self.apps[&app_number], self.manies.at(place).many());
         let push = many.push.clone();
         let split = self.split(now, app, &push, matched);
         let expiry = push.options.expiry.unwrap_or(app.settings.expiry);

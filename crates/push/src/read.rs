@@ -174,12 +174,10 @@ impl Platform {
             let single = self.singles.at(place);
             newest.push((single.id, single.started_at, self.state_of_single(app, single)));
         }
-        let registered = device.registered_at.0 / 1_000;
         let manies = app.started.iter().rev().take(NEWEST_LOOKED_AT);
-        let manies = manies.filter(|(at, _)| at.0 / 1_000 >= registered);
         let manies = manies.filter_map(|&(at, place)| {
             let many = self.many(place);
-            many.fate(slot).map(|fate| (many.push.id, at, self.state_of_many(app, many, slot, fate)))
+            app.fate(many, slot).map(|fate| (many.push.id, at, self.state_of_many(app, many, slot, fate)))
         });
         newest.extend(manies.take(NEWEST_SHOWN));
         newest.sort_by_key(|&(_, at, _)| std::cmp::Reverse(at));
@@ -319,11 +317,8 @@ impl Platform {
         let mut views = Vec::new();
         for slot in matched.range(begin..) {
             let Some(device) = app.registry.device(Slot(slot)) else { continue };
-            // Another one has the slot now.
-            if device.registered_at.0 / 1_000 > started_at.0 / 1_000 && many.zones.is_none() {
-                continue;
-            }
-            let Some(fate) = many.fate(slot) else { continue };
+            // Another one may have the slot now.
+            let Some(fate) = app.fate(many, slot) else { continue };
             let state = self.state_of_many(app, many, slot, fate);
             views.push((
                 slot,
@@ -347,7 +342,11 @@ impl Platform {
     }
 
     pub(crate) fn bytes_held(&self) -> usize {
-        let apps: usize = self.apps.values().map(|app| app.registry.bytes() + size_of::<App>() + 4_096).sum();
+        let apps: usize = self
+            .apps
+            .values()
+            .map(|app| app.registry.bytes() + app.former.bytes() + size_of::<App>() + 4_096)
+            .sum();
         let tables = self.singles.bytes() + self.manies.bytes() + self.logs.bytes();
         let indexes = self.by_id.bytes() + self.by_number.bytes();
         let timers = (self.ends.len() + self.forgets.len()) * 24 + self.due.len() * 64;

@@ -139,7 +139,7 @@ impl Platform {
         for &(_, place) in app.started.range((since, 0)..) {
             let many = self.many(place);
             let given = many.owed_among(slots) | (&many.sets[Fate::Delivered] & slots);
-            had.add(&given);
+            had.add(&app.former.without(many.number, given));
         }
         let mut count = |slot: u32| {
             for place in lists::newest(&self.singles, app, slot) {

@@ -142,8 +142,9 @@ impl Platform {
             let sentence = story.not("it is not registered");
             return Some(story.told(id, State::NotRegistered, sentence));
         };
-        let fate = many.fate(slot);
-        if is_new(registered.registered_at) && (fate.is_none() || many.zones.is_none()) {
+        let fate = app.fate(many, slot);
+        let is_new = fate.is_none() && is_new(registered.registered_at);
+        if is_new || app.former.was_others(many.number, slot) {
             let since = words(registered.registered_at, started_at);
             let started = words(started_at, now);
             let sentence =

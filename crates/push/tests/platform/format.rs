@@ -1,6 +1,6 @@
-//! Fixtures of version 1 of docs/formats/push-events.md: records and a checkpoint of two shards that version 1 wrote.
+//! Fixtures of docs/formats/push-events.md: records and a checkpoint of two shards as each version of the checkpoint wrote them.
 //!
-//! They stay for ever, and are read for ever. `STADIUM_WRITE_FIXTURE=1` writes them anew, which is right only before version 1 is released.
+//! They stay for ever, and are read for ever. `STADIUM_WRITE_FIXTURE=1` writes the newest ones anew, which is right only before that version is released.
 
 use std::path::PathBuf;
 
@@ -17,8 +17,8 @@ use crate::scene::{
     HOUR, NOON, Scene, app, checkpoint, device, push, push_id, restored, show, to_all, to_one, to_tag,
 };
 
-fn file(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1").join(name)
+fn file(version: u8, name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/v{version}")).join(name)
 }
 
 /// Every event and every option, once at least.
@@ -136,21 +136,30 @@ fn read(bytes: &[u8]) -> Vec<(u64, Time, Vec<u8>)> {
 
 #[test]
 fn what_version_1_wrote_is_read() {
+    read_all(1);
+}
+
+#[test]
+fn what_version_2_wrote_is_read() {
     if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
         let mut scene = story();
-        std::fs::create_dir_all(file("")).unwrap();
+        std::fs::create_dir_all(file(2, "")).unwrap();
         let now = scene.now;
         for shard in 0..2 {
             let records = written(scene.records[shard].iter().cloned());
-            std::fs::write(file(&format!("shard-{shard}-records")), records).unwrap();
+            std::fs::write(file(2, &format!("shard-{shard}-records")), records).unwrap();
             let chunks = checkpoint(&mut scene.shards[shard]);
             let chunks = written(chunks.into_iter().map(|chunk| (0, now, chunk)));
-            std::fs::write(file(&format!("shard-{shard}-checkpoint")), chunks).unwrap();
+            std::fs::write(file(2, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
         }
     }
+    read_all(2);
+}
+
+fn read_all(version: u8) {
     for shard in 0..2 {
-        let records = read(&std::fs::read(file(&format!("shard-{shard}-records"))).unwrap());
-        let chunks = read(&std::fs::read(file(&format!("shard-{shard}-checkpoint"))).unwrap());
+        let records = read(&std::fs::read(file(version, &format!("shard-{shard}-records"))).unwrap());
+        let chunks = read(&std::fs::read(file(version, &format!("shard-{shard}-checkpoint"))).unwrap());
         let now = chunks[0].1;
         let place = Place { shard, shards: 2, hash_seed: 1 };
         let mut platform = Platform::new(place, Bounds::default());

@@ -11,4 +11,5 @@ mod presence;
 mod saved;
 mod scene;
 mod schedules;
+mod slots;
 mod traces;
