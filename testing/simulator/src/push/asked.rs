@@ -168,10 +168,12 @@ impl Ask {
                 for one in books.schedules.values_mut().filter(|one| one.is_named_as(&scheduled)) {
                     one.there = one.there.min(Is::Maybe);
                 }
-                books.schedules.insert(*half, Scheduled { there: Is::Maybe, ..scheduled });
+                let turn = books.next_turn(scheduled.app, scheduled.name);
+                books.schedules.insert(*half, Scheduled { there: Is::Maybe, turn, ..scheduled });
                 Is::Maybe
             }
             Ask::Unschedule { app, name } => {
+                books.next_turn(*app, *name);
                 for scheduled in
                     books.schedules.values_mut().filter(|one| one.app == *app && one.name == *name)
                 {
@@ -260,10 +262,11 @@ impl Asked {
             }
             (Ask::Schedule(half), Ok(Answer::Done)) => {
                 let scheduled = books.schedules[half].clone();
+                // Another one of its name, or that it goes, may have been asked for meanwhile.
+                let is_last = books.turns.get(&(scheduled.app, scheduled.name)) == Some(&scheduled.turn);
                 for one in books.schedules.values_mut().filter(|one| one.is_named_as(&scheduled)) {
-                    // Another one of its name may have been asked for meanwhile.
-                    one.there =
-                        if one.push.id == scheduled.push.id { Is::Yes } else { one.there.min(Is::Maybe) };
+                    let is_it = is_last && one.push.id == scheduled.push.id;
+                    one.there = if is_it { Is::Yes } else { one.there.min(Is::Maybe) };
                 }
                 Ok(())
             }

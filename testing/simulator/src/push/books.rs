@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stadium_push::{Audience, Content, NewPush, Options, PushId, State, Time, When};
+use stadium_push::{Audience, Content, NewPush, Options, PushId, State, Time, When, app_home, device_home};
 
 use super::facts::{Facts, NAME};
 use super::plan::PushPlan;
@@ -35,6 +35,8 @@ pub struct Known {
     pub busy: bool,
     /// How often it may have been removed.
     pub removals: u32,
+    /// The same at the last look.
+    pub removals_before: u32,
 }
 
 /// A push.
@@ -97,6 +99,8 @@ pub struct Scheduled {
     pub since: Time,
     /// Its place among the names.
     pub name: u8,
+    /// Which of all commands about its name it was.
+    pub turn: u64,
 }
 
 impl Scheduled {
@@ -113,8 +117,13 @@ pub struct Books {
     pub pushes: BTreeMap<(usize, PushId), Push>,
     /// By the first half of the ids that they make.
     pub schedules: BTreeMap<u64, Scheduled>,
+    /// Commands so far about each name of a schedule.
+    pub turns: BTreeMap<(usize, u8), u64>,
     /// Pushes and schedules that were asked for.
     pub tags: u64,
+    pub shards: u16,
+    /// A journal may have failed, or a disk been full, at some time.
+    pub trouble: bool,
 }
 
 /// What decides which of two deliveries a device gets first.
@@ -122,14 +131,14 @@ pub struct Books {
 pub struct Turn {
     pub priority: u8,
     pub accepted_at: Time,
-    /// It is for one device: it comes from no other shard.
-    pub is_single: bool,
+    /// It comes from no other shard: it is for one device, or the device lives where its app does.
+    pub is_here: bool,
 }
 
 impl Turn {
-    /// Whether this one is to come first. Those that come from other shards are in an order of their own.
+    /// Whether this one is to come first. Those that come from another shard are in an order of their own.
     pub fn comes_before(self, other: Turn) -> bool {
-        let is_earlier = self.is_single == other.is_single && self.accepted_at < other.accepted_at;
+        let is_earlier = self.is_here == other.is_here && self.accepted_at < other.accepted_at;
         self.priority > other.priority || (self.priority == other.priority && is_earlier)
     }
 }
@@ -139,11 +148,11 @@ pub const OPEN: Time = Time(u64::MAX);
 
 impl Books {
     /// Nothing has happened.
-    pub fn new(plan: &PushPlan) -> Books {
+    pub fn new(plan: &PushPlan, shards: u16) -> Books {
         let who =
             (0..plan.apps.len()).flat_map(|app| (0..plan.devices.len()).map(move |device| (app, device)));
         let known = Known { now: vec![Facts::default()], since: vec![Facts::default()], ..Known::default() };
-        Books { devices: who.map(|who| (who, known.clone())).collect(), ..Books::default() }
+        Books { devices: who.map(|who| (who, known.clone())).collect(), shards, ..Books::default() }
     }
 
     /// What is known of a device.
@@ -178,7 +187,8 @@ impl Books {
         let mut removals = BTreeMap::new();
         for (&(_, device), known) in self.devices.iter().filter(|(who, _)| who.0 == app) {
             facts.insert(device, if is_occurrence { known.since.clone() } else { known.now.clone() });
-            removals.insert(device, known.removals);
+            // One that a schedule made since the last look may be for a device that was removed since.
+            removals.insert(device, if is_occurrence { known.removals_before } else { known.removals });
         }
         let min = match new.when {
             When::At(at) => at.max(clock.now()),
@@ -204,6 +214,13 @@ impl Books {
         self.pushes.entry(key).or_insert(push)
     }
 
+    /// The place of a command among all about the name of a schedule.
+    pub fn next_turn(&mut self, app: usize, name: u8) -> u64 {
+        let turn = self.turns.entry((app, name)).or_default();
+        *turn += 1;
+        *turn
+    }
+
     /// What was told of a delivery.
     pub fn told(&mut self, who: Who, push: PushId) -> &mut Told {
         let push = self.pushes.get_mut(&(who.0, push)).expect("only what is known is dispatched");
@@ -212,8 +229,7 @@ impl Books {
 
     /// A delivery that is owed to a device that can come and get it, as the last look saw it.
     pub fn owed(&self) -> Option<(Who, PushId, State)> {
-        let kept = self.pushes.values().filter(|push| push.options().qos > 0);
-        kept.into_iter().find_map(|push| {
+        self.pushes.values().find_map(|push| {
             push.seen.iter().find_map(|(&device, state)| {
                 let who = (push.app, device);
                 let known = &self.devices[&who];
@@ -228,15 +244,19 @@ impl Books {
 
     /// What a device is owed, as the last look saw it, in its order. Only what goes out at once, and where acceptance
     /// is known without doubt.
-    pub fn backlog(&self, who: Who) -> BTreeMap<PushId, Turn> {
+    pub fn backlog(&self, plan: &PushPlan, who: Who) -> BTreeMap<PushId, Turn> {
+        let (app, device) = (&plan.apps[who.0].0, &plan.devices[who.1]);
+        let is_home = device_home(app, device, self.shards) == app_home(app, self.shards);
+        // A letter that was refused while a journal was broken, or is late, is taken in after later ones.
+        let in_order = plan.letters == 0 && !self.trouble;
         let owed = self.pushes.values().filter(|push| {
             push.app == who.0
                 && !push.is_other(who.1, &self.devices[&who])
                 && matches!(push.seen.get(&who.1), Some(State::Owed | State::InFlight))
                 && push.options().pace == stadium_push::Pace::AtOnce
         });
-        let owed = owed.filter_map(|push| Some((push.new.id, push.turn()?)));
-        owed.collect()
+        let owed = owed.filter_map(|push| Some((push.new.id, push.turn(is_home)?)));
+        owed.filter(|(_, turn)| turn.is_here || in_order).collect()
     }
 
     /// The schedule that makes pushes with such an id, where there is one.
@@ -311,11 +331,13 @@ impl Push {
         self.facts.get(&device).is_some_and(|facts| facts.iter().any(is))
     }
 
-    /// Its place in the order of an inbox, where its acceptance is known.
-    fn turn(&self) -> Option<Turn> {
-        let is_single = matches!(self.new.audience, Audience::Device(_));
-        let accepted_at = self.accepted_at?;
-        Some(Turn { priority: self.options().priority, accepted_at, is_single })
+    /// Its place in the order of an inbox, where its acceptance is known. Where it waits for its time, other shards learn of it only then.
+    fn turn(&self, is_home: bool) -> Option<Turn> {
+        if self.new.when != When::Now {
+            return None;
+        }
+        let is_here = is_home || matches!(self.new.audience, Audience::Device(_));
+        Some(Turn { priority: self.options().priority, accepted_at: self.accepted_at?, is_here })
     }
 
     /// How it is made.

@@ -89,7 +89,7 @@ impl Choice<'_> {
                 let every_s = [60, 300][self.random.usize(..2)];
                 self.books
                     .schedules
-                    .insert(half, Scheduled { app, push, every_s, there: Is::No, since, name });
+                    .insert(half, Scheduled { app, push, every_s, there: Is::No, since, name, turn: 0 });
                 Some(Ask::Schedule(half))
             }
             Kind::Unschedule => Some(Ask::Unschedule { app, name: self.random.u8(..2) }),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use stadium_push::{
-    Arrival, Command, ConnectionName, Departure, Dispatch, Happened, PushId, Step, device_home,
+    Arrival, Command, ConnectionName, Departure, Dispatch, Happened, PushId, Step, Time, device_home,
 };
 
 use super::books::{Books, Turn, Who};
@@ -23,6 +23,8 @@ pub struct Link {
     pub is_known: bool,
     /// Its app knew it when it arrived, or registered it.
     is_ours: bool,
+    /// Its arrival waits in a batch.
+    is_untold: bool,
     /// Something was given back, so that the shard sends nothing for a while.
     pub is_slow: bool,
     /// How often each push may be dispatched to it: for each arrival once, and again where it was given back.
@@ -62,6 +64,15 @@ struct Batch {
     notes: Vec<(Who, PushId, Happened)>,
     arrived: Vec<(Who, Arrival)>,
     left: Vec<(Who, Departure)>,
+    /// No moment in it is before this one, also where the clock was set back.
+    latest: Time,
+}
+
+impl Batch {
+    fn moment(&mut self, clock: &Clock) -> Time {
+        self.latest = self.latest.max(clock.now());
+        self.latest
+    }
 }
 
 /// The edge.
@@ -75,8 +86,6 @@ pub struct Edge {
     connections: u64,
     /// What each number on each shard stands for.
     numbers: BTreeMap<(u16, u64), (usize, PushId)>,
-    /// Devices that came and went in one batch.
-    pub fleeting: BTreeSet<Who>,
     /// Devices that left while their shard heard nothing.
     pub unheard: BTreeSet<Who>,
     /// Devices that want to connect, whose secrets are looked at.
@@ -92,7 +101,6 @@ impl Edge {
             batches: vec![Batch::default(); usize::from(shards)],
             connections: 0,
             numbers: BTreeMap::new(),
-            fleeting: BTreeSet::new(),
             unheard: BTreeSet::new(),
             knocking: BTreeSet::new(),
         }
@@ -104,7 +112,6 @@ impl Edge {
         self.in_hand.clear();
         self.knocking.clear();
         self.unheard.clear();
-        self.fleeting.clear();
         self.batches.iter_mut().for_each(|batch| *batch = Batch::default());
     }
 
@@ -118,6 +125,7 @@ impl Edge {
             name,
             is_known: false,
             is_ours: true,
+            is_untold: false,
             is_slow: false,
             may: 0,
             got: BTreeMap::new(),
@@ -131,21 +139,23 @@ impl Edge {
     fn arrive(&mut self, plan: &PushPlan, books: &mut Books, who: Who, clock: &Clock) {
         let shards = self.shards();
         let Some(link) = self.links.get_mut(&who) else { return };
+        if link.is_untold {
+            return;
+        }
         (link.is_known, link.is_slow, link.last) = (false, false, None);
+        link.is_untold = true;
         link.may += 1;
-        // Letters that come late are taken in late.
-        link.backlog = if plan.letters == 0 { books.backlog(who) } else { BTreeMap::new() };
+        // Where the clock was set back, moments don't say what came first.
+        link.backlog = if clock.jumps_back() == 0 { books.backlog(plan, who) } else { BTreeMap::new() };
         let (app, device) = (plan.apps[who.0].0.clone(), plan.devices[who.1].clone());
         let shard = device_home(&app, &device, shards);
         // An app that registers nobody may not know it yet.
         let settings = &plan.apps[who.0].1;
         link.is_ours =
             settings.register_at_connect || books.devices[&who].now.iter().all(|facts| facts.registered);
-        let arrival = Arrival { app, device, connection: link.name, at: clock.now() };
-        self.batches[usize::from(shard)].arrived.push((who, arrival));
-        if plan.apps[who.0].1.register_at_connect {
-            books.may_be(who, Facts::registered);
-        }
+        let batch = &mut self.batches[usize::from(shard)];
+        let arrival = Arrival { app, device, connection: link.name, at: batch.moment(clock) };
+        batch.arrived.push((who, arrival));
     }
 
     /// Its connection ends, whatever it has in hand.
@@ -154,8 +164,9 @@ impl Edge {
         self.in_hand.retain(|delivery| delivery.step.connection != link.name);
         let (app, device) = (plan.apps[who.0].0.clone(), plan.devices[who.1].clone());
         let shard = device_home(&app, &device, self.shards());
-        let left = Departure { app, device, connection: link.name, at: clock.now() };
-        self.batches[usize::from(shard)].left.push((who, left));
+        let batch = &mut self.batches[usize::from(shard)];
+        let left = Departure { app, device, connection: link.name, at: batch.moment(clock) };
+        batch.left.push((who, left));
     }
 
     /// A shard has started over: its devices arrive again.
@@ -269,19 +280,23 @@ impl Edge {
     }
 
     /// What shards are to hear now, in this order.
-    pub fn tell(&mut self) -> Vec<(u16, Command, Note)> {
+    pub fn tell(&mut self, plan: &PushPlan, books: &mut Books) -> Vec<(u16, Command, Note)> {
         let mut told = Vec::new();
         for (shard, batch) in (0..).zip(&mut self.batches) {
-            let Batch { steps, notes, arrived, left } = std::mem::take(batch);
+            let Batch { steps, notes, arrived, left, .. } = std::mem::take(batch);
             if !steps.is_empty() {
                 told.push((shard, Command::Progress { steps }, Note::Steps(notes)));
             }
             if !arrived.is_empty() || !left.is_empty() {
-                // Who came and went in one batch counts as connected until it comes again.
-                let fleeting = left.iter().filter(|(_, left)| {
-                    arrived.iter().any(|(_, arrival)| arrival.connection == left.connection)
-                });
-                self.fleeting.extend(fleeting.map(|(who, _)| *who));
+                for (who, arrival) in &arrived {
+                    if plan.apps[who.0].1.register_at_connect {
+                        books.may_be(*who, Facts::registered);
+                    }
+                    if let Some(link) = self.links.get_mut(who).filter(|link| link.name == arrival.connection)
+                    {
+                        link.is_untold = false;
+                    }
+                }
                 let whose = arrived.iter().map(|(who, arrival)| (*who, arrival.connection)).collect();
                 let arrived = arrived.into_iter().map(|(_, arrival)| arrival).collect();
                 let gone = left.iter().map(|(who, _)| *who).collect();

@@ -56,7 +56,9 @@ impl Look {
         questions
             .extend((0..plan.apps.len()).flat_map(|app| [Question::Pushes(app), Question::Schedules(app)]));
         let open = books.pushes.iter().filter(|(_, push)| {
-            let is_settled = !push.seen.is_empty() && push.seen.values().all(is_over);
+            // One by each device's clock may reach some more later.
+            let is_whole = !matches!(push.new.when, When::Local(_));
+            let is_settled = is_whole && !push.seen.is_empty() && push.seen.values().all(is_over);
             push.accepted != Is::No && (is_thorough || !is_settled)
         });
         questions.extend(open.map(|(&(app, push), _)| Question::Deliveries(app, push)));
@@ -117,7 +119,12 @@ impl Look {
                     .map_err(|what| format!("push {id} of {}: {what}", plan.apps[*app].0))?;
             }
         }
-        self.inboxes(plan, books, moment)
+        self.inboxes(plan, books, moment)?;
+        for known in books.devices.values_mut() {
+            known.since = known.now.clone();
+            known.removals_before = known.removals;
+        }
+        Ok(())
     }
 
     /// Who stands where with one push.
@@ -268,13 +275,13 @@ fn device(
     if !known.now.contains(&facts) {
         return Err(format!("{name} is {facts:?}; it can be one of {:?}", known.now));
     }
-    (known.now, known.since) = (vec![facts], vec![facts]);
+    known.now = vec![facts];
     let linked = edge.links.get(&who).filter(|link| link.is_known).map(|link| link.name);
     let is_seen = view.and_then(|view| view.connection);
     if moment.is_calm && facts.registered && linked.is_some() && linked != is_seen {
         return Err(format!("{name} is connected on {linked:?}; {is_seen:?} is said"));
     }
-    let is_unsure = edge.unheard.contains(&who) || edge.fleeting.contains(&who);
+    let is_unsure = edge.unheard.contains(&who);
     if moment.is_calm && is_seen.is_some() && !edge.links.contains_key(&who) && !is_unsure {
         return Err(format!("{name} has left; {is_seen:?} is said"));
     }

@@ -2,7 +2,7 @@
 //!
 //! Each state has its reason; the books know which reasons there can be. What is over stays as it is.
 
-use stadium_push::{Audience, QuietHours, State, Time, When};
+use stadium_push::{Audience, Pace, QuietHours, State, Time, When};
 
 use super::books::{Books, Is, OPEN, Push, Who};
 use super::dispatched::is_over;
@@ -55,6 +55,8 @@ impl Books {
         let quiet = push.any(device, |facts| facts.quiet);
         let app = &plan.apps[push.app].1;
         let expiry = options.expiry.unwrap_or(app.expiry);
+        // At QoS 0 it is over for everybody a minute after its start.
+        let expiry = if options.qos == 0 { expiry.min(60_000) } else { expiry };
         let can = match state {
             State::Scheduled => push.new.when != When::Now && !push.has_started(device),
             State::NotRegistered => push.any(device, |facts| !facts.registered),
@@ -81,9 +83,7 @@ impl Books {
             }
             State::Owed | State::InFlight => {
                 let expires = push.start.max.0.saturating_add(expiry);
-                // What is left of one at QoS 0 goes nowhere.
-                let has_expired =
-                    options.qos > 0 && moment.is_calm && push.start.max != OPEN && expires <= moment.now.0;
+                let has_expired = moment.is_calm && push.start.max != OPEN && expires <= moment.now.0;
                 if has_expired {
                     return Err(format!(
                         "is {state:?}, and it expired at {expires}, {} ms ago",
@@ -92,6 +92,10 @@ impl Books {
                 }
                 if push.cancelled == Is::Yes {
                     return Err(format!("is {state:?}, and it was cancelled"));
+                }
+                let goes_nowhere = options.qos == 0 && options.pace == Pace::AtOnce && *state == State::Owed;
+                if goes_nowhere && moment.is_calm {
+                    return Err("is owed at QoS 0 what was not sent to it when it started".into());
                 }
                 let is_told = (told.acknowledged || told.refused || told.too_large) && told.is_durable;
                 if is_told {

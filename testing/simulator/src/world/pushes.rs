@@ -56,7 +56,7 @@ const ROUNDS_MAX: u32 = 80;
 impl Pushes {
     pub(super) fn new(plan: PushPlan, shards: u16, seed: u64) -> Pushes {
         Pushes {
-            books: Books::new(&plan),
+            books: Books::new(&plan, shards),
             edge: Edge::new(shards),
             plan,
             random: Rng::with_seed(seed ^ 0x7075_7368),
@@ -70,6 +70,7 @@ impl Pushes {
 
     /// What is under way may be told Busy from now on.
     pub(super) fn trouble_begins(&mut self) {
+        self.books.trouble = true;
         for gathering in self.gathering.values_mut() {
             if let Why::Client(asked) = &mut gathering.why {
                 asked.may_be_busy = true;
@@ -150,7 +151,7 @@ impl World {
     /// The edge tells the shards what happened. Says whether there was something.
     fn tell_shards(&mut self) -> bool {
         let Some(pushes) = &mut self.pushes else { return false };
-        let told = pushes.edge.tell();
+        let told = pushes.edge.tell(&pushes.plan, &mut pushes.books);
         let is_some = !told.is_empty();
         for (shard, command, note) in told {
             self.next_number += 1;
