@@ -283,7 +283,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             running.answer(caller, Err(stopping()), began);
             return Ok(true);
         }
-        match running.take_uniform::<M>(&command, now) {
+        match running.take_uniform::<M>(&command, now, self.settings.stopwatch) {
             Ok(Some(answer)) => {
                 running.figures.commands += 1;
                 running.answer_whole(caller, answer, began);

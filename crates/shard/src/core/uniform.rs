@@ -25,6 +25,9 @@ pub(super) trait Uniform: StateMachine {
 
     /// Its answer as one of the shard.
     fn answer(answer: Self::Answer) -> crate::Answer;
+
+    /// Says in an answer how long it took to find, in microseconds, where it has a place for that: a machine has no clock.
+    fn say_took(_answer: &mut Self::Answer, _took_us: u64) {}
 }
 
 impl Uniform for Platform {
@@ -36,6 +39,12 @@ impl Uniform for Platform {
 
     fn answer(answer: Self::Answer) -> crate::Answer {
         crate::Answer::Push(answer)
+    }
+
+    fn say_took(answer: &mut Self::Answer, took_us: u64) {
+        if let stadium_push::Answer::Preview(preview) = answer {
+            preview.took_us = took_us;
+        }
     }
 }
 
@@ -57,10 +66,16 @@ impl<J: Journal, C: Caller> Running<J, C> {
         &mut self,
         command: &M::Command,
         now: Time,
+        stopwatch: fn() -> u64,
     ) -> Result<Option<Result<crate::Answer, Refusal>>, Fault> {
         let machine = M::of(&mut self.machines);
         if M::is_read(command) {
-            return Ok(Some(machine.read(now, command).map(M::answer)));
+            let began = stopwatch();
+            let mut answer = machine.read(now, command);
+            if let Ok(answer) = &mut answer {
+                M::say_took(answer, stopwatch().saturating_sub(began));
+            }
+            return Ok(Some(answer.map(M::answer)));
         }
         let room = if M::may_use_reserve(command) { Room::Reserved } else { Room::Ordinary };
         let bytes = BASE_BYTES + machine.record_bytes_max(command);
