@@ -11,14 +11,14 @@ use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
 use stadium_mqtt::packet::PublishProperties;
 use stadium_mqtt::property::UserPropertiesBuffer;
 use stadium_mqtt::topic::TopicName;
-use stadium_push::ToEdge;
+use stadium_push::{ToEdge, client_ids};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
 use crate::config::Config;
 use crate::counts::Counts;
 use crate::message::{Kind, Message, PushPart, PushTo};
-use crate::platform::{Word, names_of};
+use crate::platform::Word;
 use crate::push::{Audience, NewPush, PushId, PushRecord, Refused};
 use crate::query::{DeviceView, DevicesQuery, Kicked, Query};
 use crate::turn::Shared;
@@ -147,7 +147,7 @@ impl EdgeHandle {
                 }
                 ToEdge::Cut { app, device } => {
                     let mut homes: Vec<_> =
-                        names_of(app, device).map(|id| self.shared.home_of(&id)).collect();
+                        client_ids(app, device).map(|id| self.shared.home_of(&id)).collect();
                     homes.dedup();
                     for home in homes {
                         by_loop[home].push(Word::ToEdge { shard, what: what.clone() });

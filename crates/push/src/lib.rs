@@ -66,6 +66,6 @@ pub use platform::Platform;
 pub use refusal::CODES;
 pub use settings::{AppSettings, Bounds};
 pub use stadium_machine::{Corrupt, Milliseconds, Refusal, Time};
-pub use stadium_registry::{AppName, DeviceId};
+pub use stadium_registry::{AppName, DeviceId, client_ids};
 pub use template::render;
 pub use validate::check;

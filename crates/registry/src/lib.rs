@@ -39,7 +39,7 @@ pub use json::Mistake;
 pub use limits::Limits;
 pub use name::{
     AppName, AppVersion, AttributeName, Country, DeviceId, Language, ListName, Platform, Tag, TagGroup,
-    TagName, UserName, ZoneName,
+    TagName, UserName, ZoneName, client_ids,
 };
 pub use read::{Field, Filter};
 pub use refusal::CODES;

@@ -29,6 +29,12 @@ name!(
     |c| !c.is_control() && !matches!(c, '/' | '+' | '#'),
     "/, +, # and control characters are not allowed"
 );
+/// The MQTT client ids that a device may have, the usual one first: `APP/DEVICE`, and in the app `default` its id alone before it.
+pub fn client_ids(app: &AppName, device: &DeviceId) -> impl Iterator<Item = String> {
+    let alone = (app.as_str() == AppName::DEFAULT).then(|| device.to_string());
+    alone.into_iter().chain(std::iter::once(format!("{app}/{device}")))
+}
+
 name!(
     /// A tag within its group: any text without control characters, at most 128 bytes.
     TagName,

@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 use stadium_mqtt::broker::{Head, Message as MqttMessage};
 use stadium_mqtt::packet::PublishProperties;
 use stadium_mqtt::property::UserPropertiesBuffer;
-use stadium_push::{Dispatch, Happened, ToEdge};
+use stadium_push::{Dispatch, Happened, ToEdge, client_ids};
 use stadium_reactor::Io;
 
 use super::doorstep::Word;
-use super::readers::{connection, names_of, qos, token};
+use super::readers::{connection, qos, token};
 use crate::device_loop::DeviceLoop;
 use crate::message::Message;
 use crate::turn::Turn;
@@ -31,7 +31,7 @@ impl DeviceLoop {
                     self.dispatch(io, shard, &dispatch)
                 }
                 Word::ToEdge { what: ToEdge::Cut { app, device }, .. } => {
-                    for client_id in names_of(&app, &device) {
+                    for client_id in client_ids(&app, &device) {
                         let mut turn = Turn { io: &mut *io, around: &mut self.around };
                         self.broker.kick(&mut turn, &client_id);
                         self.note_cut(io, client_id);

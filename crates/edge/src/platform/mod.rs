@@ -13,7 +13,7 @@ use std::fmt;
 use stadium_push::{AppName, Command, DeviceId};
 
 pub(crate) use doorstep::{Doorstep, Word};
-pub(crate) use readers::{Readers, named, names_of};
+pub(crate) use readers::{Readers, named};
 
 /// The shards of the push platform, as a loop meets them. Neither call may wait.
 pub trait Platform: Send + Sync + fmt::Debug {

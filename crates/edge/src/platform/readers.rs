@@ -171,12 +171,6 @@ pub(crate) fn named(client_id: &str) -> Option<(AppName, DeviceId)> {
     Some((AppName::new(app).ok()?, DeviceId::new(device).ok()?))
 }
 
-/// The client ids that a device may have: one of the app `default` need not say so.
-pub(crate) fn names_of(app: &AppName, device: &DeviceId) -> impl Iterator<Item = String> {
-    let short = (app.as_str() == AppName::DEFAULT).then(|| device.to_string());
-    std::iter::once(format!("{app}/{device}")).chain(short)
-}
-
 /// The receipt token of a shard's push.
 pub(super) fn token(shard: u16, push: u64) -> u64 {
     PLATFORM_RECEIPT | u64::from(shard) << PUSH_BITS | push

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use stadium_registry::{AppName, Changes, DeviceId};
+use stadium_registry::{AppName, Changes, DeviceId, client_ids};
 
 use super::app_name;
 use super::devices::{apply, known};
@@ -32,14 +32,13 @@ pub(crate) async fn issue(
     State(app): State<Arc<App>>,
     Names(name, device): Names,
 ) -> Result<(StatusCode, Json<CredentialReport>), Problem> {
-    let (name, device) = (app_name(&name)?, device_id(&device)?);
-    known(&app, &name, &device).await?;
     let secret = URL_SAFE_NO_PAD.encode(random::<32>()?);
     let hash = ring::digest::digest(&ring::digest::SHA256, secret.as_bytes());
     let hash = hash.as_ref().try_into().expect("SHA-256 has 32 bytes");
-    apply(&app, &name, &device, Changes { credential: Some(Some(hash)), ..Changes::default() }).await?;
+    let changes = Changes { credential: Some(Some(hash)), ..Changes::default() };
+    let (name, device) = changed(&app, (&name, &device), changes).await?;
     tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Credential issued");
-    let client_id = client_id(&name, &device);
+    let client_id = client_ids(&name, &device).next().unwrap_or_default();
     Ok((StatusCode::CREATED, Json(CredentialReport::of(&device, client_id, secret))))
 }
 
@@ -53,9 +52,8 @@ pub(crate) async fn withdraw(
     State(app): State<Arc<App>>,
     Names(name, device): Names,
 ) -> Result<StatusCode, Problem> {
-    let (name, device) = (app_name(&name)?, device_id(&device)?);
-    known(&app, &name, &device).await?;
-    apply(&app, &name, &device, Changes { credential: Some(None), ..Changes::default() }).await?;
+    let changes = Changes { credential: Some(None), ..Changes::default() };
+    let (name, device) = changed(&app, (&name, &device), changes).await?;
     disconnect(&app, &name, &device, "its credential was withdrawn").await;
     tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Credential withdrawn");
     Ok(StatusCode::NO_CONTENT)
@@ -71,9 +69,8 @@ pub(crate) async fn revoke(
     State(app): State<Arc<App>>,
     Names(name, device): Names,
 ) -> Result<StatusCode, Problem> {
-    let (name, device) = (app_name(&name)?, device_id(&device)?);
-    known(&app, &name, &device).await?;
-    apply(&app, &name, &device, Changes { revoked: Some(true), ..Changes::default() }).await?;
+    let changes = Changes { revoked: Some(true), ..Changes::default() };
+    let (name, device) = changed(&app, (&name, &device), changes).await?;
     disconnect(&app, &name, &device, "the device was revoked").await;
     tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Device revoked");
     Ok(StatusCode::NO_CONTENT)
@@ -89,26 +86,30 @@ pub(crate) async fn restore(
     State(app): State<Arc<App>>,
     Names(name, device): Names,
 ) -> Result<StatusCode, Problem> {
-    let (name, device) = (app_name(&name)?, device_id(&device)?);
-    known(&app, &name, &device).await?;
-    apply(&app, &name, &device, Changes { revoked: Some(false), ..Changes::default() }).await?;
+    let changes = Changes { revoked: Some(false), ..Changes::default() };
+    let (name, device) = changed(&app, (&name, &device), changes).await?;
     tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Device restored");
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The MQTT client id of a device.
-fn client_id(app: &AppName, device: &DeviceId) -> String {
-    match app.as_str() {
-        AppName::DEFAULT => device.to_string(),
-        app => format!("{app}/{device}"),
-    }
+/// Has a registered device, which the path names, changed; one that is not registered is unknown.
+async fn changed(
+    app: &App,
+    (name, device): (&str, &str),
+    changes: Changes,
+) -> Result<(AppName, DeviceId), Problem> {
+    let (name, device) = (app_name(name)?, device_id(device)?);
+    known(app, &name, &device).await?;
+    apply(app, &name, &device, changes).await?;
+    Ok((name, device))
 }
 
-/// Closes a device's connection, where it has one: the shard cuts those that it knows, and one that never read its inbox is
+/// Closes a device's connections, where it has any: the shard cuts those that it knows, and one that never read its inbox is
 /// known to its loop alone.
 pub(super) async fn disconnect(app: &App, of: &AppName, device: &DeviceId, why: &str) {
-    let Ok(id) = fleet::DeviceId::new(client_id(of, device)) else { return };
-    if let Err(refusal) = app.fleet.kick(id, why.to_owned()).await {
-        tracing::warn!(app = of.as_str(), device = device.as_str(), refusal = ?refusal, "A device could not be disconnected");
+    for id in client_ids(of, device).filter_map(|id| fleet::DeviceId::new(id).ok()) {
+        if let Err(refusal) = app.fleet.kick(id, why.to_owned()).await {
+            tracing::warn!(app = of.as_str(), device = device.as_str(), refusal = ?refusal, "A device could not be disconnected");
+        }
     }
 }
