@@ -15,7 +15,8 @@ pub struct InvalidName {
 
 impl fmt::Display for InvalidName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is no name of a {}: {}", self.what, self.reason)
+        let article = if self.what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        write!(f, "this is no name of {article} {}: {}", self.what, self.reason)
     }
 }
 

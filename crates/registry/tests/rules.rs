@@ -92,7 +92,7 @@ fn a_bad_selector_gets_the_path_of_the_mistake_and_what_is_allowed() {
             json!({"attribute": "x", "within_s": -1}),
             "within_s: it is a number, and must be a whole number from 0 on",
         ),
-        (json!({"attribute": "a b", "exists": true}), "attribute: this is no name of a attribute"),
+        (json!({"attribute": "a b", "exists": true}), "attribute: this is no name of an attribute"),
         (json!({"app_version": {}}), "app_version: it needs one of equals, greater_than"),
         (
             json!({"app_version": {"atleast": "1"}}),
@@ -181,7 +181,7 @@ fn bad_changes_get_the_path_of_the_mistake() {
         (json!({"tags": "vip"}), "tags: it must be a list of tags"),
         (json!({"tags": {"ad": []}}), "tags.ad: unknown field; did you mean \"add\"?"),
         (json!({"tags": {"add": ["x", {"group": "g"}]}}), "tags.add[1]: it lacks \"tag\""),
-        (json!({"attributes": {"a b": 1}}), "attributes.a b: this is no name of a attribute"),
+        (json!({"attributes": {"a b": 1}}), "attributes.a b: this is no name of an attribute"),
         (json!({"attributes": {"x": true}}), "attributes.x: a value is a text, a number, or a date"),
         (
             json!({"attributes": {"x": 9_007_199_254_740_993_u64}}),

@@ -123,7 +123,7 @@ pub(super) async fn count(
                 ask_for(app, Command::Audiences { app: of.clone() }).await?;
             let found = all.into_iter().find(|(known, _)| *known == name);
             let (_, selector) = found.ok_or_else(|| {
-                let reason = format!("app {of} has no saved audience {name}");
+                let reason = format!("app {:?} has no saved audience {:?}", of.as_str(), name.as_str());
                 Problem::from(Refusal::Rejected { code: refusal::AUDIENCE_UNKNOWN, reason })
             })?;
             selector
