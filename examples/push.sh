@@ -10,9 +10,11 @@ message=${2:?the message}
 url=${STADIUM_URL:-http://127.0.0.1:8080}
 key=${STADIUM_KEY:-$(cat "${STADIUM_DATA:-stadium-data}/admin.key")}
 
+# As JSON has texts: quotes and backslashes behind a backslash.
+quoted() { printf '%s' "$1" | sed 's/[\\"]/\\&/g'; }
 case $to in
 everybody) audience='"everybody"' ;;
-*) audience="{\"device\": \"$to\"}" ;;
+*) audience="{\"device\": \"$(quoted "$to")\"}" ;;
 esac
 
 # The same Idempotency-Key again would get the same answer and push nothing: a retry is safe.
@@ -20,7 +22,7 @@ accepted=$(curl --silent --show-error --fail-with-body "$url/api/push" \
     --header "Authorization: Bearer $key" \
     --header "Content-Type: application/json" \
     --header "Idempotency-Key: push-sh-$$-$(date +%s)" \
-    --data "{\"to\": $audience, \"message\": \"$message\", \"qos\": 1, \"expiry_s\": 3600}")
+    --data "{\"to\": $audience, \"message\": \"$(quoted "$message")\", \"qos\": 1, \"expiry_s\": 3600}") || { printf '%s\n' "$accepted" >&2; exit 1; }
 id=$(printf '%s' "$accepted" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
 echo "accepted as $id" >&2
 
