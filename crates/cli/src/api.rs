@@ -329,6 +329,10 @@ impl Api {
             ("", title) => title.to_owned(),
             (detail, _) => detail.to_owned(),
         };
+        // Where the body is wrong; `.` is all of it.
+        if !matches!(field("path"), "" | ".") {
+            text = format!("{}: {text}", field("path"));
+        }
         if !field("code").is_empty() {
             text = format!("{text} ({})", field("code"));
         }

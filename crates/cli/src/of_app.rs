@@ -13,7 +13,7 @@ use crate::failure::{Context, Failure};
 /// Which app.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AppFlag {
-    /// The app whose devices these are
+    /// Which app of the push platform
     #[arg(long, value_name = "APP", env = "STADIUM_APP", default_value = "default")]
     pub(crate) app: String,
 }

@@ -50,7 +50,7 @@ struct ListArguments {
 struct SetArguments {
     /// What it is called
     name: String,
-    /// When: minute, hour, day, month, weekday; or @hourly, @daily, ...
+    /// When: minute, hour, day, month, weekday, with seconds before them or not; or @hourly, @daily, ...
     cron: String,
     /// Whom: all, device:ID, tag:TAG, user:USER, list:LIST, saved:NAME, or JSON
     #[arg(value_parser = parse_audience)]
@@ -99,6 +99,8 @@ fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> Result<(), 
     for schedule in items(&answer, "schedules") {
         let paused = schedule.get("paused").and_then(Value::as_bool) == Some(true);
         let next = items(schedule, "next").next().and_then(Value::as_str).map_or("never".to_owned(), when);
+        // What comes while it is paused is skipped.
+        let next = if paused { "-".to_owned() } else { next };
         table.row(vec![
             text(schedule, "name").to_owned(),
             text(schedule, "cron").to_owned(),

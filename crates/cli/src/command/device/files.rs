@@ -18,8 +18,10 @@ use crate::terminal::{Style, Terminal, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-CSV has a heading: device, and any of platform, app_version, language, country, time_zone, named_user, opt_in, quiet_hours (22:00-07:00), latitude,
-longitude, tags and lists (apart by ;), text:NAME, number:NAME, date:NAME. An empty cell leaves what is known. NDJSON has an object on each line.")]
+CSV has a heading: device, and any of platform, app_version, language, country, time_zone,
+named_user, opt_in, quiet_hours (22:00-07:00), latitude, longitude, tags and lists (apart by ;),
+text:NAME, number:NAME, date:NAME. An empty cell leaves what is known. NDJSON has an object on
+each line: `device`, and what changes as in the API.")]
 pub(super) struct ImportArguments {
     /// The file; `-` reads standard input
     file: PathBuf,

@@ -181,12 +181,28 @@ pub(super) fn show(api: &Api, which: OneArguments, terminal: &Terminal) -> Resul
 fn facts(device: &Value, terminal: &Terminal) -> Result<(), Failure> {
     let registered = when(text(device, "registered_at"));
     let revoked = device.get("revoked").and_then(Value::as_bool) == Some(true);
-    let word = if revoked { ", REVOKED" } else { "" };
+    let is = |field: &str| device.get(field).and_then(Value::as_bool);
+    let mut word = if revoked { ", REVOKED" } else { "" }.to_owned();
+    for (is_so, says) in [
+        (is("opt_in") == Some(false), ", opted out"),
+        (is("has_credential") == Some(true), ", has a credential"),
+    ] {
+        if is_so {
+            word.push_str(says);
+        }
+    }
     terminal.data(&format!("  registered {registered}{word}"))?;
     for field in ["platform", "app_version", "language", "country", "time_zone", "named_user"] {
         if let Some(value) = device.get(field).and_then(Value::as_str) {
             terminal.data(&format!("  {field:<12}{}", clean(value, 200)))?;
         }
+    }
+    if let Some(hours) = device.get("quiet_hours").filter(|hours| hours.is_object()) {
+        terminal.data(&format!("  quiet_hours {}-{}", text(hours, "from"), text(hours, "to")))?;
+    }
+    if let Some(location) = device.get("location").filter(|location| location.is_object()) {
+        let degrees = |field: &str| location.get(field).and_then(Value::as_f64).unwrap_or_default();
+        terminal.data(&format!("  location    {}, {}", degrees("latitude"), degrees("longitude")))?;
     }
     for field in ["tags", "lists"] {
         let all: Vec<&str> = items(device, field).filter_map(Value::as_str).collect();
@@ -239,7 +255,9 @@ pub(super) fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Re
         ask(api, Method::Post, &arguments.app.path("/devices"), Some(&json!({"devices": [device]})))?;
     let outcome = answer.get("results").and_then(|results| results.get(0)).unwrap_or(&Value::Null);
     if let Some(error) = outcome.get("error") {
-        return Err(Failure::new(format!("{} ({})", text(error, "detail"), text(error, "code"))));
+        let place = error.get("path").and_then(Value::as_str).map(|path| format!("{path}: "));
+        let place = place.unwrap_or_default();
+        return Err(Failure::new(format!("{place}{} ({})", text(error, "detail"), text(error, "code"))));
     }
     if terminal.is_json() {
         return terminal.json(outcome);

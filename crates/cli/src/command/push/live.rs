@@ -130,6 +130,7 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
         }
         return terminal.data(&format!("{} {id}", terminal.out(Style::Good, "accepted")));
     }
+    terminal.note(format_args!("accepted {id}"));
     let bar = terminal.progress(0, if qos == 1 { "acknowledged" } else { "sent" });
     let followed = follow(&api, &id, Duration::from_secs(arguments.timeout), |report| {
         bar.set_length(report.targeted - report.not_connected.min(report.targeted));

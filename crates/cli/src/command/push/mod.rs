@@ -20,9 +20,9 @@ use crate::terminal::Terminal;
     subcommand_negates_reqs = true,
     after_help = "\
 Examples:
-  stadium push channel:news 'Doors open at eight'                   to whoever is connected and listens
-  stadium push send tag:vip --title 'Hello {{name|fan}}' --watch    to registered devices, also those that are away
-  stadium push trace PUSH phone-7                                   why did this phone not get it?"
+  stadium push channel:news 'Doors open at eight'             to who is connected and listens
+  stadium push send tag:vip --title 'Hello {{name|fan}}'      to who is registered, also if away
+  stadium push trace PUSH phone-7                             why did this phone not get it?"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -22,14 +22,14 @@ Examples:
   stadium push send tag:vip --title 'Hello {{name|fan}}' --body 'Doors open at eight' --expiry 2h
   stadium push send all --notification goal.json --collapse score --priority 9 --watch
   stadium push send device:phone-7 --message '{\"score\": [1, 0]}' --qos 0
-  stadium push send saved:vips --title 'Good morning' --local 2030-01-01T09:00 --dry-run")]
+  stadium push send saved:vips --title 'Good morning' --local $(date -d tomorrow +%F)T09:00 --dry-run")]
 pub(super) struct Arguments {
     /// Whom: all, device:ID, tag:TAG, user:USER, list:LIST, saved:NAME, or JSON
     #[arg(value_parser = parse_audience)]
     audience: Value,
     #[command(flatten)]
     push: PushFlags,
-    /// When it starts, such as 2030-01-01T20:00:00Z [default: at once]
+    /// When it starts, such as 2030-01-01T20:00:00Z, at most a year from now [default: at once]
     #[arg(long, value_name = "MOMENT", conflicts_with = "local")]
     at: Option<String>,
     /// When each device's own clock shows this, such as 2030-01-01T20:00
@@ -175,7 +175,11 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
     let accepted =
         api.ask(Ask { method: Method::Post, path: &path, body: Some(&text_of), idempotency_key: key })?;
     let id = text(&accepted, "id").to_owned();
+    let again = accepted.get("duplicate").and_then(Value::as_bool) == Some(true);
+    let word = if again { "accepted before" } else { "accepted" };
     if arguments.watch {
+        // Who stops to follow it finds it by its id.
+        terminal.note(format_args!("{word} {id}"));
         let Arguments { app, timeout, .. } = arguments;
         return follow(api, &WatchArguments { push: id, timeout, app }, terminal);
     }
@@ -186,7 +190,5 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
         terminal.data(&format!("{}; nothing was pushed", terminal.out(Style::Good, "valid")))?;
         return show_preview(accepted.get("preview").unwrap_or(&Value::Null), terminal);
     }
-    let again = accepted.get("duplicate").and_then(Value::as_bool) == Some(true);
-    let word = if again { "accepted before" } else { "accepted" };
     terminal.data(&format!("{} {id}", terminal.out(Style::Good, word)))
 }
