@@ -74,6 +74,19 @@ pub struct Server {
 }
 
 impl Server {
+    /// Starts one in trial mode, with two shards of small files.
+    pub fn trial() -> Self {
+        Self::start(&[
+            "--trial",
+            "--set",
+            "journal.segment_bytes=4194304",
+            "--set",
+            "journal.reserve_bytes=65536",
+            "--set",
+            "shards.count=2",
+        ])
+    }
+
     /// Starts one with its own data directory and waits until it is ready.
     pub fn start(arguments: &[&str]) -> Self {
         Self::start_in(tempfile::tempdir().expect("a temporary directory can be made"), arguments)
@@ -149,6 +162,31 @@ impl Server {
         let mut all: Vec<&str> = arguments.to_vec();
         all.extend(["--data", &shown]);
         run_in(self.data(), &all)
+    }
+
+    /// Runs a client command that must work.
+    pub fn does(&self, arguments: &[&str]) -> Output {
+        let done = self.client(arguments);
+        assert!(done.status.success(), "{arguments:?}: {}", err(&done));
+        done
+    }
+
+    /// What a client command says that must work.
+    pub fn says(&self, arguments: &[&str]) -> String {
+        out(&self.does(arguments))
+    }
+
+    /// What a client command that must work answers with `--json`.
+    pub fn answers(&self, arguments: &[&str]) -> serde_json::Value {
+        json(&self.does(&[arguments, &["--json"]].concat()))
+    }
+
+    /// Runs a client command that must fail with this exit code, and say this.
+    pub fn fails(&self, code: i32, arguments: &[&str], why: &str) {
+        let failed = self.client(arguments);
+        let shown: Vec<String> = arguments.iter().map(|word| word.chars().take(80).collect()).collect();
+        assert_eq!(failed.status.code(), Some(code), "{shown:?}: {} {}", out(&failed), err(&failed));
+        assert!(err(&failed).contains(why), "{shown:?}: {why:?} is not in {}", err(&failed));
     }
 }
 
