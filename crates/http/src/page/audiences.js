@@ -11,7 +11,7 @@ const refresh = looking(async (mine) => {
   showState("ready", "Ready");
   at("audience-none").hidden = audiences.length > 0;
   at("audience-rows").replaceChildren(...audiences.map(({ name, audience }) => {
-    const row = element("tr"), head = element("th"), open = element("button", "open", name), tools = cell("", "Change"), drop = element("button", "small danger", "Forget");
+    const row = element("tr"), head = element("th"), open = element("button", "open", name), tools = cell(""), drop = element("button", "small danger", "Forget");
     head.scope = "row";
     open.type = drop.type = "button";
     open.addEventListener("click", () => {
@@ -55,7 +55,7 @@ async function preview() {
     if (mine !== turn) return;
     wrong("");
     showPreview(at("preview"), counted);
-    show("took", `counted in ${(counted.took_us / 1000).toFixed(1)} ms`);
+    show("took", `counted in ${(counted.took_us / 1000).toFixed(counted.took_us < 1000 ? 2 : 1)} ms`);
   } catch (error) {
     if (mine === turn) wrong(told(error));
   }

@@ -3,7 +3,7 @@
 // /devices?search=&user=&tag= shows the list, /devices/ID one device.
 
 import { ago, ask, at, cell, count, element, looking, moment, onKey, onTyped, rows, say, show, showState, words } from "./console.js";
-import { change, headLink, of, page, showApps, told } from "./platform.js";
+import { change, headLink, of, page, showApps, told, word } from "./platform.js";
 
 const PAGE = 25;
 const [, name] = location.pathname.match(/^\/devices\/(.+)$/) ?? [];
@@ -49,9 +49,9 @@ async function refreshList(mine) {
   at("device-rows").replaceChildren(...answer.devices.map((one) => {
     const row = element("tr");
     row.append(
-      headLink(one.device, page(`/devices/${encodeURIComponent(one.device)}`)), cell(state(one), "State"), cell(one.platform ?? "–", "Platform"),
-      cell(one.app_version ?? "–", "Version"), cell(one.language ?? "–", "Language"), cell(one.named_user ?? "–", "User"),
-      cell(one.last_seen ? ago(one.last_seen) : "never", "Last seen"), cell(one.tags.join(" "), "Tags", "text"),
+      headLink(one.device, page(`/devices/${encodeURIComponent(one.device)}`)), word(state(one), "State"), word(one.platform, "Platform"),
+      word(one.app_version, "Version"), word(one.language, "Language"), word(one.named_user, "User"),
+      word(one.last_seen ? ago(one.last_seen) : "never", "Last seen"), word(one.tags.join(" "), "Tags"),
     );
     return row;
   }));
@@ -111,11 +111,11 @@ async function refreshOne(mine) {
   }));
   at("newest-none").hidden = one.newest.length > 0;
   at("newest-rows").replaceChildren(...one.newest.map((push) => {
-    const row = element("tr"), why = cell("", "Why"), button = element("button", "small", "Why?");
+    const row = element("tr"), why = cell(""), button = element("button", "small", "Why?");
     button.type = "button";
     button.addEventListener("click", () => explain(push.push));
     why.append(button);
-    row.append(headLink(push.push.slice(0, 8), page(`/pushes/${push.push}`)), cell(ago(push.at), "When"), cell(words(push.state), "State"), why);
+    row.append(headLink(push.push.slice(0, 8), page(`/pushes/${push.push}`)), cell(ago(push.at), "When"), word(words(push.state), "State"), why);
     return row;
   }));
 }

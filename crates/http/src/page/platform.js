@@ -96,5 +96,8 @@ export function showPreview(into, preview) {
   into.replaceChildren(...parts);
 }
 
+/** A cell of words, left out on phones where there are none. */
+export const word = (text, label) => cell(text || "–", label, text ? "text" : "text nothing");
+
 /** A cell of figures, faint where it is nothing. */
 export const figure = (n, label) => cell(count(n), label, n ? "" : "nothing");

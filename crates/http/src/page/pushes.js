@@ -4,7 +4,7 @@
 
 import { Chart } from "./chart.js";
 import { ago, ask, at, cell, count, element, looking, moment, ms, onKey, onTheme, refused, request, rows, say, short, show, showState, words } from "./console.js";
-import { change, figure, headLink, of, page, showApps, told } from "./platform.js";
+import { change, figure, headLink, of, page, showApps, told, word } from "./platform.js";
 
 const PAGE = 25;
 const [, id] = location.pathname.match(/^\/pushes\/(.+)$/) ?? [];
@@ -35,7 +35,7 @@ async function refreshList(mine) {
   at("push-rows").replaceChildren(...answer.pushes.map((push) => {
     const row = element("tr"), counts = push.counts;
     row.append(
-      headLink(push.title ?? push.id, page(`/pushes/${push.id}`)), cell(ago(push.accepted_at), "Accepted"), cell(words(push.status), "Status"),
+      headLink(push.title ?? push.id, page(`/pushes/${push.id}`)), cell(ago(push.accepted_at), "Accepted"), word(words(push.status), "Status"),
       figure(counts.targeted, "Targeted"), figure(counts.delivered, "Delivered"), figure(counts.waiting + counts.owed + counts.in_flight, "Owed"),
       figure(counts.opened, "Opened"), figure(counts.expired, "Expired"),
     );

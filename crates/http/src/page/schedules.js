@@ -3,7 +3,7 @@
 // Each occurrence makes one push, to which its time leads.
 
 import { ago, ask, at, cell, element, looking, onKey, say, show, showState } from "./console.js";
-import { change, figure, of, page, readJson, showApps, told } from "./platform.js";
+import { change, figure, of, page, readJson, showApps, told, word } from "./platform.js";
 
 const refresh = looking(async (mine) => {
   const [, { schedules }] = await Promise.all([showApps(), ask(of("/schedules"))]);
@@ -22,7 +22,7 @@ const refresh = looking(async (mine) => {
       link.href = page(`/pushes/${newest.push}`);
       last.append(link);
     } else { last.textContent = newest ? `${ago(newest.at)}, skipped` : "–"; }
-    const tools = cell("", "Change");
+    const tools = cell("");
     const tool = (text, method, below, done) => {
       const button = element("button", "small", text);
       button.type = "button";
@@ -38,8 +38,8 @@ const refresh = looking(async (mine) => {
     if (schedule.paused) tool("Resume", "POST", "/resume", "goes on"); else tool("Pause", "POST", "/pause", "is paused");
     tool("End", "DELETE", "", "is ended");
     row.append(
-      head, cell(schedule.cron, "When"), cell(schedule.time_zone, "Time zone"), cell(schedule.paused ? "Paused" : "Active", "State"),
-      cell(schedule.next[0] ? ago(schedule.next[0]) : "never", "Next"), last, figure(schedule.made, "Made"), figure(schedule.skipped, "Skipped"), tools,
+      head, word(schedule.cron, "When"), word(schedule.time_zone, "Time zone"), word(schedule.paused ? "Paused" : "Active", "State"),
+      cell(schedule.paused ? "–" : schedule.next[0] ? ago(schedule.next[0]) : "never", "Next"), last, figure(schedule.made, "Made"), figure(schedule.skipped, "Skipped"), tools,
     );
     return row;
   }));
