@@ -5,41 +5,29 @@
 use serde_json::json;
 use stadium_registry::{Changes, DeviceId, Limits, Registry, Selector, Slot, Tag};
 
+#[path = "../../../fuzz/src/random.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod random;
 #[path = "../../../fuzz/src/registry_input.rs"]
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 mod registry_input;
 
+use random::Random;
 use registry_input::NOW;
 
-/// SplitMix64: small, and the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        self.next() as usize % end
-    }
-
-    /// Damages bytes at none to three places.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
-        for _ in 0..self.below(4) {
-            let at = self.below(bytes.len());
-            match self.below(5) {
-                0 => bytes[at] = self.next() as u8,
-                1 => bytes[at] ^= 1 << self.below(8),
-                2 => bytes[at] = bytes[at].wrapping_add(1),
-                3 => bytes.insert(at, b"{}[]\":,0"[self.below(8)]),
-                _ => drop(bytes.drain(at..(at + 1 + self.below(4)).min(bytes.len()))),
-            }
-            if bytes.is_empty() {
-                bytes.push(0);
-            }
+/// Damages bytes at none to three places.
+fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
+    for _ in 0..random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(5) {
+            0 => bytes[at] = random.next() as u8,
+            1 => bytes[at] ^= 1 << random.below(8),
+            2 => bytes[at] = bytes[at].wrapping_add(1),
+            3 => bytes.insert(at, b"{}[]\":,0"[random.below(8)]),
+            _ => drop(bytes.drain(at..(at + 1 + random.below(4)).min(bytes.len()))),
+        }
+        if bytes.is_empty() {
+            bytes.push(0);
         }
     }
 }
@@ -86,7 +74,7 @@ fn any_text_is_a_selector_or_a_mistake() {
     let (mut taken, mut mistakes) = (0, 0);
     for _ in 0..20_000 {
         let mut bytes = texts[random.below(texts.len())].clone().into_bytes();
-        random.damage(&mut bytes);
+        damage(&mut random, &mut bytes);
         let text = String::from_utf8_lossy(&bytes);
         match registry_input::selector_text(&registry, &text) {
             true => taken += 1,
@@ -119,10 +107,10 @@ fn any_bytes_are_events_or_refused() {
     let mut taken = [0, 0];
     for _ in 0..20_000 {
         let mut bytes = selectors[random.below(selectors.len())].clone();
-        random.damage(&mut bytes);
+        damage(&mut random, &mut bytes);
         taken[0] += usize::from(registry_input::selector_bytes(&base, &bytes));
         let mut bytes = changes[random.below(changes.len())].clone();
-        random.damage(&mut bytes);
+        damage(&mut random, &mut bytes);
         taken[1] += usize::from(registry_input::changes_bytes(&mut base, &bytes));
     }
     assert!(taken[0] > 4_000 && taken[1] > 4_000, "{taken:?}: this tests nothing");
@@ -163,7 +151,7 @@ fn any_slice_is_restored_or_refused() {
     for _ in 0..6_000 {
         let mut damaged = slices.clone();
         let at = random.below(slices.len());
-        random.damage(&mut damaged[at]);
+        damage(&mut random, &mut damaged[at]);
         // A page's number says how many pages are made: the journal's checksum vouches for it, and this has no memory for all.
         if damaged[at].get(..6) != slices[at].get(..6) {
             continue;

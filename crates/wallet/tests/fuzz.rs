@@ -1,38 +1,27 @@
 //! The fuzz bodies of fuzz/, run on stable with fixed seeds. A failure prints what it ran.
 
+#[path = "../../../fuzz/src/random.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod random;
 #[path = "../../../fuzz/src/wallet_events.rs"]
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 mod wallet_events;
 
-/// SplitMix64: small, and the same on every machine.
-struct Random(u64);
+use random::Random;
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        self.next() as usize % end
-    }
-
-    /// Damages most of what it is given, at one to three places.
-    fn damage(&mut self, bytes: &mut Vec<u8>) {
-        for _ in 0..self.below(4) {
-            let at = self.below(bytes.len());
-            match self.below(4) {
-                0 => bytes[at] = self.next() as u8,
-                1 => bytes[at] ^= 1 << self.below(8),
-                2 => bytes[at] = bytes[at].wrapping_add(1),
-                _ => bytes[at] = 0,
-            }
+/// Damages most of what it is given, at one to three places.
+fn damage(random: &mut Random, bytes: &mut Vec<u8>) {
+    for _ in 0..random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(4) {
+            0 => bytes[at] = random.next() as u8,
+            1 => bytes[at] ^= 1 << random.below(8),
+            2 => bytes[at] = bytes[at].wrapping_add(1),
+            _ => bytes[at] = 0,
         }
-        if self.below(12) == 0 {
-            bytes.truncate(1 + self.below(bytes.len()));
-        }
+    }
+    if random.below(12) == 0 {
+        bytes.truncate(1 + random.below(bytes.len()));
     }
 }
 
@@ -53,7 +42,7 @@ fn any_events_are_taken_or_refused() {
         if random.below(4) == 0 {
             bytes.extend(&following[random.below(following.len())]);
         }
-        random.damage(&mut bytes);
+        damage(&mut random, &mut bytes);
         taken += ran(&bytes, wallet_events::wallet_events);
     }
     assert!(taken > 1_500, "only {taken} were taken: this tests nothing");
@@ -68,7 +57,7 @@ fn any_first_chunk_is_taken_or_refused() {
     assert_eq!(taken, 1);
     for _ in 0..6_000 {
         let mut bytes = first.clone();
-        random.damage(&mut bytes);
+        damage(&mut random, &mut bytes);
         taken += ran(&bytes, wallet_events::wallet_checkpoint);
     }
     assert!(taken > 500, "only {taken} were taken: this tests nothing");
