@@ -17,6 +17,8 @@ pub enum Answer {
     Changed(Vec<Result<Changed, Refusal>>),
     /// Of removals: how many there were.
     Removed(u64),
+    /// Of sightings: what became of how many.
+    Located(Located),
     /// Of apps, by name.
     Apps(Vec<AppView>),
     /// Of one device; none where it is not registered.
@@ -50,6 +52,19 @@ pub enum Changed {
     Registered,
     /// It was known.
     Updated,
+}
+
+/// What became of sightings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Located {
+    /// The device is there from now on.
+    pub moved: u64,
+    /// It is where it was.
+    pub unmoved: u64,
+    /// Something newer is known.
+    pub older: u64,
+    /// Nobody is registered under that name.
+    pub unknown: u64,
 }
 
 /// Whether a push was accepted before.

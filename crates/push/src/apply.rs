@@ -78,6 +78,15 @@ impl Platform {
                     registry.seen(Slot(slot), at);
                 }
             }
+            Event::Located { app, spots } => {
+                let registry = &mut self.app_at_mut(*app)?.registry;
+                for &(slot, at, location) in spots.iter() {
+                    if registry.id(Slot(slot)).is_none() {
+                        return Err(corrupt(format!("device {slot} is not there")));
+                    }
+                    registry.locate(Slot(slot), at, location);
+                }
+            }
             Event::Audience { app, name, selector } => {
                 let selector = selector.clone().into_owned();
                 self.app_at_mut(*app)?.audiences.insert(name.clone(), selector);

@@ -3,7 +3,7 @@
 //! Who is asked: *device* commands the shard of the device, *app* commands the app's home, *all* commands every shard, whose answers are put
 //! together. [`Command::parts`] takes them apart. Ids are client-made, so that asking again is safe.
 
-use stadium_registry::{AppName, Changes, DeviceId, Selector};
+use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
 
 use crate::{
     AppSettings, AudienceName, ConnectionName, Milliseconds, NewPush, NewSchedule, PushId, ScheduleName, Time,
@@ -45,6 +45,13 @@ pub enum Command {
         app: AppName,
         /// Up to 1,000, all of one shard.
         devices: Vec<DeviceId>,
+    },
+    /// Devices were seen somewhere. Those that are not registered are passed over, and so is what is older than what is known. Device.
+    Locate {
+        /// Whose.
+        app: AppName,
+        /// Up to 1,000, all of one shard.
+        sightings: Vec<Sighting>,
     },
     /// One device, and what it is owed. Device.
     Device {
@@ -215,6 +222,19 @@ pub enum Command {
         /// One after the other.
         steps: Vec<Step>,
     },
+}
+
+/// Where a device was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sighting {
+    /// Which.
+    pub device: DeviceId,
+    /// When, by the clock of whoever saw it.
+    pub at: Time,
+    /// Where.
+    pub location: Location,
+    /// A move of fewer metres changes nothing.
+    pub metres_min: u32,
 }
 
 /// Whether a schedule makes pushes.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use roaring::RoaringBitmap;
 use stadium_machine::encoding::{Reader, corrupt, moment, number, text};
-use stadium_registry::{AppName, Changes, DeviceId, Selector};
+use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
 
 use crate::encode::{
     app, audience_name, bitmap, device, held, id, maybe, schedule_name, write_bitmap, write_held, write_id,
@@ -44,6 +44,11 @@ pub(crate) enum Event<'a> {
     Seen {
         app: u32,
         slots: Cow<'a, [(u32, Time)]>,
+    },
+    /// Devices were seen there then.
+    Located {
+        app: u32,
+        spots: Cow<'a, [(u32, Time, Location)]>,
     },
     Audience {
         app: u32,
@@ -162,6 +167,7 @@ const REMOVED: u8 = 4;
 const SEEN: u8 = 5;
 const AUDIENCE: u8 = 6;
 const AUDIENCE_DROPPED: u8 = 7;
+const LOCATED: u8 = 8;
 const ACCEPTED: u8 = 16;
 const EDITED: u8 = 17;
 const CANCELLED: u8 = 18;
@@ -184,6 +190,8 @@ const CONFIRMED: u8 = 49;
 
 /// Bytes of an event whose parts are numbers and names: more than any of them takes.
 pub(crate) const SMALL_BYTES: usize = 256;
+/// Bytes of a device in [`Event::Located`], at most.
+pub(crate) const SPOT_BYTES: usize = 32;
 /// Bytes of a step, at most.
 pub(crate) const STEP_BYTES: usize = 56;
 
@@ -287,6 +295,16 @@ impl<'a> Event<'a> {
                 slots.iter().fold((0, time), |(before, from), &(slot, at)| {
                     distance(out, before, slot.into());
                     moment(out, from, at);
+                    (slot.into(), at)
+                });
+            }
+            Event::Located { app, spots } => {
+                begin(out, LOCATED, (*app).into());
+                number(out, spots.len() as u64);
+                spots.iter().fold((0, time), |(before, from), &(slot, at, location)| {
+                    distance(out, before, slot.into());
+                    moment(out, from, at);
+                    out.extend_from_slice(&location.to_bytes());
                     (slot.into(), at)
                 });
             }
@@ -406,6 +424,20 @@ impl<'a> Event<'a> {
                     slots.push((slot, from));
                 }
                 Event::Seen { app, slots: Cow::Owned(slots) }
+            }
+            LOCATED => {
+                let app = input.small()?;
+                let count = input.number()?;
+                let (mut spots, mut before, mut from) = (Vec::new(), 0, time);
+                for _ in 0..count {
+                    before = near(input, before)?;
+                    from = input.moment(from)?;
+                    let slot = u32::try_from(before).map_err(|_| corrupt("a slot out of its bounds"))?;
+                    let location = Location::from_bytes(input.array()?);
+                    let location = location.ok_or_else(|| corrupt("a location that is not on Earth"))?;
+                    spots.push((slot, from, location));
+                }
+                Event::Located { app, spots: Cow::Owned(spots) }
             }
             AUDIENCE => Event::Audience {
                 app: input.small()?,

@@ -48,6 +48,7 @@ impl Platform {
             }
             Command::Change { app, devices } => self.change(now, app, devices, record),
             Command::Remove { app, devices } => self.remove(now, app, devices, record),
+            Command::Locate { app, sightings } => self.locate(now, app, sightings, record),
             Command::SaveAudience { app, name, audience } => {
                 let number = self.app_number(app)?;
                 let audiences = &self.apps[&number].audiences;
@@ -388,7 +389,7 @@ impl Platform {
 /// Events that make room for one push.
 pub(crate) const ROOM_EVENTS_MAX: usize = 16;
 
-fn check_count(count: usize) -> Result<(), Refusal> {
+pub(crate) fn check_count(count: usize) -> Result<(), Refusal> {
     if (1..=DEVICES_MAX).contains(&count) {
         return Ok(());
     }

@@ -23,6 +23,7 @@ mod latency;
 mod letter;
 mod life;
 mod lists;
+mod locate;
 mod log;
 mod machine;
 mod many;
@@ -48,10 +49,10 @@ mod trace;
 mod validate;
 
 pub use answer::{
-    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Owed,
-    Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
+    Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Located,
+    Owed, Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
 };
-pub use command::{Arrival, Command, Departure, Happened, Held, Step};
+pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient, ToEdge};
 pub use figures::Figures;
 pub use latency::Spread;

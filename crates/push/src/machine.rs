@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use stadium_machine::{Incoming, Record, StateMachine};
 
-use crate::events::{Event, From, SMALL_BYTES, STEP_BYTES};
+use crate::events::{Event, From, SMALL_BYTES, SPOT_BYTES, STEP_BYTES};
 use crate::execute::ROOM_EVENTS_MAX;
 use crate::platform::Platform;
 use crate::refusal::{EARLY, busy};
@@ -95,6 +95,7 @@ impl StateMachine for Platform {
                 bytes.len() + devices.len() * SMALL_BYTES
             }
             Command::Remove { devices, .. } => devices.len() * SMALL_BYTES,
+            Command::Locate { sightings, .. } => sightings.len() * SPOT_BYTES + SMALL_BYTES,
             Command::DeclareApp { settings, .. } => settings_bytes(settings),
             Command::SaveAudience { audience, .. } => {
                 let mut bytes = Vec::new();

@@ -5,7 +5,7 @@
 use stadium_machine::{Place, home};
 use stadium_registry::{AppName, ClauseCount, DeviceId};
 
-use crate::answer::{Answer, AppView, Preview};
+use crate::answer::{Answer, AppView, Located, Preview};
 use crate::merge;
 use crate::{Audience, Command, PushView, Refusal};
 
@@ -28,6 +28,7 @@ enum How {
     Changed(Vec<Vec<usize>>),
     /// Numbers are added.
     Removed,
+    Located,
     /// It is done where one shard did it.
     Known,
     /// The first that knows it.
@@ -76,6 +77,7 @@ impl Command {
             Command::Apps { apps_max, .. } => all(self, How::Apps(apps_max as usize)),
             Command::Change { app, devices } => change(app, devices, shards),
             Command::Remove { app, devices } => remove(app, devices, shards),
+            Command::Locate { app, sightings } => locate(app, sightings, shards),
             Command::Device { ref app, ref device }
             | Command::Authenticate { ref app, ref device, .. }
             | Command::Opened { ref app, ref device, .. } => one(device_home(app, device, shards), self),
@@ -153,6 +155,21 @@ fn remove(app: AppName, devices: Vec<DeviceId>, shards: u16) -> Parts {
     Parts { asked, how: How::Removed }
 }
 
+fn locate(app: AppName, sightings: Vec<crate::Sighting>, shards: u16) -> Parts {
+    let mut parts: Vec<Vec<crate::Sighting>> = vec![Vec::new(); usize::from(shards.max(1))];
+    for sighting in sightings {
+        let shard = usize::from(device_home(&app, &sighting.device, shards));
+        parts[shard].push(sighting);
+    }
+    if parts.iter().all(Vec::is_empty) {
+        return Parts { asked: vec![(0, Command::Locate { app, sightings: Vec::new() })], how: How::One };
+    }
+    let asked = (0..).zip(parts).filter(|(_, sightings)| !sightings.is_empty());
+    let asked =
+        asked.map(|(shard, sightings)| (shard, Command::Locate { app: app.clone(), sightings })).collect();
+    Parts { asked, how: How::Located }
+}
+
 fn presence(arrived: Vec<crate::Arrival>, left: Vec<crate::Departure>, shards: u16) -> Parts {
     let mut parts = vec![(Vec::new(), Vec::new()); usize::from(shards.max(1))];
     for arrival in arrived {
@@ -211,6 +228,21 @@ impl Parts {
                     }
                 }
                 Ok(Answer::Removed(removed))
+            }
+            How::Located => {
+                let mut all = Located::default();
+                for answer in answers {
+                    match answer? {
+                        Answer::Located(more) => {
+                            all.moved += more.moved;
+                            all.unmoved += more.unmoved;
+                            all.older += more.older;
+                            all.unknown += more.unknown;
+                        }
+                        other => return Ok(other),
+                    }
+                }
+                Ok(Answer::Located(all))
             }
             How::Known => known(answers),
             How::Trace => {

@@ -6,7 +6,7 @@ use std::hash::BuildHasher as _;
 
 use crate::columns::Cell as _;
 use crate::labels::Kind;
-use crate::packed::{Cell, NONE, Parts};
+use crate::packed::{Cell, MOMENT_MAX, NONE, Parts};
 use crate::registry::{Columns, Name, Stored, Text, find_name, find_text, seconds, spot};
 use crate::{Changes, DeviceId, Registry, Slot, Tag, Time, Value};
 
@@ -16,7 +16,7 @@ impl Registry {
         let slot = self.find_bytes(device.as_str().as_bytes()).unwrap_or_else(|| self.register(at, device));
         let before = self.at(slot).unpack();
         let mut parts = before.clone();
-        self.apply_fields(slot, &mut parts, changes);
+        self.apply_fields(at, slot, &mut parts, changes);
         self.apply_tags(slot, &mut parts, changes);
         self.apply_attributes(slot, &mut parts, changes);
         if parts != before {
@@ -54,7 +54,7 @@ impl Registry {
         slot
     }
 
-    fn store(&mut self, slot: u32, id: &str, parts: &Parts) {
+    pub(crate) fn store(&mut self, slot: u32, id: &str, parts: &Parts) {
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
         parts.pack(id, &mut bytes);
@@ -81,7 +81,7 @@ impl Registry {
         self.by_user.insert(hash_of(slot), slot, hash_of);
     }
 
-    fn apply_fields(&mut self, slot: u32, parts: &mut Parts, changes: &Changes) {
+    fn apply_fields(&mut self, at: Time, slot: u32, parts: &mut Parts, changes: &Changes) {
         let quiet = changes.quiet_hours.map(|hours| hours.map(|hours| hours.to_string()));
         let fields = [
             (Kind::Platform, text_of(&changes.platform)),
@@ -133,6 +133,7 @@ impl Registry {
         }
         if let Some(location) = changes.location {
             parts.location = location;
+            parts.located = location.map(|_| at.0.min(MOMENT_MAX));
             self.locations.set(slot, location.map_or(i64::ABSENT, spot));
         }
         if let Some(credential) = changes.credential {

@@ -232,7 +232,7 @@ fn quiet_json(hours: QuietHours) -> Json {
 }
 
 impl Device {
-    /// It as JSON: the fields of changes, `device`, `registered_at`, `last_seen`, and whether it has a credential.
+    /// It as JSON: the fields of changes, `device`, `located_at`, `registered_at`, `last_seen`, and whether it has a credential.
     pub fn to_json(&self) -> Json {
         let moment = |at: crate::Time| date_text(i64::try_from(at.0).unwrap_or(i64::MAX));
         let attributes = self.attributes.iter().map(|(name, value)| (name.to_string(), value_json(value)));
@@ -249,6 +249,7 @@ impl Device {
             "opt_in": self.opt_in,
             "quiet_hours": self.quiet_hours.map(quiet_json),
             "location": self.location.map(location_json),
+            "located_at": self.located_at.map(moment),
             "tags": tags,
             "lists": lists,
             "attributes": attributes.collect::<Map<_, _>>(),

@@ -28,6 +28,7 @@ pub mod refusal;
 mod registry;
 mod selector;
 mod selector_json;
+mod sighting;
 mod value;
 mod version;
 mod words;
@@ -46,6 +47,7 @@ pub use refusal::CODES;
 pub use registry::{Registry, Slot};
 pub use roaring::RoaringBitmap;
 pub use selector::{Circle, Comparison, Edge, Selector, Span, VersionRange};
+pub use sighting::Sighted;
 /// What events are read with.
 pub use stadium_machine::encoding::Reader;
 pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};

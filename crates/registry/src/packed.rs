@@ -1,8 +1,8 @@
 //! A device as bytes: one small allocation, with numbers where others have the same text.
 //!
 //! ```text
-//! flags │ length, id │ [length, user] │ [latitude, longitude: 4 + 4] │ [credential: 32] │ fields: a bit each │
-//! number of each field │ count, tags: distances │ count, attributes: name and type, value
+//! flags │ length, id │ [length, user] │ [latitude, longitude: 4 + 4, [when: 6]] │ [credential: 32] │
+//! fields: a bit each │ number of each field │ count, tags: distances │ count, attributes: name and type, value
 //! ```
 //!
 //! Numbers are varints. What is read here was written here, or was checked by [`check`] when it came from a checkpoint.
@@ -17,7 +17,16 @@ pub(crate) const REVOKED: u8 = 2;
 const USER: u8 = 4;
 const LOCATION: u8 = 8;
 const CREDENTIAL: u8 = 16;
-const FLAGS: u8 = 31;
+/// With a location: since when.
+const LOCATED: u8 = 32;
+const FLAGS: u8 = 63;
+
+/// Bytes of a location.
+const SPOT_BYTES: usize = 8;
+/// Bytes of the moment of a location, in milliseconds since 1970: enough for 8,900 years.
+const MOMENT_BYTES: usize = 6;
+/// The last moment that these hold.
+pub(crate) const MOMENT_MAX: u64 = (1 << 48) - 1;
 
 /// No label.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -42,6 +51,8 @@ pub(crate) struct Parts {
     pub(crate) revoked: bool,
     pub(crate) user: Option<UserName>,
     pub(crate) location: Option<Location>,
+    /// Of a location: since when, in milliseconds since 1970.
+    pub(crate) located: Option<u64>,
     pub(crate) credential: Option<[u8; 32]>,
     /// The label of each field, or [`NONE`].
     pub(crate) fields: [u32; Kind::FIELDS],
@@ -58,6 +69,7 @@ impl Default for Parts {
             revoked: false,
             user: None,
             location: None,
+            located: None,
             credential: None,
             fields: [NONE; Kind::FIELDS],
             tags: Vec::new(),
@@ -137,8 +149,21 @@ impl<'a> Packed<'a> {
         self.has(LOCATION).then(|| Location { latitude: part(at), longitude: part(at + 4) })
     }
 
+    /// Since when it is there, where that is known, in milliseconds since 1970.
+    pub(crate) fn located(self) -> Option<u64> {
+        let at = self.behind_user() + SPOT_BYTES;
+        self.has(LOCATED).then(|| read_moment(&self.bytes[at..]))
+    }
+
     fn behind_location(self) -> usize {
-        self.behind_user() + if self.has(LOCATION) { 8 } else { 0 }
+        self.behind_user()
+            + if self.has(LOCATION) { SPOT_BYTES } else { 0 }
+            + if self.has(LOCATED) { MOMENT_BYTES } else { 0 }
+    }
+
+    /// Where a location and its moment stand, where there are both: they are changed in place.
+    pub(crate) fn place_of_sighting(self) -> Option<usize> {
+        self.has(LOCATED).then(|| self.behind_user())
     }
 
     pub(crate) fn credential(self) -> Option<&'a [u8; 32]> {
@@ -228,6 +253,7 @@ impl<'a> Packed<'a> {
             revoked: self.revoked(),
             user: self.user().map(|user| UserName::new(user).expect("it was one when it was packed")),
             location: self.location(),
+            located: self.located(),
             credential: self.credential().copied(),
             fields,
             tags: self.tags().collect(),
@@ -245,6 +271,7 @@ impl Parts {
                 | flag(self.revoked, REVOKED)
                 | flag(self.user.is_some(), USER)
                 | flag(self.location.is_some(), LOCATION)
+                | flag(self.location.is_some() && self.located.is_some(), LOCATED)
                 | flag(self.credential.is_some(), CREDENTIAL),
         );
         out.push(u8::try_from(id.len()).expect("an id has 128 bytes at most"));
@@ -254,8 +281,10 @@ impl Parts {
             out.extend_from_slice(user.as_str().as_bytes());
         }
         if let Some(location) = self.location {
-            out.extend_from_slice(&location.latitude.to_le_bytes());
-            out.extend_from_slice(&location.longitude.to_le_bytes());
+            out.extend_from_slice(&spot_bytes(location));
+            if let Some(located) = self.located {
+                out.extend_from_slice(&moment_bytes(located));
+            }
         }
         if let Some(credential) = &self.credential {
             out.extend_from_slice(credential);
@@ -299,6 +328,30 @@ impl Parts {
     }
 }
 
+fn spot_bytes(location: Location) -> [u8; SPOT_BYTES] {
+    let mut bytes = [0; SPOT_BYTES];
+    bytes[..4].copy_from_slice(&location.latitude.to_le_bytes());
+    bytes[4..].copy_from_slice(&location.longitude.to_le_bytes());
+    bytes
+}
+
+fn moment_bytes(at: u64) -> [u8; MOMENT_BYTES] {
+    let bytes = at.min(MOMENT_MAX).to_le_bytes();
+    *bytes.first_chunk().expect("six of eight bytes")
+}
+
+fn read_moment(bytes: &[u8]) -> u64 {
+    let mut all = [0; 8];
+    all[..MOMENT_BYTES].copy_from_slice(&bytes[..MOMENT_BYTES]);
+    u64::from_le_bytes(all)
+}
+
+/// Changes a device's location in place, see [`Packed::place_of_sighting`].
+pub(crate) fn write_sighting(bytes: &mut [u8], at: usize, location: Location, located: u64) {
+    bytes[at..at + SPOT_BYTES].copy_from_slice(&spot_bytes(location));
+    bytes[at + SPOT_BYTES..][..MOMENT_BYTES].copy_from_slice(&moment_bytes(located));
+}
+
 /// Whether a number is whole, and shorter as such.
 fn is_short(value: f64) -> bool {
     value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0
@@ -323,6 +376,10 @@ pub(crate) fn check(bytes: &[u8], knows: &impl Knows) -> Option<()> {
         let (latitude, longitude) =
             (i32::from_le_bytes(input.array().ok()?), i32::from_le_bytes(input.array().ok()?));
         Location { latitude, longitude }.is_on_earth().then_some(())?;
+    }
+    if flags & LOCATED != 0 {
+        (flags & LOCATION != 0).then_some(())?;
+        input.take(MOMENT_BYTES).ok()?;
     }
     if flags & CREDENTIAL != 0 {
         input.take(32).ok()?;

@@ -68,6 +68,7 @@ impl Registry {
             opt_in: !packed.opted_out(),
             quiet_hours: field(Kind::Quiet).map(|text| crate::quiet::parse(text).expect(WAS_ONE)),
             location: packed.location(),
+            located_at: packed.located().map(Time),
             tags,
             attributes,
             credential: packed.credential().copied(),

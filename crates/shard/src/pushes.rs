@@ -76,6 +76,7 @@ fn bytes_of(command: &Command) -> usize {
     match command {
         Command::Send { push } | Command::Edit { push } => push.bytes(),
         Command::Change { devices, .. } => devices.len() * 256,
+        Command::Locate { sightings, .. } => sightings.len() * 64,
         _ => 256,
     }
 }

@@ -14,8 +14,17 @@ use crate::problem::{FIELD_WRONG, Problem, ProblemDocument};
 use crate::spelling::{field, moment, named};
 
 /// Fields of a device that the server makes: passed over where they are sent back.
-pub(crate) const MADE: [&str; 8] =
-    ["registered_at", "last_seen", "has_credential", "connected", "connection", "owed", "inbox", "newest"];
+pub(crate) const MADE: [&str; 9] = [
+    "located_at",
+    "registered_at",
+    "last_seen",
+    "has_credential",
+    "connected",
+    "connection",
+    "owed",
+    "inbox",
+    "newest",
+];
 
 /// A device's id out of the path.
 pub(crate) fn device_id(text: &str) -> Result<DeviceId, Problem> {
@@ -165,7 +174,9 @@ pub(crate) struct DeviceReport {
     fields: DeviceFields,
     /// Whether it may not connect.
     revoked: bool,
-    /// When it was registered (RFC 3339).
+    /// Since when it is at its location, as far as that is known (RFC 3339).
+    located_at: Option<String>,
+    /// When it was registered.
     registered_at: String,
     /// When it was connected last.
     last_seen: Option<String>,

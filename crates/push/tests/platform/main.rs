@@ -6,6 +6,7 @@ mod audience;
 mod format;
 mod inbox;
 mod letters;
+mod locations;
 mod model;
 mod presence;
 mod saved;

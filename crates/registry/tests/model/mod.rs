@@ -27,6 +27,7 @@ pub fn apply(devices: &mut Devices, at: Time, id: &DeviceId, changes: &Changes) 
         opt_in: true,
         quiet_hours: None,
         location: None,
+        located_at: None,
         tags: Vec::new(),
         attributes: Vec::new(),
         credential: None,
