@@ -16,7 +16,7 @@ const SHARED: [&str; 6] = [
 const RARE: &str = ".stadium.v1.TransferOutcome.refused";
 
 fn main() -> Result<(), stadium_rpc_build::Error> {
-    let files = ["stadium.proto", "queue.proto", "wallet.proto", "push.proto"]
+    let files = ["stadium.proto", "queue.proto", "wallet.proto", "push.proto", "locations.proto"]
         .map(|file| format!("../../proto/stadium/v1/{file}"));
     stadium_rpc_build::compile_with(Config::new().bytes(SHARED).boxed(RARE), &files, &["../../proto"])
 }

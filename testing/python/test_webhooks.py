@@ -80,13 +80,13 @@ def stadium(server, *arguments):
     return json.loads(done.stdout)
 
 
-def follow(server, feed, url, kinds, backoff="10ms", attempts=30):
+def follow(server, feed, url, kinds, backoff="10ms", attempts=30, topics=()):
     """Makes a feed with a webhook, whose queue tries again so soon and so often; other feeds of the app stay."""
     name = f"events.default.{feed}"
     stadium(server, "queue", "declare", name, "--attempts", str(attempts), "--backoff-first", backoff, "--backoff-max", backoff)
     settings = server.call("GET", "/api/apps?limit=100")[1]["apps"]
     feeds = next(each["settings"]["feeds"] for each in settings if each["app"] == "default")
-    feeds.append({"name": feed, "kinds": kinds, "webhook": {"url": url, "secret": SECRET}})
+    feeds.append({"name": feed, "kinds": kinds, "topics": list(topics), "webhook": {"url": url, "secret": SECRET}})
     status, answer = server.call("PUT", "/api/apps/default", {"feeds": feeds})
     assert status == 200, answer
     assert "secret" not in json.dumps(answer), "a secret is never shown"
@@ -153,3 +153,25 @@ def test_what_no_receiver_takes_is_a_dead_letter_that_can_be_redriven(server, de
     assert status == 204 and headers["webhook-id"] == dead[0]["id"]
     assert Webhook(SECRET).verify(body, headers)["events"][0]["device"] == name
     until("nothing to be dead", lambda: not stadium(server, "queue", "dead", feed)["jobs"])
+
+
+def test_what_a_device_publishes_is_told_to_a_webhook_signed(server, device, receiver):
+    hook = receiver()
+    feed = follow(server, "uplinks", hook.url, ["message"], topics=["up/+/state"])
+    name = unique("till")
+    till = device(id=name)
+    till.publish("up/1/other", b"not followed", qos=1)
+
+    def told():
+        # The feed is heeded within a few seconds.
+        till.publish("up/1/state", b"open", qos=1)
+        return not hook.requests.empty()
+
+    until("a message to be told", told)
+    status, headers, body = hook.take()
+    told = Webhook(SECRET).verify(body, headers)
+    assert status == 204 and (told["app"], told["feed"]) == ("default", "uplinks")
+    event = told["events"][0]
+    assert abs((datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(event.pop("at"))).total_seconds()) < 60
+    assert event == {"kind": "message", "device": name, "topic": "up/1/state", "qos": 1, "payload": "open"}
+    assert stadium(server, "queue", "stats", feed)["totals"]["put"] >= 1

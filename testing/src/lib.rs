@@ -11,6 +11,7 @@ pub mod deadline;
 pub mod device;
 pub mod faults;
 pub mod fleet;
+pub mod geo;
 pub mod interop;
 pub mod killable;
 pub mod network;

@@ -25,6 +25,7 @@ use crate::rates::Rates;
 use crate::requests::Desk;
 use crate::sessions::Keeper;
 use crate::turn::{Surroundings, Turn, Who, filter_of_group};
+use crate::uplinks::Uplinks;
 
 /// How often a full mailbox of another loop is tried again while nothing else happens.
 const FORWARD_RETRY_MS: u64 = 1;
@@ -127,8 +128,7 @@ impl DeviceLoop {
         if !self.config.rates.is_off() {
             self.charge(io, id, publishes, used as u64);
         }
-        let keeps_up = self.around.keeper.as_ref().is_none_or(|keeper| !keeper.is_behind());
-        if self.around.forwards_waiting > self.config.forwards_waiting_max || !keeps_up {
+        if self.around.forwards_waiting > self.config.forwards_waiting_max || !self.around.keeps_up() {
             io.pause(id);
             self.held_back.push(id);
         }
@@ -163,13 +163,18 @@ impl DeviceLoop {
             let now_ms = self.around.now_ms(io);
             let Some(keeper) = &mut self.around.keeper else { break };
             keeper.collect(now_ms, &mut answered);
+            if let Some(uplinks) = &mut self.around.uplinks {
+                uplinks.collect(now_ms, &mut answered);
+            }
             for (then, persisted) in answered.drain(..) {
                 let mut turn = Turn { io: &mut *io, around: &mut self.around };
                 self.broker.persisted(&mut turn, then, persisted);
             }
             self.let_entered_in(io);
             let Some(keeper) = &mut self.around.keeper else { break };
-            if !keeper.submit(now_ms) {
+            let mut at_once = keeper.submit(now_ms);
+            at_once |= self.around.uplinks.as_mut().is_some_and(|uplinks| uplinks.submit(now_ms));
+            if !at_once {
                 break;
             }
         }
@@ -194,7 +199,8 @@ impl DeviceLoop {
         let drain = self.draining.as_ref().and_then(Draining::next_ms);
         let retry = (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
         let keeper = self.around.keeper.as_ref().and_then(Keeper::retry_at_ms);
-        match broker.into_iter().chain(drain).chain(retry).chain(keeper).min() {
+        let uplinks = self.around.uplinks.as_ref().and_then(Uplinks::retry_at_ms);
+        match broker.into_iter().chain(drain).chain(retry).chain(keeper).chain(uplinks).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),
         }
@@ -337,8 +343,7 @@ impl Handler for DeviceLoop {
         self.keep_sessions(io);
         // Before this loop spends its time in writes, so that the others begin with theirs.
         self.around.send_forwards();
-        let keeps_up = self.around.keeper.as_ref().is_none_or(|keeper| !keeper.is_behind());
-        if self.around.forwards_waiting == 0 && keeps_up {
+        if self.around.forwards_waiting == 0 && self.around.keeps_up() {
             for id in self.held_back.drain(..) {
                 io.resume(id);
             }

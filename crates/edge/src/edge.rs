@@ -27,6 +27,7 @@ use crate::push::Pushes;
 use crate::requests::{Desk, REQUEST_PREFIX};
 use crate::sessions::{Keeper, Returning};
 use crate::turn::{Shared, Surroundings};
+use crate::uplinks::{Followed, Uplinks};
 
 /// An edge. Dropping it stops its loops at once.
 pub struct Edge {
@@ -149,6 +150,7 @@ impl Edge {
             doorsteps: (0..loops).map(|_| Doorstep::default()).collect(),
             policy: Arc::clone(config.authenticator.policy()),
             retained,
+            followed: Followed::default(),
             published: (0..loops).map(|_| Published::default()).collect(),
             hasher: FixedState::default(),
             closed: AtomicBool::new(false),
@@ -312,6 +314,8 @@ fn start_loop(
     around.desk = config.services.clone().map(|services| Desk::new(services, loops));
     let keeper = |shards: &Shards| Keeper::new(shards.clone(), shared.handle(index).clone());
     around.keeper = behind.durable.as_ref().map(keeper);
+    let uplinks = |shards: &Shards| Uplinks::new(shards.clone(), shared.handle(index).clone());
+    around.uplinks = behind.durable.as_ref().map(uplinks);
     let mut handler = DeviceLoop::new(Arc::clone(config), broker, around);
     let epoch = shared.epoch;
     std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || {

@@ -22,6 +22,7 @@ use crate::platform::Word;
 use crate::push::{Audience, NewPush, PushId, PushRecord, Refused};
 use crate::query::{DeviceView, DevicesQuery, Kicked, Query};
 use crate::turn::Shared;
+use crate::uplinks::MessageFeed;
 
 /// How long a loop may take to answer a question. A loop in the middle of the largest turn that its
 /// bounds allow answers in a tenth of it.
@@ -55,6 +56,12 @@ impl EdgeHandle {
             Audience::Channel(name) => self.push_to_topic(push, &format!("channels/{name}")),
             Audience::Everybody => self.push_to_topic(push, "channels/everybody"),
         }
+    }
+
+    /// Hands what devices publish to these feeds from now on, where their topics match: each is acknowledged once it is durable in a job of the
+    /// feed's queue.
+    pub fn follow(&self, feeds: Vec<MessageFeed>) {
+        self.shared.followed.set(feeds);
     }
 
     /// Lets no device in from now on. Those that are here stay, and pushes go on.

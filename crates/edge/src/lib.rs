@@ -26,6 +26,7 @@ pub mod requests;
 mod sessions;
 mod timer;
 mod turn;
+mod uplinks;
 
 pub use config::{
     AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport,
@@ -37,3 +38,4 @@ pub use message::Message;
 pub use platform::Platform;
 pub use push::{Audience, NewPush, PushId, PushProgress, PushRecord, Refused};
 pub use query::{DeviceConnection, DeviceView, DevicesQuery, Kicked, WhichDevices};
+pub use uplinks::MessageFeed;

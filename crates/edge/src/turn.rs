@@ -10,7 +10,7 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
     self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, PLATFORM_RECEIPT,
-    Persisted, Progress, Publication, ReplyTo, Request, SessionKey, Then,
+    Persisted, Progress, Publication, ReplyTo, Request, SessionKey, Then, Uplink,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -23,6 +23,7 @@ use crate::platform::{Doorstep, Readers};
 use crate::push::{Pushes, Receipts};
 use crate::requests::Desk;
 use crate::sessions::Keeper;
+use crate::uplinks::{Followed, Uplinks};
 
 /// Who a device is; `None` for an anonymous one, which is most of a trial's fleet.
 pub(crate) type Who = Option<Arc<Identity>>;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) published: Box<[Published]>,
     pub(crate) hasher: FixedState,
     pub(crate) retained: Arc<broker::Retained>,
+    /// The feeds that want what devices publish.
+    pub(crate) followed: Followed,
     /// No device is let in any more; pushes are still taken.
     pub(crate) closed: std::sync::atomic::AtomicBool,
     pub(crate) draining: std::sync::atomic::AtomicBool,
@@ -101,6 +104,8 @@ pub(crate) struct Surroundings {
     kept_by: u64,
     /// Where sessions outlive the process.
     pub(crate) keeper: Option<Keeper>,
+    /// Where there are shards to put what devices publish.
+    pub(crate) uplinks: Option<Uplinks>,
 }
 
 impl Surroundings {
@@ -121,7 +126,14 @@ impl Surroundings {
             wanted_by: 0,
             kept_by: 0,
             keeper: None,
+            uplinks: None,
         }
+    }
+
+    /// Whether shards keep up with what is to be durable; else publishers are read more slowly.
+    pub(crate) fn keeps_up(&self) -> bool {
+        self.keeper.as_ref().is_none_or(|keeper| !keeper.is_behind())
+            && self.uplinks.as_ref().is_none_or(|uplinks| !uplinks.is_behind())
     }
 
     /// The node's milliseconds.
@@ -298,6 +310,16 @@ impl Host for Turn<'_> {
         request: &Request<'_>,
     ) -> Result<(), NotTaken> {
         self.take_request(client, session, request)
+    }
+
+    fn is_followed(&mut self, client_id: &str, topic: &str) -> bool {
+        let Surroundings { shared, uplinks, .. } = &mut *self.around;
+        shared.followed.any()
+            && uplinks.as_mut().is_some_and(|uplinks| uplinks.find(&shared.followed, client_id, topic))
+    }
+
+    fn follow(&mut self, uplink: &Uplink<'_>, then: Then) -> u32 {
+        self.around.uplinks.as_mut().map_or(0, |uplinks| uplinks.follow(uplink, then))
     }
 
     fn receipt(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {

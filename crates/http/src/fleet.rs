@@ -24,8 +24,8 @@ pub use push::{
     Audience, KickOutcome, LatencySummary, NewPush, Progress, PushReport, Qos, Refusal, UserProperty,
 };
 pub use stats::{
-    BytesHeld, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LoopStats, MethodStats, Readiness,
-    RequestStats, ServiceStats, Tally,
+    BytesHeld, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LocationStats, LoopStats,
+    MethodStats, Readiness, RequestStats, ServiceStats, Tally,
 };
 
 /// A boxed future, so that [`Fleet`] stays usable as `dyn Fleet`.

@@ -9,6 +9,7 @@ mod error;
 mod fleet;
 mod http_port;
 mod inboxes;
+mod locations;
 pub mod logging;
 mod mapping;
 mod node;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stadium_edge::auth::Authenticator;
-use stadium_edge::{Drain, Edge};
+use stadium_edge::{Drain, Edge, EdgeHandle};
 use stadium_http::Fleet;
 use stadium_shard::Shards;
 use tokio::runtime::{Builder, Runtime};
@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::fleet::{EdgeFleet, Phase, SharedFleet};
 use crate::http_port::HttpPort;
 use crate::inboxes;
+use crate::locations::Locations;
 use crate::mapping;
 use crate::mapping::edge::TlsHandles;
 use crate::mapping::tls::Certificates;
@@ -31,7 +32,7 @@ use crate::services::{Around, Bridge, Services};
 use crate::settings::Settings;
 use crate::shards::{Count, ShardsDoor};
 use crate::web_sockets::Adopter;
-use crate::webhooks::{Reach, Webhooks};
+use crate::webhooks::{self, Reach, Webhooks};
 
 /// Threads of the control plane: HTTP only, which a core serves with ease.
 const CONTROL_THREADS: usize = 2;
@@ -62,6 +63,7 @@ pub struct Node {
     http: Option<HttpPort>,
     pushes: Option<Pushes>,
     webhooks: Option<Webhooks>,
+    locations: Option<Locations>,
     edge: Option<Edge>,
     shards: ShardsDoor,
     runtime: Option<Runtime>,
@@ -135,6 +137,8 @@ impl Node {
         let opened = open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
         // Who connects finds what was kept for it.
         let behind = inboxes::introduce(&opened, edge.handle());
+        let follow = following(edge.handle());
+        runtime.block_on(webhooks::introduce(&opened, &follow));
         edge.run(&behind).map_err(edge_error)?;
         let listeners = plan
             .names
@@ -154,13 +158,14 @@ impl Node {
             listeners,
             http_url: http.as_ref().map(|http| format!("{}://{}", http.scheme, reachable(http.address))),
         };
+        let locations = take_locations(settings, &services, &opened, &fleet, &runtime)?;
         let published = Published::write(data.path(), &running).map_err(|error| {
             Error::Data(format!("the data directory {} cannot be written: {error}", data.path().display()))
         })?;
         fleet.enter(Phase::Ready);
         let bounds = mapping::http::push_bounds(&settings.http);
         let reach = if settings.webhooks.private_addresses { Reach::Everywhere } else { Reach::PublicOnly };
-        let webhooks = Webhooks::start(opened.clone(), reach, &runtime);
+        let webhooks = Webhooks::start(opened.clone(), follow, reach, &runtime);
         let pushes = Pushes::start(opened, fleet.clone(), bounds, &runtime);
         tracing::info!(pid = running.pid, loops, data = %data.path().display(), "Node is ready");
         Ok(Self {
@@ -169,6 +174,7 @@ impl Node {
             http,
             pushes: Some(pushes),
             webhooks: Some(webhooks),
+            locations,
             edge: Some(edge),
             shards,
             runtime: Some(runtime),
@@ -293,13 +299,16 @@ impl Node {
         within
     }
 
-    /// Takes no more pushes from their queue: the edge is about to refuse them. And posts no more events.
+    /// Takes no more pushes from their queue: the edge is about to refuse them. Posts no more events, and takes no more locations.
     fn stop_pushes(&mut self) {
         if let (Some(runtime), Some(pushes)) = (&self.runtime, self.pushes.take()) {
             runtime.block_on(pushes.stop(PUSHES_PATIENCE));
         }
         if let (Some(runtime), Some(webhooks)) = (&self.runtime, self.webhooks.take()) {
             runtime.block_on(webhooks.stop(PUSHES_PATIENCE));
+        }
+        if let (Some(runtime), Some(locations)) = (&self.runtime, self.locations.take()) {
+            runtime.block_on(locations.stop(PUSHES_PATIENCE));
         }
     }
 
@@ -361,6 +370,25 @@ fn open_shards(
         http.serve(shards.clone());
     }
     Ok(shards)
+}
+
+/// Has an edge hand what devices publish to feeds.
+fn following(edge: &EdgeHandle) -> webhooks::Follow {
+    let edge = edge.clone();
+    Box::new(move |feeds| edge.follow(feeds))
+}
+
+/// Takes locations from the service that the settings name, if they name one.
+fn take_locations(
+    settings: &Settings,
+    services: &Services,
+    shards: &Shards,
+    fleet: &SharedFleet,
+    runtime: &Runtime,
+) -> Result<Option<Locations>, Error> {
+    let Some(discovery) = services.discovery() else { return Ok(None) };
+    let tls = mapping::tls::of_calls(&settings.rpc)?;
+    Locations::start(&settings.push.locations, discovery, tls, shards.clone(), fleet.locations(), runtime)
 }
 
 fn open_certificates(settings: &Settings) -> Result<(TlsHandles, Vec<Certificates>), Error> {

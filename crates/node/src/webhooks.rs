@@ -2,14 +2,15 @@
 //!
 //! Every few seconds the apps' settings are looked at. Each feed gets its queue, and each feed with a webhook a worker of its own
 //! ([`worker`]), which ends when the webhook changes or goes: what is not posted yet stays in the queue. A receiver gets each job at
-//! least once, and tells a second time by `webhook-id`.
+//! least once, and tells a second time by `webhook-id`. The edge is told which feeds want what devices publish.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_push::feed::{Feed, Webhook};
-use stadium_push::{Answer, AppView, Command};
+use stadium_edge::MessageFeed;
+use stadium_push::feed::{Feed, Kind, Webhook};
+use stadium_push::{Answer, AppName, AppView, Command};
 use stadium_queue::{Backoff, QueueName, QueueSettings, Spread};
 use stadium_shard::Shards;
 use tokio::runtime::Runtime;
@@ -41,6 +42,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Attempts before a job is dead: with delays that double up to an hour, most of a day.
 const ATTEMPTS_MAX: u16 = 30;
 
+/// Tells the edge which feeds want what devices publish.
+pub(crate) type Follow = Box<dyn Fn(Vec<MessageFeed>) + Send + Sync>;
+
+/// How often shards that have just opened are asked for the feeds before devices are let in without them.
+const INTRODUCE_ATTEMPTS: u32 = 20;
+
+/// The pause between two of these attempts.
+const INTRODUCE_PAUSE: Duration = Duration::from_millis(100);
+
 /// The longest delay between two attempts.
 const DELAY_MAX_MS: u64 = 3_600_000;
 
@@ -52,12 +62,12 @@ pub(crate) struct Webhooks {
 
 impl Webhooks {
     /// Begins to look for feeds, and to post.
-    pub(crate) fn start(shards: Shards, reach: Reach, runtime: &Runtime) -> Self {
+    pub(crate) fn start(shards: Shards, follow: Follow, reach: Reach, runtime: &Runtime) -> Self {
         let (stop, stopped) = watch::channel(false);
         let turns = Arc::new(Semaphore::new(POSTS_MAX));
         let task = runtime.spawn(async move {
             let means = Means { poster: Poster::new(reach, TIMEOUT), turns, shards };
-            Posting { means, workers: HashMap::new(), declared: HashMap::new() }.look(stopped).await;
+            Posting { means, follow, workers: HashMap::new(), declared: HashMap::new() }.look(stopped).await;
         });
         Self { stop, task }
     }
@@ -76,6 +86,7 @@ impl Webhooks {
 /// What is posted now.
 struct Posting {
     means: Means,
+    follow: Follow,
     workers: HashMap<QueueName, Working>,
     /// Queues that were made, or were there.
     declared: HashMap<QueueName, ()>,
@@ -115,9 +126,11 @@ impl Posting {
     }
 
     /// Makes what is posted what the settings say.
-    async fn follow(&mut self, feeds: Vec<(QueueName, Option<Webhook>)>) {
-        let wanted: HashMap<QueueName, Webhook> =
-            feeds.iter().filter_map(|(queue, webhook)| Some((queue.clone(), webhook.clone()?))).collect();
+    async fn follow(&mut self, feeds: Vec<Known>) {
+        let wanted: HashMap<QueueName, Webhook> = feeds
+            .iter()
+            .filter_map(|known| Some((known.queue.clone(), known.feed.webhook.clone()?)))
+            .collect();
         self.workers.retain(|queue, working| {
             let stays = wanted.get(queue).is_some_and(|webhook| *webhook == *working.webhook)
                 && !working.task.is_finished();
@@ -126,12 +139,13 @@ impl Posting {
             }
             stays
         });
-        self.declared.retain(|queue, ()| feeds.iter().any(|(known, _)| known == queue));
-        for (queue, _) in &feeds {
+        self.declared.retain(|queue, ()| feeds.iter().any(|known| known.queue == *queue));
+        for Known { queue, .. } in &feeds {
             if !self.declared.contains_key(queue) && declare(&self.means.shards, queue).await {
                 self.declared.insert(queue.clone(), ());
             }
         }
+        (self.follow)(of_messages(&feeds));
         for (queue, webhook) in wanted {
             if self.workers.contains_key(&queue) || !self.declared.contains_key(&queue) {
                 continue;
@@ -146,8 +160,42 @@ impl Posting {
     }
 }
 
-/// The queues of all feeds, each with its webhook; `None` where the shards do not say.
-async fn feeds(shards: &Shards) -> Option<Vec<(QueueName, Option<Webhook>)>> {
+/// A feed of an app, and its queue.
+struct Known {
+    queue: QueueName,
+    app: AppName,
+    feed: Feed,
+}
+
+/// Tells an edge that does not run yet which feeds want what devices publish, so that it misses nothing. Makes their queues.
+pub(crate) async fn introduce(shards: &Shards, follow: &Follow) {
+    for _ in 0..INTRODUCE_ATTEMPTS {
+        if let Some(mut feeds) = feeds(shards).await {
+            feeds.retain(|known| known.feed.kinds.contains(Kind::Message));
+            for known in &feeds {
+                declare(shards, &known.queue).await;
+            }
+            return follow(of_messages(&feeds));
+        }
+        tokio::time::sleep(INTRODUCE_PAUSE).await;
+    }
+    tracing::warn!("The shards do not say which feeds want messages of devices; they are asked again");
+}
+
+/// Those that want what devices publish.
+fn of_messages(feeds: &[Known]) -> Vec<MessageFeed> {
+    let wants = feeds.iter().filter(|known| known.feed.kinds.contains(Kind::Message));
+    wants
+        .map(|Known { app, feed, .. }| MessageFeed {
+            app: app.clone(),
+            feed: feed.name.clone(),
+            topics: feed.topics.clone(),
+        })
+        .collect()
+}
+
+/// All feeds; `None` where the shards do not say.
+async fn feeds(shards: &Shards) -> Option<Vec<Known>> {
     let mut feeds = Vec::new();
     let mut after = None;
     loop {
@@ -170,10 +218,10 @@ async fn feeds(shards: &Shards) -> Option<Vec<(QueueName, Option<Webhook>)>> {
     }
 }
 
-fn of_app(view: &AppView, feeds: &mut Vec<(QueueName, Option<Webhook>)>) {
+fn of_app(view: &AppView, feeds: &mut Vec<Known>) {
     for feed in view.settings.iter().flat_map(|settings| &settings.feeds) {
         match QueueName::new(&Feed::queue(&view.app, &feed.name)) {
-            Ok(queue) => feeds.push((queue, feed.webhook.clone())),
+            Ok(queue) => feeds.push(Known { queue, app: view.app.clone(), feed: feed.clone() }),
             Err(error) => {
                 tracing::error!(app = view.app.as_str(), feed = feed.name.as_str(), %error, "A feed has no queue")
             }

@@ -2,7 +2,9 @@
 //!
 //! An app names its feeds and what each is about. Events of one turn of a shard become jobs of the queue `events.APP.FEED`, up to
 //! [`EVENTS_MAX`] in each, as JSON; they are put in the record of what they tell, so none is lost and none is told twice there. A
-//! feed's webhook is the node's business: it works on the queue like anybody else.
+//! feed's webhook is the node's business: it works on the queue like anybody else. What devices publish is told by the edge ([`message`]).
+
+pub mod message;
 
 use std::fmt;
 use std::io::Write;
@@ -41,6 +43,8 @@ pub struct Feed {
     pub name: FeedName,
     /// What of.
     pub kinds: Kinds,
+    /// Of messages: those whose topics match one of these filters.
+    pub topics: Vec<String>,
     /// Where its jobs are posted; without one somebody else works on them.
     pub webhook: Option<Webhook>,
 }
@@ -76,12 +80,21 @@ pub enum Kind {
     Connected,
     /// It does no more.
     Disconnected,
+    /// A device published something.
+    Message,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 6] =
-        [Kind::Delivered, Kind::Opened, Kind::Expired, Kind::Refused, Kind::Connected, Kind::Disconnected];
+    pub const ALL: [Kind; 7] = [
+        Kind::Delivered,
+        Kind::Opened,
+        Kind::Expired,
+        Kind::Refused,
+        Kind::Connected,
+        Kind::Disconnected,
+        Kind::Message,
+    ];
 
     /// Its word in JSON.
     pub fn word(self) -> &'static str {
@@ -92,6 +105,7 @@ impl Kind {
             Kind::Refused => "refused",
             Kind::Connected => "connected",
             Kind::Disconnected => "disconnected",
+            Kind::Message => "message",
         }
     }
 
@@ -145,6 +159,10 @@ impl Feed {
         format!("events.{app}.{feed}")
     }
 
+    fn wants_messages(&self) -> message::Wanted {
+        if self.kinds.contains(Kind::Message) { message::Wanted::Yes } else { message::Wanted::No }
+    }
+
     /// What is wrong with an app's feeds.
     pub fn check(feeds: &[Feed]) -> Result<(), String> {
         if feeds.len() > FEEDS_MAX {
@@ -157,6 +175,7 @@ impl Feed {
             if feed.kinds == Kinds::default() {
                 return Err(format!("feed {} is about nothing", feed.name));
             }
+            message::check(&feed.name, &feed.topics, feed.wants_messages())?;
             if let Some(webhook) = &feed.webhook {
                 webhook.check().map_err(|reason| format!("feed {}: {reason}", feed.name))?;
             }
@@ -170,6 +189,10 @@ impl Feed {
         for feed in feeds {
             text(out, feed.name.as_str());
             out.push(feed.kinds.0);
+            if feed.kinds.contains(Kind::Message) {
+                number(out, feed.topics.len() as u64);
+                feed.topics.iter().for_each(|topic| text(out, topic));
+            }
             match &feed.webhook {
                 None => out.push(0),
                 Some(webhook) => {
@@ -200,6 +223,12 @@ impl Feed {
             if kinds.0 >> Kind::ALL.len() != 0 {
                 return Err(corrupt("an unknown kind of event"));
             }
+            let mut topics = Vec::new();
+            if kinds.contains(Kind::Message) {
+                for _ in 0..input.number()? {
+                    topics.push(input.text()?.to_owned());
+                }
+            }
             let webhook = match input.byte()? {
                 0 => None,
                 1 => {
@@ -209,7 +238,7 @@ impl Feed {
                 }
                 _ => return Err(corrupt("a webhook that is neither there nor not")),
             };
-            feeds.push(Feed { name, kinds, webhook });
+            feeds.push(Feed { name, kinds, topics, webhook });
         }
         Feed::check(&feeds).map_err(corrupt)?;
         Ok(feeds)
@@ -259,7 +288,7 @@ impl Collector {
             let queue = Feed::queue(app, &feed.name);
             let place = self.open.iter().position(|open| open.queue == queue);
             let place = place.unwrap_or_else(|| {
-                self.open.push(Open { queue: queue.into(), json: begin(app, feed), events: 0 });
+                self.open.push(Open { queue: queue.into(), json: begin(app, &feed.name), events: 0 });
                 self.open.len() - 1
             });
             let open = &mut self.open[place];
@@ -294,9 +323,9 @@ impl Open {
     }
 }
 
-fn begin(app: &AppName, feed: &Feed) -> Vec<u8> {
+fn begin(app: &AppName, feed: &FeedName) -> Vec<u8> {
     // Names of both need no escapes in JSON.
-    format!("{{\"app\":\"{app}\",\"feed\":\"{}\",\"events\":[", feed.name).into_bytes()
+    format!("{{\"app\":\"{app}\",\"feed\":\"{feed}\",\"events\":[").into_bytes()
 }
 
 fn write_event(json: &mut Vec<u8>, event: FeedEvent<'_>) {
@@ -306,7 +335,13 @@ fn write_event(json: &mut Vec<u8>, event: FeedEvent<'_>) {
     if let Some(push) = event.push {
         write!(json, ",\"push\":\"{push}\"").expect(FITS);
     }
-    let millisecond = i64::try_from(event.at.0).unwrap_or(i64::MAX);
+    write_at(json, event.at);
+}
+
+/// When it happened, and the end of the event.
+fn write_at(json: &mut Vec<u8>, at: Time) {
+    const FITS: &str = "a vector takes everything";
+    let millisecond = i64::try_from(at.0).unwrap_or(i64::MAX);
     match jiff::Timestamp::from_millisecond(millisecond) {
         Ok(at) => write!(json, ",\"at\":\"{at:.3}\"}}").expect(FITS),
         Err(_) => write!(json, ",\"at\":null}}").expect(FITS),
@@ -319,7 +354,8 @@ mod tests {
 
     fn feed(name: &str, kinds: &[Kind]) -> Feed {
         let name = FeedName::new(name).expect("a name");
-        Feed { name, kinds: Kinds::of(kinds.iter().copied()), webhook: None }
+        let topics = if kinds.contains(&Kind::Message) { vec!["up/#".to_owned()] } else { Vec::new() };
+        Feed { name, kinds: Kinds::of(kinds.iter().copied()), topics, webhook: None }
     }
 
     fn app(name: &str) -> AppName {
@@ -410,6 +446,7 @@ mod tests {
         };
         for (feeds, reason) in [
             (vec![feed("crm", &[])], "about nothing"),
+            (vec![Feed { topics: Vec::new(), ..feed("crm", &[Kind::Message]) }], "has no topics"),
             (vec![feed("crm", &[Kind::Opened]), feed("crm", &[Kind::Refused])], "twice"),
             (vec![with("ftp://x", 32)], "http://"),
             (vec![with("https://", 32)], "http://"),

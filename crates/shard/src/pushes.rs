@@ -4,8 +4,13 @@
 
 use std::sync::Arc;
 
-use stadium_push::{Answer, Command, ToEdge};
+use bytes::Bytes;
+use stadium_push::feed::{Feed, FeedName};
+use stadium_push::{Answer, AppName, Command, ToEdge};
+use stadium_queue::QueueName;
 
+use crate::core::feeds;
+use crate::error::rejected;
 use crate::gather::{Gather, Merge};
 use crate::mailbox::Letter;
 use crate::ticket::{Holder, Slot};
@@ -44,6 +49,18 @@ impl Shards {
         if let Ok(mailbox) = self.inner.mailbox(shard) {
             // A shard that has ended needs no telling.
             mailbox.post(Letter::Push(Holder::new(&Slot::new()), Box::new(command)));
+        }
+    }
+
+    /// Puts jobs with these events into the queue of an app's feed. Never waits, as [`Self::submit`].
+    pub fn put_events(&self, app: &AppName, feed: &FeedName, payloads: Vec<Bytes>) -> Ticket {
+        match QueueName::new(&Feed::queue(app, feed)) {
+            Ok(queue) => {
+                let jobs = payloads.into_iter().map(feeds::job).collect();
+                self.submit(stadium_queue::Command::Put { queue, jobs })
+            }
+            // Names of apps and feeds are short enough.
+            Err(error) => Ticket::refused(rejected("SHARD-009", error.to_string())),
         }
     }
 

@@ -75,7 +75,9 @@ impl Shard {
         self.changes.push_back((self.changed, device));
         if self.changes.len() > 2 * self.by_device.len() + CHANGES_SLACK {
             let Self { by_device, changes, .. } = self;
-            changes.retain(|(change, device)| by_device.get(device).is_some_and(|known| known.change == *change));
+            changes.retain(|(change, device)| {
+                by_device.get(device).is_some_and(|known| known.change == *change)
+            });
         }
     }
 }

@@ -143,7 +143,8 @@ mod tests {
     fn the_last_locations_come_first_where_they_are_asked_for() {
         let places = Arc::new(Places::new(1_000));
         (0..200).for_each(|device| store(&places, &format!("d{device}"), 1));
-        let (mut all, mut later) = (Watch::new(places.clone(), Since::Ever), Watch::new(places.clone(), Since::Now));
+        let (mut all, mut later) =
+            (Watch::new(places.clone(), Since::Ever), Watch::new(places.clone(), Since::Now));
         let mut devices = std::collections::BTreeSet::new();
         loop {
             let some = told(&mut all, 7);

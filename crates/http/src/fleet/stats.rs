@@ -61,6 +61,23 @@ pub struct FleetStats {
     pub services: Option<ServiceStats>,
     /// How finding services goes; `None` where it is off.
     pub discovery: Option<DiscoveryStats>,
+    /// Locations that are taken from a service; `None` where none is watched.
+    pub locations: Option<LocationStats>,
+}
+
+/// Locations of devices, as a service tells them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocationStats {
+    /// Instances that tell what they know.
+    pub sources: u64,
+    /// Events taken.
+    pub events_total: u64,
+    /// What became of them: `moved`, `unmoved`, `older`, `unknown` (not registered), `replaced` by a newer one, `refused`, `lost`.
+    pub outcomes: Vec<Tally>,
+    /// Devices whose locations wait to be written.
+    pub waiting: u64,
+    /// How long the oldest event of the last batch was here before it was durable.
+    pub lag: Duration,
 }
 
 /// Requests of devices to services.

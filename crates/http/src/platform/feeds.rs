@@ -22,9 +22,13 @@ pub(crate) struct FeedFields {
     /// Small letters, digits, `_` and `-`; at most 48 bytes.
     #[schema(example = "crm")]
     name: String,
-    /// `delivered`, `opened`, `expired`, `refused`, `connected`, `disconnected`.
+    /// `delivered`, `opened`, `expired`, `refused`, `connected`, `disconnected`, `message`.
     #[schema(example = json!(["delivered", "opened"]))]
     kinds: Vec<String>,
+    /// MQTT topic filters: of messages those whose topics match one of them. At most 16; with the kind `message` only, and needed there.
+    #[serde(default)]
+    #[schema(example = json!(["up/#"]))]
+    topics: Vec<String>,
     /// Where its events are posted. Without one, others work on the jobs of its queue.
     #[serde(default)]
     webhook: Option<WebhookFields>,
@@ -48,6 +52,8 @@ struct WebhookFields {
 pub(crate) struct FeedReport {
     name: String,
     kinds: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    topics: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     webhook: Option<WebhookReport>,
 }
@@ -63,6 +69,7 @@ impl FeedReport {
         Self {
             name: feed.name.to_string(),
             kinds: feed.kinds.iter().map(Kind::word).collect(),
+            topics: feed.topics.clone(),
             webhook: feed.webhook.as_ref().map(|webhook| WebhookReport { url: webhook.url.clone() }),
         }
     }
@@ -93,7 +100,7 @@ impl FeedFields {
         let before = known.iter().find(|feed| feed.name == name).and_then(|feed| feed.webhook.as_ref());
         let webhook =
             self.webhook.map(|webhook| webhook.check(&format!("{at}.webhook"), before)).transpose()?;
-        Ok(Feed { name, kinds: Kinds::of(kinds), webhook })
+        Ok(Feed { name, kinds: Kinds::of(kinds), topics: self.topics, webhook })
     }
 }
 

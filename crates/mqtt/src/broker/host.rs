@@ -90,6 +90,18 @@ pub trait Host {
         request: &Request<'_>,
     ) -> Result<(), NotTaken>;
 
+    /// Whether somebody beside subscribers follows what this client publishes there, see [`Host::follow`]. Asked for each publish: it is to
+    /// cost next to nothing where nobody does.
+    fn is_followed(&mut self, _client_id: &str, _topic: &str) -> bool {
+        false
+    }
+
+    /// Takes a message over for those that [`Host::is_followed`] found just now. Says how many will answer by [`super::Broker::persisted`];
+    /// the publish is acknowledged after that.
+    fn follow(&mut self, _uplink: &Uplink<'_>, _then: Then) -> u32 {
+        0
+    }
+
     /// Progress of a delivery whose publication carries a receipt token, on the connection that it concerns, if any.
     fn receipt(&mut self, token: u64, link: Option<Self::Link>, progress: Progress);
 
@@ -148,6 +160,21 @@ impl<I> Clone for Client<'_, I> {
 }
 
 impl<I> Copy for Client<'_, I> {}
+
+/// What a client publishes, for those who follow it.
+#[derive(Debug, Clone, Copy)]
+pub struct Uplink<'a> {
+    /// Client Identifier.
+    pub client_id: &'a str,
+    /// Where.
+    pub topic: &'a str,
+    /// At which QoS.
+    pub qos: QoS,
+    /// Content Type.
+    pub content_type: Option<&'a str>,
+    /// What.
+    pub payload: &'a [u8],
+}
 
 /// What a client wants to do to a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

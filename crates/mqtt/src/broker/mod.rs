@@ -42,7 +42,7 @@ pub use connect::{Admitted, Arrival, refuse, refuse_within};
 pub use durable::{
     Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, Receiver, ReplyTo, Then,
 };
-pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress};
+pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
 pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};

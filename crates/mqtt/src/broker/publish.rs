@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::deliver::Scope;
 use super::durable::{Answer, Change, Noted, Origin, Persisted, PublishedBy, ReplyTo, Then, What};
-use super::host::{Action, Client, Event, Host};
+use super::host::{Action, Client, Event, Host, Uplink};
 use super::publication::{self, Head, Message, Publication};
 use super::request::NotTaken;
 use super::session::SessionKey;
@@ -246,7 +246,36 @@ where
             Ok(anybody) => anybody,
             Err(reason) => return Ok(Err(reason.into())),
         };
+        let anybody = self.tell_followers(host, key, &message, publish.properties.content_type) || anybody;
         Ok(Ok(if anybody { ReasonCode::Success } else { ReasonCode::NoMatchingSubscribers }))
+    }
+
+    /// Hands a client's message to those who follow what it publishes. Says whether anybody does.
+    fn tell_followers<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        message: &Message<'_>,
+        content_type: Option<&str>,
+    ) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some(session) = self.sessions.get(key.index as usize) else { return false };
+        if !host.is_followed(&session.client_id, message.topic) {
+            return false;
+        }
+        let uplink = Uplink {
+            client_id: &session.client_id,
+            topic: message.topic,
+            qos: message.head.qos,
+            content_type,
+            payload: message.payload,
+        };
+        let then = self.pendings.part(&mut self.parts);
+        let answers = host.follow(&uplink, then);
+        self.pendings.more(then, answers.saturating_sub(1));
+        answers > 0
     }
 
     /// Publishes a message of the server's own, e.g. one that an application pushed. Retained if its

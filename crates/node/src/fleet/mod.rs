@@ -19,6 +19,7 @@ use stadium_http::fleet::{
 
 use stats::Observer;
 
+use crate::locations;
 use crate::services::Services;
 
 /// How long a caller waits who found a loop too busy to answer.
@@ -44,6 +45,7 @@ pub(crate) struct EdgeFleet {
     starting: Mutex<String>,
     observer: Observer,
     services: OnceLock<Arc<Services>>,
+    locations: Arc<locations::Figures>,
 }
 
 impl EdgeFleet {
@@ -55,6 +57,7 @@ impl EdgeFleet {
             starting: Mutex::new("listeners are being opened".to_owned()),
             observer: Observer::default(),
             services: OnceLock::new(),
+            locations: Arc::default(),
         }
     }
 
@@ -62,6 +65,11 @@ impl EdgeFleet {
     pub(crate) fn serve(&self, services: Arc<Services>) {
         // Set once, when the node starts.
         let _ = self.services.set(services);
+    }
+
+    /// What is counted of locations that are taken from a service.
+    pub(crate) fn locations(&self) -> &Arc<locations::Figures> {
+        &self.locations
     }
 
     /// What a node that is starting does now, in words.
@@ -148,6 +156,7 @@ impl Fleet for EdgeFleet {
         if let Some(services) = self.services.get() {
             (stats.services, stats.discovery) = services.figures();
         }
+        stats.locations = self.locations.stats();
         stats
     }
 

@@ -134,6 +134,7 @@ impl Observer {
             },
             services: None,
             discovery: None,
+            locations: None,
         }
     }
 }

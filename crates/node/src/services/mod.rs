@@ -9,7 +9,7 @@ mod bridge;
 mod figures;
 mod known;
 mod platform;
-mod proto;
+pub(crate) mod proto;
 mod push;
 mod queue;
 mod request;
@@ -99,6 +99,11 @@ impl Services {
             })?;
         }
         Ok(Self { server: Mutex::new(server), discovery: Some(discovery), bridge, bound })
+    }
+
+    /// What knows who serves what.
+    pub(crate) fn discovery(&self) -> Option<&Discovery> {
+        self.discovery.as_ref()
     }
 
     /// Where services listen, by the name of the listener: `rpc`, `rpc-websocket`, `rpc-udp`.

@@ -22,6 +22,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.discovery(settings);
     finder.journal(settings);
     finder.push(settings);
+    finder.locations(settings);
     finder.found
 }
 
@@ -43,6 +44,15 @@ impl Finder<'_> {
             origin,
             message: message.into(),
         });
+    }
+
+    fn locations(&mut self, settings: &Settings) {
+        if settings.push.locations.service.is_some() && settings.discovery.backend == DiscoveryBackend::None {
+            self.add(
+                "push.locations.service",
+                "needs discovery.backend: it says where the service's instances are",
+            );
+        }
     }
 
     fn tls(&mut self, table: &str, listen: &Addresses, tls: &Tls) {

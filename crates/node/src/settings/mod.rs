@@ -19,9 +19,10 @@ pub use layers::{Origin, Override, environment_name};
 pub use problem::{Code, Problem, Problems};
 pub use sections::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding,
-    DeviceRegistry, Devices, Discovery, DiscoveryBackend, Http, Journal, Limits, ListedService, Log,
-    LogFormat, Method, Mqtt, Mqtts, Password, ProxyProtocol, Push, Queue, Rpc, Server, Session, Settings,
-    Shards, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey, TokenUsername, Webhooks, Ws, Wss,
+    DeviceRegistry, Devices, Discovery, DiscoveryBackend, Http, Journal, Limits, ListedService, Locations,
+    Log, LogFormat, Method, Mqtt, Mqtts, Password, ProxyProtocol, Push, Queue, Rpc, Server, Session,
+    Settings, Shards, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey, TokenUsername, Webhooks,
+    Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 

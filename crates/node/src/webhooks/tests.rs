@@ -284,15 +284,19 @@ fn at_most_four_of_a_feed_are_on_their_way_and_a_private_address_is_refused_wher
 fn a_webhook_in_an_apps_settings_is_posted_to_and_its_end_is_heeded() {
     let (scene, hook) = (Scene::new(), Hook::new(|_| answer("200 OK", "")));
     let app = AppName::new("matchday").expect("a name");
-    let feed =
-        |webhook| Feed { name: FeedName::new("crm").expect("a name"), kinds: Kinds::of(Kind::ALL), webhook };
+    let feed = |webhook| Feed {
+        name: FeedName::new("crm").expect("a name"),
+        kinds: Kinds::of([Kind::Opened]),
+        topics: Vec::new(),
+        webhook,
+    };
     let declare = |webhook| {
         let settings = AppSettings { feeds: vec![feed(webhook)], ..AppSettings::default() };
         let command = Command::DeclareApp { app: app.clone(), settings };
         scene.shards.submit_push(command).wait(LONG).expect("it answers").expect("it is declared");
     };
     declare(Some(hook.webhook("/crm")));
-    let webhooks = Webhooks::start(scene.shards.clone(), Reach::Everywhere, &scene.runtime);
+    let webhooks = Webhooks::start(scene.shards.clone(), Box::new(drop), Reach::Everywhere, &scene.runtime);
     let queue = QueueName::new("events.matchday.crm").expect("a name");
     scene.until("the queue is made", |scene| scene.ask(Work::Stats { queue: queue.clone() }).is_ok());
     scene.put(&queue, r#"{"app": "matchday"}"#);
@@ -302,7 +306,7 @@ fn a_webhook_in_an_apps_settings_is_posted_to_and_its_end_is_heeded() {
     declare(None);
     scene.runtime.block_on(webhooks.stop(LONG));
     scene.put(&queue, "{}");
-    let webhooks = Webhooks::start(scene.shards.clone(), Reach::Everywhere, &scene.runtime);
+    let webhooks = Webhooks::start(scene.shards.clone(), Box::new(drop), Reach::Everywhere, &scene.runtime);
     assert!(hook.got.recv_timeout(Duration::from_millis(200)).is_err(), "nobody is posted to any more");
     assert_eq!(scene.jobs(&queue, JobState::Due).len(), 1, "it waits for somebody else");
     scene.runtime.block_on(webhooks.stop(LONG));

@@ -279,6 +279,7 @@ fn feeds_are_told_what_happens_and_a_replay_tells_nothing() {
     let feeds = (0..16).map(|number| Feed {
         name: FeedName::new(&format!("feed-{number}")).unwrap(),
         kinds: Kinds::of(Kind::ALL.into_iter().skip(if number == 0 { 0 } else { 5 })),
+        topics: vec!["up/#".to_owned()],
         webhook: Some(Webhook { url: url.clone(), secret: vec![7; 32] }),
     });
     scene.settings(AppSettings { feeds: feeds.collect(), ..AppSettings::default() });

@@ -67,7 +67,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 }
 
-fn job(payload: bytes::Bytes) -> NewJob {
+/// A job with events.
+pub(crate) fn job(payload: bytes::Bytes) -> NewJob {
     NewJob {
         payload,
         when: When::Now,

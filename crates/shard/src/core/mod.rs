@@ -7,7 +7,7 @@
 mod checkpointing;
 mod crossing;
 mod fault;
-mod feeds;
+pub(crate) mod feeds;
 mod history;
 mod machines;
 mod opening;

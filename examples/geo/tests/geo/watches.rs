@@ -61,7 +61,8 @@ fn a_slow_watcher_gets_the_newest_location_of_each_device() {
     let service = Service::start(&[]);
     let client = client(&service);
     store(&client, "a", 1);
-    let mut events = client.stream(&geo::WATCH, &WatchRequest { with_last: true }, 1, &CallOptions::default());
+    let mut events =
+        client.stream(&geo::WATCH, &WatchRequest { with_last: true }, 1, &CallOptions::default());
     assert_eq!(next(&mut events), ("a".to_owned(), 1));
     for at in 2..=EVENTS {
         store(&client, if at % 2 == 0 { "a" } else { "b" }, at);

@@ -29,7 +29,7 @@ pub use journal::Journal;
 pub use limits::Limits;
 pub use listeners::{ClientCertificates, Mqtt, Mqtts, ProxyProtocol, SocketOptions, Sockets, Tls, Ws, Wss};
 pub use log::{Log, LogFormat};
-pub use push::Push;
+pub use push::{Locations, Push};
 pub use queue::Queue;
 pub use rpc::{Devices, Rpc};
 pub use server::Server;

@@ -34,4 +34,24 @@ group! {
         /// Largest payload of a push, and of each variant of a notification; it must fit in a segment. Larger ones are rejected.
         payload_bytes_max: u32 = 65_536, unit "bytes", in 256..=1_048_576, cost "memory for each push that is remembered";
     }
+    tables {
+        /// Where devices are.
+        locations: Locations,
+    }
+}
+
+group! {
+    /// Where devices are, taken from a service that follows them, for selectors with a `location`. docs/audiences.md says what the service must do.
+    pub struct Locations {
+        /// The service's name in discovery, such as `geo`. Off takes locations from nobody but the API.
+        service: Option<String> = None;
+        /// The version of the service whose instances are watched.
+        version: String = "1".to_owned();
+        /// A move that the service calls minor is written once the device is that far from where it was written last.
+        minor_m: u32 = 10, unit "m", in 0..=100_000, cost "locations that are less exact; less costs more records";
+        /// How often what was told is written.
+        batch_ms: u32 = 200, unit "ms", in 10..=10_000, cost "locations that are older; less costs more records";
+        /// Devices whose locations wait to be written. Beyond it the service waits, and keeps the newest of each device.
+        waiting_max: u32 = 10_000, unit "devices", in 100..=1_000_000, cost "about 500 bytes of memory each, twice";
+    }
 }
