@@ -48,6 +48,7 @@ pub fn apply(devices: &mut Devices, at: Time, id: &DeviceId, changes: &Changes) 
     put(&mut device.user, &changes.user);
     put(&mut device.quiet_hours, &changes.quiet_hours);
     put(&mut device.location, &changes.location);
+    put(&mut device.located_at, &changes.location.map(|location| location.map(|_| at)));
     put(&mut device.credential, &changes.credential);
     device.opt_in = changes.opt_in.unwrap_or(device.opt_in);
     device.revoked = changes.revoked.unwrap_or(device.revoked);
