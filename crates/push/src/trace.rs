@@ -13,7 +13,7 @@ use crate::many::Many;
 use crate::platform::{Platform, Spot};
 use crate::single::{NEVER, Single};
 use crate::split::lacked_value;
-use crate::{Answer, ConnectionName, NewPush, PushId, Refusal, State, Time, Trace, TraceStep};
+use crate::{Answer, Civil, ConnectionName, NewPush, PushId, Refusal, State, Time, Trace, TraceStep, When};
 
 impl Platform {
     pub(crate) fn state_of_single(&self, app: &App, single: &Single) -> State {
@@ -124,7 +124,10 @@ impl Platform {
                     story.told(id, State::Cancelled, sentence)
                 }
                 None => {
-                    let sentence = story.scheduled(many.next_at);
+                    let sentence = match many.push.when {
+                        When::Local(civil) => story.by_its_clock(many.next_at, civil),
+                        _ => story.scheduled(many.next_at),
+                    };
                     story.told(id, State::Scheduled, sentence)
                 }
             });
@@ -272,6 +275,16 @@ impl<'a> Story<'a> {
             "It has not started: it does at {}, and reaches {} then if it matches.",
             self.clock(at),
             self.device.as_str()
+        )
+    }
+
+    /// The shard that knows when zones are looked at need not be the one that knows the device's.
+    fn by_its_clock(&mut self, first: Time, civil: Civil) -> String {
+        self.step(first, "scheduled", None);
+        let shown = civil.as_utc().map(|utc| self.clock(utc).replace(" UTC", "")).unwrap_or_default();
+        let device = self.device.as_str();
+        format!(
+            "It has not started for {device}: it does when clocks in its time zone show {shown}, and reaches it then if it matches."
         )
     }
 

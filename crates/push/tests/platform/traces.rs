@@ -2,10 +2,22 @@
 //!
 //! The sentences are compared word for word: they are what people read.
 
-use stadium_push::{CollapseKey, Command, Happened, NewPush, Options, State, When};
+use stadium_push::{Civil, CollapseKey, Command, Happened, NewPush, Options, State, When};
 use stadium_registry::Changes;
 
 use crate::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one, to_tag};
+
+#[test]
+fn a_push_by_the_devices_clocks_is_told_by_theirs() {
+    let mut scene = Scene::new(1);
+    scene.register(&["phone-7"]);
+    let tomorrow = Civil((NOON.0 / 1_000) as i64 + 86_400);
+    scene.send(NewPush { when: When::Local(tomorrow), ..to_all(1) }).unwrap();
+    assert_eq!(
+        scene.trace(1, "phone-7").sentence,
+        "It has not started for phone-7: it does when clocks in its time zone show 12:00 on 2026-07-02, and reaches it then if it matches."
+    );
+}
 
 #[test]
 fn each_outcome_is_told_in_a_sentence() {
