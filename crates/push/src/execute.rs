@@ -218,14 +218,30 @@ impl Platform {
         if shard != self.place.shard {
             return Err(rejected(MISDIRECTED, format!("push {} belongs to shard {shard}", push.id)));
         }
-        if self.is_full(push) && self.forgets.is_empty() {
+        if self.forgets.is_empty() {
+            self.check_room(push)?;
+        }
+        let is_many = !matches!(push.audience, Audience::Device(_));
+        if is_many && self.outbox.len() >= self.bounds.pushes_max as usize {
             let reason = format!(
-                "{} pushes are remembered, and devices are owed all of them: ask again when some have been delivered or have expired",
-                self.singles.len() + self.manies.len()
+                "{} letters about pushes wait for other shards, which have no room: ask again later",
+                self.outbox.len()
             );
             return Err(busy(PUSHES_FULL, 1_000, reason));
         }
         Ok(Accepted::Now)
+    }
+
+    /// Whether there is room for another push.
+    pub(crate) fn check_room(&self, push: &NewPush) -> Result<(), Refusal> {
+        if !self.is_full(push) {
+            return Ok(());
+        }
+        let reason = format!(
+            "{} pushes are remembered, and devices are owed all of them: ask again when some have been delivered or have expired",
+            self.singles.len() + self.manies.len()
+        );
+        Err(busy(PUSHES_FULL, 1_000, reason))
     }
 
     fn is_full(&self, push: &NewPush) -> bool {

@@ -216,6 +216,7 @@ impl StateMachine for Platform {
                 return Err(busy(EARLY, 1_000, reason));
             }
             self.make_room(now, push, record);
+            self.check_room(push)?;
         }
         let from = From { shard, number, confirmed_below };
         self.emit(now, record, &Event::Letter { from, letter: Cow::Borrowed(letter) });

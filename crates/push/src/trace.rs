@@ -166,8 +166,10 @@ impl Platform {
                     } else {
                         format!(" at `{}`", excluded.path)
                     };
-                    let why =
-                        format!("the audience asks for {}{path}, which does not hold{has}", excluded.clause);
+                    let why = format!(
+                        "the audience asks for {}{path}, which does not hold now{has}",
+                        excluded.clause
+                    );
                     (State::NotMatched { path: excluded.path, clause: excluded.clause }, story.not(&why))
                 }
                 None if zones_open => {

@@ -4,8 +4,8 @@
 
 use stadium_machine::StateMachine as _;
 use stadium_push::{
-    Answer, AppSettings, Audience, Command, Missed, NewPush, NewSchedule, ScheduleName, Stage, State, When,
-    Zone,
+    Answer, AppSettings, Audience, Bounds, Command, Missed, NewPush, NewSchedule, ScheduleName, Stage, State,
+    When, Zone,
 };
 use stadium_registry::AppName;
 
@@ -180,5 +180,33 @@ fn schedules_and_times_hold_on_all_shards() {
     let to_many = pushes.iter().filter(|view| !matches!(view.push.audience, Audience::Device(_)));
     assert!(to_many.clone().count() == 3 && to_many.clone().all(|view| view.counts.targeted == 30));
     assert!(pushes.is_sorted_by_key(|view| std::cmp::Reverse(view.accepted_at)));
+    scene.check();
+}
+
+#[test]
+fn a_shard_that_has_no_room_takes_a_letter_in_later_and_nothing_is_lost() {
+    let mut scene = Scene::with(2, Bounds { pushes_max: 3, ..Bounds::default() });
+    let home = usize::from(stadium_push::app_home(&app(), 2));
+    let lives_far = |name: &String| usize::from(stadium_push::device_home(&app(), &device(name), 2)) != home;
+    let far: Vec<String> = (0..30).map(|n| format!("phone-{n}")).filter(lives_far).take(3).collect();
+    far.iter().for_each(|name| scene.register(&[name]));
+    for (id, name) in (1..=3).zip(&far) {
+        scene.send(to_one(id, name)).unwrap();
+    }
+    scene.send(to_all(4)).unwrap();
+    assert!(waits(&scene, home), "it is not taken in: there is no room");
+    assert_eq!(scene.inbox(&far[0]), [1]);
+    // Nobody is owed them at home, and yet it takes no more of them than it may keep for the other shard.
+    (5..=6).for_each(|id| drop(scene.send(to_all(id)).unwrap()));
+    let full = scene.send(to_all(7)).unwrap_err();
+    assert_eq!(full.code(), "PSH-041");
+    far.iter().for_each(|name| drop(scene.connect(name)));
+    assert_eq!(scene.acknowledge_all(), 3);
+    far.iter().for_each(|name| scene.disconnect(name));
+    scene.pass_letters();
+    assert!(!waits(&scene, home));
+    for name in &far {
+        assert_eq!(scene.inbox(name), [4, 5, 6]);
+    }
     scene.check();
 }
