@@ -19,6 +19,13 @@ pub enum Answer {
     Removed(u64),
     /// Of sightings: what became of how many.
     Located(Located),
+    /// Of a cancellation, from one of several shards: [`crate::Parts`] makes one answer of all.
+    Cancelled {
+        /// When the push was accepted; none where it is not known yet.
+        accepted_at: Option<Time>,
+        /// When it was cancelled.
+        at: Time,
+    },
     /// Of apps, by name.
     Apps(Vec<AppView>),
     /// Of one device; none where it is not registered.

@@ -335,16 +335,26 @@ impl Platform {
         let number = self.app_number(app)?;
         match self.find_id(number, push) {
             None if self.is_home(app) || self.place.shards == 1 => return Err(unknown(push)),
-            None if self.cancelled.contains_key(&(number, push)) => return Ok(Answer::Push(None)),
+            None if self.cancelled.get(&(number, push)).is_some_and(|&at| at >= now) => {
+                return Ok(Answer::Cancelled { accepted_at: None, at: now });
+            }
             Some(spot) if self.is_over(spot) => {
                 let reason = format!("nobody is owed push {push} any more, or it was cancelled already");
                 return Err(rejected(OVER, reason));
             }
             _ => {}
         }
-        let known = self.find_id(number, push).is_some();
+        let accepted_at = self.find_id(number, push).map(|spot| match spot {
+            Spot::Single(_) => None,
+            Spot::Many(place) => Some(self.many(place).accepted_at),
+        });
         self.emit(now, record, &Event::Cancelled { app: number, push });
-        Ok(if known { Answer::Done } else { Answer::Push(None) })
+        Ok(match accepted_at {
+            // One to a single device lives here alone.
+            Some(None) => Answer::Done,
+            Some(_) if self.place.shards == 1 => Answer::Done,
+            accepted_at => Answer::Cancelled { accepted_at: accepted_at.flatten(), at: now },
+        })
     }
 
     fn is_over(&self, spot: Spot) -> bool {

@@ -340,15 +340,29 @@ impl Parts {
 /// Done where one shard did it; over where one says so; else what the others say.
 fn known(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
     let (mut done, mut over, mut unknown) = (None, None, None);
+    let (mut accepted, mut earliest) = (None, None::<crate::Time>);
     for answer in answers {
         match answer {
+            Ok(Answer::Cancelled { accepted_at: Some(at), .. }) => {
+                done = Some(Answer::Done);
+                accepted = Some(at);
+            }
             // It is not known there, and remembered to be cancelled.
-            Ok(Answer::Push(None)) => {}
+            Ok(Answer::Cancelled { accepted_at: None, at }) => {
+                earliest = Some(earliest.map_or(at, |earliest| earliest.min(at)));
+            }
             Ok(answer) => done = Some(answer),
             Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => unknown = Some(refusal),
             Err(refusal) if refusal.code() == crate::refusal::OVER => over = Some(refusal),
             Err(refusal) => return Err(refusal),
         }
+    }
+    // Where it was cancelled before it was accepted, its letter is taken for that of another push: once it is there it can be cancelled.
+    if let (Some(accepted), Some(earliest)) = (accepted, earliest)
+        && earliest < accepted
+    {
+        let reason = "the push is on its way to other shards: ask again when it is there";
+        return Err(crate::refusal::busy(crate::refusal::EARLY, 100, reason));
     }
     match (done, over.or(unknown)) {
         (Some(done), _) => Ok(done),

@@ -207,6 +207,10 @@ impl Asked {
             books.device(who).busy = false;
         }
         match answer {
+            // A push that other shards do not know yet: it is asked for again.
+            Err(refusal) if matches!(self.ask, Ask::Cancel { .. }) && refusal.code() == "PSH-043" => {
+                return Ok(());
+            }
             Err(refusal @ Refusal::Busy { .. }) if !self.may_be_busy => {
                 return Err(format!("is told busy without any need: {refusal}"));
             }
