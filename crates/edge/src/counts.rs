@@ -172,6 +172,10 @@ counts! {
     answers,
     /// Answers dropped: the device was gone, or had not subscribed to its response topic.
     answers_dropped,
+    /// Messages of devices taken for feeds, once for each feed.
+    uplinks,
+    /// Of those: no queue took them.
+    uplinks_dropped,
     /// Sum of the latencies in microseconds.
     latency_sum_us,
 }

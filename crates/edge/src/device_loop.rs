@@ -222,6 +222,9 @@ impl DeviceLoop {
         counts.session_bytes = totals.bytes as u64;
         counts.requests_in_flight = self.around.desk.as_ref().map_or(0, Desk::in_flight) as u64;
         counts.forwards_waiting = self.around.forwards_waiting as u64;
+        if let Some(uplinks) = &self.around.uplinks {
+            (counts.uplinks, counts.uplinks_dropped) = (uplinks.taken, uplinks.dropped);
+        }
         self.around.shared.published[self.around.index].publish(counts);
     }
 }

@@ -94,6 +94,8 @@ pub(crate) struct Uplinks {
     waiting_bytes: usize,
     /// Those of events for which there is no room.
     refused: Vec<Then>,
+    /// Events that were taken.
+    pub(crate) taken: u64,
     /// Events that were refused, those at QoS 0 included.
     pub(crate) dropped: u64,
 }
@@ -163,6 +165,7 @@ impl Uplinks {
             matched: Vec::new(),
             waiting_bytes: 0,
             refused: Vec::new(),
+            taken: 0,
             dropped: 0,
         }
     }
@@ -200,6 +203,7 @@ impl Uplinks {
             at: Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
         };
         let answers = self.matched.len() as u32;
+        self.taken += u64::from(answers);
         for place in self.matched.drain(..) {
             if self.waiting_bytes > FULL_BYTES {
                 self.refused.push(then);

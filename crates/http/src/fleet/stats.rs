@@ -57,6 +57,10 @@ pub struct FleetStats {
     pub push_latency: Histogram,
     /// Requests of devices to services.
     pub requests: RequestStats,
+    /// Messages of devices taken for feeds, once for each feed.
+    pub feed_messages_total: u64,
+    /// Of those: no queue took them.
+    pub feed_messages_dropped_total: u64,
     /// The services of this process; `None` where it serves none.
     pub services: Option<ServiceStats>,
     /// How finding services goes; `None` where it is off.

@@ -132,6 +132,8 @@ impl Observer {
                 answers_total: all.answers,
                 answers_dropped_total: all.answers_dropped,
             },
+            feed_messages_total: all.uplinks,
+            feed_messages_dropped_total: all.uplinks_dropped,
             services: None,
             discovery: None,
             locations: None,
