@@ -46,6 +46,7 @@ async function refreshList(mine) {
   show("sum-opted", count(figures?.opted_in ?? 0));
   show("sum-owed", count(figures?.owed ?? 0));
   at("device-none").hidden = answer.devices.length > 0;
+  show("device-none", search || user || tag ? "No device matches." : "No device is registered yet. One is when it connects and reads its inbox, or over the API.");
   at("device-rows").replaceChildren(...answer.devices.map((one) => {
     const row = element("tr");
     row.append(

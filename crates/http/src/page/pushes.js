@@ -60,11 +60,12 @@ async function refreshOne(mine) {
   } catch (error) {
     if (!error.problem || !mine()) throw error;
     showState("ready", "Ready");
-    at("wrong").hidden = false;
+    [at("wrong").hidden, at("cards").hidden] = [false, true];
+    show("h-push", id);
     return show("wrong", error.message);
   }
   if (!mine()) return;
-  at("wrong").hidden = true;
+  [at("wrong").hidden, at("cards").hidden] = [true, false];
   showPush(push);
   if (!over) follow();
 }
