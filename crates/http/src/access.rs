@@ -11,8 +11,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
 use crate::app::App;
-use crate::audit::{Caller, CallerPlace};
-use crate::keys::Role;
+use crate::audit::CallerPlace;
+use crate::keys::{Key, Role};
 use crate::problem::{KEY_MISSING, KEY_UNKNOWN, Problem, ROLE_TOO_LOW};
 
 /// A caller that may read.
@@ -46,7 +46,7 @@ impl FromRequestParts<Arc<App>> for Sender {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        caller(parts, app, Role::Send).map(|key_id| Self { key_id })
+        caller(parts, app, Role::Send).map(|key| Self { key_id: key.id.clone() })
     }
 }
 
@@ -54,12 +54,12 @@ impl FromRequestParts<Arc<App>> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        caller(parts, app, Role::Admin).map(|key_id| Self { key_id })
+        caller(parts, app, Role::Admin).map(|key| Self { key_id: key.id.clone() })
     }
 }
 
-/// The id of the key that the request carries, if its role contains the one that is needed.
-fn caller(parts: &Parts, app: &App, needed: Role) -> Result<String, Problem> {
+/// The key that the request carries, if its role contains the one that is needed.
+fn caller(parts: &Parts, app: &App, needed: Role) -> Result<Arc<Key>, Problem> {
     let secret = bearer(&parts.headers).ok_or_else(|| {
         Problem::new(KEY_MISSING, "send the header `Authorization: Bearer sk_...` with an API key")
     })?;
@@ -68,14 +68,14 @@ fn caller(parts: &Parts, app: &App, needed: Role) -> Result<String, Problem> {
     })?;
     if let Some(place) = parts.extensions.get::<CallerPlace>() {
         // Set once for a request; a second extractor finds the same key.
-        let _ = place.set(Caller { key: key.id.clone(), name: key.name.clone() });
+        let _ = place.set(Arc::clone(&key));
     }
     if key.role < needed {
         let detail =
             format!("key {} has the role `{}`; this needs `{}`", key.id, key.role.word(), needed.word());
         return Err(Problem::new(ROLE_TOO_LOW, detail));
     }
-    Ok(key.id)
+    Ok(key)
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::keys::Key;
 use crate::rfc3339;
 
 /// Bytes of a file before it becomes the older one, and the oldest goes.
@@ -26,6 +27,9 @@ const LINES_PER_SECOND: u32 = 100;
 /// Sorts of further changes in a second that are told apart; beyond that they are counted together.
 const SORTS_MAX: usize = 1_000;
 
+/// What stands for a key and a route where changes beyond [`SORTS_MAX`] are counted.
+const SEVERAL: &str = "several";
+
 /// Bytes of a path or name in a line; more is cut.
 const TEXT_BYTES_MAX: usize = 512;
 
@@ -36,14 +40,7 @@ const BLOCK_BYTES: u64 = 64 << 10;
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// Who made a request: set where the key is looked at, read when the request is answered.
-pub(crate) type CallerPlace = Arc<OnceLock<Caller>>;
-
-/// An API key that asked.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Caller {
-    pub(crate) key: String,
-    pub(crate) name: String,
-}
+pub(crate) type CallerPlace = Arc<OnceLock<Arc<Key>>>;
 
 /// A change, made or refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -77,8 +74,8 @@ pub(crate) struct Entry {
 
 /// What became of a request, for its entry.
 pub(crate) struct Change<'a> {
-    pub(crate) caller: &'a Caller,
-    pub(crate) route: &'a str,
+    pub(crate) caller: &'a Arc<Key>,
+    pub(crate) route: &'a Arc<str>,
     pub(crate) path: &'a str,
     pub(crate) made: Option<&'a str>,
     pub(crate) status: u16,
@@ -103,8 +100,9 @@ struct Inner {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Sort {
-    caller: Caller,
-    route: String,
+    /// None where the keys are counted together too.
+    caller: Option<Arc<Key>>,
+    route: Arc<str>,
     status: u16,
 }
 
@@ -124,23 +122,20 @@ impl AuditLog {
             (inner.second, inner.written) = (second, 0);
         }
         if inner.written >= LINES_PER_SECOND {
-            let sort =
-                Sort { caller: change.caller.clone(), route: change.route.to_owned(), status: change.status };
-            if inner.more.len() < SORTS_MAX || inner.more.contains_key(&sort) {
-                *inner.more.entry(sort).or_default() += 1;
-            } else {
-                let other = Caller { key: "several".to_owned(), name: String::new() };
-                let sort = Sort { caller: other, route: "several".to_owned(), status: change.status };
-                *inner.more.entry(sort).or_default() += 1;
+            let Change { caller, route, status, .. } = *change;
+            let mut sort = Sort { caller: Some(Arc::clone(caller)), route: Arc::clone(route), status };
+            if inner.more.len() >= SORTS_MAX && !inner.more.contains_key(&sort) {
+                sort = Sort { caller: None, route: SEVERAL.into(), status };
             }
+            *inner.more.entry(sort).or_default() += 1;
             return;
         }
         inner.written += 1;
         let entry = Entry {
             at: rfc3339::format(now),
-            key: change.caller.key.clone(),
+            key: change.caller.id.clone(),
             name: change.caller.name.clone(),
-            route: change.route.to_owned(),
+            route: change.route.to_string(),
             path: Some(cut(change.path)),
             made: change.made.map(cut),
             status: change.status,
@@ -158,8 +153,11 @@ impl AuditLog {
     fn write_counts(&self, inner: &mut Inner, now: SystemTime) {
         for (Sort { caller, route, status }, times) in std::mem::take(&mut inner.more) {
             let at = rfc3339::format(now);
-            let Caller { key, name } = caller;
-            let times = Some(times);
+            let (key, name) = match &caller {
+                Some(key) => (key.id.clone(), key.name.clone()),
+                None => (SEVERAL.to_owned(), String::new()),
+            };
+            let (route, times) = (route.to_string(), Some(times));
             let entry = Entry { at, key, name, route, path: None, made: None, status, code: None, times };
             self.append(inner, &entry);
         }
@@ -242,19 +240,23 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Role;
 
     fn at(second: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(second)
+    }
+
+    fn key(name: &str) -> Arc<Key> {
+        Arc::new(Key { id: "k_1".to_owned(), name: name.to_owned(), role: Role::Send, created_at: at(0) })
     }
 
     #[test]
     fn what_a_second_has_too_many_of_is_counted_and_nothing_is_lost() {
         let data = tempfile::tempdir().expect("a temporary directory");
         let log = AuditLog::of(data.path());
-        let caller = Caller { key: "k_1".to_owned(), name: "campaigns".to_owned() };
+        let (caller, route) = (key("campaigns"), "POST /api/apps/{app}/pushes".into());
         let record = |path: &str, second| {
-            let route = "POST /api/apps/{app}/pushes";
-            let change = Change { caller: &caller, route, path, made: None, status: 202, code: None };
+            let change = Change { caller: &caller, route: &route, path, made: None, status: 202, code: None };
             log.record(&change, at(second));
         };
         for n in 0..250 {
@@ -273,9 +275,9 @@ mod tests {
     fn a_full_file_becomes_the_older_one_and_a_torn_line_is_passed_over() {
         let data = tempfile::tempdir().expect("a temporary directory");
         let log = AuditLog::of(data.path());
-        let caller = Caller { key: "k_1".to_owned(), name: String::new() };
+        let (caller, route) = (key(""), "PUT /".into());
         let change =
-            |path| Change { caller: &caller, route: "PUT /", path, made: None, status: 204, code: None };
+            |path| Change { caller: &caller, route: &route, path, made: None, status: 204, code: None };
         log.record(&change("/first"), at(1));
         log.inner.lock().bytes = FILE_BYTES_MAX;
         log.record(&change("/second"), at(2));

@@ -3,13 +3,15 @@
 //! A key is `sk_` and 256 random bits; only its SHA-256 is kept, in `api-keys.toml` in the data directory. A slow
 //! password hash would add nothing: nobody guesses 256 bits. Files are readable by their owner alone and replaced
 //! whole, so a crash leaves the old or the new one. The command line and a running server may change the file at the same
-//! time: writers hold a lock, and a server looks whether the file changed before it trusts a key.
+//! time: writers hold a lock, and a server looks again and again whether the file changed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,7 +28,7 @@ pub const KEYS_MAX: usize = 1_024;
 pub const KEY_NAME_CHARS_MAX: usize = 64;
 
 /// What a key may do. Each role contains the ones before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// See devices, pushes, metrics and the live view.
@@ -49,7 +51,7 @@ impl Role {
 }
 
 /// A key as it may be shown: without its secret, which nobody has any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Names the key in lists, logs and when it is revoked.
     pub id: String,
@@ -126,11 +128,24 @@ impl std::error::Error for Error {}
 pub struct KeyStore {
     dir: PathBuf,
     loaded: RwLock<Loaded>,
+    opened: Instant,
+    /// When the file was last looked at, microseconds since `opened`.
+    looked_us: AtomicU64,
 }
 
+#[derive(Default)]
 struct Loaded {
     entries: Vec<Entry>,
+    /// The same, as callers see them.
+    keys: Vec<Arc<Key>>,
     stamp: Stamp,
+}
+
+impl Loaded {
+    fn new(entries: Vec<Entry>, stamp: Stamp) -> Self {
+        let keys = entries.iter().map(|entry| Arc::new(entry.key())).collect();
+        Self { entries, keys, stamp }
+    }
 }
 
 /// Tells two versions of the file apart without reading them.
@@ -163,10 +178,13 @@ struct Entry {
 
 impl Entry {
     fn key(&self) -> Key {
-        let created_at = UNIX_EPOCH + std::time::Duration::from_secs(self.created_at);
+        let created_at = UNIX_EPOCH + Duration::from_secs(self.created_at);
         Key { id: self.id.clone(), name: self.name.clone(), role: self.role, created_at }
     }
 }
+
+/// How long the keys in memory are believed before it is looked whether the file changed.
+pub const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 const FILE: &str = "api-keys.toml";
 const ADMIN_FILE: &str = "admin.key";
@@ -182,7 +200,9 @@ impl KeyStore {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let store = Self {
             dir: dir.to_owned(),
-            loaded: RwLock::new(Loaded { entries: Vec::new(), stamp: Stamp::default() }),
+            loaded: RwLock::default(),
+            opened: Instant::now(),
+            looked_us: AtomicU64::new(0),
         };
         let _lock = store.lock()?;
         if store.path().try_exists().map_err(|error| store.io_error(error))? {
@@ -198,26 +218,34 @@ impl KeyStore {
 
     /// Whose key this is; `None` when it is not one of ours. Takes the same time for every wrong secret.
     ///
-    /// Looks first whether the file changed (one `stat`, about a microsecond), so that a key revoked on the command
-    /// line stops here too.
-    pub fn authenticate(&self, secret: &str) -> Option<Key> {
+    /// A key revoked on the command line stops within [`LOOK_EVERY`]: that often at most it is looked whether the file
+    /// changed (one `stat`). A secret that is not known is looked for in the file at once.
+    pub fn authenticate(&self, secret: &str) -> Option<Arc<Key>> {
+        let now_us = u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let since_us = now_us.saturating_sub(self.looked_us.load(Ordering::Relaxed));
+        let is_fresh = u128::from(since_us) < LOOK_EVERY.as_micros();
+        let digest = digest(secret);
+        if is_fresh && let Some(key) = self.find(&digest) {
+            return Some(key);
+        }
+        self.looked_us.store(now_us, Ordering::Relaxed);
         let changed = stamp(&self.path()).is_ok_and(|stamp| stamp != self.loaded.read().stamp);
         if changed && let Err(error) = self.load() {
             tracing::warn!(error = %error, "API keys changed on disk and cannot be read; the old ones stay");
         }
-        self.find(&digest(secret))
+        self.find(&digest)
     }
 
-    fn find(&self, digest: &str) -> Option<Key> {
+    fn find(&self, digest: &str) -> Option<Arc<Key>> {
         let loaded = self.loaded.read();
         let mut found = None;
         // No early exit: how many keys stand before the right one stays unknown.
-        for entry in &loaded.entries {
+        for (entry, key) in loaded.entries.iter().zip(&loaded.keys) {
             if equal_in_constant_time(entry.sha256.as_bytes(), digest.as_bytes()) {
-                found = Some(entry);
+                found = Some(key);
             }
         }
-        found.map(Entry::key)
+        found.cloned()
     }
 
     /// The keys, oldest first.
@@ -294,7 +322,7 @@ impl KeyStore {
                 contents.version
             )));
         }
-        *self.loaded.write() = Loaded { entries: contents.key, stamp };
+        *self.loaded.write() = Loaded::new(contents.key, stamp);
         Ok(())
     }
 
@@ -305,7 +333,7 @@ impl KeyStore {
             "# Stadium's API keys. Only hashes are kept; `stadium` and the HTTP API write this file.\n";
         write_private(&self.path(), format!("{head}{text}").as_bytes())?;
         let stamp = stamp(&self.path()).map_err(|error| self.io_error(error))?;
-        *self.loaded.write() = Loaded { entries: contents.key, stamp };
+        *self.loaded.write() = Loaded::new(contents.key, stamp);
         Ok(())
     }
 
@@ -410,7 +438,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let store = KeyStore::open(dir.path()).expect("opens");
         let made = store.create("dashboard", Role::Read).expect("there is room");
-        assert_eq!(store.authenticate(&made.secret), Some(made.key.clone()));
+        assert_eq!(store.authenticate(&made.secret).as_deref(), Some(&made.key));
         store.revoke(&made.key.id).expect("it is known");
         assert_eq!(store.authenticate(&made.secret), None);
         let admin = store.list()[0].id.clone();
@@ -425,8 +453,9 @@ mod tests {
         let server = KeyStore::open(dir.path()).expect("opens");
         let command_line = KeyStore::open(dir.path()).expect("opens");
         let made = command_line.create("later", Role::Send).expect("there is room");
-        assert_eq!(server.authenticate(&made.secret), Some(made.key.clone()));
+        assert_eq!(server.authenticate(&made.secret).as_deref(), Some(&made.key));
         command_line.revoke(&made.key.id).expect("it is known");
+        std::thread::sleep(LOOK_EVERY);
         assert_eq!(server.authenticate(&made.secret), None, "nor does it outlive its revocation");
         command_line.create("again", Role::Send).expect("there is room");
         server.create("from the server", Role::Read).expect("there is room");

@@ -150,14 +150,15 @@ fn about_wallets() -> Router<Arc<App>> {
 async fn around(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
-    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let path = path.as_ref().map(MatchedPath::as_str);
     let is_api = request.uri().path().starts_with("/api/");
-    let waits = match path.as_deref() {
+    let waits = match path {
         Some(RESERVE) => leases::WAIT_MAX,
         Some(platform::IMPORT) => IMPORT_MAX,
         _ => Duration::ZERO,
     };
-    let change = ChangeAsked::of(&mut request, path.as_deref());
+    let change = ChangeAsked::of(&mut request, path);
     let limit = app.config.request_timeout + waits;
     let answered = tokio::time::timeout(limit, next.run(request)).await;
     let mut response = answered.unwrap_or_else(|_| {
@@ -179,18 +180,18 @@ async fn around(State(app): State<Arc<App>>, mut request: Request, next: Next) -
     if is_api {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
-    let known_method = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
-    let known_method = known_method.contains(&method);
-    let route = match (&path, known_method) {
-        (Some(path), true) => format!("{method} {path}"),
-        _ => "other".to_owned(),
-    };
+    let route = app.requests.label(&method, path);
     if let Some(change) = change {
         change.answered(&app, &route, &response);
     }
     let took = started.elapsed();
-    tracing::debug!(route, status = response.status().as_u16(), took_us = took.as_micros(), "HTTP request");
-    app.requests.answered(&route, response.status().as_u16(), took);
+    tracing::debug!(
+        route = &*route,
+        status = response.status().as_u16(),
+        took_us = took.as_micros(),
+        "HTTP request"
+    );
+    app.requests.answered(route, response.status().as_u16(), took);
     response
 }
 
@@ -221,7 +222,7 @@ impl ChangeAsked {
     }
 
     /// Writes it down, unless nobody knows who asked.
-    fn answered(&self, app: &App, route: &str, response: &Response) {
+    fn answered(&self, app: &App, route: &Arc<str>, response: &Response) {
         let Some(caller) = self.caller.get() else { return };
         let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
         let change = crate::audit::Change {

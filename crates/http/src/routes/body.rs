@@ -62,6 +62,10 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.trim_ascii_start().first() == Some(&b'[') {
         return Err(Problem::new(FIELD_WRONG, "the body is a JSON object with named fields, not a list"));
     }
+    // The path of a mistake is kept track of only where there is one.
+    if let Ok(value) = serde_json::from_slice(body) {
+        return Ok(value);
+    }
     let mut json = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
