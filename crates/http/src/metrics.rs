@@ -3,12 +3,11 @@
 //! Names begin with `stadium_` and end in their unit; totals end in `_total`. The fleet's figures are read at the
 //! moment of the scrape, so nothing is counted twice and a scrape costs one snapshot.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::Method;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -18,7 +17,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::app::App;
 use crate::fleet::{
-    DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, Readiness, RequestStats, ServiceStats, Tally,
+    DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LocationStats, Readiness, RequestStats,
+    ServiceStats, Tally,
 };
 
 mod push;
@@ -28,9 +28,7 @@ mod shards;
 /// they answer; paths of strangers count under one route.
 #[derive(Default)]
 pub(crate) struct Requests {
-    by_answer: Mutex<BTreeMap<(Arc<str>, u16), Answered>>,
-    /// `POST /api/push` and its like, by path: made once for each.
-    labels: Mutex<HashMap<String, Vec<(Method, Arc<str>)>>>,
+    by_answer: Mutex<BTreeMap<(String, u16), Answered>>,
 }
 
 #[derive(Clone, Default)]
@@ -40,27 +38,9 @@ struct Answered {
 }
 
 impl Requests {
-    /// What metrics and log call a route: its method and its path, `other` for paths and methods of strangers.
-    pub(crate) fn label(&self, method: &Method, path: Option<&str>) -> Arc<str> {
-        const KNOWN: [Method; 6] =
-            [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
-        let Some(path) = path.filter(|_| KNOWN.contains(method)) else { return "other".into() };
-        let mut labels = self.labels.lock();
-        if !labels.contains_key(path) {
-            labels.insert(path.to_owned(), Vec::new());
-        }
-        let of_path = labels.get_mut(path).expect("it is there now");
-        if let Some((_, label)) = of_path.iter().find(|(known, _)| known == method) {
-            return Arc::clone(label);
-        }
-        let label: Arc<str> = format!("{method} {path}").into();
-        of_path.push((method.clone(), Arc::clone(&label)));
-        label
-    }
-
-    pub(crate) fn answered(&self, route: Arc<str>, status: u16, took: Duration) {
+    pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
         let mut by_answer = self.by_answer.lock();
-        let answered = by_answer.entry((route, status)).or_default();
+        let answered = by_answer.entry((route.to_owned(), status)).or_default();
         answered.count += 1;
         answered.took.record(took);
     }
@@ -100,11 +80,17 @@ impl Collector for Scrape {
         fleet(&mut to, &stats)?;
         loops(&mut to, &stats)?;
         device_requests(&mut to, &stats.requests)?;
+        to.counter("feed_messages", "Messages of devices taken for feeds", stats.feed_messages_total)?;
+        let dropped = stats.feed_messages_dropped_total;
+        to.counter("feed_messages_dropped", "Messages of devices that no feed's queue took", dropped)?;
         if let Some(stats) = &stats.services {
             services(&mut to, stats)?;
         }
         if let Some(stats) = &stats.discovery {
             discovery(&mut to, stats)?;
+        }
+        if let Some(stats) = &stats.locations {
+            locations(&mut to, stats)?;
         }
         shards::encode(&mut to, app)?;
         to.gauge("http_live_views", "Open live views", app.views.open() as u64)?;
@@ -261,12 +247,25 @@ fn discovery(to: &mut Encoder<'_>, stats: &DiscoveryStats) -> fmt::Result {
     to.tallies("discovery_troubles", "What went wrong in discovery and was mended", &stats.troubles)
 }
 
+fn locations(to: &mut Encoder<'_>, stats: &LocationStats) -> fmt::Result {
+    to.gauge("location_sources", "Instances that tell where devices are", stats.sources)?;
+    to.counter("location_events", "Locations that were taken from a service", stats.events_total)?;
+    to.tallies("location_outcomes", "What became of locations", &stats.outcomes)?;
+    to.gauge("locations_waiting", "Devices whose locations wait to be written", stats.waiting)?;
+    to.gauge_f64(
+        "location_lag",
+        "How long the oldest location of the last batch was here before it was durable",
+        Unit::Seconds,
+        stats.lag.as_secs_f64(),
+    )
+}
+
 fn requests(to: &mut Encoder<'_>, requests: &Requests) -> fmt::Result {
     let by_answer = requests.by_answer.lock().clone();
     let mut family =
         to.0.encode_descriptor("http_requests", "HTTP requests answered", None, MetricType::Counter)?;
     for ((route, status), answered) in &by_answer {
-        let labels = [("route", route.to_string()), ("status", status.to_string())];
+        let labels = [("route", route.clone()), ("status", status.to_string())];
         family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&answered.count, None)?;
     }
     let mut by_route: BTreeMap<&str, Histogram> = BTreeMap::new();
