@@ -3,11 +3,12 @@
 //! Names begin with `stadium_` and end in their unit; totals end in `_total`. The fleet's figures are read at the
 //! moment of the scrape, so nothing is counted twice and a scrape costs one snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::Method;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -28,8 +29,13 @@ mod shards;
 /// they answer; paths of strangers count under one route.
 #[derive(Default)]
 pub(crate) struct Requests {
-    by_answer: Mutex<BTreeMap<(String, u16), Answered>>,
+    by_answer: Mutex<BTreeMap<(Arc<str>, u16), Answered>>,
+    /// `POST /api/push` and its like, by path: made once for each.
+    labels: Mutex<HashMap<String, Labels>>,
 }
+
+/// What the methods of a path are called.
+type Labels = Vec<(Method, Arc<str>)>;
 
 #[derive(Clone, Default)]
 struct Answered {
@@ -38,9 +44,27 @@ struct Answered {
 }
 
 impl Requests {
-    pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
+    /// What metrics and log call a route: its method and its path, `other` for paths and methods of strangers.
+    pub(crate) fn label(&self, method: &Method, path: Option<&str>) -> Arc<str> {
+        const KNOWN: [Method; 6] =
+            [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
+        let Some(path) = path.filter(|_| KNOWN.contains(method)) else { return "other".into() };
+        let mut labels = self.labels.lock();
+        if !labels.contains_key(path) {
+            labels.insert(path.to_owned(), Vec::new());
+        }
+        let of_path = labels.get_mut(path).expect("it is there now");
+        if let Some((_, label)) = of_path.iter().find(|(known, _)| known == method) {
+            return Arc::clone(label);
+        }
+        let label: Arc<str> = format!("{method} {path}").into();
+        of_path.push((method.clone(), Arc::clone(&label)));
+        label
+    }
+
+    pub(crate) fn answered(&self, route: Arc<str>, status: u16, took: Duration) {
         let mut by_answer = self.by_answer.lock();
-        let answered = by_answer.entry((route.to_owned(), status)).or_default();
+        let answered = by_answer.entry((route, status)).or_default();
         answered.count += 1;
         answered.took.record(took);
     }
@@ -265,7 +289,7 @@ fn requests(to: &mut Encoder<'_>, requests: &Requests) -> fmt::Result {
     let mut family =
         to.0.encode_descriptor("http_requests", "HTTP requests answered", None, MetricType::Counter)?;
     for ((route, status), answered) in &by_answer {
-        let labels = [("route", route.clone()), ("status", status.to_string())];
+        let labels = [("route", route.to_string()), ("status", status.to_string())];
         family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&answered.count, None)?;
     }
     let mut by_route: BTreeMap<&str, Histogram> = BTreeMap::new();
