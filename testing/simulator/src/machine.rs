@@ -28,6 +28,10 @@ pub enum Sabotage {
     AnswersBeforeCommit,
     /// The disk gives other bytes than were written, where payloads are read one by one.
     ReadsAreWrong,
+    /// A shard says that it noted what devices acknowledged, and did not.
+    AcknowledgementsAreForgotten,
+    /// A shard confirms what another one wrote to it about pushes, and did not take it in.
+    LettersOfPushesAreForgotten,
 }
 
 /// A shard, its disks, and what moves its journal.

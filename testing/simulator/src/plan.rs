@@ -163,12 +163,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// A quarter of all seeds has pushes beside what else there is, another quarter only pushes: where `STADIUM_PUSHES` is set, until what they
-    /// have found is mended.
+    /// A quarter of all seeds has pushes beside what else there is, another quarter only pushes.
     fn with_pushes(self) -> Plan {
-        if std::env::var_os("STADIUM_PUSHES").is_none() {
-            return self;
-        }
         // With numbers of its own, as the wallets.
         let mut random = Rng::with_seed(self.seed ^ 0x7075_7368_6573);
         match self.seed % 4 {

@@ -59,6 +59,18 @@ fn a_shard_that_answers_before_its_commit_is_found_out() {
 }
 
 #[test]
+fn a_shard_that_forgets_acknowledgements_of_pushes_is_found_out() {
+    let failure = first_failure(0, 40, Sabotage::AcknowledgementsAreForgotten);
+    assert!(failure.is_some(), "40 seeds did not notice that nobody remembers who has got a push");
+}
+
+#[test]
+fn a_shard_that_forgets_letters_about_pushes_is_found_out() {
+    let failure = first_failure(0, 200, Sabotage::LettersOfPushesAreForgotten);
+    assert!(failure.is_some(), "200 seeds did not notice pushes that reach no other shard than their app's");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

@@ -112,6 +112,7 @@ pub struct World {
     /// Why the last turn was not the last one.
     restless: (Next, bool, usize, bool, usize),
     trace: Trace,
+    sabotage: Sabotage,
 }
 
 /// Turns after which a shard that has nothing to wait for must be quiet.
@@ -142,6 +143,7 @@ impl World {
             summary: Summary::default(),
             restless: (Next::default(), false, 0, false, 0),
             trace,
+            sabotage,
             plan,
         }
     }

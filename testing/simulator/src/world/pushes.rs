@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use stadium_machine::StateMachine as _;
-use stadium_push::{Answer, Command, Parts, Refusal, ToEdge};
+use stadium_push::{Answer, Command, Happened, Parts, Refusal, ToEdge};
 
 use super::World;
 use crate::clock::Span;
 use crate::ledger::Violation;
+use crate::machine::Sabotage;
 use crate::push::{Answered, Ask, Asked, Books, Choice, Edge, Is, Look, Note, PushPlan, Question, Who};
 
 /// What a shard says to a part of a command.
@@ -153,7 +154,12 @@ impl World {
         let Some(pushes) = &mut self.pushes else { return false };
         let told = pushes.edge.tell(&pushes.plan, &mut pushes.books);
         let is_some = !told.is_empty();
-        for (shard, command, note) in told {
+        for (shard, mut command, note) in told {
+            if let Command::Progress { steps } = &mut command
+                && self.sabotage == Sabotage::AcknowledgementsAreForgotten
+            {
+                steps.retain(|step| step.what != Happened::Acknowledged);
+            }
             self.next_number += 1;
             let whole = self.next_number;
             self.trace.line(&self.clock, || format!("#{whole} -> shard {shard}: {command:?}"));

@@ -3,7 +3,7 @@
 //! A letter may come late, twice, or after a later one.
 
 use stadium_queue::{Answer, Command, Refusal, Retry};
-use stadium_shard::core::{Output, Sent};
+use stadium_shard::core::{Delivery, Output, Sent};
 
 use super::breaking::End;
 use super::pushes::Pushes;
@@ -13,7 +13,7 @@ use super::{Crossing, InFlight, TURNS_MAX, World};
 use crate::answered::Answered;
 use crate::clock::Span;
 use crate::ledger::{Issued, Violation};
-use crate::machine::Machine;
+use crate::machine::{Machine, Sabotage};
 
 impl World {
     /// One turn of each shard, and some steps of its disk: `None` for all.
@@ -102,6 +102,12 @@ impl World {
                         self.crossing.push_back(crossing.clone());
                     }
                     self.crossing.push_back(crossing);
+                }
+                Some(Crossing::Delivery(_, delivery @ Delivery::Push(..)))
+                    if self.sabotage == Sabotage::LettersOfPushesAreForgotten =>
+                {
+                    let confirmation = delivery.confirmation(Ok(()));
+                    self.crossing.push_back(Crossing::Confirmation(delivery.shard(), confirmation));
                 }
                 Some(Crossing::Delivery(shard, delivery)) => {
                     self.trace.line(&self.clock, || brief_delivery(shard, &delivery));
