@@ -214,6 +214,23 @@ impl Books {
         self.pushes.entry(key).or_insert(push)
     }
 
+    /// The clock shows something else: where it was set back, what has not begun may do so earlier than when it was asked for.
+    pub fn time_passes(&mut self, now: Span) {
+        if now.min >= now.max {
+            return;
+        }
+        for push in self.pushes.values_mut().filter(|push| push.start.max == OPEN) {
+            let earliest = match push.new.when {
+                When::At(at) => at.max(now.min),
+                When::Now | When::Local(_) => now.min,
+            };
+            push.start.min = push.start.min.min(earliest);
+        }
+        for scheduled in self.schedules.values_mut().filter(|scheduled| scheduled.there != Is::Yes) {
+            scheduled.since = scheduled.since.min(now.min);
+        }
+    }
+
     /// The place of a command among all about the name of a schedule.
     pub fn next_turn(&mut self, app: usize, name: u8) -> u64 {
         let turn = self.turns.entry((app, name)).or_default();

@@ -25,6 +25,8 @@ pub struct Link {
     is_ours: bool,
     /// Its arrival waits in a batch.
     is_untold: bool,
+    /// That arrival was told before, to a shard that started over.
+    is_again: bool,
     /// Something was given back, so that the shard sends nothing for a while.
     pub is_slow: bool,
     /// How often each push may be dispatched to it: for each arrival once, and again where it was given back.
@@ -126,6 +128,7 @@ impl Edge {
             is_known: false,
             is_ours: true,
             is_untold: false,
+            is_again: false,
             is_slow: false,
             may: 0,
             got: BTreeMap::new(),
@@ -143,6 +146,7 @@ impl Edge {
             return;
         }
         (link.is_known, link.is_slow, link.last) = (false, false, None);
+        link.is_again = link.may > 0;
         link.is_untold = true;
         link.may += 1;
         // Where the clock was set back, moments don't say what came first.
@@ -165,6 +169,9 @@ impl Edge {
         let (app, device) = (plan.apps[who.0].0.clone(), plan.devices[who.1].clone());
         let shard = device_home(&app, &device, self.shards());
         let batch = &mut self.batches[usize::from(shard)];
+        if link.is_untold && link.is_again {
+            batch.arrived.retain(|(_, arrival)| arrival.connection != link.name);
+        }
         let left = Departure { app, device, connection: link.name, at: batch.moment(clock) };
         batch.left.push((who, left));
     }

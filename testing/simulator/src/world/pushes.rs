@@ -81,6 +81,7 @@ impl Pushes {
 
     /// The clock shows something else.
     pub(super) fn time_passes(&mut self, now: Span) {
+        self.books.time_passes(now);
         for gathering in self.gathering.values_mut() {
             if let Why::Client(asked) = &mut gathering.why {
                 asked.during = asked.during.around(now);
