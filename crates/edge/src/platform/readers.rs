@@ -24,6 +24,8 @@ struct Reader {
     slot: u32,
     /// Where the device lives; [`NOBODY`] where there is none.
     shard: u16,
+    /// Its arrival stands in a batch: to say it twice would hide which word about it was the last.
+    is_untold: bool,
 }
 
 /// The shard of no device: there are 1,024 at most.
@@ -35,6 +37,15 @@ struct Batch {
     arrived: Vec<Arrival>,
     left: Vec<Departure>,
     steps: Vec<Step>,
+    /// No moment in it is before this one, also where the clock was set back: by moments a shard tells who came and went from who went and came.
+    latest: Time,
+}
+
+impl Batch {
+    fn moment(&mut self) -> Time {
+        self.latest = self.latest.max(wall());
+        self.latest
+    }
 }
 
 /// The connections of a loop that read their inbox.
@@ -76,13 +87,18 @@ impl Readers {
         let shard = platform.shard_of(&app, &device);
         let at = id.index as usize;
         if self.places.len() <= at {
-            self.places.resize(at + 1, Reader { generation: 0, slot: 0, shard: NOBODY });
+            self.places.resize(at + 1, Reader { generation: 0, slot: 0, shard: NOBODY, is_untold: false });
+        }
+        if self.at(id).is_some_and(|reader| reader.is_untold) {
+            return;
         }
         // One that arrives again has the slot that its deliveries on the way were given.
         let slot = self.at(id).map_or(0, |reader| reader.slot);
-        self.places[at] = Reader { generation: id.generation, slot, shard };
-        let arrival = Arrival { app, device, connection: self.name(id), at: wall() };
-        self.batch(shard).arrived.push(arrival);
+        self.places[at] = Reader { generation: id.generation, slot, shard, is_untold: true };
+        let connection = self.name(id);
+        let batch = self.batch(shard);
+        let at = batch.moment();
+        batch.arrived.push(Arrival { app, device, connection, at });
     }
 
     /// It does no longer, or is gone.
@@ -90,8 +106,10 @@ impl Readers {
         let Some(shard) = self.at(id).map(|reader| reader.shard) else { return };
         self.places[id.index as usize].shard = NOBODY;
         if let Some((app, device)) = named(client_id) {
-            let departure = Departure { app, device, connection: self.name(id), at: wall() };
-            self.batch(shard).left.push(departure);
+            let connection = self.name(id);
+            let batch = self.batch(shard);
+            let at = batch.moment();
+            batch.left.push(Departure { app, device, connection, at });
         }
     }
 
@@ -138,7 +156,14 @@ impl Readers {
     pub(crate) fn tell(&mut self) {
         let Some(platform) = &self.platform else { return };
         for shard in self.untold.drain(..) {
-            let Batch { arrived, left, steps } = std::mem::take(&mut self.batches[usize::from(shard)]);
+            let Batch { arrived, left, steps, .. } = std::mem::take(&mut self.batches[usize::from(shard)]);
+            for arrival in &arrived {
+                let ConnectionId { index, generation } = connection(arrival.connection.connection);
+                let reader = self.places.get_mut(index as usize);
+                if let Some(reader) = reader.filter(|reader| reader.generation == generation) {
+                    reader.is_untold = false;
+                }
+            }
             if !steps.is_empty() {
                 platform.tell(shard, Command::Progress { steps });
             }
@@ -204,7 +229,48 @@ fn wall() -> Time {
 
 #[cfg(test)]
 mod tests {
-    use super::{ConnectionId, connection, named, number, parts, token};
+    use std::sync::{Arc, Mutex};
+
+    use stadium_push::{AppName, Command, DeviceId};
+
+    use super::super::Platform;
+    use super::{ConnectionId, Readers, connection, named, number, parts, token};
+
+    /// How many arrived and left in each batch.
+    #[derive(Debug, Default)]
+    struct Told(Mutex<Vec<(usize, usize)>>);
+
+    impl Platform for Told {
+        fn shard_of(&self, _: &AppName, _: &DeviceId) -> u16 {
+            0
+        }
+
+        fn tell(&self, _: u16, command: Command) {
+            if let Command::Presence { arrived, left } = command {
+                self.0.lock().unwrap().push((arrived.len(), left.len()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_says_once_that_a_connection_arrived() {
+        let told = Arc::new(Told::default());
+        let mut readers = Readers::new(Some(told.clone()), 0);
+        let id = ConnectionId { index: 3, generation: 1 };
+        // A shard that has started over asks for it again before it was told.
+        readers.begin(id, "phone");
+        readers.begin(id, "phone");
+        readers.end(id, "phone");
+        readers.tell();
+        // It comes, goes and comes: each is said, and again later when it is asked for.
+        readers.begin(id, "phone");
+        readers.end(id, "phone");
+        readers.begin(id, "phone");
+        readers.tell();
+        readers.begin(id, "phone");
+        readers.tell();
+        assert_eq!(*told.0.lock().unwrap(), [(1, 1), (2, 1), (1, 0)]);
+    }
 
     #[test]
     fn a_client_id_names_an_app_and_a_device() {
