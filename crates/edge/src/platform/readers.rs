@@ -24,8 +24,18 @@ struct Reader {
     slot: u32,
     /// Where the device lives; [`NOBODY`] where there is none.
     shard: u16,
-    /// Its arrival stands in a batch: to say it twice would hide which word about it was the last.
-    is_untold: bool,
+    /// Whether its arrival stands in a batch: to say it twice would hide which word about it was the last.
+    untold: Untold,
+}
+
+/// What stands in a batch of a connection that reads its inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Untold {
+    Nothing,
+    /// That it arrived.
+    Arrival,
+    /// The same, which was told before: the shard has started over.
+    Again,
 }
 
 /// The shard of no device: there are 1,024 at most.
@@ -87,14 +97,17 @@ impl Readers {
         let shard = platform.shard_of(&app, &device);
         let at = id.index as usize;
         if self.places.len() <= at {
-            self.places.resize(at + 1, Reader { generation: 0, slot: 0, shard: NOBODY, is_untold: false });
+            self.places
+                .resize(at + 1, Reader { generation: 0, slot: 0, shard: NOBODY, untold: Untold::Nothing });
         }
-        if self.at(id).is_some_and(|reader| reader.is_untold) {
-            return;
-        }
+        let untold = match self.at(id) {
+            Some(reader) if reader.untold != Untold::Nothing => return,
+            Some(_) => Untold::Again,
+            None => Untold::Arrival,
+        };
         // One that arrives again has the slot that its deliveries on the way were given.
         let slot = self.at(id).map_or(0, |reader| reader.slot);
-        self.places[at] = Reader { generation: id.generation, slot, shard, is_untold: true };
+        self.places[at] = Reader { generation: id.generation, slot, shard, untold };
         let connection = self.name(id);
         let batch = self.batch(shard);
         let at = batch.moment();
@@ -103,11 +116,15 @@ impl Readers {
 
     /// It does no longer, or is gone.
     pub(crate) fn end(&mut self, id: ConnectionId, client_id: &str) {
-        let Some(shard) = self.at(id).map(|reader| reader.shard) else { return };
+        let Some(&Reader { shard, untold, .. }) = self.at(id) else { return };
         self.places[id.index as usize].shard = NOBODY;
         if let Some((app, device)) = named(client_id) {
             let connection = self.name(id);
             let batch = self.batch(shard);
+            if untold == Untold::Again {
+                // The shard is to hear that it is gone, whatever it heard before.
+                batch.arrived.retain(|arrival| arrival.connection != connection);
+            }
             let at = batch.moment();
             batch.left.push(Departure { app, device, connection, at });
         }
@@ -161,7 +178,7 @@ impl Readers {
                 let ConnectionId { index, generation } = connection(arrival.connection.connection);
                 let reader = self.places.get_mut(index as usize);
                 if let Some(reader) = reader.filter(|reader| reader.generation == generation) {
-                    reader.is_untold = false;
+                    reader.untold = Untold::Nothing;
                 }
             }
             if !steps.is_empty() {
@@ -269,7 +286,11 @@ mod tests {
         readers.tell();
         readers.begin(id, "phone");
         readers.tell();
-        assert_eq!(*told.0.lock().unwrap(), [(1, 1), (2, 1), (1, 0)]);
+        // Asked for again, and gone before that is told.
+        readers.begin(id, "phone");
+        readers.end(id, "phone");
+        readers.tell();
+        assert_eq!(*told.0.lock().unwrap(), [(1, 1), (2, 1), (1, 0), (0, 1)]);
     }
 
     #[test]
