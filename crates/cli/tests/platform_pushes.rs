@@ -6,7 +6,7 @@ mod binary;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use binary::device::Device;
@@ -26,10 +26,28 @@ fn reader(server: &Server, id: &str) -> Device {
     device
 }
 
+/// A command that Ctrl-C ends, also where the suite runs in the background of a shell: such a shell has its commands ignore SIGINT,
+/// and theirs.
+fn interruptible(command: &Command) -> Command {
+    let mut whole = Command::new("env");
+    whole
+        .arg("--default-signal=INT")
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => whole.env(name, value),
+            None => whole.env_remove(name),
+        };
+    }
+    whole
+}
+
 /// A moment so many seconds from now, as the API writes it, by the `date` of the system.
 fn moment(seconds: u64) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
-    let said = std::process::Command::new("date")
+    let said = Command::new("date")
         .args(["-u", "-d", &format!("@{}", now + seconds), "+%Y-%m-%dT%H:%M:%SZ"])
         .output();
     out(&said.expect("date can be run")).trim().to_owned()
@@ -127,7 +145,8 @@ fn who_stops_following_a_push_does_not_stop_the_push() {
     let server = Server::trial();
     server.does(&["device", "set", "phone-7"]);
     let data = server.data().display().to_string();
-    let mut watch = stadium(&["push", "send", "all", "--message", "goal", "--watch", "--data", &data])
+    let follow = stadium(&["push", "send", "all", "--message", "goal", "--watch", "--data", &data]);
+    let mut watch = interruptible(&follow)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -135,7 +154,7 @@ fn who_stops_following_a_push_does_not_stop_the_push() {
     let mut line = String::new();
     BufReader::new(watch.stderr.take().expect("it is piped")).read_line(&mut line).expect("it says its id");
     let push = line.strip_prefix("accepted ").unwrap_or_else(|| panic!("{line}")).trim().to_owned();
-    let sent = std::process::Command::new("kill").args(["-s", "INT", &watch.id().to_string()]).status();
+    let sent = Command::new("kill").args(["-s", "INT", &watch.id().to_string()]).status();
     assert!(sent.expect("kill can be run").success(), "it follows the push still");
     let ended = watch.wait_with_output().expect("it ends");
     assert!(!ended.status.success() && ended.stdout.is_empty(), "{ended:?}");
