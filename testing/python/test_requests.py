@@ -422,7 +422,7 @@ def etcd(tmp_path):
 
 
 # What a server registers of its own.
-OWN = {"stadium": 1, "queue": 1, "wallet": 1}
+OWN = {"stadium": 1, "queue": 1, "wallet": 1, "push": 1}
 
 
 def listed(etcd):
