@@ -6,6 +6,7 @@
 //! guided by [`interest`]. From outside the edge is reached by [`EdgeHandle`], which only ever sends
 //! commands to the loops' mailboxes and reads published counts.
 
+mod alarm;
 mod arrival;
 pub mod auth;
 mod config;

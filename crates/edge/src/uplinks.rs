@@ -8,8 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use parking_lot::RwLock;
@@ -17,11 +16,13 @@ use stadium_mqtt::broker::{Persisted, Then, Uplink};
 use stadium_mqtt::topic;
 use stadium_push::feed::FeedName;
 use stadium_push::feed::message::{Gathering, MessageEvent};
-use stadium_push::{AppName, Refusal, Time};
+use stadium_push::{AppName, Refusal};
 use stadium_reactor::LoopHandle;
 use stadium_shard::{Shards, Ticket};
 
-use crate::message::{Kind, Message};
+use crate::alarm::Alarm;
+use crate::message::Message;
+use crate::platform::{split, wall};
 
 /// Bytes of an event beside its topic and its payload, about.
 const EVENT_BYTES: usize = 160;
@@ -131,21 +132,6 @@ enum State {
     Answered(Result<(), Refusal>),
 }
 
-/// Wakes the loop when a put is answered.
-struct Alarm {
-    handle: LoopHandle<Message>,
-    rung: AtomicBool,
-}
-
-impl Wake for Alarm {
-    fn wake(self: Arc<Self>) {
-        if !self.rung.swap(true, Ordering::AcqRel) {
-            // A loop whose mailbox is full looks at the end of its turn all the same.
-            let _ = self.handle.try_send(Message(Kind::Kept));
-        }
-    }
-}
-
 impl std::fmt::Debug for Uplinks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Uplinks").field("waiting_bytes", &self.waiting_bytes).finish_non_exhaustive()
@@ -154,7 +140,7 @@ impl std::fmt::Debug for Uplinks {
 
 impl Uplinks {
     pub(crate) fn new(shards: Shards, handle: LoopHandle<Message>) -> Self {
-        let alarm = Arc::new(Alarm { handle, rung: AtomicBool::new(false) });
+        let alarm = Alarm::new(handle);
         Self {
             shards,
             waker: Waker::from(Arc::clone(&alarm)),
@@ -192,7 +178,6 @@ impl Uplinks {
 
     /// Takes the message at hand over for those that were found. Says how many will answer.
     pub(crate) fn follow(&mut self, uplink: &Uplink<'_>, then: Then) -> u32 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let Some((_, device)) = named(uplink.client_id) else { return 0 };
         let event = MessageEvent {
             device,
@@ -200,7 +185,7 @@ impl Uplinks {
             qos: uplink.qos as u8,
             content_type: uplink.content_type,
             payload: uplink.payload,
-            at: Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+            at: wall(),
         };
         let answers = self.matched.len() as u32;
         self.taken += u64::from(answers);
@@ -236,7 +221,7 @@ impl Uplinks {
 
     /// What was answered since the last time.
     pub(crate) fn collect(&mut self, now_ms: u64, into: &mut Vec<(Then, Persisted)>) {
-        self.alarm.rung.store(false, Ordering::Release);
+        self.alarm.heard();
         into.extend(self.refused.drain(..).map(|then| (then, Persisted::Busy)));
         for lane in &mut self.lanes {
             lane.poll(&self.waker);
@@ -352,6 +337,6 @@ impl Lane {
 
 /// The app and the device of a client id: `APP/DEVICE`, or a device of `default`. Names that no app has find no feed.
 fn named(client_id: &str) -> Option<(&str, &str)> {
-    let (app, device) = client_id.split_once('/').unwrap_or((AppName::DEFAULT, client_id));
+    let (app, device) = split(client_id);
     (!device.is_empty() && !device.contains('/')).then_some((app, device))
 }

@@ -13,7 +13,7 @@ use std::fmt;
 use stadium_push::{AppName, Command, DeviceId};
 
 pub(crate) use doorstep::{Doorstep, Word};
-pub(crate) use readers::{Readers, named};
+pub(crate) use readers::{Readers, named, split, wall};
 
 /// The shards of the push platform, as a loop meets them. Neither call may wait.
 pub trait Platform: Send + Sync + fmt::Debug {

@@ -209,8 +209,13 @@ impl Readers {
 
 /// The device that a client id names: `APP/DEVICE`, or one of the app `default`.
 pub(crate) fn named(client_id: &str) -> Option<(AppName, DeviceId)> {
-    let (app, device) = client_id.split_once('/').unwrap_or((AppName::DEFAULT, client_id));
+    let (app, device) = split(client_id);
     Some((AppName::new(app).ok()?, DeviceId::new(device).ok()?))
+}
+
+/// The app and the device of a client id, whether or not they may be called so.
+pub(crate) fn split(client_id: &str) -> (&str, &str) {
+    client_id.split_once('/').unwrap_or((AppName::DEFAULT, client_id))
 }
 
 /// The receipt token of a shard's push.
@@ -239,7 +244,7 @@ pub(super) fn qos(number: u8) -> QoS {
 }
 
 /// The wall clock.
-fn wall() -> Time {
+pub(crate) fn wall() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

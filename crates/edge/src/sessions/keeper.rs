@@ -6,15 +6,15 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 
 use stadium_mqtt::broker::{Persisted, Then};
 use stadium_reactor::{ConnectionId, LoopHandle};
 use stadium_session::{Answer, Change, Command, Outcome, Refusal};
 use stadium_shard::{Shards, Ticket};
 
-use crate::message::{Kind, Message};
+use crate::alarm::Alarm;
+use crate::message::Message;
 
 /// Bytes of events that a batch has, if it is of more than one change. Half a megabyte is written in about the time that a sync takes.
 const BATCH_BYTES_MAX: usize = 512 << 10;
@@ -76,21 +76,6 @@ struct Sent {
     again: Option<Waiting>,
 }
 
-/// Wakes the loop when a batch is answered.
-struct Alarm {
-    handle: LoopHandle<Message>,
-    rung: AtomicBool,
-}
-
-impl Wake for Alarm {
-    fn wake(self: Arc<Self>) {
-        if !self.rung.swap(true, Ordering::AcqRel) {
-            // A loop whose mailbox is full looks at the end of its turn all the same.
-            let _ = self.handle.try_send(Message(Kind::Kept));
-        }
-    }
-}
-
 impl std::fmt::Debug for Keeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keeper").field("waiting_bytes", &self.waiting_bytes).finish_non_exhaustive()
@@ -99,7 +84,7 @@ impl std::fmt::Debug for Keeper {
 
 impl Keeper {
     pub(crate) fn new(shards: Shards, handle: LoopHandle<Message>) -> Self {
-        let alarm = Arc::new(Alarm { handle, rung: AtomicBool::new(false) });
+        let alarm = Alarm::new(handle);
         Self {
             lanes: (0..shards.count()).map(|_| Lane::default()).collect(),
             shards,
@@ -137,7 +122,7 @@ impl Keeper {
 
     /// What was answered since the last time.
     pub(crate) fn collect(&mut self, now_ms: u64, into: &mut Vec<(Then, Persisted)>) {
-        self.alarm.rung.store(false, Ordering::Release);
+        self.alarm.heard();
         into.extend(self.failed.drain(..).map(|then| (then, Persisted::Busy)));
         for lane in &mut self.lanes {
             lane.poll(&self.waker);
