@@ -15,17 +15,6 @@ use serde_json::{Value, json};
 const FIRST: &str = "AAAAAAAAAAAAAAAAAAAAAQ==";
 const SECOND: &str = "AAAAAAAAAAAAAAAAAAAAAg==";
 
-/// Trial mode, two shards, segments as small as they may be.
-const SMALL: [&str; 7] = [
-    "--trial",
-    "--set",
-    "journal.segment_bytes=4194304",
-    "--set",
-    "journal.reserve_bytes=65536",
-    "--set",
-    "shards.count=2",
-];
-
 struct Scene {
     server: Server,
     rpc: String,
@@ -34,7 +23,7 @@ struct Scene {
 
 impl Scene {
     fn start() -> Self {
-        let server = Server::start(&SMALL);
+        let server = Server::trial();
         let (rpc, admin) = (server.address("rpc"), server.data().join("admin.key").display().to_string());
         Self { server, rpc, admin }
     }

@@ -8,18 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 
-use binary::{Server, err, json, out, stadium, wait_for};
+use binary::{SMALL, Server, err, json, out, stadium, wait_for};
 use serde_json::Value;
-
-/// Small files: a test starts many servers.
-const SMALL: [&str; 6] = [
-    "--set",
-    "journal.segment_bytes=4194304",
-    "--set",
-    "journal.reserve_bytes=65536",
-    "--set",
-    "shards.count=2",
-];
 
 fn server() -> Server {
     Server::start(&SMALL)

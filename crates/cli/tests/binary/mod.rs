@@ -14,6 +14,16 @@ use std::time::{Duration, Instant};
 /// Longest wait for anything; only a failing test waits so long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Two shards of small files: a test starts many servers.
+pub const SMALL: [&str; 6] = [
+    "--set",
+    "journal.segment_bytes=4194304",
+    "--set",
+    "journal.reserve_bytes=65536",
+    "--set",
+    "shards.count=2",
+];
+
 /// The binary with these arguments, without this process's own configuration.
 pub fn stadium(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stadium"));
@@ -76,15 +86,7 @@ pub struct Server {
 impl Server {
     /// Starts one in trial mode, with two shards of small files.
     pub fn trial() -> Self {
-        Self::start(&[
-            "--trial",
-            "--set",
-            "journal.segment_bytes=4194304",
-            "--set",
-            "journal.reserve_bytes=65536",
-            "--set",
-            "shards.count=2",
-        ])
+        Self::start(&[&["--trial"], SMALL.as_slice()].concat())
     }
 
     /// Starts one with its own data directory and waits until it is ready.
