@@ -67,7 +67,23 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-mqtt",
         ],
     ),
-    ("stadium-load", &["stadium-reactor", "stadium-mqtt"]),
+    ("stadium-http-client", &[]),
+    ("stadium-scenario", &[]),
+    ("stadium-report", &[]),
+    (
+        "stadium-load",
+        &[
+            "stadium-reactor",
+            "stadium-mqtt",
+            "stadium-rsocket",
+            "stadium-rpc",
+            "stadium-rpc-build",
+            "stadium-discovery",
+            "stadium-http-client",
+            "stadium-scenario",
+            "stadium-report",
+        ],
+    ),
     (
         "stadium-cli",
         &[
