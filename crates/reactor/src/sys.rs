@@ -170,6 +170,26 @@ pub(crate) fn reset_on_close(fd: RawFd) {
     };
 }
 
+/// Has the kernel drop every packet that comes for the socket from now on, FIN and RST included, as if it never
+/// arrived: a classic BPF program that accepts no byte (SO_ATTACH_FILTER). Needs no privilege.
+pub(crate) fn drop_incoming(fd: RawFd) -> io::Result<()> {
+    // BPF_RET | BPF_K: return the constant, the number of bytes to keep.
+    let mut nothing = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 };
+    let program = libc::sock_fprog { len: 1, filter: &raw mut nothing };
+    // SAFETY: the program points at one live instruction, as its length says, which the kernel copies; the length
+    // passed is the program's own.
+    let result = unsafe {
+        libc::setsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            mem::size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The error that a socket has met, zero for none; asking clears it.
 pub(crate) fn socket_error(fd: RawFd) -> i32 {
     let mut error: libc::c_int = 0;
