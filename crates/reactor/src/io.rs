@@ -244,31 +244,6 @@ impl<M: Send + 'static> Io<M> {
         self.slab.look(id).is_some_and(|entry| entry.flags & flag::UNREAD != 0)
     }
 
-    /// Severs an outgoing connection that is established: from now on nothing gets through it either way, and neither
-    /// side is told. For simulated devices: so ends a stream that a carrier has forgotten, or whose device has another
-    /// address.
-    ///
-    /// The kernel drops what comes, FIN and RST included, so that the peer finds its bytes unacknowledged; what is sent
-    /// here, that of this turn included, is dropped without a word. Timers go on. It lasts until [`Io::close`] or
-    /// [`Io::abort`], which both tell the peer (FIN, RST): nobody can close a socket in silence, because the kernel
-    /// answers whatever comes for a connection that it does not know with a reset.
-    ///
-    /// # Errors
-    /// Where the kernel takes no filter; and `NotConnected` where the connection is not ours, not established, or
-    /// ending.
-    pub fn sever(&mut self, id: ConnectionId) -> std::io::Result<()> {
-        const OURS: u16 = flag::ESTABLISHED | flag::OUTGOING;
-        let entry = self.slab.find(id).ok_or(std::io::ErrorKind::NotConnected)?;
-        if entry.flags & (OURS | flag::CLOSING | flag::LEAVING) != OURS {
-            return Err(std::io::ErrorKind::NotConnected.into());
-        }
-        crate::sys::drop_incoming(entry.fd)?;
-        // What is not established is neither written nor shown to the handler.
-        entry.flags &= !flag::ESTABLISHED;
-        self.clear_chain(id.index);
-        Ok(())
-    }
-
     /// Sets the connection's one timer, replacing what it was; `timeout` is called at or up to
     /// [`TICK_MS`] after its time. For keep-alive don't set it for each packet: when it goes off,
     /// compare with [`Io::last_received`] and set it for the rest.

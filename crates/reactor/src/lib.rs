@@ -24,6 +24,7 @@ mod moved;
 mod proxy;
 mod queue;
 mod settings;
+mod sever;
 mod slab;
 mod socket;
 mod stats;

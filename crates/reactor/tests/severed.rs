@@ -16,7 +16,7 @@ fn connect(server: &Running, peers: &TcpListener) -> (ConnectionId, TcpStream) {
     let address = peers.local_addr().expect("a bound socket has an address");
     let id = server.ask(move |io| io.connect(address, &ConnectOptions::default()).expect("a socket"));
     let (peer, _) = peers.accept().expect("the loop connects");
-    assert_eq!(next(&server), Seen::Connected(id, 0));
+    assert_eq!(next(server), Seen::Connected(id, 0));
     peer.set_read_timeout(Some(DEADLINE)).expect("an option");
     (id, peer)
 }
