@@ -8,11 +8,13 @@ mod event;
 pub mod h1;
 mod malformed;
 mod request;
+pub mod sse;
 
 pub use event::{Event, Head, Header, Processed, Version, find_header, has_token};
 pub use h1::{Asked, H1};
 pub use malformed::Malformed;
 pub use request::{Request, Unsendable, write_request};
+pub use sse::{EventStream, ServerEvent};
 
 /// The longest head, and the longest trailer section, that is taken, in bytes; for HTTP/2, the sum of RFC 9113, 6.5.2.
 ///
