@@ -61,6 +61,20 @@ pub struct RunResult {
     pub search: Option<Search>,
 }
 
+impl RunResult {
+    /// Whether the generator cannot stand behind its figures: whoever shows them has to say so.
+    pub fn refused(&self) -> bool {
+        self.generator.doubts.iter().any(|doubt| doubt.refuse)
+    }
+
+    /// Whether the run is good: it came to its end, every threshold held, and its figures are not refused.
+    pub fn passed(&self) -> bool {
+        self.outcome == Outcome::Completed
+            && self.thresholds.iter().all(|threshold| threshold.passed)
+            && !self.refused()
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -111,6 +125,13 @@ pub struct Phase {
     pub arrivals: String,
 }
 
+impl Phase {
+    /// Whether an interval's middle lies in it.
+    pub fn holds(&self, interval: &Interval) -> bool {
+        (self.from_s..self.to_s).contains(&interval.middle_s())
+    }
+}
+
 /// Requests and what became of them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -131,6 +152,18 @@ pub struct Requests {
     pub bytes_out: u64,
     /// Bytes received, without TLS.
     pub bytes_in: u64,
+}
+
+impl Requests {
+    /// How many failed, of all kinds.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Which share of those begun failed; nothing where none was begun.
+    pub fn failed_share(&self) -> Option<f64> {
+        (self.started > 0).then(|| self.failed() as f64 / self.started as f64)
+    }
 }
 
 /// A step of a session.
@@ -257,6 +290,23 @@ pub struct Interval {
     pub machine_busy: f64,
     /// Share of the time that the hypervisor took away.
     pub steal: f64,
+}
+
+impl Interval {
+    /// Its middle, in seconds.
+    pub fn middle_s(&self) -> f64 {
+        self.at_s - self.length_s / 2.0
+    }
+
+    /// So many events in it as a rate a second.
+    pub fn rate(&self, events: u64) -> f64 {
+        if self.length_s > 0.0 { events as f64 / self.length_s } else { 0.0 }
+    }
+
+    /// How many failed, of all kinds.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
 }
 
 /// A figure that a target published.
