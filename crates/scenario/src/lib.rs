@@ -1,3 +1,19 @@
 //! Scenarios: what simulated users do, from the text that people write to the program that an engine runs.
 //!
 //! Nothing here opens a socket or a file or reads a clock: texts, tables and random numbers are given.
+
+pub mod check;
+mod encode;
+pub mod expression;
+pub mod extract;
+pub mod json_path;
+pub mod mistake;
+pub mod program;
+pub mod scope;
+pub mod table;
+pub mod template;
+#[cfg(test)]
+mod testing;
+pub mod value;
+
+pub use program::Program;
