@@ -10,10 +10,15 @@ use clap::ValueEnum;
 
 use super::Error;
 use super::config::{
-    Acknowledge, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect, Resumption,
-    Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust,
+    Acknowledge, Back, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
+    Resumption, Session, StormShape, SwarmConfig, Target, Tls, Traffic, Transport, Trust,
 };
+use super::profile::{Mixture, Weighted, file, preset};
 use super::template::Template;
+use super::time::{microseconds, milliseconds};
+
+/// Session Expiry Interval of a swarm with profiles whose devices leave: an hour.
+const LEAVERS_EXPIRY_S: u32 = 3_600;
 
 /// Connect simulated MQTT devices to a broker, hold them, and measure
 #[derive(Debug, Clone, clap::Args)]
@@ -22,10 +27,21 @@ Devices arrive at --rate, subscribe, and stay until --duration or --hold is over
 time a device or message was meant for, whether or not the broker was ready then. Each process holds as many devices
 as its limit of open files allows; more processes start by themselves.
 
+Profiles have devices behave as phones do (--profile, repeatable as NAME=WEIGHT; --profile-file for your own):
+  steady      always there, as devices are without a profile
+  phone       a mixture: 40% sleepy, 20% carrier, 10% commuter, 20% background, 10% steady
+  sleepy      the radio sleeps 5 to 60 s after 10 s without traffic
+  carrier     streams idle for 4 to 6 minutes are forgotten, without FIN; keep-alive 3 to 10 minutes
+  commuter    the address changes every 5 minutes or so; the radio sleeps 2 to 20 s after 15 s
+  background  3 minutes in the foreground, 10 away; half of the times without DISCONNECT
+Where devices leave, sessions are kept for an hour, or for --session-expiry. --profile-speed 60 makes minutes seconds.
+
 Examples:
   stadium load swarm --devices 10000 --rate 5000 --hold 30s
   stadium load swarm --devices 10000 --broadcast channels/everybody --broadcast-every 1s --hold 1m
   stadium load swarm --devices 10000 --storm 5s --hold 20s
+  stadium load swarm --devices 10000 --profile phone --profile-speed 10 --uplink-every 10s --hold 5m
+  stadium load swarm --devices 10000 --storm 5s --storm-share 0.3 --storm-every 30s --storm-over 2s --hold 2m
   stadium load swarm --target mqtts://broker:8883 --ca ca.pem --uplink-every 10s")]
 pub struct Args {
     /// Broker, as HOST:PORT or URL; give several to spread devices over them
@@ -137,9 +153,34 @@ pub struct Args {
     /// QoS of broadcasts
     #[arg(long, value_name = "0|1|2", default_value = "0", value_parser = level)]
     broadcast_qos: Level,
-    /// Cut all connections at once, so long after all devices were up
+    /// Cut connections, so long after all devices were up
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
     storm: Option<u64>,
+    /// Share of the devices that a storm cuts
+    #[arg(long, value_name = "0..1", default_value_t = 1.0, requires = "storm")]
+    storm_share: f64,
+    /// A storm again and again, so long after the one before
+    #[arg(long, value_name = "TIME", value_parser = milliseconds, requires = "storm")]
+    storm_every: Option<u64>,
+    /// A storm cuts its devices one by one over this time, and not all at once
+    #[arg(long, value_name = "TIME", value_parser = milliseconds, default_value = "0", requires = "storm")]
+    storm_over: u64,
+    /// Devices that a storm cut wait before they come back (--reconnect-min), instead of coming at once
+    #[arg(long, requires = "storm")]
+    storm_backoff: bool,
+
+    /// How devices behave: steady, phone, sleepy, carrier, commuter or background; repeat it as NAME=WEIGHT for a mixture
+    #[arg(long = "profile", value_name = "NAME[=WEIGHT]", value_parser = named_profile)]
+    profiles: Vec<NamedProfile>,
+    /// The same from a TOML file
+    #[arg(long, value_name = "FILE", conflicts_with = "profiles")]
+    profile_file: Option<PathBuf>,
+    /// All times of profiles so many times faster, keep-alives included: for short runs
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    profile_speed: f64,
+    /// Decides which device has which profile and every time that chance decides; instead of the file's, or 0
+    #[arg(long, value_name = "N")]
+    profile_seed: Option<u64>,
 
     /// End so long after the start
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
@@ -232,6 +273,7 @@ impl Args {
                 Some(token)
             }
         };
+        let profiles = self.mixture()?;
         let config = SwarmConfig {
             targets,
             transport: self.transport(transport, path)?,
@@ -251,6 +293,8 @@ impl Args {
                 password: token.or_else(|| self.password.clone()),
             },
             session: match self.session_expiry {
+                // Who leaves wants to find what it missed.
+                None if profiles.leaves() => Session::Kept { expiry_s: LEAVERS_EXPIRY_S },
                 None => Session::Clean,
                 Some(ms) => Session::Kept { expiry_s: u32::try_from(ms / 1_000).unwrap_or(u32::MAX) },
             },
@@ -295,9 +339,39 @@ impl Args {
             duration_ms: self.duration,
             hold_ms: self.hold,
             storm_after_ms: self.storm,
+            storm: StormShape {
+                share: self.storm_share,
+                every_ms: self.storm_every,
+                over_ms: self.storm_over,
+                back: if self.storm_backoff { Back::Later } else { Back::AtOnce },
+            },
+            profiles,
         };
         config.check()?;
         Ok(config)
+    }
+
+    fn mixture(&self) -> Result<Mixture, Error> {
+        let mut mixture = match &self.profile_file {
+            None => {
+                let profiles = self.profiles.iter().flat_map(|named| named.0.iter().cloned()).collect();
+                Mixture { seed: 0, profiles }
+            }
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(Error::system(format!("reading {}", path.display())))?;
+                file::parse(&text).map_err(|error| Error::Config(format!("{}: {error}", path.display())))?
+            }
+        };
+        mixture.seed = self.profile_seed.unwrap_or(mixture.seed);
+        if !(0.001..=1_000_000.0).contains(&self.profile_speed) {
+            return Err(Error::Config(format!(
+                "profiles cannot be {} times faster; use 0.001 to 1000000",
+                self.profile_speed
+            )));
+        }
+        // Factor 1 keeps a time that is shorter than a millisecond's grain as it is.
+        Ok(if self.profile_speed == 1.0 { mixture } else { mixture.faster(self.profile_speed) })
     }
 
     fn transport(&self, name: TransportName, path: String) -> Result<Transport, Error> {
@@ -370,28 +444,20 @@ fn resolve(authority: &str, transport: TransportName) -> Result<Target, Error> {
     Ok(Target { address, host: host.to_owned() })
 }
 
-/// Reads `5s`, `200ms`, `1.5m`, `2h`, `1d` or plain seconds, as microseconds.
-fn microseconds(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "us" => 1.0,
-        "ms" => 1e3,
-        "s" | "" => 1e6,
-        "m" => 60e6,
-        "h" => 3_600e6,
-        "d" => 86_400e6,
-        unit => return Err(format!("no unit {unit:?}; use us, ms, s, m, h or d")),
-    };
-    let number: f64 = digits.parse().map_err(|_| format!("{digits:?} is no number; write 5s or 200ms"))?;
-    let value = number * factor;
-    if !(0.0..=1e15).contains(&value) {
-        return Err("a time is between 0 and 30 years".to_owned());
-    }
-    Ok(value as u64)
-}
+/// What a `--profile` stands for.
+#[derive(Debug, Clone)]
+struct NamedProfile(Vec<Weighted>);
 
-fn milliseconds(text: &str) -> Result<u64, String> {
-    microseconds(text).map(|us| us / 1_000)
+fn named_profile(text: &str) -> Result<NamedProfile, String> {
+    let (name, weight) = match text.split_once('=') {
+        None => (text, 1.0),
+        Some((name, weight)) => {
+            let number: f64 =
+                weight.parse().map_err(|_| format!("{weight:?} is no weight; write {name}=3"))?;
+            (name, number)
+        }
+    };
+    preset::parts(name, weight).map(NamedProfile).ok_or_else(|| preset::unknown(name))
 }
 
 fn level(text: &str) -> Result<Level, String> {
@@ -452,6 +518,53 @@ mod tests {
     }
 
     #[test]
+    fn profiles_come_by_name_and_file() {
+        let mixed = config("--profile sleepy=3 --profile carrier --profile-seed 9 --profile-speed 10")
+            .expect("the flags are valid");
+        let names: Vec<_> =
+            mixed.profiles.profiles.iter().map(|part| (part.profile.name.as_str(), part.weight)).collect();
+        assert_eq!((mixed.profiles.seed, &names[..]), (9, &[("sleepy", 3.0), ("carrier", 1.0)][..]));
+        let forgets_after = mixed.profiles.profiles[1].profile.carrier.expect("it culls").forgets_after;
+        assert_eq!(forgets_after.max_ms(), 36_000, "ten times faster");
+        assert_eq!(mixed.session, Session::Kept { expiry_s: 3_600 }, "who leaves finds what it missed");
+        assert_eq!(config("--profile sleepy").expect("valid").session, Session::Clean);
+
+        let directory = tempfile::tempdir().expect("a directory for the test");
+        let path = directory.path().join("phones.toml");
+        std::fs::write(&path, "seed = 4\n[[profile]]\npreset = \"commuter\"\n").expect("a file");
+        let read = config(&format!("--profile-file {}", path.display())).expect("the file is valid");
+        assert_eq!((read.profiles.seed, read.profiles.profiles.len()), (4, 1));
+        assert_eq!(read.sources().len(), 4, "addresses to move between");
+        std::fs::write(&path, "[[profile]]\npreset = \"toaster\"\n").expect("a file");
+        let error = config(&format!("--profile-file {}", path.display())).expect_err("no such preset");
+        assert!(
+            error.to_string().contains("phones.toml") && error.to_string().contains("toaster"),
+            "{error}"
+        );
+        assert!(config("--profile-speed 0").is_err());
+    }
+
+    #[test]
+    fn help_tells_each_profile() {
+        let help = Line::command().render_long_help().to_string();
+        for (name, says) in preset::PRESETS {
+            let row = format!("  {name:<12}{says}");
+            assert!(help.contains(&row), "{row:?} is not in\n{help}");
+        }
+    }
+
+    #[test]
+    fn a_storm_has_a_shape() {
+        let storm = config("--storm 1s --storm-share 0.3 --storm-every 10s --storm-over 2s --storm-backoff")
+            .expect("the flags are valid")
+            .storm;
+        let expected = StormShape { share: 0.3, every_ms: Some(10_000), over_ms: 2_000, back: Back::Later };
+        assert_eq!(storm, expected);
+        assert!(config("--storm 1s --storm-share 1.3").is_err());
+        assert!(config("--storm 1s --storm-every 1s --storm-over 2s").is_err());
+    }
+
+    #[test]
     fn a_url_says_the_transport() {
         let ws = config("--target ws://127.0.0.1:8080/fleet").expect("a valid target");
         assert_eq!(ws.transport, Transport::Ws { path: "/fleet".to_owned() });
@@ -467,18 +580,6 @@ mod tests {
         ] {
             let text = config(flags).expect_err("it cannot work").to_string();
             assert!(text.contains(says), "{flags}: {text}");
-        }
-    }
-
-    #[test]
-    fn times_are_read_with_their_unit() {
-        let table =
-            [("5s", 5_000_000), ("200ms", 200_000), ("1.5m", 90_000_000), ("7", 7_000_000), ("250us", 250)];
-        for (text, expected) in table {
-            assert_eq!(microseconds(text), Ok(expected), "{text}");
-        }
-        for text in ["", "s", "-1s", "5 parsecs", "1e300d"] {
-            assert!(microseconds(text).is_err(), "{text:?}");
         }
     }
 }

@@ -16,6 +16,17 @@ pub(crate) enum Away {
     Told { after_ms: u32 },
     /// The swarm cut it, to see how fast it is back.
     Storm,
+    /// Its address changed: it is back at once.
+    Moved,
+    /// It went to the background, for so long.
+    Background { after_ms: u32 },
+}
+
+impl Away {
+    /// Whether nothing failed: such a device never gives up, and its failures are not counted.
+    pub(crate) fn is_wanted(self) -> bool {
+        matches!(self, Away::Storm | Away::Moved | Away::Background { .. })
+    }
 }
 
 /// How long to wait, in milliseconds; `None` to give up. `failures` in a row, this one included.
@@ -25,7 +36,7 @@ pub(crate) fn delay_ms(
     failures: u16,
     random: &mut fastrand::Rng,
 ) -> Option<u64> {
-    if policy.attempts_max > 0 && failures >= policy.attempts_max && away != Away::Storm {
+    if policy.attempts_max > 0 && failures >= policy.attempts_max && !away.is_wanted() {
         return None;
     }
     // Busy counts as two failures more: four times the wait.
@@ -34,7 +45,8 @@ pub(crate) fn delay_ms(
         _ => u32::from(failures).saturating_sub(1),
     };
     Some(match away {
-        Away::Storm => 0,
+        Away::Storm | Away::Moved => 0,
+        Away::Background { after_ms } => u64::from(after_ms),
         Away::Told { after_ms } => u64::from(after_ms) + random.u64(0..=u64::from(after_ms) / 10),
         Away::Failed | Away::Busy => {
             let factor = 1_u64 << doublings.min(32);
@@ -61,6 +73,8 @@ mod tests {
             (Away::Busy, 1, 200..=400),
             (Away::Told { after_ms: 3_000 }, 9, 3_000..=3_300),
             (Away::Storm, 9, 0..=0),
+            (Away::Moved, 9, 0..=0),
+            (Away::Background { after_ms: 7 }, 9, 7..=7),
         ];
         for (away, failures, expected) in table {
             for _ in 0..100 {

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use super::Error;
 use super::broadcast::Spreads;
-use super::config::SwarmConfig;
+use super::config::{StormShape, SwarmConfig};
 use super::driver::Order;
 use super::machine::Machine;
 use super::members::{Member, start_loops, start_workers};
+use super::memory::Memory;
 use super::plan::Plan;
 use super::report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};
 use super::tally::{Latencies, Now, Storm, Sums, Tally, add_named};
@@ -99,6 +100,8 @@ pub struct Swarm {
     lost_connections: BTreeMap<String, u64>,
     spreads: Spreads,
     storms: BTreeMap<u32, Storm>,
+    /// Of each process, by the loop that tells.
+    memory: BTreeMap<u32, Memory>,
     last_up_ns: u64,
     /// Why the run ends, once it does.
     ended: Option<Ended>,
@@ -149,6 +152,7 @@ impl Swarm {
             lost_connections: BTreeMap::new(),
             spreads: Spreads::default(),
             storms: BTreeMap::new(),
+            memory: BTreeMap::new(),
             last_up_ns: 0,
             ended: None,
             stop_ns: 0,
@@ -251,7 +255,7 @@ impl Swarm {
     fn take(&mut self, event: Event) -> Option<Error> {
         match event {
             Event::Tally(tally) => self.add(&tally),
-            Event::Ask(Ask::Cut) => self.cut(),
+            Event::Ask(Ask::Cut) => self.cut(StormShape::default()),
             Event::Ask(Ask::Stop) => self.ended = self.ended.or(Some(Ended::Interrupted)),
             Event::Ended { member, result } => {
                 self.running[member] = false;
@@ -273,6 +277,9 @@ impl Swarm {
         add_named(&mut self.lost_connections, &tally.lost_connections);
         tally.spreads.iter().for_each(|spread| self.spreads.add(spread));
         self.last_up_ns = self.last_up_ns.max(tally.last_up_ns);
+        if let Some(memory) = tally.memory {
+            self.memory.insert(tally.share, memory);
+        }
         for (number, part) in &tally.storms {
             let storm = self.storms.entry(*number).or_default();
             storm.cut_ns = storm.cut_ns.max(part.cut_ns);
@@ -282,9 +289,14 @@ impl Swarm {
         }
     }
 
-    fn cut(&mut self) {
+    fn cut(&mut self, shape: StormShape) {
         self.storms_asked += 1;
-        self.order(Order::Cut { number: self.storms_asked, at_ns: monotonic_ns() });
+        self.order(Order::Cut {
+            number: self.storms_asked,
+            at_ns: monotonic_ns(),
+            share_ppm: (shape.share * 1e6) as u32,
+            over_ms: shape.over_ms,
+        });
     }
 
     fn now(&self) -> Now {
@@ -306,8 +318,10 @@ impl Swarm {
             }
         }
         if self.storm_ns.is_some_and(|at_ns| now_ns >= at_ns) {
-            self.storm_ns = None;
-            self.cut();
+            // From the plan's time, so that storms keep their rhythm.
+            let every_ns = self.config.storm.every_ms.map(|ms| ms * 1_000_000);
+            self.storm_ns = self.storm_ns.zip(every_ns).map(|(at_ns, every_ns)| at_ns + every_ns);
+            self.cut(self.config.storm);
         }
         let over =
             |after_ms: Option<u64>, from_ns: u64| after_ms.is_some_and(|ms| since(from_ns) >= ms * 1_000_000);
@@ -366,6 +380,32 @@ impl Swarm {
         }
     }
 
+    /// What processes grew by since they had no device, shared out over all devices.
+    fn memory_per_device(&self) -> Option<f64> {
+        let all_up = self.sums.first_ups == u64::from(self.config.devices);
+        let grown: u64 =
+            self.memory.values().map(|memory| memory.now.saturating_sub(memory.without_devices)).sum();
+        (all_up && !self.memory.is_empty()).then(|| grown as f64 / f64::from(self.config.devices))
+    }
+
+    /// How many devices have which profile.
+    fn profiles(&self) -> BTreeMap<String, u32> {
+        let mixture = &self.config.profiles;
+        let mut counts = BTreeMap::new();
+        if !mixture.is_empty() {
+            for device in 0..self.config.devices {
+                let name = &mixture.profiles[mixture.profile_of(device)].profile.name;
+                match counts.get_mut(name) {
+                    Some(count) => *count += 1,
+                    None => {
+                        counts.insert(name.clone(), 1);
+                    }
+                }
+            }
+        }
+        counts
+    }
+
     fn report(mut self) -> SwarmReport {
         let elapsed_s = self.stop_ns.saturating_sub(self.epoch_ns) as f64 / 1e9;
         let up_s = self.last_up_ns.saturating_sub(self.epoch_ns) as f64 / 1e9;
@@ -378,6 +418,10 @@ impl Swarm {
             suback: self.latencies.suback.summary(),
             reconnect: self.latencies.reconnect.summary(),
             delivery: self.latencies.delivery.summary(),
+            delivery_asleep: self.latencies.delivery_asleep.summary(),
+            delivery_away: self.latencies.delivery_away.summary(),
+            notice: self.latencies.notice.summary(),
+            back: self.latencies.back.summary(),
             uplink: self.latencies.uplink.summary(),
             lateness: self.latencies.lateness.summary(),
         };
@@ -386,6 +430,8 @@ impl Swarm {
             cpu_share: if elapsed_s > 0.0 { cpu_s / elapsed_s } else { 0.0 },
             saturated_share: share(sums.intervals_saturated, sums.intervals),
             machine_busy_share: self.machine.busy_share(),
+            memory_bytes: self.memory.values().map(|memory| memory.now).sum(),
+            memory_per_device: self.memory_per_device(),
         };
         let storms = self
             .storms
@@ -412,6 +458,7 @@ impl Swarm {
             latency,
             broadcast: std::mem::take(&mut self.spreads).report(),
             storms,
+            profiles: self.profiles(),
             generator,
             caveats: caveats(ended, &sums, &latency, &generator),
         }
@@ -460,8 +507,20 @@ fn caveats(ended: Ended, sums: &Sums, latency: &LatencyReport, generator: &Gener
     }
     if sums.uplinks_skipped + sums.broadcasts_skipped > 0 {
         caveats.push(format!(
-            "{} messages were not sent: their device was away, or 16 were in flight already",
+            "{} messages were not sent: their device was away or asleep, or 16 were in flight already",
             sums.uplinks_skipped + sums.broadcasts_skipped
+        ));
+    }
+    if sums.not_severed > 0 {
+        caveats.push(format!(
+            "{} connections could not be cut silently and were reset: the broker knew of their end at once",
+            sums.not_severed
+        ));
+    }
+    if sums.resets_seen > 0 {
+        caveats.push(format!(
+            "{} connections that were cut silently had to be reset before their devices were back: the broker may have seen it",
+            sums.resets_seen
         ));
     }
     caveats

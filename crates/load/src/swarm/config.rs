@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use stadium_mqtt::packet::{QoS, Version};
 
 use super::Error;
+use super::profile::Mixture;
 use super::template::Template;
 
 /// Devices that one process holds at most, as a share of its open-file limit: the rest is for everything else.
@@ -18,6 +19,10 @@ const OPEN_FILES_SHARE: f64 = 0.9;
 /// Ports that one source address lends towards one target, of the 28,000 that Linux has by default: the rest
 /// covers sockets in TIME_WAIT.
 const PORTS_PER_SOURCE: u32 = 20_000;
+/// Loopback addresses between which devices move whose address changes, at least.
+const MOVING_SOURCES: u32 = 4;
+/// Severed connections that one process keeps at most, as a share of its open-file limit: half of what devices leave.
+const LEFT_SHARE: f64 = 0.05;
 /// The longest run of the swarm and the longest of its times: 30 days, in milliseconds.
 const TIME_MS_MAX: u64 = 30 * 24 * 3_600_000;
 /// The largest message that the swarm sends, in bytes.
@@ -61,8 +66,9 @@ pub struct SwarmConfig {
     pub answer: Option<Answer>,
     /// What one more client publishes for all, once they are connected.
     pub broadcast: Option<Traffic>,
-    /// Local addresses to connect from, device number k from address k modulo their count. Empty: loopback targets
-    /// get as many of 127.0.0.2, 127.0.0.3, ... as the number of devices asks; others the system's choice.
+    /// Local addresses to connect from, device number k from address k modulo their count; one whose address changes
+    /// takes the next. Empty: loopback targets get as many of 127.0.0.2, 127.0.0.3, ... as the number of devices asks,
+    /// and four where addresses change; others the system's choice, and a new port where the address changes.
     pub source_addresses: Vec<IpAddr>,
     /// How many processes.
     pub processes: Processes,
@@ -74,8 +80,43 @@ pub struct SwarmConfig {
     pub duration_ms: Option<u64>,
     /// Ends the run this long after the last device was up, or gave up.
     pub hold_ms: Option<u64>,
-    /// Cuts all connections at once this long after the last device was up; they come back at once.
+    /// Begins a storm this long after the last device was up.
     pub storm_after_ms: Option<u64>,
+    /// What a storm is.
+    #[serde(default)]
+    pub storm: StormShape,
+    /// How devices behave.
+    #[serde(default)]
+    pub profiles: Mixture,
+}
+
+/// A storm: devices lose their connections, and come back.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StormShape {
+    /// Share of the devices that are cut.
+    pub share: f64,
+    /// Between two storms; `None` for one alone.
+    pub every_ms: Option<u64>,
+    /// The last device is cut so long after the first.
+    pub over_ms: u64,
+    /// When devices come back.
+    pub back: Back,
+}
+
+impl Default for StormShape {
+    fn default() -> Self {
+        StormShape { share: 1.0, every_ms: None, over_ms: 0, back: Back::AtOnce }
+    }
+}
+
+/// When devices come back that a storm has cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Back {
+    /// At once: how fast does the broker take them all?
+    AtOnce,
+    /// After [`Reconnect`]'s wait, as devices do that know what a herd is.
+    Later,
 }
 
 /// A broker.
@@ -327,6 +368,8 @@ impl Default for SwarmConfig {
             duration_ms: None,
             hold_ms: None,
             storm_after_ms: None,
+            storm: StormShape::default(),
+            profiles: Mixture::default(),
         }
     }
 }
@@ -403,6 +446,13 @@ impl SwarmConfig {
                 return refuse("answers go out at QoS 0 or 1".to_owned());
             }
         }
+        if !(0.0..=1.0).contains(&self.storm.share) {
+            return refuse(format!("a storm cuts a share from 0 to 1, and not {}", self.storm.share));
+        }
+        if self.storm.every_ms.is_some_and(|ms| ms == 0 || ms < self.storm.over_ms) {
+            return refuse("storms cannot follow each other faster than one of them takes".to_owned());
+        }
+        self.profiles.check().map_err(Error::Config)?;
         if self.broadcast.as_ref().is_some_and(|broadcast| !broadcast.topic.is_constant()) {
             return refuse("a broadcast goes to one topic: {id} and {n} mean nothing in it".to_owned());
         }
@@ -412,6 +462,8 @@ impl SwarmConfig {
             self.duration_ms,
             self.hold_ms,
             self.storm_after_ms,
+            self.storm.every_ms,
+            Some(self.storm.over_ms),
         ];
         if times.into_iter().flatten().any(|ms| ms > TIME_MS_MAX) {
             return refuse("no time of a swarm is longer than 30 days".to_owned());
@@ -439,10 +491,11 @@ impl SwarmConfig {
         });
         // No more targets than 32 bits count: each took bytes of a configuration.
         let per_target = self.devices.div_ceil(u32::try_from(self.targets.len()).unwrap_or(u32::MAX));
-        if !loopback || per_target <= PORTS_PER_SOURCE {
+        let least = if self.profiles.moves() { MOVING_SOURCES } else { 1 };
+        let count = per_target.div_ceil(PORTS_PER_SOURCE).max(least);
+        if !loopback || count == 1 {
             return Vec::new();
         }
-        let count = per_target.div_ceil(PORTS_PER_SOURCE);
         let first = u32::from(Ipv4Addr::new(127, 0, 0, 2));
         (0..count).map(|step| IpAddr::V4(Ipv4Addr::from(first + step))).collect()
     }
@@ -452,6 +505,11 @@ impl SwarmConfig {
 pub fn devices_per_process() -> u32 {
     let limit = open_files();
     ((limit as f64 * OPEN_FILES_SHARE) as u32).clamp(1, 1_000_000)
+}
+
+/// Severed connections that one process keeps after their devices have left them.
+pub(crate) fn left_per_process() -> usize {
+    ((open_files() as f64 * LEFT_SHARE) as usize).clamp(1, 50_000)
 }
 
 /// The limit of open files, raised to the hard limit where it was lower.

@@ -48,6 +48,12 @@ pub(crate) enum Ending {
     Malformed,
     /// The swarm cut it to see it come back.
     Storm,
+    /// It was severed, and the device found out.
+    Severed,
+    /// The device's address changed.
+    Moved,
+    /// The device went to the background, for so long.
+    Background { after_ms: u32 },
     /// The swarm ends.
     Stop,
 }
@@ -78,8 +84,8 @@ pub(crate) struct Device {
     pub(crate) phase: Phase,
     /// Whether it has been up before.
     pub(crate) known: bool,
-    /// Whether a storm cut it and it is not back yet.
-    pub(crate) cut: bool,
+    /// The storm that cut it, where it is not back yet; see the driver's storms. Zero for none.
+    pub(crate) cut: u8,
     pub(crate) ending: Ending,
 }
 
@@ -98,7 +104,7 @@ impl Device {
             in_flight_max: 0,
             phase: Phase::Waiting,
             known: false,
-            cut: false,
+            cut: 0,
             ending: Ending::Theirs,
         }
     }

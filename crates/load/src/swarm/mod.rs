@@ -12,14 +12,18 @@ mod collect;
 mod config;
 mod device;
 mod driver;
+mod habit;
 mod interrupt;
 mod machine;
 mod members;
+mod memory;
 mod plan;
+pub mod profile;
 mod report;
 mod sequence;
 mod tally;
 mod template;
+mod time;
 pub mod worker;
 
 use std::fmt;
@@ -28,13 +32,16 @@ pub use args::Args;
 pub use broadcast::{BroadcastReport, BroadcastRow, Spread};
 pub use collect::{Control, Swarm};
 pub use config::{
-    Acknowledge, Answer, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
-    Resumption, Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust, devices_per_process,
+    Acknowledge, Answer, Back, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
+    Resumption, Session, StormShape, SwarmConfig, Target, Tls, Traffic, Transport, Trust,
+    devices_per_process,
 };
 pub use interrupt::stop_on_interrupt;
+pub use memory::Memory;
 pub use report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};
 pub use tally::{Latencies, LatencyCounts, Now, Storm, Sums, Tally};
 pub use template::{InvalidTemplate, Template};
+pub use time::Span;
 
 /// Why a swarm could not run. What goes wrong with devices is no error: it is counted.
 #[derive(Debug)]

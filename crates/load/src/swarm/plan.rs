@@ -16,7 +16,7 @@ use stadium_reactor::tls::{
 use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 
 use super::Error;
-use super::config::{Resumption, SwarmConfig, Tls, Transport, Trust};
+use super::config::{Resumption, SwarmConfig, Tls, Transport, Trust, left_per_process};
 
 /// The largest packet that a device takes, in bytes, and so what a loop keeps of an incomplete one.
 pub(crate) const PACKET_BYTES_MAX: u32 = 64 * 1024 * 1024;
@@ -48,6 +48,8 @@ pub(crate) struct Plan {
     /// For each target, what to connect with.
     pub(crate) options: Vec<ConnectOptions>,
     pub(crate) sources: Vec<IpAddr>,
+    /// Severed connections that a loop keeps after their devices have left them. At least 1.
+    pub(crate) left_max: usize,
 }
 
 impl Plan {
@@ -89,12 +91,14 @@ impl Plan {
                 tag: 0,
             });
         }
-        Ok(Plan { version: config.version.into(), sources: config.sources(), options, config })
+        let left_max = (left_per_process() / config.loops).max(1);
+        let (version, sources) = (config.version.into(), config.sources());
+        Ok(Plan { version, sources, options, left_max, config })
     }
 
-    /// Where device number `nth` of the swarm connects from.
-    pub(crate) fn source(&self, nth: u32) -> Option<SocketAddr> {
-        let round = nth as usize / self.config.targets.len();
+    /// Where device number `nth` of the swarm connects from, whose address changed so often.
+    pub(crate) fn source(&self, nth: u32, moves: u16) -> Option<SocketAddr> {
+        let round = nth as usize / self.config.targets.len() + usize::from(moves);
         let address = self.sources.get(round % self.sources.len().max(1))?;
         Some(SocketAddr::new(*address, 0))
     }

@@ -67,11 +67,14 @@ pub struct SwarmReport {
     pub refused: BTreeMap<String, u64>,
     /// Ends of connections that the swarm did not want, by cause. Each was followed by a reconnect.
     pub lost_connections: BTreeMap<String, u64>,
+    /// How many devices have which profile; empty where there are none.
+    #[serde(default)]
+    pub profiles: BTreeMap<String, u32>,
     /// Latencies.
     pub latency: LatencyReport,
     /// Messages for many.
     pub broadcast: BroadcastReport,
-    /// Cuts of all connections.
+    /// Storms.
     pub storms: Vec<StormReport>,
     /// What the generator itself needed.
     pub generator: GeneratorReport,
@@ -101,15 +104,27 @@ pub struct LatencyReport {
     pub suback: Summary,
     /// The same for devices that had been up before.
     pub reconnect: Summary,
-    /// From a stamp to its receiver.
+    /// From a stamp to its receiver, where the receiver was there and awake.
     pub delivery: Summary,
+    /// From a stamp to its receiver, where the message waited for it to wake.
+    #[serde(default)]
+    pub delivery_asleep: Summary,
+    /// From a stamp to its receiver, where the message waited for it to come back.
+    #[serde(default)]
+    pub delivery_away: Summary,
+    /// From a connection's silent death to the device's finding out.
+    #[serde(default)]
+    pub notice: Summary,
+    /// From a connection's silent death to the device's being up again, times in the background left out.
+    #[serde(default)]
+    pub back: Summary,
     /// From an uplink's intended time to its acknowledgement.
     pub uplink: Summary,
     /// How late the swarm itself was.
     pub lateness: Summary,
 }
 
-/// A cut of all connections.
+/// A cut of all connections, or of a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct StormReport {
     /// Connections cut.
@@ -132,6 +147,14 @@ pub struct GeneratorReport {
     /// Of the machine's time, that in which all processors were busy (idle below 3%); `None` where the system
     /// does not say.
     pub machine_busy_share: Option<f64>,
+    /// Anonymous memory of all processes with devices, in bytes: everything but the program itself. What sockets cost
+    /// is the kernel's, and not in it.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// What it grew by since there was no device, for each device: an upper bound, as buffers that are used later
+    /// count too. `None` where not all devices have been up, or the system does not say.
+    #[serde(default)]
+    pub memory_per_device: Option<f64>,
 }
 
 impl SwarmReport {
@@ -168,6 +191,9 @@ impl SwarmReport {
             )?;
         }
         row(out, "attempts, connected", format!("{}, {}", grouped(sums.attempts), grouped(sums.connected)))?;
+        for (name, count) in &self.profiles {
+            row(out, "profile", format!("{} {name}", grouped(u64::from(*count))))?;
+        }
         if sums.sessions_resumed > 0 {
             row(out, "sessions resumed", grouped(sums.sessions_resumed))?;
         }
@@ -189,12 +215,21 @@ impl SwarmReport {
             ("uplinks acknowledged", sums.uplinks_acknowledged),
             ("uplinks refused", sums.uplinks_refused),
             ("uplinks skipped", sums.uplinks_skipped),
+            ("uplinks deferred by sleep", sums.uplinks_deferred),
             ("uplinks lost", sums.uplinks_lost),
             ("answers", sums.answers),
             ("answers acknowledged", sums.answers_acknowledged),
             ("answers lost", sums.answers_lost),
             ("broadcasts", sums.broadcasts),
             ("broadcasts skipped", sums.broadcasts_skipped),
+            ("radio fell asleep", sums.slept),
+            ("streams culled", sums.culled),
+            ("addresses changed", sums.addresses_changed),
+            ("gone to the background", sums.backgrounded),
+            ("of them silently", sums.backgrounded_silently),
+            ("asleep at the end", u64::from(self.at_end.asleep)),
+            ("severed at the end", u64::from(self.at_end.severed)),
+            ("in background at the end", u64::from(self.at_end.background)),
             ("malformed packets", sums.malformed),
         ];
         for (name, count) in counts {
@@ -219,6 +254,10 @@ impl SwarmReport {
             ("start to SUBACK", &self.latency.suback),
             ("reconnect to SUBACK", &self.latency.reconnect),
             ("delivery", &self.latency.delivery),
+            ("delivery, was asleep", &self.latency.delivery_asleep),
+            ("delivery, was away", &self.latency.delivery_away),
+            ("dead stream to noticed", &self.latency.notice),
+            ("dead stream to back", &self.latency.back),
             ("broadcast, first device", &self.broadcast.to_first),
             ("broadcast, last device", &self.broadcast.to_last),
             ("uplink to its answer", &self.latency.uplink),
@@ -248,6 +287,14 @@ impl SwarmReport {
                 self.generator.cpu_share * 100.0
             ),
         )?;
+        if self.generator.memory_bytes > 0 {
+            let megabytes = self.generator.memory_bytes as f64 / 1e6;
+            let each = self
+                .generator
+                .memory_per_device
+                .map_or(String::new(), |bytes| format!(", {bytes:.0} bytes for each device"));
+            row(out, "generator's memory", format!("{megabytes:.1} MB{each}"))?;
+        }
         for caveat in &self.caveats {
             row(out, "caveat", caveat.clone())?;
         }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::Spread;
+use super::memory::Memory;
 use crate::latency::{Counts, Latency};
 
 /// What one loop's devices are doing at this moment.
@@ -19,8 +20,17 @@ pub struct Now {
     pub handshakes: u32,
     /// Devices with their SUBACK.
     pub up: u32,
+    /// Of them, those whose radio sleeps.
+    #[serde(default)]
+    pub asleep: u32,
+    /// Of those that are up, the ones whose connection is dead and who do not know it yet.
+    #[serde(default)]
+    pub severed: u32,
     /// Devices that wait before the next attempt.
     pub away: u32,
+    /// Of them, those in the background.
+    #[serde(default)]
+    pub background: u32,
     /// Devices that gave up.
     pub given_up: u32,
 }
@@ -31,7 +41,10 @@ impl Now {
         self.waiting += other.waiting;
         self.handshakes += other.handshakes;
         self.up += other.up;
+        self.asleep += other.asleep;
+        self.severed += other.severed;
         self.away += other.away;
+        self.background += other.background;
         self.given_up += other.given_up;
     }
 }
@@ -85,6 +98,8 @@ sums! {
     uplinks_acknowledged,
     /// Times to publish that passed while a device was away or its window full.
     uplinks_skipped,
+    /// Uplinks that waited for their device to wake.
+    uplinks_deferred,
     /// Messages in flight that a lost connection without a session took along.
     uplinks_lost,
     /// Acknowledgements that said no.
@@ -101,6 +116,21 @@ sums! {
     broadcasts_skipped,
     /// PINGREQs.
     pings,
+    /// Times that a radio fell asleep.
+    slept,
+    /// Streams that a carrier forgot because they were idle.
+    culled,
+    /// Times that a device's address changed.
+    addresses_changed,
+    /// Times that a device went to the background.
+    backgrounded,
+    /// Of them, those without DISCONNECT.
+    backgrounded_silently,
+    /// Connections that the kernel let nobody sever: they were reset instead.
+    not_severed,
+    /// Severed connections that had to be reset for want of descriptors, or because their time was over, while their
+    /// device was not back: the broker may have seen it.
+    resets_seen,
     /// Packets that break the specification.
     malformed,
     /// Bytes read from sockets.
@@ -159,13 +189,21 @@ latencies! {
     reconnect,
     /// From a stamp to its receiver.
     delivery,
+    /// The same for messages that waited for a sleeping device.
+    delivery_asleep,
+    /// The same for messages that waited for a device to come back.
+    delivery_away,
+    /// From a connection's silent death to the device's finding out.
+    notice,
+    /// From a connection's silent death to the device's being up again, times in the background left out.
+    back,
     /// From an uplink's intended time to its acknowledgement.
     uplink,
     /// How late the swarm itself was: intended time against the time it came to it, handshakes' limit left out.
     lateness,
 }
 
-/// A cut of all connections.
+/// A cut of all connections, or of a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storm {
     /// When the swarm was told to, in [`crate::clock::monotonic_ns`].
@@ -204,6 +242,9 @@ pub struct Tally {
     pub storms: BTreeMap<u32, Storm>,
     /// When a device was last up for the first time, in [`crate::clock::monotonic_ns`]; zero for not since.
     pub last_up_ns: u64,
+    /// The process's memory, from one of its loops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
 }
 
 /// Adds counts by name.

@@ -2,6 +2,8 @@
 //!
 //! It is killed when the test is over. Certificates are made on the spot and live in the test's own directory.
 
+#![allow(dead_code)]
+
 pub mod relay;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -31,6 +33,20 @@ impl Broker {
     pub fn with(settings: &str) -> Self {
         let directory = tempfile::tempdir().expect("a directory for the test");
         Broker::listening(free_address(), settings, "", directory)
+    }
+
+    /// An open broker that writes down what it notices of its clients; see [`Broker::log`].
+    pub fn logging() -> Self {
+        let directory = tempfile::tempdir().expect("a directory for the test");
+        let log = directory.path().join("log");
+        let settings = format!("allow_anonymous true\nlog_dest file {}\nlog_type all\n", log.display());
+        Broker::listening(free_address(), &settings, "", directory)
+    }
+
+    /// What a broker that logs has noticed, line by line.
+    pub fn log(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.directory.path().join("log")).expect("it logs");
+        text.lines().map(str::to_owned).collect()
     }
 
     /// A TLS broker, and the file with the authority of its certificate.

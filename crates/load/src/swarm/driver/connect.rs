@@ -18,9 +18,8 @@ use stadium_reactor::{CloseReason, ConnectionId};
 use super::{Driver, Io};
 use crate::clock::monotonic_ns;
 use crate::swarm::backoff::{Away, delay_ms};
-use crate::swarm::config::Session;
+use crate::swarm::config::{Back, Session};
 use crate::swarm::device::{Ending, Phase, UPLINKS_IN_FLIGHT_MAX};
-use crate::swarm::tally::Storm;
 
 /// Packet id of SUBSCRIBE, above those of publishes.
 const SUBSCRIBE_PACKET_ID: u16 = u16::MAX;
@@ -34,13 +33,15 @@ impl Driver {
     pub(super) fn open(&mut self, io: &mut Io, slot: u32, intended_ns: u64) {
         self.sums.attempts += u64::from(!self.is_broadcaster(slot));
         self.enter(slot, Phase::Opening);
+        self.habit_returns(slot);
         let nth = self.share.nth(slot);
+        let moves = self.habits.get(slot as usize).map_or(0, |habit| habit.moves);
         let device = &mut self.devices[slot as usize];
         device.began_ns = intended_ns;
         device.ending = Ending::Theirs;
         let target = usize::from(device.target);
         let mut options = self.plan.options[target].clone();
-        options.bind = self.plan.source(nth);
+        options.bind = self.plan.source(nth, moves);
         options.tag = u64::from(slot);
         match io.connect(self.plan.config.targets[target].address, &options) {
             Ok(id) => {
@@ -65,6 +66,7 @@ impl Driver {
         self.touch(io, slot);
         let number = self.share.nth(slot);
         let broadcaster = self.is_broadcaster(slot);
+        let keep_alive_s = self.keep_alive_wanted(slot);
         let (config, version) = (&self.plan.config, self.plan.version);
         let (prefix, number) = (config.id_prefix.as_str(), config.first_number.wrapping_add(number));
         let texts = &mut self.text;
@@ -89,7 +91,7 @@ impl Driver {
         };
         let connect = Packet::Connect(Connect {
             clean_start: kept.is_none(),
-            keep_alive_s: config.keep_alive_s,
+            keep_alive_s,
             username: config.credentials.username.is_some().then_some(texts.username.as_str()),
             password: config.credentials.password.is_some().then_some(texts.password.as_bytes()),
             session_expiry_s: kept,
@@ -115,7 +117,7 @@ impl Driver {
             self.refused(io, slot, connack);
             return Ok(());
         }
-        let keep_alive_s = connack.server_keep_alive_s.unwrap_or(self.plan.config.keep_alive_s);
+        let keep_alive_s = connack.server_keep_alive_s.unwrap_or_else(|| self.keep_alive_wanted(slot));
         let device = &mut self.devices[slot as usize];
         device.keep_alive_s = keep_alive_s;
         // At most 16: it fits.
@@ -214,6 +216,8 @@ impl Driver {
         let id = self.device(slot).connection;
         let keep_alive_ms = u64::from(self.device(slot).keep_alive_s) * 1_000;
         match keep_alive_ms {
+            // Its timer is set below.
+            _ if self.has_habit(slot) => {}
             0 => io.cancel_timer(id),
             // Between half and three quarters of it, so that a fleet that came together does not ping together.
             ms => io.set_timer(id, self.random.u64(ms / 2..=ms * 3 / 4)),
@@ -226,11 +230,7 @@ impl Driver {
             return Ok(());
         }
         let now_ns = monotonic_ns();
-        let (cut, began_ns) = {
-            let device = self.device(slot);
-            (std::mem::take(&mut device.cut), device.began_ns)
-        };
-        let taken = now_ns.saturating_sub(began_ns);
+        let taken = now_ns.saturating_sub(self.device(slot).began_ns);
         self.sums.subscribed += 1;
         if known {
             self.latencies.reconnect.record(taken);
@@ -239,10 +239,9 @@ impl Driver {
             self.latencies.suback.record(taken);
             self.last_up_ns = now_ns;
         }
-        if cut {
-            let storm = self.storms.entry(self.storm).or_default();
-            storm.back += 1;
-            storm.last_back_ns = now_ns;
+        self.back_from_storm(slot, now_ns);
+        if self.has_habit(slot) {
+            self.begin_life(io, slot, known);
         }
         Ok(())
     }
@@ -279,19 +278,28 @@ impl Driver {
     }
 
     /// Its connection has ended.
-    pub(super) fn ended(&mut self, slot: u32, reason: CloseReason) {
+    pub(super) fn ended(&mut self, io: &Io, slot: u32, reason: CloseReason) {
         let device = self.device(slot);
         device.connection = ConnectionId::NONE;
         let ending = device.ending;
+        self.habit_ended(io, slot, ending);
         if !self.is_broadcaster(slot) {
             self.counts.lost(ending, reason);
         }
         let away = match ending {
             Ending::Refused(away) | Ending::Dismissed(away) => away,
-            Ending::Storm => Away::Storm,
-            Ending::Theirs | Ending::Silent | Ending::Timeout | Ending::Malformed | Ending::Stop => {
-                Away::Failed
-            }
+            Ending::Storm => match self.plan.config.storm.back {
+                Back::AtOnce => Away::Storm,
+                Back::Later => Away::Failed,
+            },
+            Ending::Moved => Away::Moved,
+            Ending::Background { after_ms } => Away::Background { after_ms },
+            Ending::Theirs
+            | Ending::Silent
+            | Ending::Severed
+            | Ending::Timeout
+            | Ending::Malformed
+            | Ending::Stop => Away::Failed,
         };
         self.go_away(slot, away);
     }
@@ -300,7 +308,7 @@ impl Driver {
     fn go_away(&mut self, slot: u32, away: Away) {
         let policy = self.plan.config.reconnect;
         let device = &mut self.devices[slot as usize];
-        device.failures = device.failures.saturating_add(1);
+        device.failures = device.failures.saturating_add(u16::from(!away.is_wanted()));
         match delay_ms(&policy, away, device.failures, &mut self.random) {
             Some(delay) if !self.stopping => {
                 let due_ns = match away {
@@ -334,21 +342,6 @@ impl Driver {
         io.set_timer(id, wait_ms);
     }
 
-    /// Cuts every connection at once.
-    pub(super) fn cut(&mut self, io: &mut Io, number: u32, at_ns: u64) {
-        self.storm = number;
-        self.storm_ns = at_ns;
-        let mut cut = 0;
-        for slot in 0..self.devices.len() as u32 {
-            if self.device(slot).phase == Phase::Up && !self.is_broadcaster(slot) {
-                cut += 1;
-                self.device(slot).cut = true;
-                self.abort(io, slot, Ending::Storm);
-            }
-        }
-        self.storms.insert(number, Storm { cut_ns: at_ns, cut, ..Storm::default() });
-    }
-
     /// Ends: DISCONNECT to all that are up, and no tally after this one.
     pub(super) fn say_goodbye(&mut self, io: &mut Io) {
         if self.stopping {
@@ -361,12 +354,14 @@ impl Driver {
         self.stopping = true;
         let version = self.plan.version;
         let goodbye = Packet::Disconnect(Disconnect::default());
-        for device in &mut self.devices {
+        self.reset_left(io);
+        for (slot, device) in self.devices.iter_mut().enumerate() {
             if device.connection == ConnectionId::NONE {
                 continue;
             }
             device.ending = Ending::Stop;
-            if device.phase == Phase::Up {
+            let severed = self.habits.get(slot).is_some_and(|habit| habit.severed);
+            if device.phase == Phase::Up && !severed {
                 io.send(device.connection, |buffer| goodbye.encode(version, buffer));
                 io.close(device.connection);
             } else {

@@ -11,6 +11,7 @@ use super::{Driver, Io};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::swarm::collect::Event;
 use crate::swarm::device::Ending;
+use crate::swarm::memory::{Memory, anonymous_bytes};
 use crate::swarm::tally::{Sums, Tally};
 
 /// A loop that waits less than this share of an interval is saturated.
@@ -71,7 +72,13 @@ impl Counts {
             Ending::Timeout => self.timeouts += 1,
             Ending::Malformed => self.malformed += 1,
             // Counted with their reason, or wanted.
-            Ending::Refused(_) | Ending::Dismissed(_) | Ending::Storm | Ending::Stop => {}
+            Ending::Refused(_)
+            | Ending::Dismissed(_)
+            | Ending::Storm
+            | Ending::Severed
+            | Ending::Moved
+            | Ending::Background { .. }
+            | Ending::Stop => {}
         }
     }
 
@@ -154,6 +161,11 @@ fn spoken(name: &str) -> String {
 }
 
 impl Driver {
+    /// What the process needs for its devices, where this is the loop that tells.
+    fn measure_memory(&self) -> Option<Memory> {
+        Some(Memory { without_devices: self.memory_before?, now: anonymous_bytes()? })
+    }
+
     /// Hands on everything counted since the last tally.
     pub(super) fn send_tally(&mut self, io: &Io) {
         let mut sums = std::mem::take(&mut self.sums);
@@ -168,6 +180,7 @@ impl Driver {
             spreads: self.following.take(),
             storms: std::mem::take(&mut self.storms),
             last_up_ns: std::mem::take(&mut self.last_up_ns),
+            memory: self.measure_memory(),
         };
         // Nobody listens any more only when the swarm is being dropped.
         let _ = self.out.send(Event::Tally(Box::new(tally)));

@@ -1,15 +1,19 @@
 //! What one loop does for its devices: the client's half of MQTT, and the clockwork behind it.
 //!
 //! [`connect`] brings devices up and back, [`receive`] takes what brokers send, [`publish`] sends what devices
-//! say, [`answer`] what they say when asked, [`schedule`] does each thing at its time. All of it runs on the loop's thread and tells the rest of the
-//! swarm four times a second by a [`Tally`](super::tally::Tally).
+//! say, [`answer`] what they say when asked, [`habits`] does what their profiles say, [`severed`] keeps connections
+//! that are dead without a word, [`storm`] cuts many at once, [`schedule`] does each thing at its time. All of it runs
+//! on the loop's thread and tells the rest of the swarm four times a second by a [`Tally`](super::tally::Tally).
 
 mod answer;
 mod connect;
 mod counts;
+mod habits;
 mod publish;
 mod receive;
 mod schedule;
+mod severed;
+mod storm;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -22,12 +26,17 @@ use stadium_reactor::{CloseReason, ConnectionId, Handler};
 use super::broadcast::Following;
 use super::collect::Event;
 use super::device::{Device, Ending, Phase};
+use super::habit::Habit;
+use super::memory::anonymous_bytes;
 use super::plan::{Plan, Share};
 use super::tally::{Latencies, Now, Storm, Sums};
+use super::time::Dice;
 use crate::clock::monotonic_ns;
 use counts::Counts;
 use publish::Flight;
 use receive::LateAck;
+use severed::Left;
+use storm::Cut;
 
 /// A driver's loop.
 pub(crate) type Io = stadium_reactor::Io<Order>;
@@ -46,12 +55,16 @@ pub(crate) enum Order {
         /// Tells this run's messages from others'.
         stream: u32,
     },
-    /// Cut all connections; their devices come back at once.
+    /// Cut connections; their devices come back.
     Cut {
         /// Counts storms from 1.
         number: u32,
         /// When the swarm decided it.
         at_ns: u64,
+        /// Of a million devices, so many.
+        share_ppm: u32,
+        /// The last one so long after the first, in milliseconds.
+        over_ms: u64,
     },
     /// Say goodbye and end.
     Stop,
@@ -64,6 +77,11 @@ pub(crate) struct Driver {
     /// The broadcaster, on the loop that has one, is the last.
     devices: Vec<Device>,
     broadcaster: Option<u32>,
+    /// What devices go through, by device; empty where there are no profiles.
+    habits: Vec<Habit>,
+    dice: Dice,
+    /// Severed connections that their devices have left, oldest first. At most the plan's `left_max`.
+    left: VecDeque<Left>,
     /// Device of each connection, by the connection's index.
     device_of: Vec<u32>,
     /// Connections that have not been reported as closed.
@@ -73,6 +91,8 @@ pub(crate) struct Driver {
     random: fastrand::Rng,
 
     // Schedule.
+    /// When loop time began, in [`crate::clock::monotonic_ns`].
+    loop_began_ns: u64,
     epoch_ns: Option<u64>,
     /// The next device whose time will come.
     next: u32,
@@ -107,6 +127,10 @@ pub(crate) struct Driver {
     /// The storm that is under way or was last, and when it was decided.
     storm: u32,
     storm_ns: u64,
+    /// Devices that it has still to cut, with their times, the next one last.
+    to_cut: Vec<(u64, u32)>,
+    /// Anonymous memory of the process before it had devices, on the loop that tells of it.
+    memory_before: Option<u64>,
     last_up_ns: u64,
     out: Sender<Event>,
 
@@ -135,15 +159,19 @@ impl Driver {
             devices.push(Device::new(0));
             own
         });
-        Driver {
+        let mut driver = Driver {
             share,
             devices,
             broadcaster,
+            habits: Vec::new(),
+            dice: Dice { seed: 0 },
+            left: VecDeque::new(),
             device_of: Vec::new(),
             open: 0,
             now: Now { waiting: own, ..Now::default() },
             handshakes_max: share.part(plan.config.connect.in_flight_max).max(1),
             random: fastrand::Rng::new(),
+            loop_began_ns: 0,
             epoch_ns: None,
             next: 0,
             away: BinaryHeap::new(),
@@ -165,12 +193,27 @@ impl Driver {
             storms: BTreeMap::new(),
             storm: 0,
             storm_ns: 0,
+            to_cut: Vec::new(),
+            memory_before: None,
             last_up_ns: 0,
             out,
             text: Texts::default(),
             payload: Vec::new(),
             plan,
+        };
+        driver.make_habits();
+        driver
+    }
+
+    /// Notes what the process needs without devices; called before the first of them comes.
+    fn note_memory(&mut self) {
+        let loops = self.plan.config.loops;
+        if !(self.share.index as usize).is_multiple_of(loops) {
+            return;
         }
+        // The tables of devices are there already, on each loop of the process.
+        let tables = self.devices.len() * size_of::<Device>() + self.habits.len() * size_of::<Habit>();
+        self.memory_before = anonymous_bytes().map(|bytes| bytes.saturating_sub((tables * loops) as u64));
     }
 
     /// The device of a connection; `None` where the connection is not its device's any more.
@@ -238,16 +281,18 @@ impl Handler for Driver {
 
     fn timeout(&mut self, io: &mut Io, id: ConnectionId) {
         let Some(slot) = self.slot_of(id) else { return };
-        match self.device(slot).phase {
+        let phase = self.device(slot).phase;
+        match phase {
+            Phase::Up if self.has_habit(slot) => self.live(io, slot),
             Phase::Up => self.keep_alive(io, slot),
             _ => self.abort(io, slot, Ending::Timeout),
         }
     }
 
-    fn closed(&mut self, _io: &mut Io, id: ConnectionId, reason: CloseReason) {
+    fn closed(&mut self, io: &mut Io, id: ConnectionId, reason: CloseReason) {
         self.open = self.open.saturating_sub(1);
         if let Some(slot) = self.slot_of(id) {
-            self.ended(slot, reason);
+            self.ended(io, slot, reason);
         }
     }
 
@@ -255,13 +300,17 @@ impl Handler for Driver {
         match order {
             Order::Start { epoch_ns } => {
                 self.epoch_ns = Some(epoch_ns);
+                self.loop_began_ns = monotonic_ns() - io.read_clock_us() * 1_000;
+                self.note_memory();
                 self.tally_ns = monotonic_ns();
             }
             Order::Broadcast { stream } => {
                 self.own_stream = stream;
                 self.begin_broadcast();
             }
-            Order::Cut { number, at_ns } => self.cut(io, number, at_ns),
+            Order::Cut { number, at_ns, share_ppm, over_ms } => {
+                self.begin_storm(io, Cut { number, at_ns, share_ppm, over_ms });
+            }
             Order::Stop => self.say_goodbye(io),
         }
     }

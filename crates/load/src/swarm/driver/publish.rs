@@ -40,6 +40,17 @@ pub(super) enum Published {
 }
 
 impl Driver {
+    /// Publishes an uplink, or keeps it while its device is asleep, and counts what became of it.
+    pub(super) fn publish_uplink(&mut self, io: &mut Io, slot: u32, intended_ns: u64) {
+        if self.is_asleep(slot) {
+            return self.defer_uplink(slot, intended_ns);
+        }
+        match self.publish(io, slot, intended_ns) {
+            Published::Sent => self.sums.uplinks += 1,
+            Published::Skipped => self.sums.uplinks_skipped += 1,
+        }
+    }
+
     /// Publishes what `slot` publishes, intended for `intended_ns`.
     pub(super) fn publish(&mut self, io: &mut Io, slot: u32, intended_ns: u64) -> Published {
         let Some(qos) = self.traffic(slot).map(|traffic| traffic.qos.0) else { return Published::Skipped };

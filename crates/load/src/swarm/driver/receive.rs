@@ -72,7 +72,8 @@ impl Driver {
             Packet::Puback(ack) => self.flight_ended(slot, ack.packet_id, ack.reason, now_ns),
             Packet::Pubrec(ack) => self.flight_received(io, slot, ack.packet_id, ack.reason, now_ns),
             Packet::Pubcomp(ack) => self.flight_ended(slot, ack.packet_id, ack.reason, now_ns),
-            Packet::Pingresp | Packet::Unsuback(_) => {}
+            Packet::Pingresp => self.ping_answered(io, slot),
+            Packet::Unsuback(_) => {}
             // The others are a client's, or answer an authentication that no device asks for.
             _ => return Err(DecodeError::WrongSender),
         }
@@ -127,7 +128,7 @@ impl Driver {
             }
             self.following.hear(stamp, now_ns, self.now.up);
         }
-        self.latencies.delivery.record(now_ns.saturating_sub(stamp.sent_ns));
+        self.record_delivery(slot, stamp.sent_ns, now_ns);
         self.count(publish);
         true
     }
@@ -155,6 +156,10 @@ impl Driver {
     /// Sends an acknowledgement; to nobody, where the connection is another one by now.
     pub(super) fn send_late_ack(&mut self, io: &mut Io, ack: &LateAck) {
         if self.device(ack.slot).connection == ack.connection {
+            // What it has to say wakes it.
+            if self.is_asleep(ack.slot) {
+                self.wake(io, ack.slot);
+            }
             self.send_ack(io, ack.slot, ack.kind, ack.packet_id);
         }
     }

@@ -32,11 +32,13 @@ impl Driver {
             return;
         }
         let now_ns = monotonic_ns();
+        self.cut_due(io, now_ns);
         self.send_late_acks(io, now_ns);
         self.broadcast(io, now_ns);
         self.uplink(io, epoch_ns, now_ns);
         self.start(io, epoch_ns, now_ns);
         if now_ns >= self.tally_ns {
+            self.tidy_left(io);
             self.send_tally(io);
             self.tally_ns = now_ns + TALLY_NS;
         }
@@ -54,6 +56,7 @@ impl Driver {
             Some(self.tally_ns),
             start_ns.map(|(due_ns, _)| due_ns),
             self.late_acks.front().map(|ack| ack.due_ns),
+            self.cut_ns(),
             self.uplink_ns(epoch_ns).map(|(due_ns, _)| due_ns),
             self.broadcast_ns(),
         ];
@@ -171,10 +174,7 @@ impl Driver {
                 continue;
             }
             let intended_ns = self.come_to(due_ns, now_ns);
-            match self.publish(io, slot, intended_ns) {
-                Published::Sent => self.sums.uplinks += 1,
-                Published::Skipped => self.sums.uplinks_skipped += 1,
-            }
+            self.publish_uplink(io, slot, intended_ns);
         }
     }
 

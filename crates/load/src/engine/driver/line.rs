@@ -1,0 +1,320 @@
+//! Connections: opened when they are needed, owned by a user or shared by all of a loop, lost and found again.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use stadium_reactor::{CloseReason, ConnectionId};
+use stadium_scenario::program::Connections;
+
+use super::user::State;
+use super::{Driver, Io};
+use crate::engine::protocol::{Desk, Talk, talk};
+use crate::engine::reply::{Failure, lost};
+
+/// A connection.
+pub(super) struct Line {
+    id: ConnectionId,
+    target: u32,
+    owner: Owner,
+    ready: bool,
+    /// Whether its pool lists it as free.
+    listed: bool,
+    pub(super) talk: Box<dyn Talk>,
+}
+
+/// Whose a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    User(u32),
+    Pool,
+}
+
+/// The connections that users share, to one target.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    /// Those that take a step.
+    free: VecDeque<ConnectionId>,
+    /// All, those included that are opening.
+    open: u32,
+    /// Users that wait for one.
+    queue: VecDeque<u32>,
+}
+
+/// The way to a connection for a step.
+pub(super) enum Found {
+    /// It takes the step now.
+    Ready(ConnectionId),
+    /// It is opening.
+    Opening,
+    /// All are taken.
+    Busy,
+    /// None can be had.
+    None(Failure),
+}
+
+impl Driver {
+    /// Finds or opens a connection for the step that a user is at.
+    pub(super) fn line_for(&mut self, io: &mut Io, user: u32) -> Found {
+        let one = &self.users[user as usize];
+        let target = self.plan.step(one.step).target as u32;
+        match self.plan.targets[target as usize].connections {
+            Connections::PerUser | Connections::PerRequest => match one.line(target) {
+                Some(id) => Found::Ready(id),
+                None => self.open_line(io, target, Owner::User(user), user).map_or_else(Found::None, |id| {
+                    let one = &mut self.users[user as usize];
+                    one.on = id;
+                    one.lines.push((target, id));
+                    Found::Opening
+                }),
+            },
+            Connections::Shared(most) => {
+                if let Some(id) = self.pools[target as usize].free.pop_front() {
+                    if let Some(line) = self.line_mut(id) {
+                        line.listed = false;
+                    }
+                    return Found::Ready(id);
+                }
+                if self.pools[target as usize].open < most {
+                    match self.open_line(io, target, Owner::Pool, user) {
+                        Ok(_) => self.pools[target as usize].open += 1,
+                        Err(failure) => return Found::None(failure),
+                    }
+                }
+                self.pools[target as usize].queue.push_back(user);
+                Found::Busy
+            }
+        }
+    }
+
+    fn open_line(
+        &mut self,
+        io: &mut Io,
+        target: u32,
+        owner: Owner,
+        user: u32,
+    ) -> Result<ConnectionId, Failure> {
+        let plan = self.plan.clone();
+        let planned = &plan.targets[target as usize];
+        let sources = &plan.program.targets[target as usize].source_addresses;
+        let turn = &mut self.dialled[target as usize];
+        *turn += 1;
+        let address = planned.addresses[*turn % planned.addresses.len()];
+        let opened = if sources.is_empty() {
+            io.connect(address, &planned.options)
+        } else {
+            let mut options = planned.options.clone();
+            options.bind = Some(SocketAddr::new(sources[*turn % sources.len()], 0));
+            io.connect(address, &options)
+        };
+        let id = opened.map_err(|error| {
+            self.counter.exhausted += 1;
+            Failure::from(format!("no socket: {}", error.kind()))
+        })?;
+        let index = id.index as usize;
+        if self.lines.len() <= index {
+            self.lines.resize_with(index + 1, || None);
+        }
+        let step = plan.step(self.users[user as usize].step);
+        let talk = talk(step, planned);
+        self.lines[index] = Some(Line { id, target, owner, ready: false, listed: false, talk });
+        Ok(id)
+    }
+
+    fn line_mut(&mut self, id: ConnectionId) -> Option<&mut Line> {
+        self.lines.get_mut(id.index as usize)?.as_mut().filter(|line| line.id == id)
+    }
+
+    /// A connection stands.
+    pub(super) fn line_opened(&mut self, io: &mut Io, id: ConnectionId) {
+        let Driver { lines, counter, bytes, done, spare, .. } = self;
+        let Some(line) =
+            lines.get_mut(id.index as usize).and_then(Option::as_mut).filter(|line| line.id == id)
+        else {
+            return;
+        };
+        line.ready = true;
+        bytes.clear();
+        line.talk.connected(&mut Desk { out: bytes, done, spare, messages: &mut counter.messages });
+        if !bytes.is_empty() {
+            io.send(id, |out| out.extend_from_slice(bytes));
+        }
+        match line.owner {
+            Owner::User(user) => {
+                if self.users[user as usize].state == State::Connecting {
+                    let then = self.send(io, user, id);
+                    self.go_on(io, user, then);
+                }
+            }
+            Owner::Pool => self.share_line(io, id),
+        }
+    }
+
+    /// Bytes came on a connection.
+    pub(super) fn line_received(&mut self, io: &mut Io, id: ConnectionId, bytes: &[u8]) -> usize {
+        let Driver { lines, counter, bytes: out, done, spare, .. } = self;
+        let Some(line) =
+            lines.get_mut(id.index as usize).and_then(Option::as_mut).filter(|line| line.id == id)
+        else {
+            return bytes.len();
+        };
+        out.clear();
+        let mut desk = Desk { out, done, spare, messages: &mut counter.messages };
+        let result = line.talk.received(bytes, &mut desk);
+        if !out.is_empty() {
+            io.send(id, |buffer| buffer.extend_from_slice(out));
+        }
+        self.tell_done(io, id);
+        match result {
+            Ok(used) => used,
+            Err(failure) => {
+                self.fail_line(io, id, &failure);
+                bytes.len()
+            }
+        }
+    }
+
+    /// A connection has ended.
+    pub(super) fn line_closed(&mut self, io: &mut Io, id: ConnectionId, reason: CloseReason) {
+        if self.finished {
+            return;
+        }
+        let Driver { lines, counter, bytes, done, spare, .. } = self;
+        let Some(line) =
+            lines.get_mut(id.index as usize).and_then(Option::as_mut).filter(|line| line.id == id)
+        else {
+            return;
+        };
+        if reason == CloseReason::PeerClosed && line.ready {
+            bytes.clear();
+            line.talk.ended(&mut Desk { out: bytes, done, spare, messages: &mut counter.messages });
+        }
+        let ready = line.ready;
+        self.tell_done(io, id);
+        self.fail_line(io, id, &lost(reason, ready));
+    }
+
+    /// Tells users that their steps are done.
+    fn tell_done(&mut self, io: &mut Io, id: ConnectionId) {
+        if self.done.is_empty() {
+            return;
+        }
+        let mut done = std::mem::take(&mut self.done);
+        for done in done.drain(..) {
+            let one = &mut self.users[done.user as usize];
+            if one.state != State::Waiting || one.on != id {
+                continue;
+            }
+            let per_request =
+                self.lines.get(id.index as usize).and_then(Option::as_ref).is_some_and(|line| {
+                    self.plan.targets[line.target as usize].connections == Connections::PerRequest
+                });
+            if !done.reusable || per_request {
+                one.forget(id);
+                self.drop_line(io, id);
+            } else {
+                self.share_line(io, id);
+            }
+            self.complete(io, done.user, done.result);
+        }
+        // Whatever was said meanwhile has been told by whoever said it.
+        self.done = done;
+    }
+
+    /// Gives a shared connection that has room to whoever waits for one, or lists it as free.
+    pub(super) fn share_line(&mut self, io: &mut Io, id: ConnectionId) {
+        loop {
+            let Some(line) = self.line_mut(id) else { return };
+            if line.owner != Owner::Pool || !line.ready || line.listed || !line.talk.has_room() {
+                return;
+            }
+            let target = line.target as usize;
+            match self.pools[target].queue.pop_front() {
+                Some(user) if self.users[user as usize].state == State::Queued => {
+                    let then = self.send(io, user, id);
+                    self.go_on(io, user, then);
+                }
+                // It waits no more.
+                Some(_) => {}
+                None => {
+                    if let Some(line) = self.line_mut(id) {
+                        line.listed = true;
+                        self.pools[target].free.push_back(id);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Closes a connection that nobody needs any more.
+    pub(super) fn drop_line(&mut self, io: &mut Io, id: ConnectionId) {
+        if let Some(line) = self.take_line(id) {
+            io.close(id);
+            self.refill(io, line.target);
+        }
+    }
+
+    /// Resets a connection on which something was still to come.
+    pub(super) fn break_line(&mut self, io: &mut Io, id: ConnectionId) {
+        if let Some(line) = self.take_line(id) {
+            io.abort(id);
+            self.refill(io, line.target);
+        }
+    }
+
+    /// Ends a connection and fails whatever waits for it.
+    fn fail_line(&mut self, io: &mut Io, id: ConnectionId, failure: &Failure) {
+        let Some(line) = self.take_line(id) else { return };
+        io.abort(id);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.clear();
+        line.talk.waiting(&mut waiting);
+        match line.owner {
+            Owner::User(user) => waiting.push(user),
+            // Where none can be had, those that wait for it learn that too.
+            Owner::Pool if !line.ready => waiting.extend(self.pools[line.target as usize].queue.drain(..)),
+            Owner::Pool => {}
+        }
+        waiting.dedup();
+        for user in waiting.drain(..) {
+            let one = &mut self.users[user as usize];
+            let concerned = match one.state {
+                State::Waiting | State::Connecting => one.on == id,
+                State::Queued => !line.ready,
+                _ => false,
+            };
+            if concerned {
+                self.complete(io, user, Err(failure.clone()));
+            }
+        }
+        self.waiting = waiting;
+        self.refill(io, line.target);
+    }
+
+    /// Opens a shared connection where users wait and none is left that could come to them.
+    fn refill(&mut self, io: &mut Io, target: u32) {
+        let pool = &self.pools[target as usize];
+        let Some(&user) = pool.queue.front().filter(|_| pool.open == 0) else { return };
+        // Where no socket can be had, time-outs tell those who wait.
+        if self.open_line(io, target, Owner::Pool, user).is_ok() {
+            self.pools[target as usize].open += 1;
+        }
+    }
+
+    /// Takes a connection out of the books.
+    fn take_line(&mut self, id: ConnectionId) -> Option<Line> {
+        self.line_mut(id)?;
+        let line = self.lines[id.index as usize].take()?;
+        match line.owner {
+            Owner::User(user) => self.users[user as usize].forget(id),
+            Owner::Pool => {
+                let pool = &mut self.pools[line.target as usize];
+                pool.open -= 1;
+                if line.listed {
+                    pool.free.retain(|free| *free != id);
+                }
+            }
+        }
+        Some(line)
+    }
+}

@@ -1,0 +1,512 @@
+//! The head of a run: starts it, puts together what loops tell, interval by interval, and says what came of it.
+//!
+//! Loops are this process's threads or those of workers elsewhere: both tell [`Tally`]s, and an interval is whole when
+//! all that still live have told theirs. Nothing here touches a target.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use stadium_report::latency::{Counts, Latency};
+use stadium_report::{
+    Check, Doubt, FORMAT, Interval, Merge, Outcome, Phase, Requests, RunResult, Session, Step, thresholds,
+};
+use stadium_scenario::program::{Action, Arrivals, Program, Version};
+
+use super::Error;
+use super::driver::Order;
+use super::machine::{self, Load, Watch};
+use super::plan::Plan;
+use super::tally::{StepTally, Tally};
+use super::threads::{self, Member};
+use crate::clock::monotonic_ns;
+
+/// The start is this far ahead, in nanoseconds, so that all loops know of it in time.
+const START_AHEAD_NS: u64 = 50_000_000;
+/// How long an interval waits for loops that are late with their tallies.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Between two looks at how far the run is.
+const LOOK: Duration = Duration::from_millis(200);
+/// The generator's own lateness at its 99th percentile above which figures are doubted, in milliseconds.
+const LATENESS_MS_MAX: f64 = 10.0;
+/// A loop that works more than this share of an interval is saturated.
+const SATURATED: f64 = 0.95;
+/// Share of saturated intervals above which figures are doubted.
+const SATURATED_SHARE_MAX: f64 = 0.1;
+/// Share of time taken by the hypervisor above which figures are doubted.
+const STEAL_MAX: f64 = 0.05;
+
+/// What reaches the head.
+pub(crate) enum Event {
+    /// What happened on a loop.
+    Tally(Box<Tally>),
+    /// A loop has ended.
+    Ended {
+        /// Its number.
+        share: u32,
+        /// Whether it should have.
+        result: Result<(), Error>,
+    },
+    /// From a [`Control`].
+    Ask(Order),
+}
+
+/// How a scenario is run.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Loops (threads) of this process; zero for one a processor.
+    pub loops: u32,
+    /// Processors to pin loops to, in turn; empty leaves it to the system.
+    pub cpus: Vec<usize>,
+    /// What file names in the scenario are relative to.
+    pub folder: PathBuf,
+    /// The command line, for the report.
+    pub command: Vec<String>,
+}
+
+/// Ends a run from another thread. Cheap to clone; harmless once the run has ended.
+#[derive(Debug, Clone)]
+pub struct Control {
+    sender: Sender<Event>,
+}
+
+impl Control {
+    /// Ends the run early: users finish what they are at, as far as the scenario's grace allows.
+    pub fn finish(&self) {
+        let _ = self.sender.send(Event::Ask(Order::Finish));
+    }
+
+    /// Ends the run at once; the result has the figures until then.
+    pub fn stop(&self) {
+        let _ = self.sender.send(Event::Ask(Order::Stop));
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// Seconds since the start.
+    pub elapsed_s: f64,
+    /// Seconds that the phases take.
+    pub planned_s: f64,
+    /// The phase that is under way.
+    pub phase: &'a str,
+    /// The interval that has just become whole, once each.
+    pub interval: Option<&'a Interval>,
+    /// What there is so far.
+    pub result: &'a RunResult,
+}
+
+/// A run that has been started.
+pub struct Run {
+    plan: Arc<Plan>,
+    members: Vec<Member>,
+    events: Receiver<Event>,
+    control: Control,
+    shares: u32,
+    epoch_ns: u64,
+    planned_s: f64,
+    watch: Watch,
+    /// Loops that still tell.
+    running: Vec<bool>,
+    /// Tallies of intervals that are not whole, and since when they wait.
+    open: BTreeMap<u32, (Vec<Tally>, Instant)>,
+    load: Vec<Load>,
+    result: RunResult,
+    thresholds: Vec<thresholds::Threshold>,
+    interrupted: bool,
+    failure: Option<Error>,
+    saturated: u32,
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").field("scenario", &self.plan.program.name).field("loops", &self.shares).finish()
+    }
+}
+
+impl Run {
+    /// Starts a run on loops of this process.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a target without an address, a certificate that cannot be read, a threshold that says
+    /// nothing; [`Error::System`] where a thread or a loop cannot be had.
+    pub fn start(program: Program, options: &RunOptions) -> Result<Self, Error> {
+        let thresholds = program
+            .thresholds
+            .iter()
+            .map(|(text, line)| {
+                thresholds::parse(text)
+                    .map_err(|mistake| Error::Config(format!("line {line}: threshold {text:?}: {mistake}")))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let loops = match options.loops {
+            0 => std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+            loops => loops,
+        };
+        // A small swarm of users on many loops would be nobody on some of them: harmless.
+        let plan = Arc::new(Plan::new(program, &options.folder)?);
+        let (sender, events) = mpsc::channel();
+        let members = threads::start(&plan, 0, loops, loops, &options.cpus, &sender)?;
+        let epoch_ns = monotonic_ns() + START_AHEAD_NS;
+        members.iter().for_each(|member| member.order(Order::Start { epoch_ns }));
+        let planned_ns: u64 = plan.program.phases.iter().map(|phase| phase.duration_ns).sum();
+        let result = describe(&plan.program, options);
+        Ok(Run {
+            members,
+            events,
+            control: Control { sender },
+            shares: loops,
+            epoch_ns,
+            planned_s: seconds(planned_ns),
+            watch: Watch::new(),
+            running: vec![true; loops as usize],
+            open: BTreeMap::new(),
+            load: Vec::new(),
+            result,
+            thresholds,
+            interrupted: false,
+            failure: None,
+            saturated: 0,
+            plan,
+        })
+    }
+
+    /// The way to end it from another thread.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Follows the run to its end, telling `watch` how far it is.
+    ///
+    /// # Errors
+    /// Where a loop failed. Requests that failed are figures of the result.
+    pub fn wait(mut self, watch: &mut dyn FnMut(&Progress<'_>)) -> Result<RunResult, Error> {
+        while self.running.iter().any(|running| *running) || !self.open.is_empty() {
+            match self.events.recv_timeout(LOOK) {
+                Ok(Event::Tally(tally)) => self.hear(*tally),
+                Ok(Event::Ended { share, result }) => {
+                    self.running[share as usize] = false;
+                    if let Err(error) = result {
+                        self.failure = Some(error);
+                        self.control.stop();
+                    }
+                }
+                Ok(Event::Ask(order)) => {
+                    self.interrupted = true;
+                    self.members.iter().for_each(|member| member.order(order));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            let whole = self.close_intervals();
+            let elapsed_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
+            let phase = self.phase_at(elapsed_s);
+            let from = self.result.series.len() - whole;
+            let intervals: Vec<Option<&Interval>> = match whole {
+                0 => vec![None],
+                _ => self.result.series[from..].iter().map(Some).collect(),
+            };
+            for interval in intervals {
+                watch(&Progress {
+                    elapsed_s,
+                    planned_s: self.planned_s,
+                    phase: phase.map_or("", |phase| &self.plan.program.phases[phase].name),
+                    interval,
+                    result: &self.result,
+                });
+            }
+        }
+        self.members.iter_mut().for_each(Member::join);
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(self.conclude()),
+        }
+    }
+
+    fn phase_at(&self, at_s: f64) -> Option<usize> {
+        self.result.phases.iter().position(|phase| at_s < phase.to_s).or(self
+            .result
+            .phases
+            .len()
+            .checked_sub(1))
+    }
+
+    fn hear(&mut self, tally: Tally) {
+        if tally.last {
+            self.running[tally.share as usize] = false;
+        }
+        self.open.entry(tally.interval).or_insert_with(|| (Vec::new(), Instant::now())).0.push(tally);
+    }
+
+    /// Puts together the intervals that nobody has anything to add to. Returns how many.
+    fn close_intervals(&mut self) -> usize {
+        let mut whole = 0;
+        while let Some((number, (tallies, since))) = self.open.first_key_value() {
+            let missing = (0..self.shares).any(|share| {
+                self.running[share as usize] && !tallies.iter().any(|tally| tally.share == share)
+            });
+            if missing && since.elapsed() < PATIENCE {
+                break;
+            }
+            let number = *number;
+            if let Some((tallies, _)) = self.open.remove(&number) {
+                self.close_interval(number, &tallies);
+                whole += 1;
+            }
+        }
+        whole
+    }
+
+    fn close_interval(&mut self, number: u32, tallies: &[Tally]) {
+        let load = self.watch.look();
+        self.load.push(load);
+        let end_s = f64::from(number) + 1.0;
+        let now_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
+        let at_s = end_s.min(now_s.max(f64::from(number) + 0.001));
+        let measured = self
+            .phase_at(f64::from(number) + 0.5)
+            .is_none_or(|phase| self.plan.program.phases[phase].measured);
+        let mut interval = Interval {
+            at_s,
+            length_s: at_s - f64::from(number),
+            machine_busy: load.busy,
+            steal: load.steal,
+            ..Interval::default()
+        };
+        let (mut response, mut service) = (Latency::new(), Latency::new());
+        for tally in tallies {
+            interval.users += tally.users;
+            interval.arrived += tally.arrived;
+            interval.busy = interval.busy.max(tally.busy);
+            interval.lateness.merge(&tally.lateness);
+            interval.messages += tally.messages.received;
+            interval.message_latency.merge(&tally.messages.latency);
+            self.result.generator.exhausted += tally.exhausted;
+            self.result.generator.not_begun += tally.not_begun;
+            for (number, step) in tally.steps.iter().enumerate() {
+                interval.started += step.started;
+                interval.answered += step.answered;
+                interval.bytes[0] += step.bytes_out;
+                interval.bytes[1] += step.bytes_in;
+                for (kind, count) in &step.errors {
+                    *interval.errors.entry(kind.clone()).or_default() += count;
+                }
+                response.add(&step.response);
+                service.add(&step.service);
+                if measured {
+                    self.add_step(number, step);
+                }
+            }
+            if measured {
+                self.add_sessions(tally);
+            }
+        }
+        interval.response = response.take();
+        interval.service = service.take();
+        self.result.generator.lateness.merge(&interval.lateness);
+        self.saturated += u32::from(interval.busy > SATURATED);
+        self.result.duration_s = at_s;
+        self.result.series.push(interval);
+    }
+
+    fn add_step(&mut self, number: usize, tally: &StepTally) {
+        let own = requests(tally, status_name(&self.plan.program.steps[number].action));
+        let step = &mut self.result.steps[number];
+        for (check, counts) in step.checks.iter_mut().zip(&tally.checks) {
+            check.passed += counts[0];
+            check.failed += counts[1];
+        }
+        step.requests.merge(&own);
+        self.result.total.merge(&own);
+    }
+
+    fn add_sessions(&mut self, tally: &Tally) {
+        for (session, own) in self.result.sessions.iter_mut().zip(&tally.sessions) {
+            session.started += own.started;
+            session.completed += own.completed;
+            session.failed += own.failed;
+            session.duration.merge(&own.duration);
+        }
+        let messages = &mut self.result.messages;
+        messages.sent += tally.messages.sent;
+        messages.received += tally.messages.received;
+        messages.lost = messages.lost.saturating_add_signed(tally.messages.lost);
+        messages.duplicates += tally.messages.duplicates;
+        messages.reordered += tally.messages.reordered;
+        messages.latency.merge(&tally.messages.latency);
+    }
+
+    /// What came of it.
+    fn conclude(mut self) -> RunResult {
+        let result = &mut self.result;
+        if self.interrupted {
+            result.outcome = Outcome::Interrupted;
+        }
+        let intervals = result.series.len().max(1) as f64;
+        let generator = &mut result.generator;
+        generator.loops = self.shares;
+        generator.busy = result.series.iter().map(|interval| interval.busy).sum::<f64>() / intervals;
+        generator.saturated = f64::from(self.saturated) / intervals;
+        generator.machine_busy = self.load.iter().filter(|load| load.busy > 0.97).count() as f64 / intervals;
+        generator.steal = self.load.iter().map(|load| load.steal).sum::<f64>() / intervals;
+        generator.doubts = doubts(generator, &result.total);
+        result.thresholds = thresholds::evaluate_all(&self.thresholds, result);
+        self.result
+    }
+}
+
+/// Why the figures cannot be relied on, as far as the generator can tell.
+fn doubts(generator: &stadium_report::Generator, total: &Requests) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    let mut doubt = |refuse: bool, text: String| doubts.push(Doubt { refuse, text });
+    let lateness_ms = generator.lateness.summary().p99_ms;
+    if lateness_ms > LATENESS_MS_MAX {
+        doubt(
+            lateness_ms > 10.0 * LATENESS_MS_MAX,
+            format!(
+                "the generator was {lateness_ms:.1} ms late at its 99th percentile: offer less, or give it more processors or workers"
+            ),
+        );
+    }
+    if generator.saturated > SATURATED_SHARE_MAX {
+        doubt(
+            false,
+            format!(
+                "a loop of the generator was saturated in {:.0}% of the intervals: the figures may be its own limit",
+                generator.saturated * 100.0
+            ),
+        );
+    }
+    if generator.steal > STEAL_MAX {
+        doubt(
+            generator.steal > 4.0 * STEAL_MAX,
+            format!("the hypervisor took {:.0}% of the time away", generator.steal * 100.0),
+        );
+    }
+    if generator.exhausted > 0 {
+        doubt(
+            generator.exhausted * 100 > total.started.max(1),
+            format!(
+                "the system refused {} sockets: raise the limit of open files, add source addresses or workers",
+                generator.exhausted
+            ),
+        );
+    }
+    if generator.not_begun > 0 {
+        doubt(
+            true,
+            format!(
+                "{} users were due and not begun: the scenario's users_max or its data ran out, so the load was less than it says",
+                generator.not_begun
+            ),
+        );
+    }
+    doubts
+}
+
+fn requests(tally: &StepTally, status: fn(u32) -> String) -> Requests {
+    Requests {
+        started: tally.started,
+        answered: tally.answered,
+        errors: tally.errors.clone(),
+        statuses: tally
+            .statuses
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|&(code, count)| (status(code), count))
+            .collect(),
+        response: tally.response.clone(),
+        service: tally.service.clone(),
+        bytes_out: tally.bytes_out,
+        bytes_in: tally.bytes_in,
+    }
+}
+
+/// What a result says before anything has happened.
+fn describe(program: &Program, options: &RunOptions) -> RunResult {
+    let now = jiff::Zoned::now();
+    let mut from_s = 0.0;
+    let phases = program
+        .phases
+        .iter()
+        .map(|phase| {
+            let to_s = from_s + seconds(phase.duration_ns);
+            let described =
+                Phase { name: phase.name.clone(), from_s, to_s, arrivals: arrivals(&phase.arrivals) };
+            from_s = to_s;
+            described
+        })
+        .collect();
+    RunResult {
+        format: FORMAT,
+        id: format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), fastrand::u16(..)),
+        name: program.name.clone(),
+        scenario: program.text.clone(),
+        command: options.command.clone(),
+        started: now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        machine: machine::describe(),
+        phases,
+        steps: program
+            .steps
+            .iter()
+            .map(|step| Step {
+                session: program.sessions[step.session].name.clone(),
+                name: step.name.clone(),
+                protocol: protocol(&step.action, program.targets[step.target].version).to_owned(),
+                requests: Requests::default(),
+                checks: step
+                    .checks
+                    .iter()
+                    .map(|check| Check { text: check.text.clone(), passed: 0, failed: 0 })
+                    .collect(),
+            })
+            .collect(),
+        sessions: program
+            .sessions
+            .iter()
+            .map(|session| Session {
+                name: session.name.clone(),
+                duration: Counts::default(),
+                ..Session::default()
+            })
+            .collect(),
+        ..RunResult::default()
+    }
+}
+
+/// How a status of this protocol is written.
+fn status_name(action: &Action) -> fn(u32) -> String {
+    match action {
+        Action::Mqtt(_) | Action::Rsocket(_) => |code| format!("0x{code:02x}"),
+        _ => |code| code.to_string(),
+    }
+}
+
+fn protocol(action: &Action, version: Version) -> &'static str {
+    match (action, version) {
+        (Action::Http(_), Version::Http2) => "http/2",
+        (Action::Http(_), _) => "http/1.1",
+        (Action::Events { .. }, _) => "sse",
+        (Action::WebSocket(_), _) => "websocket",
+        (Action::Mqtt(_), _) => "mqtt",
+        (Action::Rsocket(_), _) => "rsocket",
+        (Action::Tcp(_), _) => "tcp",
+    }
+}
+
+fn arrivals(arrivals: &Arrivals) -> String {
+    match *arrivals {
+        Arrivals::Open { from, to, .. } if from == to => format!("{from} users/s"),
+        Arrivals::Open { from, to, .. } => format!("{from} to {to} users/s"),
+        Arrivals::Closed { from, to } if from == to => format!("{from} users"),
+        Arrivals::Closed { from, to } => format!("{from} to {to} users"),
+        Arrivals::None => "nobody new".to_owned(),
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,65 @@
+//! The engine: runs a scenario's users on reactor loops and measures what they see.
+//!
+//! [`Run::start`] begins a run on this process's loops, and maybe on others'; [`Run::wait`] follows it to its
+//! [`RunResult`]. An *open* phase begins users at times that were fixed before, whatever became of those before, so that
+//! a target that stalls cannot slow the load and hide it: response times count from when a request was due.
+
+mod arrivals;
+mod driver;
+mod head;
+mod machine;
+mod plan;
+mod protocol;
+mod reply;
+mod share;
+mod tally;
+mod threads;
+
+use std::fmt;
+
+pub use head::{Control, Progress, Run, RunOptions};
+pub use share::Share;
+pub use stadium_report::RunResult;
+pub use tally::{MessageTally, SessionTally, StepTally, Tally};
+
+/// Why a run could not be. What goes wrong with requests is no error: it is counted.
+#[derive(Debug)]
+pub enum Error {
+    /// It was asked for what cannot be; the text says what to change.
+    Config(String),
+    /// The system refused something that the generator itself needs.
+    System {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A worker could not do its part.
+    Worker(String),
+}
+
+impl Error {
+    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
+        let doing = doing.into();
+        move |error| Error::System { doing, error }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Config(text) => f.write_str(text),
+            Error::System { doing, error } => write!(f, "{doing}: {error}"),
+            Error::Worker(text) => write!(f, "worker: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::System { error, .. } => Some(error),
+            Error::Config(_) | Error::Worker(_) => None,
+        }
+    }
+}

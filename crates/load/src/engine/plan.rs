@@ -1,0 +1,218 @@
+//! A program made ready for loops: addresses looked up, certificates read, requests that never change encoded.
+//!
+//! Each process makes its own plan; its loops share it.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+use stadium_reactor::tls::{
+    ClientTls, ClientTlsSettings, SessionResumption, Trust, certificates_from_pem, identity_from_pem,
+};
+use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings};
+use stadium_scenario::check::Test;
+use stadium_scenario::extract::Source;
+use stadium_scenario::program::{Action, Connections, Program, Scheme, Step, Target, Version};
+
+use super::Error;
+use super::protocol::http1;
+
+/// The largest answer that is taken, in bytes: what a loop keeps of one that is not whole.
+const ANSWER_BYTES_MAX: u32 = 64 * 1024 * 1024;
+/// Where Linux systems keep the authorities that they believe.
+const SYSTEM_AUTHORITIES: &[&str] =
+    &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+
+/// What all loops of a process share.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) program: Program,
+    pub(crate) targets: Vec<PlannedTarget>,
+    pub(crate) steps: Vec<PlannedStep>,
+    /// Weights of sessions by phase, summed up from the first on.
+    pub(crate) mixes: Vec<Vec<f64>>,
+}
+
+/// A target that can be connected to.
+#[derive(Debug)]
+pub(crate) struct PlannedTarget {
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) options: ConnectOptions,
+    /// What goes into the Host header, or `:authority`.
+    pub(crate) authority: String,
+    pub(crate) connections: Connections,
+    pub(crate) version: Version,
+    pub(crate) scheme: Scheme,
+}
+
+/// A step that can be sent.
+#[derive(Debug)]
+pub(crate) struct PlannedStep {
+    /// The whole request in HTTP/1.1, where nothing in it changes.
+    pub(crate) fixed: Option<Vec<u8>>,
+    /// Whether a check or an extraction asks for headers.
+    pub(crate) keeps_headers: bool,
+    /// Whether one asks for the body.
+    pub(crate) keeps_body: bool,
+    /// HTTP's default check: without a check of the status, 400 and above fail.
+    pub(crate) refuses_errors: bool,
+}
+
+impl Plan {
+    /// Makes a plan; `folder` is what file names in the scenario are relative to.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a host without an address or a certificate that cannot be read.
+    pub(crate) fn new(program: Program, folder: &Path) -> Result<Self, Error> {
+        let targets = program
+            .targets
+            .iter()
+            .map(|target| plan_target(target, folder))
+            .collect::<Result<Vec<_>, _>>()?;
+        let steps = program
+            .steps
+            .iter()
+            .map(|step| plan_step(step, &program.targets[step.target], &targets[step.target]))
+            .collect();
+        let mixes = program
+            .phases
+            .iter()
+            .map(|phase| {
+                let mut sum = 0.0;
+                phase
+                    .mix
+                    .iter()
+                    .map(|weight| {
+                        sum += weight;
+                        sum
+                    })
+                    .collect()
+            })
+            .collect();
+        Ok(Plan { targets, steps, mixes, program })
+    }
+
+    pub(crate) fn step(&self, step: u32) -> &Step {
+        &self.program.steps[step as usize]
+    }
+}
+
+fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
+    let addresses: Vec<SocketAddr> = (target.host.as_str(), target.port)
+        .to_socket_addrs()
+        .map_err(|error| {
+            Error::Config(format!(
+                "target {:?}: the host {:?} has no address: {error}",
+                target.name, target.host
+            ))
+        })?
+        .collect();
+    if addresses.is_empty() {
+        return Err(Error::Config(format!(
+            "target {:?}: the host {:?} has no address",
+            target.name, target.host
+        )));
+    }
+    let tls = target.scheme.is_secured().then(|| client_tls(target, folder)).transpose()?;
+    let options = ConnectOptions {
+        socket: SocketSettings {
+            connect_timeout_ms: (target.connect_timeout_ns / 1_000_000).max(1),
+            receive_buffer_bytes: None,
+            ..SocketSettings::default()
+        },
+        limits: ConnectionLimits {
+            carry_bytes_max: ANSWER_BYTES_MAX,
+            write_queue_bytes_max: ANSWER_BYTES_MAX,
+            ..ConnectionLimits::default()
+        },
+        tls,
+        ..ConnectOptions::default()
+    };
+    let usual = match target.scheme {
+        Scheme::Http => 80,
+        Scheme::Https => 443,
+        _ => 0,
+    };
+    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+    let authority = if target.port == usual { host } else { format!("{host}:{}", target.port) };
+    Ok(PlannedTarget {
+        addresses,
+        options,
+        authority,
+        connections: target.connections,
+        version: target.version,
+        scheme: target.scheme,
+    })
+}
+
+fn plan_step(step: &Step, target: &Target, planned: &PlannedTarget) -> PlannedStep {
+    let checks_status = step.checks.iter().any(|check| check.is_of_status());
+    let is_http = matches!(step.action, Action::Http(_) | Action::Events { .. });
+    let fixed = match &step.action {
+        Action::Http(request) if planned.version == Version::Http1 => {
+            http1::encode_fixed(request, target, &planned.authority)
+        }
+        _ => None,
+    };
+    PlannedStep {
+        fixed,
+        keeps_headers: step.checks.iter().any(|check| matches!(check.test, Test::Header(..)))
+            || step.extract.iter().any(|extract| matches!(extract.source, Source::Header(_))),
+        keeps_body: step
+            .checks
+            .iter()
+            .any(|check| matches!(check.test, Test::Json(..) | Test::Body(_) | Test::Bytes(..)))
+            || step
+                .extract
+                .iter()
+                .any(|extract| matches!(extract.source, Source::Json(_) | Source::Regex(..) | Source::Body)),
+        refuses_errors: is_http && !checks_status,
+    }
+}
+
+fn client_tls(target: &Target, folder: &Path) -> Result<ClientTls, Error> {
+    let tls = &target.tls;
+    let wrong = |path: &Path, error: &dyn std::fmt::Display| {
+        Error::Config(format!("target {:?}: {}: {error}", target.name, path.display()))
+    };
+    let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, &error));
+    let trust = match (&tls.authority, tls.insecure) {
+        (_, true) => Trust::Anybody,
+        (authority, false) => {
+            let path = match authority {
+                Some(path) => folder.join(path),
+                None => system_authorities().ok_or_else(|| {
+                    Error::Config(format!(
+                        "target {:?}: this system has no list of authorities; name one with `tls.authority`",
+                        target.name
+                    ))
+                })?,
+            };
+            Trust::Roots(certificates_from_pem(&read(&path)?).map_err(|error| wrong(&path, &error))?)
+        }
+    };
+    let identity = match &tls.identity {
+        None => None,
+        Some((chain, key)) => {
+            let (chain, key) = (folder.join(chain), folder.join(key));
+            Some(identity_from_pem(&read(&chain)?, &read(&key)?).map_err(|error| wrong(&chain, &error))?)
+        }
+    };
+    let alpn = match target.version {
+        Version::Http2 => vec![b"h2".to_vec()],
+        Version::Http1 if target.scheme == Scheme::Https => vec![b"http/1.1".to_vec()],
+        _ => Vec::new(),
+    };
+    ClientTls::new(&ClientTlsSettings {
+        server_name: tls.server_name.clone().unwrap_or_else(|| target.host.clone()),
+        trust,
+        identity,
+        alpn,
+        resumption: if tls.resumption { SessionResumption::Tickets } else { SessionResumption::Off },
+    })
+    .map_err(|error| Error::Config(format!("target {:?}: {error}", target.name)))
+}
+
+fn system_authorities() -> Option<PathBuf> {
+    let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+    named.into_iter().chain(SYSTEM_AUTHORITIES.iter().map(PathBuf::from)).find(|path| path.exists())
+}

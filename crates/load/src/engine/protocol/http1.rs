@@ -1,0 +1,236 @@
+//! HTTP/1.1: one request at a time on a connection.
+//!
+//! A request in which nothing changes was encoded once, with the plan, and is copied.
+
+use smallvec::SmallVec;
+use stadium_http_client::{Asked, Event, H1, Header, Request, write_request};
+use stadium_scenario::program::{Http, Target};
+use stadium_scenario::scope::Scope;
+use stadium_scenario::template::Template;
+
+use super::{Ask, Begun, Desk, Done, Talk};
+use crate::engine::plan::PlannedTarget;
+use crate::engine::reply::{Failure, Reply};
+
+/// What the load lab calls itself.
+const USER_AGENT: &str = concat!("stadium-load/", env!("CARGO_PKG_VERSION"));
+
+/// A connection that speaks HTTP/1.1.
+#[derive(Debug, Default)]
+pub(crate) struct Http1 {
+    codec: H1,
+    exchange: Option<Exchange>,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+struct Exchange {
+    user: u32,
+    keeps_headers: bool,
+    keeps_body: bool,
+    reply: Reply,
+}
+
+impl Talk for Http1 {
+    fn has_room(&self) -> bool {
+        self.exchange.is_none()
+    }
+
+    fn waiting(&self, into: &mut Vec<u32>) {
+        into.extend(self.exchange.as_ref().map(|exchange| exchange.user));
+    }
+
+    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure> {
+        let stadium_scenario::program::Action::Http(request) = &ask.step.action else {
+            return Err("a step of another protocol".into());
+        };
+        match &ask.planned.fixed {
+            Some(bytes) => desk.out.extend_from_slice(bytes),
+            None => encode(request, ask.path, ask.headers, ask.target, &mut ask.scope, desk.out)?,
+        }
+        self.codec.begin(Asked::by(&request.method));
+        self.exchange = Some(Exchange {
+            user: ask.user,
+            keeps_headers: ask.planned.keeps_headers,
+            keeps_body: ask.planned.keeps_body,
+            reply: desk.reply(),
+        });
+        Ok(Begun::Waiting)
+    }
+
+    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+        let Http1 { codec, exchange } = self;
+        let mut end = None;
+        let used = codec
+            .received(bytes, &mut |event| {
+                if let Some(exchange) = exchange {
+                    end = exchange.hear(&event).or(end);
+                }
+            })
+            .map_err(malformed)?;
+        if let Some(exchange) = exchange {
+            exchange.reply.bytes_in += used as u64;
+        }
+        if let Some(reusable) = end {
+            self.finish(reusable, desk);
+        }
+        Ok(used)
+    }
+
+    fn ended(&mut self, desk: &mut Desk<'_>) {
+        let Http1 { codec, exchange } = self;
+        let mut ended = false;
+        let whole = codec.ended(&mut |event| {
+            if let Some(exchange) = exchange {
+                ended |= exchange.hear(&event).is_some();
+            }
+        });
+        match whole {
+            Ok(_) if ended => self.finish(false, desk),
+            // The driver tells the user that the connection was lost.
+            Ok(_) => {}
+            Err(reason) => {
+                if let Some(exchange) = self.exchange.take() {
+                    desk.done.push(Done {
+                        user: exchange.user,
+                        result: Err(malformed(reason)),
+                        reusable: false,
+                    });
+                    desk.spare.push(exchange.reply);
+                }
+            }
+        }
+    }
+}
+
+impl Http1 {
+    fn finish(&mut self, reusable: bool, desk: &mut Desk<'_>) {
+        if let Some(exchange) = self.exchange.take() {
+            desk.done.push(Done { user: exchange.user, result: Ok(exchange.reply), reusable });
+        }
+    }
+}
+
+impl Exchange {
+    /// Keeps what was asked for. Returns whether the connection can be used on, once the answer has ended.
+    fn hear(&mut self, event: &Event<'_>) -> Option<bool> {
+        match event {
+            Event::Head(head) | Event::Upgraded(head) => {
+                self.reply.status = Some(u32::from(head.status));
+                if self.keeps_headers {
+                    for header in head.headers {
+                        self.reply.keep_header(header.name.as_bytes(), header.value);
+                    }
+                }
+                // The connection speaks something else now, which no step of HTTP asks for.
+                matches!(event, Event::Upgraded(_)).then_some(false)
+            }
+            Event::Body(bytes) => {
+                if self.keeps_body {
+                    self.reply.body.extend_from_slice(bytes);
+                }
+                None
+            }
+            Event::End { reusable } => Some(*reusable),
+            Event::Reset { .. } => Some(false),
+            Event::Trailers(_) | Event::GoAway { .. } => None,
+        }
+    }
+}
+
+/// The words for an answer that is no HTTP.
+pub(crate) fn malformed(reason: stadium_http_client::Malformed) -> Failure {
+    match reason {
+        stadium_http_client::Malformed::NoAnswer => "closed by the target".into(),
+        reason => format!("malformed: {}", reason.word()).into(),
+    }
+}
+
+/// The bytes of a request in which nothing changes.
+pub(crate) fn encode_fixed(request: &Http, target: &Target, authority: &str) -> Option<Vec<u8>> {
+    let is_fixed = request.path.literal().is_some()
+        && request.headers.iter().chain(&target.headers).all(|(_, value)| value.literal().is_some())
+        && request.body.as_ref().is_none_or(|body| body.literal().is_some());
+    if !is_fixed {
+        return None;
+    }
+    let mut scope =
+        Scope { variables: &mut [], random: &mut fastrand::Rng::with_seed(0), wall_ms: 0, user: 0 };
+    let mut out = Vec::new();
+    let place = Place { method: &request.method, scheme: "http", authority };
+    // What cannot be sent fails when it is sent, and is counted.
+    with_request(request, &target.path, &target.headers, &place, &mut scope, |request| {
+        write_request(&mut out, request)
+    })
+    .ok()?
+    .ok()?;
+    Some(out)
+}
+
+fn encode(
+    request: &Http,
+    path: &str,
+    headers: &[(String, Template)],
+    target: &PlannedTarget,
+    scope: &mut Scope<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let place = Place { method: &request.method, scheme: "http", authority: &target.authority };
+    with_request(request, path, headers, &place, scope, |request| write_request(out, request))?
+        .map_err(|error| format!("not sent: {error}").into())
+}
+
+/// What a request says besides its templates.
+pub(crate) struct Place<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) scheme: &'a str,
+    pub(crate) authority: &'a str,
+}
+
+thread_local! {
+    /// Where templates are written before they are put together.
+    static SPACE: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Fills in a request's templates and gives it to `send`.
+pub(crate) fn with_request<R>(
+    request: &Http,
+    base: &str,
+    more: &[(String, Template)],
+    place: &Place<'_>,
+    scope: &mut Scope<'_>,
+    send: impl FnOnce(&Request<'_>) -> R,
+) -> Result<R, Failure> {
+    SPACE.with_borrow_mut(|space| {
+        space.clear();
+        space.extend_from_slice(base.as_bytes());
+        request.path.write(scope, space);
+        let target_end = space.len();
+        let mut values: SmallVec<[(&str, usize, usize); 12]> = SmallVec::new();
+        for (name, value) in request.headers.iter().chain(more) {
+            let start = space.len();
+            value.write(scope, space);
+            values.push((name, start, space.len()));
+        }
+        let body_start = space.len();
+        if let Some(body) = &request.body {
+            body.write(scope, space);
+        }
+        let target = std::str::from_utf8(&space[..target_end])
+            .map_err(|_| Failure::from("not sent: the path is not text"))?;
+        let mut headers: SmallVec<[Header<'_>; 14]> =
+            values.iter().map(|&(name, start, end)| Header { name, value: &space[start..end] }).collect();
+        let has = |name: &str| values.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name));
+        if !has("user-agent") {
+            headers.push(Header { name: "User-Agent", value: USER_AGENT.as_bytes() });
+        }
+        Ok(send(&Request {
+            method: place.method,
+            scheme: place.scheme,
+            authority: place.authority,
+            target: if target.is_empty() { "/" } else { target },
+            headers: &headers,
+            body: &space[body_start..],
+        }))
+    })
+}

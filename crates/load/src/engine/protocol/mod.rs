@@ -1,0 +1,101 @@
+//! Protocols from the client's side, as the engine's sessions need them: one *talk* a connection.
+//!
+//! A talk begins steps, reads what comes and says which users' steps are done. It touches no socket and no user: bytes go
+//! to and from a [`Desk`]. What a step needs is in its [`Ask`].
+
+pub(crate) mod http1;
+
+use stadium_scenario::program::{Action, Step, Version};
+use stadium_scenario::scope::Scope;
+
+use super::plan::{PlannedStep, PlannedTarget};
+use super::reply::{Failure, Reply};
+use super::tally::MessageCounter;
+use crate::engine::protocol::http1::Http1;
+
+/// A step that a user wants done.
+pub(crate) struct Ask<'a> {
+    /// The user: who is told.
+    pub(crate) user: u32,
+    pub(crate) step: &'a Step,
+    pub(crate) planned: &'a PlannedStep,
+    pub(crate) target: &'a PlannedTarget,
+    pub(crate) headers: &'a [(String, stadium_scenario::template::Template)],
+    pub(crate) path: &'a str,
+    /// When it was due: what a stamp says.
+    pub(crate) due_ns: u64,
+    pub(crate) scope: Scope<'a>,
+}
+
+/// Where a talk puts what it has to say.
+pub(crate) struct Desk<'a> {
+    /// Bytes for the target.
+    pub(crate) out: &'a mut Vec<u8>,
+    /// Steps that are done.
+    pub(crate) done: &'a mut Vec<Done>,
+    /// Replies to use again.
+    pub(crate) spare: &'a mut Vec<Reply>,
+    pub(crate) messages: &'a mut MessageCounter,
+}
+
+impl Desk<'_> {
+    /// An empty reply.
+    pub(crate) fn reply(&mut self) -> Reply {
+        self.spare.pop().unwrap_or_default()
+    }
+}
+
+/// A step that is done.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) user: u32,
+    pub(crate) result: Result<Reply, Failure>,
+    /// Whether the connection takes another step.
+    pub(crate) reusable: bool,
+}
+
+/// What became of a step that was begun.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// Its end will be told by [`Desk::done`].
+    Waiting,
+    /// It is done with what was sent, or with what had come before.
+    Done(Reply),
+    /// The connection is to be closed, and the step is done with that.
+    Close,
+}
+
+/// What is spoken on a connection.
+pub(crate) trait Talk: Send {
+    /// Whether it takes a step now. Only a protocol that multiplexes takes one while another is under way.
+    fn has_room(&self) -> bool;
+
+    /// The connection stands: what is said before any step.
+    fn connected(&mut self, _desk: &mut Desk<'_>) {}
+
+    /// Begins a step. A failure leaves the connection as it was.
+    fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure>;
+
+    /// Bytes came, beginning with what the last call left. Returns how many were used. After a failure the connection
+    /// is closed.
+    fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure>;
+
+    /// The target closed the connection in an orderly way: what ends with it is done.
+    fn ended(&mut self, _desk: &mut Desk<'_>) {}
+
+    /// A user waits no longer. Returns whether the connection can be used on.
+    fn abandon(&mut self, _user: u32, _desk: &mut Desk<'_>) -> bool {
+        false
+    }
+
+    /// Users whose steps are under way.
+    fn waiting(&self, into: &mut Vec<u32>);
+}
+
+/// What a new connection to a target speaks, opened for this step.
+pub(crate) fn talk(step: &Step, target: &PlannedTarget) -> Box<dyn Talk> {
+    match (&step.action, target.version) {
+        (Action::Http(_), Version::Http1) => Box::new(Http1::default()),
+        _ => Box::new(Http1::default()),
+    }
+}
