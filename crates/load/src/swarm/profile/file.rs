@@ -1,0 +1,126 @@
+//! Profiles from a TOML file.
+//!
+//! ```toml
+//! seed = 7                        # every draw depends on it; 0 without it
+//!
+//! [[profile]]
+//! preset = "sleepy"               # what is not said below is the preset's; without one, steady's
+//! weight = 3                      # beside the others; 1 without it
+//!
+//! [[profile]]
+//! name = "bus"
+//! keep_alive = "60s..120s"
+//! ping_timeout = "5s"
+//! radio = { sleeps_after = "10s", for = "5s..60s" }
+//! carrier = { forgets_after = "4m..5m" }
+//! address = { changes_every = "~10m" }
+//! background = { every = "~5m", for = "~10m", silent = 0.5 }
+//! ```
+
+use serde::Deserialize;
+
+use super::{Address, Background, Carrier, Mixture, Profile, Radio, Weighted, preset};
+use crate::swarm::time::Span;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    profile: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    preset: Option<String>,
+    name: Option<String>,
+    weight: Option<f64>,
+    keep_alive: Option<Span>,
+    ping_timeout: Option<Span>,
+    radio: Option<Radio>,
+    carrier: Option<Carrier>,
+    address: Option<Address>,
+    background: Option<Background>,
+}
+
+/// Reads a file's text.
+///
+/// # Errors
+/// What is wrong, with the line where the text itself cannot be read.
+pub(crate) fn parse(text: &str) -> Result<Mixture, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    if file.profile.is_empty() {
+        return Err("it has no [[profile]]".to_owned());
+    }
+    let profiles = file.profile.into_iter().map(Entry::weighted).collect::<Result<_, _>>()?;
+    let mixture = Mixture { seed: file.seed, profiles };
+    mixture.check()?;
+    Ok(mixture)
+}
+
+impl Entry {
+    fn weighted(self) -> Result<Weighted, String> {
+        let base = match &self.preset {
+            None => Profile::steady(),
+            Some(name) if name == "phone" => {
+                return Err(
+                    "\"phone\" is a mixture, which no profile builds on; list its parts instead".to_owned()
+                );
+            }
+            Some(name) => preset::profile(name).ok_or_else(|| preset::unknown(name))?,
+        };
+        let profile = Profile {
+            name: self.name.unwrap_or(base.name),
+            keep_alive: self.keep_alive.or(base.keep_alive),
+            ping_timeout: self.ping_timeout.unwrap_or(base.ping_timeout),
+            radio: self.radio.or(base.radio),
+            carrier: self.carrier.or(base.carrier),
+            address: self.address.or(base.address),
+            background: self.background.or(base.background),
+        };
+        Ok(Weighted { weight: self.weight.unwrap_or(1.0), profile })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_of_the_documentation_is_read() {
+        let sample: String = include_str!("file.rs")
+            .lines()
+            .filter_map(|line| line.strip_prefix("//!"))
+            .skip_while(|line| !line.contains("```toml"))
+            .skip(1)
+            .take_while(|line| !line.contains("```"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let mixture = parse(&sample).unwrap_or_else(|error| panic!("{error}\n{sample}"));
+        let [sleepy, bus] = &mixture.profiles[..] else { panic!("two profiles: {mixture:?}") };
+        assert_eq!((mixture.seed, sleepy.weight, bus.weight), (7, 3.0, 1.0));
+        assert_eq!(sleepy.profile, preset::profile("sleepy").expect("a preset"));
+        assert_eq!(bus.profile.name, "bus");
+        assert_eq!(bus.profile.carrier.map(|carrier| carrier.forgets_after.max_ms()), Some(300_000));
+        assert_eq!(bus.profile.background.map(|background| background.silent), Some(0.5));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let table = [
+            ("", "no [[profile]]"),
+            ("[[profile]]\npreset = \"toaster\"", "toaster"),
+            ("[[profile]]\npreset = \"phone\"", "mixture"),
+            ("[[profile]]\nkeep_alive = \"soon\"", "line 2"),
+            ("[[profile]]\nsleeps = \"1s\"", "sleeps"),
+            ("[[profile]]\nradio = { sleeps_after = \"1s\" }", "for"),
+            ("[[profile]]\nweight = -1", "weight"),
+        ];
+        for (text, says) in table {
+            let error = parse(text).expect_err("it is wrong");
+            assert!(error.contains(says), "{error:?} should say {says:?}");
+        }
+    }
+}
