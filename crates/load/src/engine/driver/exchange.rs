@@ -99,7 +99,6 @@ impl Driver {
     /// Lets a user go on that something has woken.
     pub(super) fn go_on(&mut self, io: &mut Io, user: u32, then: Then) {
         let one = &mut self.users[user as usize];
-        one.state = State::Running;
         match then {
             Then::Next => one.op += 1,
             Then::To(op) => one.op = op,
@@ -107,6 +106,7 @@ impl Driver {
             // It waits already for what comes next.
             Then::Wait => return,
         }
+        one.state = State::Running;
         self.run(io, user);
     }
 
