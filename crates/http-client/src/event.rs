@@ -6,8 +6,11 @@
 /// A header line: `name` as it came (HTTP/2: in lower case), `value` without the blanks around it.
 pub use httparse::Header;
 
+use crate::Malformed;
+
 /// One piece of news about an answer, in order: [`Head`](Event::Head), any number of [`Body`](Event::Body), at most
-/// one [`Trailers`](Event::Trailers), then [`End`](Event::End), or [`Reset`](Event::Reset) in place of what is missing.
+/// one [`Trailers`](Event::Trailers), then [`End`](Event::End), or [`Reset`](Event::Reset) or
+/// [`Malformed`](Event::Malformed) in place of what is missing.
 ///
 /// Informational answers (1xx) are skipped, RFC 9110, 15.2.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +37,9 @@ pub enum Event<'a> {
         /// Whether the server vouches that it did nothing with the request, so that it may be sent again.
         processed: Processed,
     },
+    /// HTTP/2: the answer on this stream broke the rules, or the connection ended before it was whole. Nothing more
+    /// comes for it; other streams are not touched. RFC 9113, 8.1.1.
+    Malformed(Malformed),
     /// HTTP/2, of the connection: the server takes no new streams, RFC 9113, 6.8. Streams it will not answer are
     /// reset one by one beside this.
     GoAway {

@@ -6,12 +6,15 @@
 
 mod event;
 pub mod h1;
+pub mod h2;
+mod hpack;
 mod malformed;
 mod request;
 pub mod sse;
 
 pub use event::{Event, Head, Header, Processed, Version, find_header, has_token};
 pub use h1::{Asked, H1};
+pub use h2::{H2, H2Settings, NotSent, StreamId};
 pub use malformed::Malformed;
 pub use request::{Request, Unsendable, write_request};
 pub use sse::{EventStream, ServerEvent};

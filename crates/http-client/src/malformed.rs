@@ -33,9 +33,9 @@ macro_rules! reasons {
 reasons! {
     /// Bytes came while no request was under way.
     Unasked, "unasked", "bytes came that no request had asked for";
-    /// The first line is no status line, RFC 9112, 4.
-    StatusLine, "status-line", "the answer does not begin with an HTTP status line";
-    /// A header line breaks RFC 9112, 5; folded lines are among them.
+    /// The first line is no status line, RFC 9112, 4; HTTP/2: `:status` is missing or no status, RFC 9113, 8.3.2.
+    StatusLine, "status-line", "the answer does not begin with a well-formed HTTP status";
+    /// A header line breaks RFC 9112, 5; folded lines are among them. HTTP/2: RFC 9113, 8.2.
     HeaderLine, "header-line", "a header line is malformed or folded";
     /// A head is longer than [`HEAD_BYTES_MAX`](crate::HEAD_BYTES_MAX).
     HeadTooLong, "head-too-long", "the head is longer than 64 KiB";
@@ -53,6 +53,18 @@ reasons! {
     Chunk, "chunk", "a chunk is malformed";
     /// 101 to a request that had not asked for another protocol.
     UnaskedUpgrade, "unasked-upgrade", "101 came to a request that had not asked to upgrade";
+    /// HTTP/2: the body is not as long as `Content-Length` says, RFC 9113, 8.1.1.
+    BodyLength, "body-length", "the body is not as long as Content-Length says";
+    /// HTTP/2: the server does not begin with SETTINGS, RFC 9113, 3.4: it speaks something else.
+    NotHttp2, "not-http2", "the server does not speak HTTP/2";
+    /// HTTP/2: a frame that its type, stream or moment does not allow, RFC 9113, 6.
+    Frame, "frame", "a frame breaks the rules of HTTP/2";
+    /// HTTP/2: a frame's length is not one that its type has, or above 16,384 bytes, RFC 9113, 4.2.
+    FrameSize, "frame-size", "a frame has a length that it may not have";
+    /// HTTP/2: more came than the windows allow, or a window grew beyond 2^31 - 1, RFC 9113, 6.9.
+    FlowControl, "flow-control", "the server broke the flow control";
+    /// HTTP/2: a header block cannot be decompressed, RFC 7541.
+    Compression, "compression", "a header block cannot be decompressed";
     /// The server closed before the first byte of an answer.
     NoAnswer, "no-answer", "the server closed without an answer";
     /// The server closed in the midst of an answer.

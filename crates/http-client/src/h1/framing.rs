@@ -62,7 +62,8 @@ fn content_length(value: &[u8], mut before: Option<u64>) -> Result<u64, Malforme
     before.ok_or(Malformed::ContentLength)
 }
 
-fn digits(text: &[u8]) -> Option<u64> {
+/// A number of digits alone, if it fits.
+pub(crate) fn digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
     }

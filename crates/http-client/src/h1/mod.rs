@@ -15,6 +15,7 @@ use httparse::{ParserConfig, Response, Status};
 use crate::{Event, HEAD_BYTES_MAX, HEADERS_MAX, Head, Malformed, Version};
 use chunked::Chunked;
 use framing::Framing;
+pub(crate) use framing::digits;
 use section::Section;
 
 /// What a request asked for, as far as the reading of its answer depends on it.
