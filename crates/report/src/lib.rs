@@ -2,13 +2,28 @@
 //!
 //! [`RunResult`] is everything that a run leaves: it travels as JSON, and each view is made from it alone. [`latency`]
 //! is how times are counted and merged, [`thresholds`] what must hold of a run, [`Merge`] how several workers' results
-//! become one. Texts in, texts out: files, clocks and sockets are the caller's.
+//! become one. Views are [`html`], [`text`], [`csv`], and [`compare`] for two runs. Texts in, texts out: files, clocks
+//! and sockets are the caller's.
 
+pub mod csv;
+pub mod html;
 pub mod latency;
 mod merge;
 pub mod number;
+mod plot;
 mod result;
+mod series;
+mod table;
+mod tables;
+pub mod text;
 pub mod thresholds;
+mod verdict;
 
 pub use merge::Merge;
 pub use result::*;
+
+#[cfg(test)]
+extern crate self as stadium_report;
+#[cfg(test)]
+#[path = "../examples/sample/run.rs"]
+mod sample;
