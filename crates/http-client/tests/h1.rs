@@ -1,5 +1,6 @@
 //! Answers in HTTP/1.1 as servers send them, whole, and with what must be refused.
 
+use proptest::prelude::*;
 use stadium_http_client::{Asked, Event, H1, HEAD_BYTES_MAX, Malformed};
 
 /// What an answer told, in words.
@@ -16,7 +17,7 @@ fn told(event: Event<'_>) -> String {
             lines.iter().map(|header| format!("trailer {}={}", header.name, text(header.value))).collect()
         }
         Event::End { reusable } => format!("end {}", if reusable { "reusable" } else { "closing" }),
-        Event::Reset { .. } | Event::GoAway { .. } => unreachable!("of HTTP/2"),
+        Event::Reset { .. } | Event::Malformed(_) | Event::GoAway { .. } => unreachable!("of HTTP/2"),
     }
 }
 
@@ -229,4 +230,65 @@ fn a_long_head_that_trickles_in_is_whole_at_its_last_byte() {
         assert_eq!(used, Ok(if there == head.len() { there } else { 0 }));
     }
     assert_eq!(ends, 1);
+}
+
+/// One answer in pieces that end at `ends`; pieces of the body that follow each other are told as one.
+fn read_cut(bytes: &[u8], ends: &[usize]) -> Result<(Vec<String>, usize), Malformed> {
+    let mut h1 = H1::new();
+    h1.begin(Asked::Answer);
+    let mut events: Vec<String> = Vec::new();
+    let mut used = 0;
+    let mut sink = |event: Event<'_>| match (event, events.last_mut()) {
+        (Event::Body(piece), Some(last)) if last.starts_with("body ") => {
+            last.push_str(std::str::from_utf8(piece).expect("ASCII"));
+        }
+        (event, _) => events.push(told(event)),
+    };
+    for &end in ends {
+        if used > 0 && h1.is_idle() {
+            break;
+        }
+        used += h1.received(&bytes[used..end], &mut sink)?;
+    }
+    if !h1.is_idle() {
+        h1.ended(&mut sink)?;
+    }
+    Ok((events, used))
+}
+
+fn answers() -> impl Strategy<Value = String> {
+    let chunk = ("[a-z]{1,20}", "(|;x|;x=\"y\"| )")
+        .prop_map(|(data, extension)| format!("{:x}{extension}\r\n{data}\r\n", data.len()));
+    let chunked = (proptest::collection::vec(chunk, 0..4), "(|T: u\r\n)").prop_map(|(chunks, trailers)| {
+        format!("Transfer-Encoding: chunked\r\n\r\n{}0\r\n{trailers}\r\n", chunks.concat())
+    });
+    let counted = "[a-z]{0,40}".prop_map(|body| format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+    let closed = "[a-z]{0,40}".prop_map(|body| format!("\r\n{body}"));
+    let head = "(HTTP/1[.]1 10[023] x\r\nA: b\r\n\r\n){0,2}HTTP/1[.][01] [2345]0[0-9] OK\r\n(X: y\r\n){0,3}";
+    // Some of it damaged.
+    (head, prop_oneof![chunked, counted, closed], any::<prop::sample::Index>(), "(|||\n|\r|:|x)").prop_map(
+        |(head, rest, at, damage)| {
+            let mut answer = head + &rest;
+            answer.insert_str(at.index(answer.len() + 1), &damage);
+            answer
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn cuts_change_nothing(
+        answer in answers(),
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..6),
+    ) {
+        let bytes = answer.as_bytes();
+        let whole = read_cut(bytes, &[bytes.len()]);
+        let every: Vec<usize> = (1..=bytes.len()).collect();
+        prop_assert_eq!(&read_cut(bytes, &every), &whole);
+        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        ends.push(bytes.len());
+        ends.sort_unstable();
+        prop_assert_eq!(&read_cut(bytes, &ends), &whole);
+    }
 }
