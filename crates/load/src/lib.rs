@@ -1,12 +1,13 @@
 //! Stadium's load lab: simulated users and devices that speak real protocols over real sockets, and measure.
 //!
 //! [`engine`] runs scenarios: sessions of simulated users. [`swarm`] connects a fleet of MQTT devices from as many processes as the open-file limit asks, holds it, cuts it, and
-//! reports. [`stamp`] is how a message says when it was sent, so that whoever receives it knows how long it took;
+//! reports. [`workers`] lets many machines make one run. [`stamp`] is how a message says when it was sent, so that whoever receives it knows how long it took;
 //! [`clock`] is the clock both sides read. Nothing here knows a particular server.
 
 pub mod clock;
 pub mod engine;
 pub mod stamp;
 pub mod swarm;
+pub mod workers;
 
 pub use stadium_report::latency;

@@ -18,13 +18,17 @@ use stadium_scenario::program::{Action, Arrivals, Program, Version};
 use super::Error;
 use super::driver::Order;
 use super::machine::{self, Load, Watch};
+use super::member::Member;
 use super::plan::Plan;
 use super::tally::{StepTally, Tally};
-use super::threads::{self, Member};
+use super::threads;
 use crate::clock::monotonic_ns;
+use crate::workers::{Crew, Lineup};
 
 /// The start is this far ahead, in nanoseconds, so that all loops know of it in time.
 const START_AHEAD_NS: u64 = 50_000_000;
+/// The same where loops are workers', besides the way to them.
+const START_FAR_AHEAD_NS: u64 = 250_000_000;
 /// How long an interval waits for loops that are late with their tallies.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks at how far the run is.
@@ -51,6 +55,20 @@ pub(crate) enum Event {
     },
     /// From a [`Control`].
     Ask(Order),
+    /// A worker tells nothing more, before its loops have ended.
+    Lost {
+        /// Its number.
+        worker: usize,
+        /// What happened to it.
+        why: String,
+    },
+    /// How busy a worker's machine is.
+    Load {
+        /// Its number.
+        worker: usize,
+        /// Since it told last.
+        load: Load,
+    },
 }
 
 /// How a scenario is run.
@@ -101,8 +119,9 @@ pub struct Progress<'a> {
 
 /// A run that has been started.
 pub struct Run {
-    plan: Arc<Plan>,
+    program: Program,
     members: Vec<Member>,
+    crew: Lineup,
     events: Receiver<Event>,
     control: Control,
     shares: u32,
@@ -123,7 +142,7 @@ pub struct Run {
 
 impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run").field("scenario", &self.plan.program.name).field("loops", &self.shares).finish()
+        f.debug_struct("Run").field("scenario", &self.program.name).field("loops", &self.shares).finish()
     }
 }
 
@@ -134,14 +153,7 @@ impl Run {
     /// [`Error::Config`] for a target without an address, a certificate that cannot be read, a threshold that says
     /// nothing; [`Error::System`] where a thread or a loop cannot be had.
     pub fn start(program: Program, options: &RunOptions) -> Result<Self, Error> {
-        let thresholds = program
-            .thresholds
-            .iter()
-            .map(|(text, line)| {
-                thresholds::parse(text)
-                    .map_err(|mistake| Error::Config(format!("line {line}: threshold {text:?}: {mistake}")))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let thresholds = read_thresholds(&program)?;
         let loops = match options.loops {
             0 => std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
             loops => loops,
@@ -152,17 +164,50 @@ impl Run {
         let members = threads::start(&plan, 0, loops, loops, &options.cpus, &sender)?;
         let epoch_ns = monotonic_ns() + START_AHEAD_NS;
         members.iter().for_each(|member| member.order(Order::Start { epoch_ns }));
-        let planned_ns: u64 = plan.program.phases.iter().map(|phase| phase.duration_ns).sum();
-        let result = describe(&plan.program, options);
-        Ok(Run {
-            members,
+        let mut run = Run::new(plan.program.clone(), options, thresholds, (sender, events));
+        run.members = members.into_iter().map(Member::Thread).collect();
+        run.begin(loops, epoch_ns);
+        Ok(run)
+    }
+
+    /// Starts a run on the loops of workers; this process only puts together what they tell.
+    ///
+    /// # Errors
+    /// As [`Run::start`], and [`Error::Worker`] for a worker that cannot do its part: then none of them has begun.
+    pub fn start_on(program: Program, options: &RunOptions, crew: &Crew) -> Result<Self, Error> {
+        let thresholds = read_thresholds(&program)?;
+        let (sender, events) = mpsc::channel();
+        let prepared = crew.prepare(&program, &options.folder, &sender)?;
+        let ahead_ns = START_FAR_AHEAD_NS + 4 * prepared.way_ns();
+        let epoch_ns = monotonic_ns() + ahead_ns;
+        prepared.begin(epoch_ns)?;
+        let mut run = Run::new(program, options, thresholds, (sender, events));
+        run.crew = Lineup::new(&prepared.remotes);
+        run.members = prepared.remotes.into_iter().map(Member::Remote).collect();
+        run.begin(prepared.loops, epoch_ns);
+        Ok(run)
+    }
+
+    /// A run that nobody is in yet.
+    fn new(
+        program: Program,
+        options: &RunOptions,
+        thresholds: Vec<thresholds::Threshold>,
+        (sender, events): (Sender<Event>, Receiver<Event>),
+    ) -> Self {
+        let planned_ns: u64 = program.phases.iter().map(|phase| phase.duration_ns).sum();
+        let result = describe(&program, options);
+        Run {
+            program,
+            members: Vec::new(),
+            crew: Lineup::default(),
             events,
             control: Control { sender },
-            shares: loops,
-            epoch_ns,
+            shares: 0,
+            epoch_ns: 0,
             planned_s: seconds(planned_ns),
             watch: Watch::new(),
-            running: vec![true; loops as usize],
+            running: Vec::new(),
             open: BTreeMap::new(),
             load: Vec::new(),
             result,
@@ -170,8 +215,14 @@ impl Run {
             interrupted: false,
             failure: None,
             saturated: 0,
-            plan,
-        })
+        }
+    }
+
+    /// So many loops were told to begin at that moment.
+    fn begin(&mut self, loops: u32, epoch_ns: u64) {
+        self.shares = loops;
+        self.running = vec![true; loops as usize];
+        self.epoch_ns = epoch_ns;
     }
 
     /// The way to end it from another thread.
@@ -198,6 +249,12 @@ impl Run {
                     self.interrupted = true;
                     self.members.iter().for_each(|member| member.order(order));
                 }
+                Ok(Event::Lost { worker, why }) => {
+                    let elapsed_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
+                    let shares = self.crew.lose(worker, elapsed_s, &why);
+                    shares.for_each(|share| self.running[share as usize] = false);
+                }
+                Ok(Event::Load { worker, load }) => self.crew.hear_load(worker, load),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -213,7 +270,7 @@ impl Run {
                 watch(&Progress {
                     elapsed_s,
                     planned_s: self.planned_s,
-                    phase: phase.map_or("", |phase| &self.plan.program.phases[phase].name),
+                    phase: phase.map_or("", |phase| &self.program.phases[phase].name),
                     interval,
                     result: &self.result,
                 });
@@ -238,6 +295,7 @@ impl Run {
         if tally.last {
             self.running[tally.share as usize] = false;
         }
+        self.crew.hear(&tally);
         self.open.entry(tally.interval).or_insert_with(|| (Vec::new(), Instant::now())).0.push(tally);
     }
 
@@ -261,14 +319,13 @@ impl Run {
     }
 
     fn close_interval(&mut self, number: u32, tallies: &[Tally]) {
-        let load = self.watch.look();
+        let load = self.crew.busiest(self.watch.look());
         self.load.push(load);
         let end_s = f64::from(number) + 1.0;
         let now_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
         let at_s = end_s.min(now_s.max(f64::from(number) + 0.001));
-        let measured = self
-            .phase_at(f64::from(number) + 0.5)
-            .is_none_or(|phase| self.plan.program.phases[phase].measured);
+        let measured =
+            self.phase_at(f64::from(number) + 0.5).is_none_or(|phase| self.program.phases[phase].measured);
         let mut interval = Interval {
             at_s,
             length_s: at_s - f64::from(number),
@@ -313,7 +370,7 @@ impl Run {
     }
 
     fn add_step(&mut self, number: usize, tally: &StepTally) {
-        let own = requests(tally, status_name(&self.plan.program.steps[number].action));
+        let own = requests(tally, status_name(&self.program.steps[number].action));
         let step = &mut self.result.steps[number];
         for (check, counts) in step.checks.iter_mut().zip(&tally.checks) {
             check.passed += counts[0];
@@ -353,9 +410,25 @@ impl Run {
         generator.machine_busy = self.load.iter().filter(|load| load.busy > 0.97).count() as f64 / intervals;
         generator.steal = self.load.iter().map(|load| load.steal).sum::<f64>() / intervals;
         generator.doubts = doubts(generator, &result.total);
+        generator.doubts.extend(self.crew.doubts());
+        if self.crew.is_lost() {
+            result.outcome = Outcome::Failed { reason: "all workers were lost".to_owned() };
+        }
+        result.workers = self.crew.into_workers();
         result.thresholds = thresholds::evaluate_all(&self.thresholds, result);
         self.result
     }
+}
+
+fn read_thresholds(program: &Program) -> Result<Vec<thresholds::Threshold>, Error> {
+    program
+        .thresholds
+        .iter()
+        .map(|(text, line)| {
+            thresholds::parse(text)
+                .map_err(|mistake| Error::Config(format!("line {line}: threshold {text:?}: {mistake}")))
+        })
+        .collect()
 }
 
 /// Why the figures cannot be relied on, as far as the generator can tell.

@@ -8,19 +8,27 @@ mod arrivals;
 mod driver;
 mod head;
 mod machine;
+mod member;
 mod plan;
 mod protocol;
 mod reply;
 mod share;
 mod tally;
+#[cfg(test)]
+pub(crate) mod testing;
 mod threads;
 
 use std::fmt;
 
+pub(crate) use driver::Order;
+pub(crate) use head::Event;
 pub use head::{Control, Progress, Run, RunOptions};
+pub(crate) use machine::{Load, Watch, describe as describe_machine};
+pub(crate) use plan::Plan;
 pub use share::Share;
 pub use stadium_report::RunResult;
 pub use tally::{MessageTally, SessionTally, StepTally, Tally};
+pub(crate) use threads::{Member as ThreadMember, start as start_members};
 
 /// Why a run could not be. What goes wrong with requests is no error: it is counted.
 #[derive(Debug)]
@@ -50,7 +58,7 @@ impl fmt::Display for Error {
         match self {
             Error::Config(text) => f.write_str(text),
             Error::System { doing, error } => write!(f, "{doing}: {error}"),
-            Error::Worker(text) => write!(f, "worker: {text}"),
+            Error::Worker(text) => write!(f, "worker {text}"),
         }
     }
 }

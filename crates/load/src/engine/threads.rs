@@ -25,6 +25,7 @@ const WAIT_MAX: Duration = Duration::from_millis(100);
 const ORDERS_MAX: usize = 64;
 
 /// A loop of this process.
+#[derive(Debug)]
 pub(crate) struct Member {
     handle: LoopHandle<Order>,
     thread: Option<JoinHandle<()>>,

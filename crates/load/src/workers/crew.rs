@@ -1,0 +1,295 @@
+//! The workers of a run: met, compared with this machine's clock, given their parts.
+//!
+//! Each worker gets loops in proportion to those it has, all of them numbered through. Who cannot do its part is an error
+//! before anything was started; later it is lost, and the run goes on.
+
+use std::path::Path;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use stadium_rpc::{CallError, Client, ClientConfig, ServiceClient, Streaming};
+use stadium_scenario::Program;
+
+use super::children::Children;
+use super::files::{self, Compile, Files};
+use super::offset::{Exchange, Offset};
+use super::proto::{self, event, load_worker};
+use super::remote::{CALL_WITHIN, Part, Remote, ServiceOf, within};
+use super::worker::PREPARE_WITHIN;
+use super::{SILENCE_MAX, VERSION, changes};
+use crate::clock::monotonic_ns;
+use crate::engine::{Error, Event};
+
+/// Exchanges by which a clock is compared.
+const EXCHANGES: usize = 32;
+/// Bytes of a file that travel in one message.
+const PIECE_BYTES: usize = 1024 * 1024;
+/// Events that a worker may send ahead of what was taken.
+const CREDIT: u32 = 1_024;
+/// Loops of all workers together; more is a mistake.
+const LOOPS_MAX: u32 = 100_000;
+
+/// Workers that answer: one run after the other can be given to them.
+#[derive(Debug)]
+pub struct Crew {
+    compile: Compile,
+    workers: Vec<Found>,
+    /// Where they are processes of this machine: they end with the crew.
+    _children: Option<Children>,
+}
+
+/// A worker that answers, for people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Met {
+    /// Its name.
+    pub name: String,
+    /// Where it was reached.
+    pub address: String,
+    /// Loops that it runs.
+    pub loops: u32,
+    /// Open files that its process may have: the most connections that it can make.
+    pub open_files: u64,
+    /// Its clock less ours, in microseconds.
+    pub clock_offset_us: f64,
+    /// How far that may be off, in microseconds.
+    pub clock_error_us: f64,
+}
+
+#[derive(Debug)]
+struct Found {
+    name: String,
+    address: String,
+    loops: u32,
+    open_files: u64,
+    offset: Offset,
+    service: ServiceOf,
+}
+
+/// Workers with their parts.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) remotes: Vec<Remote>,
+    /// Loops of all of them.
+    pub(crate) loops: u32,
+}
+
+impl Crew {
+    /// Meets workers at these addresses (`HOST:PORT`): each has to answer, be of this version, and not be busy.
+    ///
+    /// # Errors
+    /// [`Error::Worker`] with the first worker that cannot be had; [`Error::Config`] for no address at all, or one twice.
+    pub fn meet(addresses: &[String], compile: Compile) -> Result<Self, Error> {
+        if addresses.is_empty() {
+            return Err(Error::Config("no worker is named".to_owned()));
+        }
+        for (place, address) in addresses.iter().enumerate() {
+            if addresses[..place].contains(address) {
+                return Err(Error::Config(format!("worker {address} is named twice")));
+            }
+        }
+        let workers = together(addresses.iter(), |address| greet(address))?;
+        Ok(Crew { compile, workers, _children: None })
+    }
+
+    /// Starts workers on this machine and meets them.
+    ///
+    /// # Errors
+    /// As [`Crew::meet`].
+    pub fn of_children(children: Children, compile: Compile) -> Result<Self, Error> {
+        let mut crew = Crew::meet(children.addresses(), compile)?;
+        crew._children = Some(children);
+        Ok(crew)
+    }
+
+    /// Who they are.
+    pub fn met(&self) -> Vec<Met> {
+        let met = |found: &Found| Met {
+            name: found.name.clone(),
+            address: found.address.clone(),
+            loops: found.loops,
+            open_files: found.open_files,
+            clock_offset_us: found.offset.ns as f64 / 1e3,
+            clock_error_us: found.offset.error_ns as f64 / 1e3,
+        };
+        self.workers.iter().map(met).collect()
+    }
+
+    /// Gives each its part of a run, and makes it ready to start. Clocks are compared anew: they may have drifted.
+    pub(crate) fn prepare(
+        &self,
+        program: &Program,
+        folder: &Path,
+        out: &Sender<Event>,
+    ) -> Result<Prepared, Error> {
+        let files = files::read(self.compile, program, folder)?;
+        let run = fastrand::u64(..);
+        let of: u32 = self.workers.iter().map(|worker| worker.loops).fold(0, u32::saturating_add);
+        if of == 0 || of > LOOPS_MAX {
+            return Err(Error::Worker(format!("all workers together have {of} loops, not 1 to {LOOPS_MAX}")));
+        }
+        let mut first = 0;
+        let mut parts = Vec::new();
+        for (number, worker) in self.workers.iter().enumerate() {
+            let part = Part {
+                number,
+                name: worker.name.clone(),
+                address: worker.address.clone(),
+                offset: worker.offset,
+                first,
+                count: worker.loops,
+                run,
+            };
+            first += part.count;
+            parts.push((part, worker.service.clone()));
+        }
+        let remotes = together(parts.into_iter(), |(mut part, service)| {
+            let events = compare(&service.service)
+                .and_then(|offset| {
+                    part.offset = offset;
+                    prepare(&part, of, &service.service, program, &files)
+                })
+                .map_err(|error| failed(&part.name, &part.address, &error))?;
+            Remote::follow(part, service, events, out.clone())
+        })?;
+        Ok(Prepared { remotes, loops: of })
+    }
+}
+
+impl Prepared {
+    /// Tells all when the run starts, in [`monotonic_ns`] of this process.
+    pub(crate) fn begin(&self, epoch_ns: u64) -> Result<(), Error> {
+        let told: Vec<_> = self.remotes.iter().map(|remote| (remote, remote.begin(epoch_ns))).collect();
+        for (remote, answer) in told {
+            let answer = answer.wait().map_err(|error| failed(&remote.name, &remote.address, &error))?;
+            if answer.ahead_ns <= 0 {
+                let late_ms = answer.ahead_ns.unsigned_abs() as f64 / 1e6;
+                return Err(Error::Worker(format!(
+                    "{} ({}) heard of the start {late_ms:.1} ms after it: its network or its processors are too slow",
+                    remote.name, remote.address
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The longest way to a worker and back, in nanoseconds.
+    pub(crate) fn way_ns(&self) -> u64 {
+        self.remotes.iter().map(|remote| remote.offset.error_ns * 2).max().unwrap_or(0)
+    }
+}
+
+/// Does something for each, all at once.
+fn together<T: Send, R: Send>(
+    of: impl Iterator<Item = T>,
+    each: impl Fn(T) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, Error> {
+    let each = &each;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = of.map(|one| scope.spawn(move || each(one))).collect();
+        let gone = || Err(Error::Worker("a thread of the coordinator ended by a panic".to_owned()));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
+    })
+}
+
+fn greet(address: &str) -> Result<Found, Error> {
+    use std::net::ToSocketAddrs as _;
+    let wrong = |what: String| Error::Config(format!("worker {address:?}: {what}"));
+    let found = address.to_socket_addrs().map_err(|error| wrong(format!("not a HOST:PORT: {error}")))?.next();
+    let found = found.ok_or_else(|| wrong("the host has no address".to_owned()))?;
+    let mut config = ClientConfig::at(vec![found]);
+    config.hedge = None;
+    config.retry.attempts_max = 1;
+    config.keepalive_interval = Duration::from_millis(500);
+    config.keepalive_lifetime = SILENCE_MAX;
+    config.name = "load-crew".to_owned();
+    let client = Client::start(config).map_err(Error::system("starting a client"))?;
+    let service = client.service(load_worker::NAME);
+    let request = proto::HelloRequest { version: VERSION.to_owned() };
+    let hello = service
+        .call_with(&load_worker::HELLO, &request, &within(CALL_WITHIN))
+        .wait()
+        .map_err(|error| failed("it", address, &error))?;
+    if hello.version != VERSION {
+        return Err(Error::Worker(format!(
+            "{} ({address}) is Stadium {}, this is {VERSION}: both have to be the same",
+            hello.name, hello.version
+        )));
+    }
+    if hello.busy {
+        return Err(Error::Worker(format!("{} ({address}) is busy with another run", hello.name)));
+    }
+    let offset = compare(&service).map_err(|error| failed(&hello.name, address, &error))?;
+    Ok(Found {
+        name: hello.name,
+        address: address.to_owned(),
+        loops: hello.loops,
+        open_files: hello.open_files,
+        offset,
+        service: ServiceOf { service, _client: client },
+    })
+}
+
+/// Compares a worker's clock with ours.
+fn compare(service: &ServiceClient) -> Result<Offset, CallError> {
+    let mut exchanges = Vec::with_capacity(EXCHANGES);
+    for _ in 0..EXCHANGES {
+        let asked_ns = monotonic_ns();
+        let answer =
+            service.call_with(&load_worker::CLOCK, &proto::ClockRequest {}, &within(CALL_WITHIN)).wait()?;
+        let answered_ns = monotonic_ns();
+        let proto::ClockAnswer { received_ns, sent_ns } = answer;
+        exchanges.push(Exchange { asked_ns, received_ns, sent_ns, answered_ns });
+    }
+    Offset::of(&exchanges).ok_or(CallError::Cancelled)
+}
+
+/// Attaches, sends what the scenario needs, and has the loops made. Dropping the stream undoes all of it.
+fn prepare(
+    part: &Part,
+    of: u32,
+    service: &ServiceClient,
+    program: &Program,
+    files: &Files,
+) -> Result<Streaming<proto::Event>, CallError> {
+    let request = proto::AttachRequest { version: VERSION.to_owned(), run: part.run };
+    let mut events =
+        service.stream(&load_worker::ATTACH, &request, CREDIT, &stadium_rpc::CallOptions::default());
+    match events.next_within(CALL_WITHIN)?.and_then(|event| event.event) {
+        Some(event::Event::Attached(_)) => {}
+        _ => return Err(CallError::Protocol("its first event does not say that it is attached".to_owned())),
+    }
+    for (name, data) in files {
+        let pieces = data.len().div_ceil(PIECE_BYTES).max(1);
+        for number in 0..pieces {
+            let from = number * PIECE_BYTES;
+            let piece = proto::Piece {
+                run: part.run,
+                name: name.clone(),
+                data: data[from..data.len().min(from + PIECE_BYTES)].to_vec(),
+                last: number + 1 == pieces,
+            };
+            service.call_with(&load_worker::DELIVER, &piece, &within(CALL_WITHIN)).wait()?;
+        }
+    }
+    let mut request = proto::PrepareRequest {
+        run: part.run,
+        scenario: program.text.clone(),
+        first: part.first,
+        count: part.count,
+        of,
+        ..proto::PrepareRequest::default()
+    };
+    changes::write(program, &mut request);
+    service.call_with(&load_worker::PREPARE, &request, &within(PREPARE_WITHIN)).wait()?;
+    Ok(events)
+}
+
+fn failed(name: &str, address: &str, error: &CallError) -> Error {
+    match error {
+        CallError::Busy { reason, .. } => Error::Worker(format!("{name} ({address}) is busy: {reason}")),
+        CallError::Rejected { reason, code } => {
+            Error::Worker(format!("{name} ({address}): {reason} ({code})"))
+        }
+        other => Error::Worker(format!("{name} ({address}): {other}")),
+    }
+}

@@ -1,0 +1,284 @@
+//! A worker's one place: the run that has it, from the coordinator's arrival to the end of its last loop.
+//!
+//! The place is free, or held by one [`Run`]. Whoever holds the coordinator's stream holds a [`Lease`]; dropping it tells
+//! the loops to stop at once, and the place is free when the last of them has ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use stadium_rpc::Refusal;
+
+use super::proto::{self, event};
+use super::queue::Queue;
+use super::{Compile, changes, files};
+use crate::clock::monotonic_ns;
+use crate::engine::{Event, Order, Plan, ThreadMember, Watch, start_members};
+
+/// Between two signs of life.
+pub(crate) const BEAT: Duration = Duration::from_millis(500);
+/// Bytes of all files of a run together.
+const FILES_BYTES_MAX: usize = 1024 * 1024 * 1024;
+/// Files of a run.
+const FILES_MAX: usize = 1_000;
+/// Loops that a worker runs at most.
+const LOOPS_MAX: u32 = 1_024;
+/// When a busy worker is worth asking again: a run takes longer.
+const BUSY_FOR: Duration = Duration::from_secs(5);
+
+/// The place.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    compile: Compile,
+    run: Mutex<Option<Run>>,
+}
+
+/// The run that has the place.
+#[derive(Debug)]
+struct Run {
+    id: u64,
+    queue: Arc<Queue>,
+    files: BTreeMap<String, Vec<u8>>,
+    bytes: usize,
+    loops: Option<Loops>,
+    /// The coordinator has gone, or the worker leaves.
+    ending: bool,
+    /// All loops have ended.
+    over: bool,
+}
+
+/// Loops that were made.
+#[derive(Debug)]
+struct Loops {
+    members: Vec<ThreadMember>,
+    /// Files that loops' plans were made from.
+    _folder: tempfile::TempDir,
+}
+
+/// A coordinator's hold of the place.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    seat: Arc<Seat>,
+    id: u64,
+    queue: Arc<Queue>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.seat.leave(self.id);
+    }
+}
+
+impl Lease {
+    /// The next thing to tell the coordinator; `None` when all loops have ended.
+    pub(crate) async fn next(&self) -> Option<proto::Event> {
+        self.queue.next().await
+    }
+}
+
+impl Seat {
+    pub(crate) fn new(compile: Compile) -> Arc<Self> {
+        Arc::new(Seat { compile, run: Mutex::new(None) })
+    }
+
+    /// Whether a run has it.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.run.lock().is_some()
+    }
+
+    /// Takes it for a run.
+    pub(crate) fn take(self: &Arc<Self>, id: u64) -> Result<Lease, Refusal> {
+        let mut run = self.run.lock();
+        if run.is_some() {
+            return Err(Refusal::busy(BUSY_FOR, "another run has this worker"));
+        }
+        let queue = Arc::new(Queue::default());
+        *run = Some(Run {
+            id,
+            queue: Arc::clone(&queue),
+            files: BTreeMap::new(),
+            bytes: 0,
+            loops: None,
+            ending: false,
+            over: false,
+        });
+        Ok(Lease { seat: Arc::clone(self), id, queue })
+    }
+
+    /// Keeps a piece of a file.
+    pub(crate) fn keep(&self, piece: &proto::Piece) -> Result<(), Refusal> {
+        let mut run = self.run.lock();
+        let run = of(&mut run, piece.run)?;
+        run.bytes += piece.data.len();
+        if run.bytes > FILES_BYTES_MAX || run.files.len() > FILES_MAX {
+            return Err(Refusal::rejected(
+                "LOAD-W05",
+                format!(
+                    "the scenario's files are more than {FILES_MAX}, or have more than {FILES_BYTES_MAX} bytes"
+                ),
+            ));
+        }
+        match run.files.get_mut(&piece.name) {
+            Some(data) => data.extend_from_slice(&piece.data),
+            None => drop(run.files.insert(piece.name.clone(), piece.data.clone())),
+        }
+        Ok(())
+    }
+
+    /// Makes the loops. They wait for the start.
+    pub(crate) fn prepare(self: &Arc<Self>, request: &proto::PrepareRequest) -> Result<(), Refusal> {
+        let sane = request.count > 0
+            && request.count <= LOOPS_MAX
+            && request.first.checked_add(request.count).is_some_and(|end| end <= request.of);
+        if !sane {
+            let what = format!("loops {} + {} of {} cannot be", request.first, request.count, request.of);
+            return Err(Refusal::rejected("LOAD-W03", what));
+        }
+        let files = {
+            let mut run = self.run.lock();
+            let run = of(&mut run, request.run)?;
+            if run.loops.is_some() {
+                return Err(Refusal::rejected("LOAD-W03", "the run was prepared already"));
+            }
+            std::mem::take(&mut run.files)
+        };
+        // Reading a large table takes its time: signs of life go on meanwhile.
+        let refuse = |what: String| Refusal::rejected("LOAD-W04", what);
+        let folder = tempfile::tempdir().map_err(|error| refuse(format!("a temporary folder: {error}")))?;
+        let mut program =
+            files::compile(self.compile, &request.scenario, &files, folder.path()).map_err(refuse)?;
+        drop(files);
+        changes::apply(request, &mut program).map_err(refuse)?;
+        let plan = Plan::new(program, folder.path()).map_err(|error| refuse(error.to_string()))?;
+        let (sender, events) = mpsc::channel();
+        let members = start_members(&Arc::new(plan), request.first, request.count, request.of, &[], &sender)
+            .map_err(|error| refuse(error.to_string()))?;
+        let mut held = self.run.lock();
+        let run = match of(&mut held, request.run) {
+            Ok(run) => run,
+            Err(gone) => {
+                members.iter().for_each(|member| member.order(Order::Stop));
+                return Err(gone);
+            }
+        };
+        let seat = Arc::clone(self);
+        let (queue, id, count) = (Arc::clone(&run.queue), request.run, request.count);
+        let gatherer = std::thread::Builder::new()
+            .name("load-gather".to_owned())
+            .spawn(move || seat.gather(id, &queue, &events, sender, count));
+        if let Err(error) = gatherer {
+            members.iter().for_each(|member| member.order(Order::Stop));
+            return Err(refuse(format!("a thread: {error}")));
+        }
+        run.loops = Some(Loops { members, _folder: folder });
+        Ok(())
+    }
+
+    /// Starts the loops at that moment of this machine's monotonic clock; returns how far ahead it is, in nanoseconds.
+    pub(crate) fn begin(&self, id: u64, at_ns: u64) -> Result<i64, Refusal> {
+        self.order(id, Order::Start { epoch_ns: at_ns })?;
+        let ahead = i128::from(at_ns) - i128::from(monotonic_ns());
+        Ok(i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX }))
+    }
+
+    /// Tells all loops of a run something.
+    pub(crate) fn order(&self, id: u64, order: Order) -> Result<(), Refusal> {
+        let mut run = self.run.lock();
+        match &of(&mut run, id)?.loops {
+            Some(loops) => loops.members.iter().for_each(|member| member.order(order)),
+            None => return Err(Refusal::rejected("LOAD-W03", "the run was not prepared")),
+        }
+        Ok(())
+    }
+
+    /// Ends whatever is run here: the worker leaves.
+    pub(crate) fn vacate(&self) {
+        let held = self.run.lock().as_ref().map(|run| (run.id, Arc::clone(&run.queue)));
+        if let Some((id, queue)) = held {
+            let leaving = event::Event::Leaving("it was told to leave".to_owned());
+            // A full queue means that nobody listens.
+            let _ = queue.push(proto::Event { event: Some(leaving) });
+            self.leave(id);
+        }
+    }
+
+    /// Waits until nobody has it.
+    pub(crate) fn wait_free(&self, within: Duration) -> bool {
+        let until = Instant::now() + within;
+        while self.is_taken() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5)); // Loops that end wake nobody who waits with a deadline.
+        }
+        true
+    }
+
+    /// The run's coordinator has gone.
+    fn leave(&self, id: u64) {
+        let mut held = self.run.lock();
+        let Some(run) = held.as_mut().filter(|run| run.id == id) else { return };
+        run.ending = true;
+        match &run.loops {
+            // Its gatherer frees the place when they have ended.
+            Some(loops) if !run.over => loops.members.iter().for_each(|member| member.order(Order::Stop)),
+            _ => *held = None,
+        }
+    }
+
+    /// All loops have ended: the place is free once the coordinator has gone too.
+    fn ended(&self, id: u64) {
+        let mut held = self.run.lock();
+        let Some(run) = held.as_mut().filter(|run| run.id == id) else { return };
+        run.over = true;
+        if run.ending {
+            *held = None;
+        }
+    }
+
+    /// Follows the loops to their end, and tells the coordinator.
+    fn gather(&self, id: u64, queue: &Queue, events: &Receiver<Event>, own: Sender<Event>, count: u32) {
+        // The loops have senders of their own: without this one the channel ends with the last of them.
+        drop(own);
+        let mut watch = Watch::new();
+        let mut beat_at = Instant::now() + BEAT;
+        let mut running = count;
+        while running > 0 {
+            let event = match events.recv_timeout(beat_at.saturating_duration_since(Instant::now())) {
+                Ok(Event::Tally(tally)) => match serde_json::to_vec(&tally) {
+                    Ok(json) => event::Event::Tally(json),
+                    Err(error) => {
+                        tracing::error!(%error, "A tally cannot be written");
+                        continue;
+                    }
+                },
+                Ok(Event::Ended { share, result }) => {
+                    running -= 1;
+                    let error = result.err().map(|error| error.to_string()).unwrap_or_default();
+                    event::Event::Ended(proto::Ended { share, error })
+                }
+                Ok(_) => continue,
+                Err(RecvTimeoutError::Timeout) => {
+                    beat_at = Instant::now() + BEAT;
+                    let load = watch.look();
+                    event::Event::Beat(proto::Beat { machine_busy: load.busy, steal: load.steal })
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if queue.push(proto::Event { event: Some(event) }).is_err() {
+                tracing::warn!("The coordinator takes no events: its run ends here");
+                self.leave(id);
+            }
+        }
+        queue.close();
+        self.ended(id);
+    }
+}
+
+fn of(run: &mut Option<Run>, id: u64) -> Result<&mut Run, Refusal> {
+    run.as_mut().filter(|run| run.id == id && !run.ending).ok_or_else(|| {
+        Refusal::rejected("LOAD-W02", "this worker does not have that run: it was ended, or never attached")
+    })
+}

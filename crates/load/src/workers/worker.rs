@@ -1,0 +1,156 @@
+//! A worker: a server of the service `load_worker`, with one place for one run at a time.
+//!
+//! It needs nothing but the binary: scenarios and their files come from coordinators. Whoever reaches its port can have it
+//! make load, so it listens on this machine alone unless told otherwise.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use stadium_discovery::Discovery;
+use stadium_rpc::{Listen, Refusal, Server, ServerConfig, Service};
+
+use super::proto::{self, load_worker};
+use super::seat::Seat;
+use super::{Compile, VERSION};
+use crate::clock::monotonic_ns;
+use crate::engine::{Error, Order};
+
+/// Time that the last figures have to reach a coordinator when the worker leaves.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// The longest that making a program of a scenario may take; coordinators wait as long.
+pub(crate) const PREPARE_WITHIN: Duration = Duration::from_secs(120);
+
+/// How a worker is set up.
+#[derive(Clone)]
+pub struct WorkerConfig {
+    /// Its name in reports.
+    pub name: String,
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Loops (threads) of a run; zero for one a processor.
+    pub loops: u32,
+    /// Where it registers itself, if anywhere.
+    pub discovery: Option<Discovery>,
+    /// The address to register; without it the one that is listened on.
+    pub advertise: Option<SocketAddr>,
+    /// What makes programs of scenarios.
+    pub compile: Compile,
+}
+
+impl std::fmt::Debug for WorkerConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerConfig")
+            .field("name", &self.name)
+            .field("listen", &self.listen)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A running worker. Dropping it ends what it runs at once.
+#[derive(Debug)]
+pub struct Worker {
+    seat: Arc<Seat>,
+    server: Server,
+}
+
+impl Worker {
+    /// Listens, and registers itself where it was told to.
+    ///
+    /// # Errors
+    /// [`Error::Worker`] where the address cannot be listened on, or discovery does not take it.
+    pub fn start(config: WorkerConfig) -> Result<Self, Error> {
+        let seat = Seat::new(config.compile);
+        let server_config = ServerConfig {
+            listen: vec![Listen::tcp(config.listen)],
+            discovery: config.discovery.clone(),
+            advertise: config.advertise,
+            // A coordinator that has gone is known by its connection; nothing waits for it to come back.
+            resume_bytes_max: 0,
+            leases: false,
+            ..ServerConfig::default()
+        };
+        let server = Server::start(server_config, vec![service(&config, &seat)])
+            .map_err(|error| Error::Worker(error.to_string()))?;
+        Ok(Worker { seat, server })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.bound()[0]
+    }
+
+    /// Whether a run has it.
+    pub fn is_busy(&self) -> bool {
+        self.seat.is_taken()
+    }
+
+    /// Ends what it runs, tells the coordinator, and leaves.
+    pub fn leave(self) {
+        self.seat.vacate();
+        self.seat.wait_free(GOODBYE);
+        self.server.quiesce(Duration::from_millis(200));
+        self.server.stop();
+    }
+}
+
+fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
+    let (attached, kept, prepared, begun, ended) =
+        (Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat));
+    let (seat, name) = (Arc::clone(seat), config.name.clone());
+    let machine = crate::engine::describe_machine();
+    let loops = if config.loops == 0 { machine.processors } else { config.loops };
+    Service::new(load_worker::NAME, load_worker::VERSION)
+        .descriptors(load_worker::FILE_DESCRIPTOR_SET)
+        .inline(&load_worker::HELLO, move |_call, request, answer| {
+            same_version(&request.version)?;
+            *answer = proto::HelloAnswer {
+                version: VERSION.to_owned(),
+                name: name.clone(),
+                loops,
+                processors: machine.processors,
+                open_files: machine.open_files,
+                busy: seat.is_taken(),
+            };
+            Ok(())
+        })
+        .inline(&load_worker::CLOCK, |_call, _request, answer| {
+            answer.received_ns = monotonic_ns();
+            answer.sent_ns = monotonic_ns();
+            Ok(())
+        })
+        .streaming(&load_worker::ATTACH, move |_call, request, out| {
+            let seat = Arc::clone(&attached);
+            async move {
+                same_version(&request.version)?;
+                let lease = seat.take(request.run)?;
+                let attached = proto::event::Event::Attached(proto::Attached {});
+                out.send(proto::Event { event: Some(attached) }).await?;
+                while let Some(event) = lease.next().await {
+                    out.send(event).await?;
+                }
+                Ok(())
+            }
+        })
+        .inline(&load_worker::DELIVER, move |_call, piece, _done| kept.keep(piece))
+        .blocking(&load_worker::PREPARE, move |_call, request| {
+            prepared.prepare(&request).map(|()| proto::Done {})
+        })
+        .inline(&load_worker::BEGIN, move |_call, request, answer| {
+            answer.ahead_ns = begun.begin(request.run, request.at_ns)?;
+            Ok(())
+        })
+        .inline(&load_worker::END, move |_call, request, _done| {
+            ended.order(request.run, if request.at_once { Order::Stop } else { Order::Finish })
+        })
+}
+
+/// Only processes of the same version work together: tallies and scenarios change between versions.
+fn same_version(theirs: &str) -> Result<(), Refusal> {
+    if theirs == VERSION {
+        return Ok(());
+    }
+    let what =
+        format!("this worker is Stadium {VERSION}, its caller is {theirs:?}: both have to be the same");
+    Err(Refusal::rejected("LOAD-W01", what))
+}

@@ -1,0 +1,305 @@
+//! Runs on worker processes: figures add up, clocks are compared, and whoever dies or hangs is noticed and told.
+//!
+//! The harness is our own because workers are this same binary: called with a worker's arguments it is one. Their target
+//! is a small server in this process, which counts for itself.
+
+mod crew;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use crew::{Process, Web, compile, folder, in_time, scenario, until};
+use libtest_mimic::{Arguments, Failed, Trial};
+use rustix::process::Signal;
+use stadium_load::engine::{Error, Run, RunOptions, RunResult};
+use stadium_load::workers::proto::{self, load_worker};
+use stadium_load::workers::{self, Children, Crew, SILENCE_MAX, WORKER_ARGUMENTS, WorkerArgs};
+use stadium_report::Outcome;
+use stadium_rpc::{CallError, Client, ClientConfig, Listen, Server, ServerConfig, Service};
+
+fn main() -> ExitCode {
+    let given: Vec<String> = std::env::args().skip(1).take(2).collect();
+    if given == WORKER_ARGUMENTS {
+        let own = Own::parse_from(std::env::args().skip(2));
+        return match workers::serve(&own.worker, None, compile) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    let mut arguments = Arguments::from_args();
+    // Most of them wait most of the time.
+    arguments.test_threads = arguments.test_threads.or(Some(3));
+    let tests: [(&str, fn()); 10] = [
+        (
+            "two_workers_figures_add_up_and_their_clocks_agree",
+            two_workers_figures_add_up_and_their_clocks_agree,
+        ),
+        (
+            "a_worker_that_is_killed_is_told_and_the_run_goes_on",
+            a_worker_that_is_killed_is_told_and_the_run_goes_on,
+        ),
+        ("a_worker_that_hangs_is_noticed_in_time", a_worker_that_hangs_is_noticed_in_time),
+        ("a_run_without_any_worker_left_has_failed", a_run_without_any_worker_left_has_failed),
+        ("a_worker_that_is_told_to_leave_says_so", a_worker_that_is_told_to_leave_says_so),
+        ("an_interrupted_run_ends_on_all_workers", an_interrupted_run_ends_on_all_workers),
+        ("a_worker_has_one_run_at_a_time", a_worker_has_one_run_at_a_time),
+        ("another_version_is_refused_by_both_sides", another_version_is_refused_by_both_sides),
+        ("what_a_worker_cannot_do_is_said_and_undone", what_a_worker_cannot_do_is_said_and_undone),
+        ("children_of_this_machine_end_with_their_parent", children_of_this_machine_end_with_their_parent),
+    ];
+    let tests = tests.into_iter().map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok::<(), Failed>(())
+        })
+    });
+    libtest_mimic::run(&arguments, tests.collect()).exit_code()
+}
+
+#[derive(Parser)]
+struct Own {
+    #[command(flatten)]
+    worker: WorkerArgs,
+}
+
+/// Two workers that listen.
+fn two() -> [Process; 2] {
+    [Process::start("w1"), Process::start("w2")]
+}
+
+fn meet(workers: &[Process]) -> Crew {
+    let addresses: Vec<String> = workers.iter().map(|worker| worker.address.clone()).collect();
+    Crew::meet(&addresses, compile).expect("they answer")
+}
+
+/// Starts a run of so long on all of them.
+fn start(web: &Web, crew: &Crew, rate: f64, duration: Duration) -> Run {
+    let folder = folder();
+    let program = compile(&scenario(web.address, rate, duration), &mut |_| Ok(b"/from-a-file".to_vec()));
+    let options = RunOptions { folder: folder.path().to_owned(), ..RunOptions::default() };
+    Run::start_on(program.expect("the scenario is well formed"), &options, crew).expect("the run starts")
+}
+
+/// Follows a run to its end; `act` is called once, when users have begun.
+fn follow(run: Run, act: impl FnOnce() + Send + 'static) -> RunResult {
+    in_time(move || {
+        let mut act = Some(act);
+        run.wait(&mut |progress| {
+            if progress.elapsed_s > 1.2
+                && let Some(act) = act.take()
+            {
+                act();
+            }
+        })
+        .expect("the run comes to its end")
+    })
+}
+
+fn two_workers_figures_add_up_and_their_clocks_agree() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    for met in crew.met() {
+        // One machine has one monotonic clock: what is measured has to hold the truth, which is zero.
+        assert!(met.clock_error_us > 0.0 && met.clock_error_us < 20_000.0, "{met:?}");
+        assert!(met.clock_offset_us.abs() <= met.clock_error_us, "{met:?}");
+        assert_eq!(met.loops, 1);
+    }
+    // A crew makes one run after the other.
+    for round in 1..=2 {
+        let result = follow(start(&web, &crew, 300.0, Duration::from_millis(1_500)), || {});
+        assert_eq!(result.outcome, Outcome::Completed);
+        assert_eq!(result.total.started, 450, "{:?}", result.total.errors);
+        assert_eq!(result.total.answered, 450, "{:?}", result.total.errors);
+        assert_eq!(result.total.response.len(), 450);
+        assert_eq!(result.total.statuses.get("200"), Some(&450));
+        assert_eq!(web.answered(), 450 * round);
+        assert_eq!(result.sessions[0].completed, 450);
+        assert_eq!(result.generator.loops, 2);
+        assert!(result.thresholds.len() == 2 && result.thresholds.iter().all(|one| one.passed));
+        let workers: Vec<_> =
+            result.workers.iter().map(|one| (one.name.as_str(), one.started, one.lost.clone())).collect();
+        assert_eq!(workers, [("w1", 225, None), ("w2", 225, None)]);
+    }
+}
+
+/// The 12.3 of `after 12.3 s: ...`.
+fn seconds(lost: &str) -> f64 {
+    let number = lost.strip_prefix("after ").and_then(|rest| rest.split(' ').next()).expect("it says when");
+    number.parse().expect("a number")
+}
+
+fn a_worker_that_is_killed_is_told_and_the_run_goes_on() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    let [one, two] = workers;
+    let run = start(&web, &crew, 200.0, Duration::from_secs(3));
+    let result = follow(run, move || drop(one));
+    assert_eq!(result.outcome, Outcome::Completed);
+    let lost = result.workers[0].lost.as_deref().expect("the first is lost");
+    let after = seconds(lost);
+    assert!((1.2..3.2).contains(&after), "{lost}");
+    assert_eq!(result.workers[1].lost, None);
+    // The second one's part of 600 users is whole, the first one's is not.
+    assert_eq!(result.workers[1].started, 300);
+    assert!(result.workers[0].started < 300, "{:?}", result.workers);
+    assert!(result.refused() && !result.passed());
+    let doubt = &result.generator.doubts.iter().find(|doubt| doubt.refuse).expect("it is doubted").text;
+    assert!(doubt.contains("w1") && doubt.contains("50%"), "{doubt}");
+    drop(two);
+}
+
+fn a_worker_that_hangs_is_noticed_in_time() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    let [one, two] = workers;
+    let run = start(&web, &crew, 100.0, Duration::from_secs(4));
+    one.signal(Signal::STOP);
+    let stopped = Instant::now();
+    let result = follow(run, || {});
+    let lost = result.workers[0].lost.clone().expect("the first is lost");
+    let after = seconds(&lost);
+    assert!(after <= SILENCE_MAX.as_secs_f64() + 0.5, "{lost}");
+    assert!(stopped.elapsed() < Duration::from_secs(7), "the run took {:?}", stopped.elapsed());
+    assert_eq!(result.workers[1].started, 200);
+    drop((one, two));
+}
+
+fn a_run_without_any_worker_left_has_failed() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    let run = start(&web, &crew, 100.0, Duration::from_secs(30));
+    let result = follow(run, move || drop(workers));
+    assert!(
+        matches!(&result.outcome, Outcome::Failed { reason } if reason.contains("all workers")),
+        "{:?}",
+        result.outcome
+    );
+    assert!(result.total.answered > 50, "what was told until then is kept: {}", result.total.answered);
+    assert!(result.workers.iter().all(|worker| worker.lost.is_some()));
+}
+
+fn a_worker_that_is_told_to_leave_says_so() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    let [mut one, two] = workers;
+    let run = start(&web, &crew, 100.0, Duration::from_secs(2));
+    let result = follow(run, move || {
+        one.signal(Signal::TERM);
+        assert!(one.wait().success());
+    });
+    let lost = result.workers[0].lost.as_deref().expect("the first is lost");
+    assert!(lost.contains("told to leave"), "{lost}");
+    // Until it left everything was told.
+    assert!(result.workers[0].started >= 60, "{:?}", result.workers);
+    drop(two);
+}
+
+fn an_interrupted_run_ends_on_all_workers() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    let run = start(&web, &crew, 100.0, Duration::from_secs(60));
+    let control = run.control();
+    let begun = Instant::now();
+    let result = follow(run, move || control.stop());
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(result.outcome, Outcome::Interrupted);
+    assert!(result.total.answered >= 100);
+    assert!(
+        result.workers.iter().all(|worker| worker.lost.is_none() && worker.started >= 50),
+        "{:?}",
+        result.workers
+    );
+    let answered = web.answered();
+    // They are free again, and make no load.
+    until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
+    assert_eq!(web.answered(), answered);
+}
+
+fn addresses(workers: &[Process]) -> Vec<String> {
+    workers.iter().map(|worker| worker.address.clone()).collect()
+}
+
+fn a_worker_has_one_run_at_a_time() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    let run = start(&web, &crew, 10.0, Duration::from_secs(60));
+    let busy = Crew::meet(&addresses(&workers), compile).expect_err("they are busy").to_string();
+    assert!(busy.contains("busy"), "{busy}");
+    // Whoever met it while it was free and comes second hears the same.
+    let program = compile(&scenario(web.address, 1.0, Duration::from_secs(1)), &mut |_| Ok(Vec::new()));
+    let folder = folder();
+    let options = RunOptions { folder: folder.path().to_owned(), ..RunOptions::default() };
+    let second = Run::start_on(program.expect("well formed"), &options, &crew).expect_err("they are busy");
+    assert!(matches!(&second, Error::Worker(text) if text.contains("busy")), "{second}");
+    // A coordinator that gives up, as one that dies, frees them.
+    drop(run);
+    until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
+}
+
+fn another_version_is_refused_by_both_sides() {
+    let worker = Process::start("w1");
+    let address = worker.address.parse().expect("an address");
+    let client = Client::start(ClientConfig::at(vec![address])).expect("a client starts");
+    let hello = proto::HelloRequest { version: "0.0.1".to_owned() };
+    match client.service(load_worker::NAME).call(&load_worker::HELLO, &hello).wait() {
+        Err(CallError::Rejected { code, reason }) => {
+            assert_eq!(code, "LOAD-W01");
+            assert!(reason.contains("0.0.1") && reason.contains(workers::VERSION), "{reason}");
+        }
+        other => panic!("it is not refused: {other:?}"),
+    }
+    let old = Service::new(load_worker::NAME, load_worker::VERSION).inline(
+        &load_worker::HELLO,
+        |_call, _request, answer| {
+            "0.0.1".clone_into(&mut answer.version);
+            Ok(())
+        },
+    );
+    let listen = vec![Listen::tcp("127.0.0.1:0".parse().expect("an address"))];
+    let server =
+        Server::start(ServerConfig { listen, ..ServerConfig::default() }, vec![old]).expect("it starts");
+    let met = Crew::meet(&[server.bound()[0].to_string()], compile).expect_err("it is older").to_string();
+    assert!(met.contains("0.0.1"), "{met}");
+}
+
+fn what_a_worker_cannot_do_is_said_and_undone() {
+    let (web, workers) = (Web::start(), two());
+    let crew = meet(&workers);
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let options = RunOptions { folder: folder.path().to_owned(), ..RunOptions::default() };
+    let program = || {
+        let text = scenario(web.address, 1.0, Duration::from_secs(1));
+        compile(&text, &mut |_| Ok(b"/".to_vec())).expect("well formed")
+    };
+    let missing = Run::start_on(program(), &options, &crew).expect_err("its file is not there").to_string();
+    assert!(missing.contains("No such file"), "{missing}");
+    std::fs::write(folder.path().join("path.txt"), "/").expect("it is writable");
+    let mut wrong = program();
+    wrong.phases[0].mix.clear();
+    let refused = Run::start_on(wrong, &options, &crew).expect_err("the phase does not fit").to_string();
+    assert!(refused.contains("w1") && refused.contains("LOAD-W04"), "{refused}");
+    until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
+    let none = Crew::meet(&["127.0.0.1:1".to_owned()], compile).expect_err("nobody is there").to_string();
+    assert!(none.contains("127.0.0.1:1"), "{none}");
+    let twice = [workers[0].address.clone(), workers[0].address.clone()];
+    assert!(Crew::meet(&twice, compile).expect_err("it is named twice").to_string().contains("twice"));
+}
+
+fn children_of_this_machine_end_with_their_parent() {
+    let web = Web::start();
+    let own = std::env::current_exe().expect("this binary has a path");
+    let children = Children::start(2, 1, &own).expect("they start");
+    let pids = children.pids();
+    let crew = Crew::of_children(children, compile).expect("they answer");
+    let result = follow(start(&web, &crew, 100.0, Duration::from_secs(1)), || {});
+    assert_eq!(result.total.answered, 100);
+    assert_eq!(result.workers[1].name, "process-2");
+    let alive = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    assert!(pids.iter().all(alive));
+    drop(crew);
+    assert!(!pids.iter().any(alive));
+}
