@@ -38,6 +38,8 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["mvn", "--version"], package: "maven" },
     Component { probe: &["etcd", "--version"], package: "etcd-server" },
     Component { probe: &["test", "-e", "/usr/share/java/zookeeper.jar"], package: "zookeeper" },
+    Component { probe: &["ssh", "-V"], package: "openssh-client" },
+    Component { probe: &["test", "-e", "/usr/sbin/sshd"], package: "openssh-server" },
 ];
 
 /// Peers that only `bench edge` starts.

@@ -81,7 +81,7 @@ impl Drop for Children {
 }
 
 /// What a process says first: where it listens.
-pub(crate) fn announced(child: &mut Child) -> Result<String, Error> {
+pub(super) fn announced(child: &mut Child) -> Result<String, Error> {
     let id = child.id();
     let silent = |what: &str| Error::Worker(format!("process {id}: {what}"));
     let out = child.stdout.take().ok_or_else(|| silent("its output is taken already"))?;
@@ -105,7 +105,7 @@ pub(crate) fn announced(child: &mut Child) -> Result<String, Error> {
 }
 
 /// Waits for a process's end, and makes it where it does not come.
-pub(crate) fn end_within(child: &mut Child, within: Duration) {
+pub(super) fn end_within(child: &mut Child, within: Duration) {
     let until = std::time::Instant::now() + within;
     while std::time::Instant::now() < until {
         if !matches!(child.try_wait(), Ok(None)) {

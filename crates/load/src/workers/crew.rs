@@ -179,7 +179,7 @@ impl Prepared {
 }
 
 /// Does something for each, all at once.
-fn together<T: Send, R: Send>(
+pub(super) fn together<T: Send, R: Send>(
     of: impl Iterator<Item = T>,
     each: impl Fn(T) -> Result<R, Error> + Sync,
 ) -> Result<Vec<R>, Error> {
