@@ -3,12 +3,16 @@
 //! Nothing here opens a socket or a file or reads a clock: texts, tables and random numbers are given.
 
 pub mod check;
+mod document;
+pub mod duration;
 mod encode;
 pub mod expression;
 pub mod extract;
 pub mod json_path;
 pub mod mistake;
+pub mod problem;
 pub mod program;
+pub mod schema;
 pub mod scope;
 pub mod table;
 pub mod template;
@@ -16,4 +20,7 @@ pub mod template;
 mod testing;
 pub mod value;
 
+pub use document::parse;
+pub use problem::Problem;
 pub use program::Program;
+pub use schema::schema;

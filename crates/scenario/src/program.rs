@@ -46,7 +46,7 @@ pub struct Program {
 }
 
 /// The number of a variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u16);
 
 /// What a target speaks.

@@ -7,6 +7,8 @@
 mod functions;
 mod parse;
 
+pub(crate) use parse::last_line;
+
 use std::cmp::Ordering;
 
 use crate::mistake::Mistake;
@@ -102,6 +104,30 @@ impl Expression {
     /// One that is always the same.
     pub fn constant(value: Value) -> Expression {
         Expression { node: Node::Literal(value) }
+    }
+
+    /// A variable and one.
+    pub(crate) fn next(slot: Slot) -> Expression {
+        let one = Node::Literal(Value::Number(1.0));
+        Expression { node: Node::Arithmetic(Arithmetic::Add, Node::Variable(slot).into(), one.into()) }
+    }
+
+    /// Whether a variable is below something.
+    pub(crate) fn below(slot: Slot, limit: Expression) -> Expression {
+        Expression { node: Node::Compare(Comparison::Below, Node::Variable(slot).into(), limit.node.into()) }
+    }
+
+    /// A variable.
+    pub(crate) fn of(slot: Slot) -> Expression {
+        Expression { node: Node::Variable(slot) }
+    }
+
+    /// What it is, where it is always the same.
+    pub(crate) fn literal(&self) -> Option<&Value> {
+        match &self.node {
+            Node::Literal(value) => Some(value),
+            _ => None,
+        }
     }
 
     /// The variable, where it is nothing but one.

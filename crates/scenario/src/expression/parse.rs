@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::functions::{FUNCTIONS, MANY, MATCHES};
 use super::{Arithmetic, Comparison, Names, Node};
-use crate::mistake::{Mistake, nearest};
+use crate::mistake::Mistake;
 use crate::value::Value;
 
 /// Expressions may be nested so deep; more is a machine's work, or an attack on the stack.
@@ -288,10 +288,7 @@ impl<N: Names> Parser<'_, '_, N> {
         if found.is_none() && name != MATCHES {
             let known = FUNCTIONS.iter().map(|(known, ..)| *known).chain([MATCHES]);
             let mistake = Mistake::new(range, format!("there is no function `{name}`"));
-            return Err(match nearest(name, known) {
-                Some(near) => mistake.hint(format!("did you mean `{near}`?")),
-                None => mistake,
-            });
+            return Err(mistake.nearest(name, known));
         }
         self.advance()?;
         let mut arguments = Vec::new();
