@@ -1,6 +1,8 @@
 //! Fuzz bodies as ordinary functions. The targets in fuzz_targets/ hand them what libFuzzer invents
 //! (`cargo +nightly fuzz run mqtt_decode`); tests on stable hand them random and damaged packets.
 
+pub mod http1_answer;
+pub mod http2_answer;
 pub mod journal_decode;
 pub mod mqtt_broker;
 pub mod mqtt_decode;
