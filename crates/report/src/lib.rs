@@ -5,6 +5,7 @@
 //! become one. Views are [`html`], [`text`], [`csv`], and [`compare`] for two runs. Texts in, texts out: files, clocks
 //! and sockets are the caller's.
 
+pub mod compare;
 pub mod csv;
 pub mod html;
 pub mod latency;

@@ -136,7 +136,9 @@ pub(crate) fn figures(run: &RunResult) -> Vec<Figure> {
     }
     if devices > 0 {
         let meant: u64 = run.fleets.iter().map(|fleet| fleet.devices).sum();
-        add("Devices at once", count(devices), format!("of {} in {} fleets", count(meant), run.fleets.len()));
+        let fleets =
+            if run.fleets.len() == 1 { "1 fleet".to_owned() } else { format!("{} fleets", run.fleets.len()) };
+        add("Devices at once", count(devices), format!("of {} in {fleets}", count(meant)));
     }
     if let Some(late) = run.generator.lateness.quantile(0.99) {
         let note =

@@ -108,8 +108,11 @@ pub fn run(server: Server) -> RunResult {
             }
             let service_ns = (took_ms * 1e6) as u64;
             // A closed loop has one request under way on each of a few connections: it sees the stall only there.
-            let service_ns =
-                if waits_s > server.stall_s - 0.02 { (waits_s * 1e9) as u64 } else { service_ns };
+            let service_ns = if waits_s > 0.0 && waits_s > server.stall_s - 0.02 {
+                (waits_s * 1e9) as u64
+            } else {
+                service_ns
+            };
             let response_ns = ((took_ms / 1e3 + waits_s) * 1e9) as u64;
             response.record(response_ns);
             service.record(service_ns);

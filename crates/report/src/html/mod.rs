@@ -5,7 +5,7 @@
 
 pub(crate) mod escape;
 pub(crate) mod page;
-mod plots;
+pub(crate) mod plots;
 
 use std::fmt::Write;
 
