@@ -155,6 +155,18 @@ fn every_scenario_is_valid_by_the_schema_and_taken_by_the_reader() {
 }
 
 #[test]
+fn the_reference_page_names_every_key() {
+    let schema: Value = serde_json::from_str(&stadium_scenario::schema()).expect("the schema is JSON");
+    let page = fs::read_to_string(root().join("docs/load-scenarios.md")).expect("the page is read");
+    let words: std::collections::HashSet<&str> =
+        page.split(|at: char| !at.is_ascii_alphanumeric() && at != '_').collect();
+    let tables = schema["$defs"].as_object().expect("definitions").values().chain([&schema]);
+    for key in tables.filter_map(|table| table["properties"].as_object()).flat_map(|keys| keys.keys()) {
+        assert!(words.contains(key.as_str()), "docs/load-scenarios.md does not name `{key}`");
+    }
+}
+
+#[test]
 fn the_schema_refuses_what_the_reader_refuses() {
     let schema: Value = serde_json::from_str(&stadium_scenario::schema()).expect("the schema is JSON");
     for text in [
