@@ -12,6 +12,7 @@ use stadium_scenario::Program;
 
 use super::children::Children;
 use super::files::{self, Compile, Files};
+use super::launch::Launched;
 use super::offset::{Exchange, Offset};
 use super::proto::{self, event, load_worker};
 use super::remote::{CALL_WITHIN, Part, Remote, ServiceOf, within};
@@ -34,8 +35,8 @@ const LOOPS_MAX: u32 = 100_000;
 pub struct Crew {
     compile: Compile,
     workers: Vec<Found>,
-    /// Where they are processes of this machine: they end with the crew.
-    _children: Option<Children>,
+    /// Where they were started for it: they end with the crew.
+    _kept: Option<Kept>,
 }
 
 /// A worker that answers, for people.
@@ -53,6 +54,13 @@ pub struct Met {
     pub clock_offset_us: f64,
     /// How far that may be off, in microseconds.
     pub clock_error_us: f64,
+}
+
+/// What was started for a crew.
+#[derive(Debug)]
+enum Kept {
+    Children(#[expect(dead_code, reason = "it is kept for its end")] Children),
+    Launched(#[expect(dead_code, reason = "it is kept for its end")] Launched),
 }
 
 #[derive(Debug)]
@@ -88,17 +96,25 @@ impl Crew {
             }
         }
         let workers = together(addresses.iter(), |address| greet(address))?;
-        Ok(Crew { compile, workers, _children: None })
+        Ok(Crew { compile, workers, _kept: None })
     }
 
-    /// Starts workers on this machine and meets them.
+    /// Meets workers that were started on this machine; they end with the crew.
     ///
     /// # Errors
     /// As [`Crew::meet`].
     pub fn of_children(children: Children, compile: Compile) -> Result<Self, Error> {
-        let mut crew = Crew::meet(children.addresses(), compile)?;
-        crew._children = Some(children);
-        Ok(crew)
+        let crew = Crew::meet(children.addresses(), compile)?;
+        Ok(Crew { _kept: Some(Kept::Children(children)), ..crew })
+    }
+
+    /// Meets workers that were started over SSH; they end with the crew.
+    ///
+    /// # Errors
+    /// As [`Crew::meet`].
+    pub fn of_launched(launched: Launched, compile: Compile) -> Result<Self, Error> {
+        let crew = Crew::meet(launched.addresses(), compile)?;
+        Ok(Crew { _kept: Some(Kept::Launched(launched)), ..crew })
     }
 
     /// Who they are.

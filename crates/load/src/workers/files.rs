@@ -13,6 +13,20 @@ use crate::engine::Error;
 /// Makes a program of a scenario's text; the function that it is given reads the files that the text names.
 pub type Compile = fn(&str, &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Result<Program, String>;
 
+/// [`Compile`] for scenarios as people write them.
+///
+/// # Errors
+/// All problems of the text, each with its line and a caret under it.
+pub fn compile_scenario(
+    text: &str,
+    files: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
+) -> Result<Program, String> {
+    stadium_scenario::parse(text, files).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(|problem| problem.render("scenario", text)).collect();
+        lines.join("\n")
+    })
+}
+
 /// Files by the names that the scenario has for them.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 

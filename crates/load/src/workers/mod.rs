@@ -22,7 +22,7 @@ mod worker;
 pub use args::{WORKER_ARGUMENTS, WorkerArgs, serve};
 pub use children::Children;
 pub use crew::{Crew, Met};
-pub use files::Compile;
+pub use files::{Compile, compile_scenario};
 pub use find::find;
 pub(crate) use lineup::Lineup;
 pub(crate) use remote::Remote;

@@ -106,15 +106,15 @@ impl PlaceFlags {
     pub(super) fn open(&self) -> Result<Place, Failure> {
         match &self.discovery {
             None => address(self.instance.as_deref().unwrap_or(HERE)).map(Place::Instance),
-            Some(url) => {
-                let config =
-                    Config { backend: backend(url)?, prefix: self.prefix.clone(), ..Config::default() };
-                let discovery = Discovery::start(config)
-                    .map_err(|error| Failure::Usage(format!("--discovery {url}: {error}")))?;
-                Ok(Place::Discovery(discovery))
-            }
+            Some(url) => discovery(url, &self.prefix).map(Place::Discovery),
         }
     }
+}
+
+/// Discovery at a URL as `--discovery` takes it.
+pub(crate) fn discovery(url: &str, prefix: &str) -> Result<Discovery, Failure> {
+    let config = Config { backend: backend(url)?, prefix: prefix.to_owned(), ..Config::default() };
+    Discovery::start(config).map_err(|error| Failure::Usage(format!("--discovery {url}: {error}")))
 }
 
 /// An instance's address; a host's first one.
