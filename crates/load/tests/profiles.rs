@@ -106,7 +106,9 @@ fn a_stream_that_the_carrier_forgot_is_noticed_by_the_device_alone_and_nothing_i
     // To the broker each device was there until it came again: within the grace of its keep-alive.
     let log = broker.log();
     assert!(told(&log, TAKEN_OVER) >= DEVICES as usize, "{}", story(&log));
-    assert_eq!((told(&log, CLOSED), told(&log, TIMED_OUT)), (0, 0), "{}", story(&log));
+    assert_eq!(told(&log, TIMED_OUT), 0, "{}", story(&log));
+    // But for those that the run's end found severed again: they are reset, as everything must end.
+    assert!(told(&log, CLOSED) <= report.at_end.severed as usize, "{report:#?}\n{}", story(&log));
 }
 
 #[test]

@@ -10,10 +10,11 @@ use clap::ValueEnum;
 
 use super::Error;
 use super::config::{
-    Acknowledge, Back, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
-    Resumption, Session, StormShape, SwarmConfig, Target, Tls, Traffic, Transport, Trust,
+    Acknowledge, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect, Resumption,
+    Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust,
 };
-use super::profile::{Mixture, Weighted, file, preset};
+use super::profile::flags::ProfileArgs;
+use super::storm::StormArgs;
 use super::template::Template;
 use super::time::{microseconds, milliseconds};
 
@@ -153,34 +154,10 @@ pub struct Args {
     /// QoS of broadcasts
     #[arg(long, value_name = "0|1|2", default_value = "0", value_parser = level)]
     broadcast_qos: Level,
-    /// Cut connections, so long after all devices were up
-    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
-    storm: Option<u64>,
-    /// Share of the devices that a storm cuts
-    #[arg(long, value_name = "0..1", default_value_t = 1.0, requires = "storm")]
-    storm_share: f64,
-    /// A storm again and again, so long after the one before
-    #[arg(long, value_name = "TIME", value_parser = milliseconds, requires = "storm")]
-    storm_every: Option<u64>,
-    /// A storm cuts its devices one by one over this time, and not all at once
-    #[arg(long, value_name = "TIME", value_parser = milliseconds, default_value = "0", requires = "storm")]
-    storm_over: u64,
-    /// Devices that a storm cut wait before they come back (--reconnect-min), instead of coming at once
-    #[arg(long, requires = "storm")]
-    storm_backoff: bool,
-
-    /// How devices behave: steady, phone, sleepy, carrier, commuter or background; repeat it as NAME=WEIGHT for a mixture
-    #[arg(long = "profile", value_name = "NAME[=WEIGHT]", value_parser = named_profile)]
-    profiles: Vec<NamedProfile>,
-    /// The same from a TOML file
-    #[arg(long, value_name = "FILE", conflicts_with = "profiles")]
-    profile_file: Option<PathBuf>,
-    /// All times of profiles so many times faster, keep-alives included: for short runs
-    #[arg(long, value_name = "N", default_value_t = 1.0)]
-    profile_speed: f64,
-    /// Decides which device has which profile and every time that chance decides; instead of the file's, or 0
-    #[arg(long, value_name = "N")]
-    profile_seed: Option<u64>,
+    #[command(flatten)]
+    storm: StormArgs,
+    #[command(flatten)]
+    profiles: ProfileArgs,
 
     /// End so long after the start
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
@@ -273,7 +250,7 @@ impl Args {
                 Some(token)
             }
         };
-        let profiles = self.mixture()?;
+        let profiles = self.profiles.mixture()?;
         let config = SwarmConfig {
             targets,
             transport: self.transport(transport, path)?,
@@ -338,40 +315,12 @@ impl Args {
             cpus: self.cpus.clone(),
             duration_ms: self.duration,
             hold_ms: self.hold,
-            storm_after_ms: self.storm,
-            storm: StormShape {
-                share: self.storm_share,
-                every_ms: self.storm_every,
-                over_ms: self.storm_over,
-                back: if self.storm_backoff { Back::Later } else { Back::AtOnce },
-            },
+            storm_after_ms: self.storm.after_ms,
+            storm: self.storm.shape(),
             profiles,
         };
         config.check()?;
         Ok(config)
-    }
-
-    fn mixture(&self) -> Result<Mixture, Error> {
-        let mut mixture = match &self.profile_file {
-            None => {
-                let profiles = self.profiles.iter().flat_map(|named| named.0.iter().cloned()).collect();
-                Mixture { seed: 0, profiles }
-            }
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(Error::system(format!("reading {}", path.display())))?;
-                file::parse(&text).map_err(|error| Error::Config(format!("{}: {error}", path.display())))?
-            }
-        };
-        mixture.seed = self.profile_seed.unwrap_or(mixture.seed);
-        if !(0.001..=1_000_000.0).contains(&self.profile_speed) {
-            return Err(Error::Config(format!(
-                "profiles cannot be {} times faster; use 0.001 to 1000000",
-                self.profile_speed
-            )));
-        }
-        // Factor 1 keeps a time that is shorter than a millisecond's grain as it is.
-        Ok(if self.profile_speed == 1.0 { mixture } else { mixture.faster(self.profile_speed) })
     }
 
     fn transport(&self, name: TransportName, path: String) -> Result<Transport, Error> {
@@ -444,22 +393,6 @@ fn resolve(authority: &str, transport: TransportName) -> Result<Target, Error> {
     Ok(Target { address, host: host.to_owned() })
 }
 
-/// What a `--profile` stands for.
-#[derive(Debug, Clone)]
-struct NamedProfile(Vec<Weighted>);
-
-fn named_profile(text: &str) -> Result<NamedProfile, String> {
-    let (name, weight) = match text.split_once('=') {
-        None => (text, 1.0),
-        Some((name, weight)) => {
-            let number: f64 =
-                weight.parse().map_err(|_| format!("{weight:?} is no weight; write {name}=3"))?;
-            (name, number)
-        }
-    };
-    preset::parts(name, weight).map(NamedProfile).ok_or_else(|| preset::unknown(name))
-}
-
 fn level(text: &str) -> Result<Level, String> {
     let byte: u8 = text.parse().map_err(|_| "use 0, 1 or 2".to_owned())?;
     Level::try_from(byte)
@@ -478,6 +411,8 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::*;
+    use crate::swarm::profile::preset;
+    use crate::swarm::storm::{Back, StormShape};
 
     #[derive(Parser)]
     struct Line {
@@ -518,30 +453,13 @@ mod tests {
     }
 
     #[test]
-    fn profiles_come_by_name_and_file() {
-        let mixed = config("--profile sleepy=3 --profile carrier --profile-seed 9 --profile-speed 10")
-            .expect("the flags are valid");
-        let names: Vec<_> =
-            mixed.profiles.profiles.iter().map(|part| (part.profile.name.as_str(), part.weight)).collect();
-        assert_eq!((mixed.profiles.seed, &names[..]), (9, &[("sleepy", 3.0), ("carrier", 1.0)][..]));
-        let forgets_after = mixed.profiles.profiles[1].profile.carrier.expect("it culls").forgets_after;
-        assert_eq!(forgets_after.max_ms(), 36_000, "ten times faster");
-        assert_eq!(mixed.session, Session::Kept { expiry_s: 3_600 }, "who leaves finds what it missed");
-        assert_eq!(config("--profile sleepy").expect("valid").session, Session::Clean);
-
-        let directory = tempfile::tempdir().expect("a directory for the test");
-        let path = directory.path().join("phones.toml");
-        std::fs::write(&path, "seed = 4\n[[profile]]\npreset = \"commuter\"\n").expect("a file");
-        let read = config(&format!("--profile-file {}", path.display())).expect("the file is valid");
-        assert_eq!((read.profiles.seed, read.profiles.profiles.len()), (4, 1));
-        assert_eq!(read.sources().len(), 4, "addresses to move between");
-        std::fs::write(&path, "[[profile]]\npreset = \"toaster\"\n").expect("a file");
-        let error = config(&format!("--profile-file {}", path.display())).expect_err("no such preset");
-        assert!(
-            error.to_string().contains("phones.toml") && error.to_string().contains("toaster"),
-            "{error}"
-        );
-        assert!(config("--profile-speed 0").is_err());
+    fn who_leaves_finds_what_it_missed() {
+        let session = |flags| config(flags).expect("the flags are valid").session;
+        assert_eq!(session("--profile sleepy"), Session::Clean);
+        assert_eq!(session("--profile sleepy --profile carrier"), Session::Kept { expiry_s: 3_600 });
+        assert_eq!(session("--profile carrier --session-expiry 1m"), Session::Kept { expiry_s: 60 });
+        let commuters = config("--profile commuter").expect("the flags are valid");
+        assert_eq!(commuters.sources().len(), 4, "addresses to move between");
     }
 
     #[test]

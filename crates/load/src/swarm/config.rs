@@ -12,6 +12,7 @@ use stadium_mqtt::packet::{QoS, Version};
 
 use super::Error;
 use super::profile::Mixture;
+use super::storm::StormShape;
 use super::template::Template;
 
 /// Devices that one process holds at most, as a share of its open-file limit: the rest is for everything else.
@@ -24,7 +25,7 @@ const MOVING_SOURCES: u32 = 4;
 /// Severed connections that one process keeps at most, as a share of its open-file limit: half of what devices leave.
 const LEFT_SHARE: f64 = 0.05;
 /// The longest run of the swarm and the longest of its times: 30 days, in milliseconds.
-const TIME_MS_MAX: u64 = 30 * 24 * 3_600_000;
+pub(super) const TIME_MS_MAX: u64 = 30 * 24 * 3_600_000;
 /// The largest message that the swarm sends, in bytes.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -88,35 +89,6 @@ pub struct SwarmConfig {
     /// How devices behave.
     #[serde(default)]
     pub profiles: Mixture,
-}
-
-/// A storm: devices lose their connections, and come back.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct StormShape {
-    /// Share of the devices that are cut.
-    pub share: f64,
-    /// Between two storms; `None` for one alone.
-    pub every_ms: Option<u64>,
-    /// The last device is cut so long after the first.
-    pub over_ms: u64,
-    /// When devices come back.
-    pub back: Back,
-}
-
-impl Default for StormShape {
-    fn default() -> Self {
-        StormShape { share: 1.0, every_ms: None, over_ms: 0, back: Back::AtOnce }
-    }
-}
-
-/// When devices come back that a storm has cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Back {
-    /// At once: how fast does the broker take them all?
-    AtOnce,
-    /// After [`Reconnect`]'s wait, as devices do that know what a herd is.
-    Later,
 }
 
 /// A broker.
@@ -446,12 +418,7 @@ impl SwarmConfig {
                 return refuse("answers go out at QoS 0 or 1".to_owned());
             }
         }
-        if !(0.0..=1.0).contains(&self.storm.share) {
-            return refuse(format!("a storm cuts a share from 0 to 1, and not {}", self.storm.share));
-        }
-        if self.storm.every_ms.is_some_and(|ms| ms == 0 || ms < self.storm.over_ms) {
-            return refuse("storms cannot follow each other faster than one of them takes".to_owned());
-        }
+        self.storm.check().map_err(Error::Config)?;
         self.profiles.check().map_err(Error::Config)?;
         if self.broadcast.as_ref().is_some_and(|broadcast| !broadcast.topic.is_constant()) {
             return refuse("a broadcast goes to one topic: {id} and {n} mean nothing in it".to_owned());
@@ -462,8 +429,6 @@ impl SwarmConfig {
             self.duration_ms,
             self.hold_ms,
             self.storm_after_ms,
-            self.storm.every_ms,
-            Some(self.storm.over_ms),
         ];
         if times.into_iter().flatten().any(|ms| ms > TIME_MS_MAX) {
             return refuse("no time of a swarm is longer than 30 days".to_owned());

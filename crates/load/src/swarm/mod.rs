@@ -8,6 +8,7 @@
 mod args;
 mod backoff;
 mod broadcast;
+mod caveats;
 mod collect;
 mod config;
 mod device;
@@ -21,6 +22,7 @@ mod plan;
 pub mod profile;
 mod report;
 mod sequence;
+mod storm;
 mod tally;
 mod template;
 mod time;
@@ -32,13 +34,13 @@ pub use args::Args;
 pub use broadcast::{BroadcastReport, BroadcastRow, Spread};
 pub use collect::{Control, Swarm};
 pub use config::{
-    Acknowledge, Answer, Back, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
-    Resumption, Session, StormShape, SwarmConfig, Target, Tls, Traffic, Transport, Trust,
-    devices_per_process,
+    Acknowledge, Answer, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
+    Resumption, Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust, devices_per_process,
 };
 pub use interrupt::stop_on_interrupt;
 pub use memory::Memory;
 pub use report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};
+pub use storm::{Back, StormShape};
 pub use tally::{Latencies, LatencyCounts, Now, Storm, Sums, Tally};
 pub use template::{InvalidTemplate, Template};
 pub use time::Span;

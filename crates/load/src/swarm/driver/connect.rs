@@ -18,8 +18,9 @@ use stadium_reactor::{CloseReason, ConnectionId};
 use super::{Driver, Io};
 use crate::clock::monotonic_ns;
 use crate::swarm::backoff::{Away, delay_ms};
-use crate::swarm::config::{Back, Session};
+use crate::swarm::config::Session;
 use crate::swarm::device::{Ending, Phase, UPLINKS_IN_FLIGHT_MAX};
+use crate::swarm::storm::Back;
 
 /// Packet id of SUBSCRIBE, above those of publishes.
 const SUBSCRIBE_PACKET_ID: u16 = u16::MAX;

@@ -3,9 +3,9 @@
 //! The device's socket takes nothing from the network any more and nothing is sent on it ([`stadium_reactor::Io::sever`]).
 //! It stays open after its device has left it: a socket that is closed would answer whatever the broker sends next
 //! with a reset, so there is no silent way to close one. Descriptors are few, though: a connection that was left is
-//! reset after [`LEFT_MS`], or when there are more than the process can spare, oldest first. By then the broker has
-//! mostly closed it on its side: the device that came back took its session over [MQTT-3.1.4-3], or its keep-alive ran
-//! out. Where not, the reset is the end that the broker sees, and `resets_seen` counts it as possible.
+//! reset after [`LEFT_MS`], or when there are more than the process can spare: those first whose devices are back,
+//! because a device that comes back takes its session over, and the broker closes the old connection on its side
+//! [MQTT-3.1.4-3]. Where a device is not back, the reset may be the end that the broker sees; `resets_seen` counts it.
 
 use stadium_reactor::{CloseReason, ConnectionId};
 
@@ -60,8 +60,10 @@ impl Driver {
         }
         let id = self.device(slot).connection;
         io.cancel_timer(id);
-        while self.left.len() >= self.plan.left_max {
-            self.reset_oldest(io);
+        if self.left.len() >= self.plan.left_max {
+            let is_back = |left: &Left| self.devices[left.slot as usize].phase == Phase::Up;
+            let harmless = self.left.iter().position(is_back).unwrap_or(0);
+            self.reset(io, harmless);
         }
         self.left.push_back(Left { id, slot, until_ms: io.now() as u32 + LEFT_MS });
         self.device(slot).connection = ConnectionId::NONE;
@@ -72,13 +74,12 @@ impl Driver {
     pub(super) fn tidy_left(&mut self, io: &mut Io) {
         let now = io.now() as u32;
         while self.left.front().is_some_and(|left| left.until_ms <= now) {
-            self.reset_oldest(io);
+            self.reset(io, 0);
         }
     }
 
-    fn reset_oldest(&mut self, io: &mut Io) {
-        let Some(left) = self.left.pop_front() else { return };
-        // A device that is up again has had its old connection closed by the broker.
+    fn reset(&mut self, io: &mut Io, place: usize) {
+        let Some(left) = self.left.remove(place) else { return };
         let seen = io.contains(left.id) && self.device(left.slot).phase != Phase::Up;
         self.sums.resets_seen += u64::from(seen);
         io.abort(left.id);

@@ -4,7 +4,8 @@
 //! their numbers, the same in every run with its seed. [`preset`] has names for the usual ones, [`file`] reads others.
 //! Nothing here touches a connection: the driver does what is written here.
 
-pub(super) mod file;
+mod file;
+pub(super) mod flags;
 pub(super) mod preset;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ use super::time::{Dice, Once, Span};
 
 /// The longest time of a behaviour: 30 days, in milliseconds.
 const SPAN_MS_MAX: u64 = 30 * 24 * 3_600_000;
+/// A run that is made faster leaves brokers so long for a PINGRESP, in milliseconds.
+const PATIENCE_MS_MIN: u64 = 2_000;
 /// Profiles of one mixture.
 const PROFILES_MAX: usize = 1_000;
 
@@ -104,11 +107,17 @@ impl Profile {
         self.carrier.is_some() || self.address.is_some() || self.background.is_some()
     }
 
-    /// All its times so many times faster, its keep-alive included, for runs that must be short.
+    /// All its times so many times faster, its keep-alive included, for runs that must be short. Patience with a ping
+    /// is not shortened below two seconds: the broker is not faster because the run is.
     #[must_use]
     pub fn faster(mut self, speed: f64) -> Self {
         let hasten = |span: &mut Span| *span = span.faster(speed);
-        hasten(&mut self.ping_timeout);
+        let patience = self.ping_timeout.faster(speed);
+        if speed < 1.0 || patience.max_ms() >= PATIENCE_MS_MIN {
+            self.ping_timeout = patience;
+        } else if self.ping_timeout.max_ms() > PATIENCE_MS_MIN {
+            self.ping_timeout = Span::Fixed { ms: PATIENCE_MS_MIN };
+        }
         self.keep_alive.as_mut().map(hasten);
         if let Some(radio) = &mut self.radio {
             hasten(&mut radio.sleeps_after);
@@ -247,6 +256,18 @@ mod tests {
         for (count, expected) in counts.into_iter().zip([1_000, 2_000, 5_000]) {
             assert!((expected - 150..expected + 150).contains(&count), "{counts:?}");
         }
+    }
+
+    #[test]
+    fn a_faster_device_is_still_patient() {
+        let patience = |ms, speed| {
+            let profile = Profile { ping_timeout: Span::Fixed { ms }, ..Profile::steady() };
+            profile.faster(speed).ping_timeout
+        };
+        assert_eq!(patience(10_000, 2.0), Span::Fixed { ms: 5_000 });
+        assert_eq!(patience(10_000, 100.0), Span::Fixed { ms: 2_000 });
+        assert_eq!(patience(500, 100.0), Span::Fixed { ms: 500 }, "as it was wanted");
+        assert_eq!(patience(500, 0.1), Span::Fixed { ms: 5_000 });
     }
 
     #[test]
