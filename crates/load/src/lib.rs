@@ -6,8 +6,11 @@
 
 pub mod clock;
 pub mod engine;
+pub mod keep;
+pub mod scrape;
 pub mod stamp;
 pub mod swarm;
+pub mod view;
 pub mod workers;
 
 pub use stadium_report::latency;

@@ -89,6 +89,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "stadium-node",
             "stadium-load",
+            "stadium-report",
+            "stadium-scenario",
             "stadium-journal",
             "stadium-audit",
             "stadium-rpc",
@@ -134,13 +136,14 @@ const DOORS: &[Door] = &[
             "stadium-journal-kafka",
             "stadium-discovery",
             "stadium-example-voting",
+            "stadium-load",
         ],
-        why: "tokio runs the control plane only",
+        why: "tokio runs the control plane only, and in load the live page and uploads",
     },
     Door {
         name: "axum",
-        open_to: &["stadium-http", "stadium-example-voting"],
-        why: "the HTTP API lives in one crate, and an example has its own",
+        open_to: &["stadium-http", "stadium-example-voting", "stadium-load"],
+        why: "the HTTP API lives in one crate; an example and a load run's live page have their own",
     },
     Door {
         name: "mio",

@@ -34,13 +34,13 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks at how far the run is.
 const LOOK: Duration = Duration::from_millis(200);
 /// The generator's own lateness at its 99th percentile above which figures are doubted, in milliseconds.
-const LATENESS_MS_MAX: f64 = 10.0;
+pub(crate) const LATENESS_MS_MAX: f64 = 10.0;
 /// A loop that works more than this share of an interval is saturated.
-const SATURATED: f64 = 0.95;
+pub(crate) const SATURATED: f64 = 0.95;
 /// Share of saturated intervals above which figures are doubted.
 const SATURATED_SHARE_MAX: f64 = 0.1;
 /// Share of time taken by the hypervisor above which figures are doubted.
-const STEAL_MAX: f64 = 0.05;
+pub(crate) const STEAL_MAX: f64 = 0.05;
 
 /// What reaches the head.
 pub(crate) enum Event {

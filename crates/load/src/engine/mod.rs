@@ -23,6 +23,7 @@ use std::fmt;
 pub(crate) use driver::Order;
 pub(crate) use head::Event;
 pub use head::{Control, Progress, Run, RunOptions};
+pub(crate) use head::{LATENESS_MS_MAX, SATURATED, STEAL_MAX};
 pub(crate) use machine::{Load, Watch, describe as describe_machine};
 pub(crate) use plan::Plan;
 pub use share::Share;
