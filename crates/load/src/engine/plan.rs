@@ -4,17 +4,19 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use stadium_reactor::tls::{
     ClientTls, ClientTlsSettings, SessionResumption, Trust, certificates_from_pem, identity_from_pem,
 };
-use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings};
+use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 use stadium_scenario::check::Test;
 use stadium_scenario::extract::Source;
-use stadium_scenario::program::{Action, Connections, Program, Scheme, Step, Target, Version};
+use stadium_scenario::program::{Action, Connections, Mqtt, Program, Scheme, Step, Target, Version};
 
 use super::Error;
 use super::protocol::http1;
+use super::protocol::mqtt::Unread;
 
 /// The largest answer that is taken, in bytes: what a loop keeps of one that is not whole.
 const ANSWER_BYTES_MAX: u32 = 64 * 1024 * 1024;
@@ -42,6 +44,8 @@ pub(crate) struct PlannedTarget {
     pub(crate) connections: Connections,
     pub(crate) version: Version,
     pub(crate) scheme: Scheme,
+    /// What becomes of messages that come before a step receives them.
+    pub(crate) unread: Unread,
 }
 
 /// A step that can be sent.
@@ -63,16 +67,23 @@ impl Plan {
     /// # Errors
     /// [`Error::Config`] for a host without an address or a certificate that cannot be read.
     pub(crate) fn new(program: Program, folder: &Path) -> Result<Self, Error> {
-        let targets = program
+        let mut targets = program
             .targets
             .iter()
             .map(|target| plan_target(target, folder))
             .collect::<Result<Vec<_>, _>>()?;
-        let steps = program
+        let steps: Vec<PlannedStep> = program
             .steps
             .iter()
             .map(|step| plan_step(step, &program.targets[step.target], &targets[step.target]))
             .collect();
+        for (step, planned) in program.steps.iter().zip(&steps) {
+            if let Action::Mqtt(Mqtt::Receive { .. }) = step.action {
+                let unread = if planned.keeps_body { Unread::Kept } else { Unread::Counted };
+                let target = &mut targets[step.target];
+                target.unread = target.unread.max(unread);
+            }
+        }
         let mixes = program
             .phases
             .iter()
@@ -113,6 +124,21 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
         )));
     }
     let tls = target.scheme.is_secured().then(|| client_tls(target, folder)).transpose()?;
+    let usual = match target.scheme {
+        Scheme::Http | Scheme::MqttWs => 80,
+        Scheme::Https | Scheme::MqttWss => 443,
+        _ => 0,
+    };
+    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
+    let authority = if target.port == usual { host } else { format!("{host}:{}", target.port) };
+    let websocket = matches!(target.scheme, Scheme::MqttWs | Scheme::MqttWss).then(|| {
+        Arc::new(WebSocketRequest {
+            host: authority.clone(),
+            path: if target.path.is_empty() { "/mqtt".to_owned() } else { target.path.clone() },
+            subprotocol: Some("mqtt".to_owned()),
+            ..WebSocketRequest::default()
+        })
+    });
     let options = ConnectOptions {
         socket: SocketSettings {
             connect_timeout_ms: (target.connect_timeout_ns / 1_000_000).max(1),
@@ -125,15 +151,9 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
             ..ConnectionLimits::default()
         },
         tls,
+        websocket,
         ..ConnectOptions::default()
     };
-    let usual = match target.scheme {
-        Scheme::Http => 80,
-        Scheme::Https => 443,
-        _ => 0,
-    };
-    let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
-    let authority = if target.port == usual { host } else { format!("{host}:{}", target.port) };
     Ok(PlannedTarget {
         addresses,
         options,
@@ -141,6 +161,7 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
         connections: target.connections,
         version: target.version,
         scheme: target.scheme,
+        unread: Unread::default(),
     })
 }
 

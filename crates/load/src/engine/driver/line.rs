@@ -1,5 +1,6 @@
 //! Connections: opened when they are needed, owned by a user or shared by all of a loop, lost and found again.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -8,6 +9,7 @@ use stadium_scenario::program::Connections;
 
 use super::user::State;
 use super::{Driver, Io};
+use crate::clock::monotonic_ns;
 use crate::engine::protocol::{Desk, Talk, talk};
 use crate::engine::reply::{Failure, lost};
 
@@ -138,7 +140,9 @@ impl Driver {
         if !bytes.is_empty() {
             io.send(id, |out| out.extend_from_slice(bytes));
         }
-        match line.owner {
+        self.tick_line(io, id, monotonic_ns());
+        let Some(owner) = self.line_mut(id).map(|line| line.owner) else { return };
+        match owner {
             Owner::User(user) => {
                 if self.users[user as usize].state == State::Connecting {
                     let then = self.send(io, user, id);
@@ -146,6 +150,39 @@ impl Driver {
                 }
             }
             Owner::Pool => self.share_line(io, id),
+        }
+    }
+
+    /// Lets connections do what is due by time.
+    pub(super) fn tick_lines(&mut self, io: &mut Io, now_ns: u64) {
+        while let Some(&Reverse((due_ns, id))) = self.ticks.peek() {
+            if due_ns > now_ns {
+                return;
+            }
+            self.ticks.pop();
+            self.tick_line(io, id, now_ns);
+        }
+    }
+
+    fn tick_line(&mut self, io: &mut Io, id: ConnectionId, now_ns: u64) {
+        let Driver { lines, counter, bytes, done, spare, .. } = self;
+        let Some(line) =
+            lines.get_mut(id.index as usize).and_then(Option::as_mut).filter(|line| line.id == id)
+        else {
+            return;
+        };
+        bytes.clear();
+        let mut desk = Desk { out: bytes, done, spare, messages: &mut counter.messages };
+        let next = line.talk.tick(now_ns, &mut desk);
+        if !bytes.is_empty() {
+            io.send(id, |out| out.extend_from_slice(bytes));
+        }
+        self.tell_done(io, id);
+        match next {
+            // Never again at once: a tick that is always due must not hold the thread.
+            Ok(Some(next_ns)) => self.ticks.push(Reverse((next_ns.max(now_ns + 1), id))),
+            Ok(None) => {}
+            Err(failure) => self.fail_line(io, id, &failure),
         }
     }
 

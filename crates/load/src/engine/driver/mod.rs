@@ -68,6 +68,8 @@ pub(crate) struct Driver {
     /// Connections, by the index of their id.
     lines: Vec<Option<Line>>,
     pools: Vec<Pool>,
+    /// Connections by the time at which they have something to do; at most one time each.
+    ticks: BinaryHeap<Reverse<(u64, ConnectionId)>>,
     /// Connections made to each target: addresses take turns.
     dialled: Vec<usize>,
 
@@ -110,6 +112,7 @@ impl Driver {
             timers: BinaryHeap::new(),
             lines: Vec::new(),
             pools: plan.targets.iter().map(|_| Pool::default()).collect(),
+            ticks: BinaryHeap::new(),
             dialled: vec![share.index as usize; plan.targets.len()],
             epoch_ns: None,
             end_ns: u64::MAX,

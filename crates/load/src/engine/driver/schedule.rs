@@ -45,6 +45,7 @@ impl Driver {
         self.wake(io, now_ns);
         if now_ns >= self.sweep_ns {
             self.sweep(io, now_ns);
+            self.tick_lines(io, now_ns);
             self.sweep_ns = now_ns + SWEEP_NS;
         }
         if now_ns >= self.tally_ns {

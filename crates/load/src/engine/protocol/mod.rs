@@ -4,6 +4,8 @@
 //! to and from a [`Desk`]. What a step needs is in its [`Ask`].
 
 pub(crate) mod http1;
+pub(crate) mod mqtt;
+pub(crate) mod stamps;
 
 use stadium_scenario::program::{Action, Step, Version};
 use stadium_scenario::scope::Scope;
@@ -88,6 +90,13 @@ pub(crate) trait Talk: Send {
         false
     }
 
+    /// Does what is due by time: keep-alive. It is called when the connection stands, and next at the time that it
+    /// returns (in [`crate::clock::monotonic_ns`]), which is kept to some tens of milliseconds; `None` is never. After
+    /// a failure the connection is closed.
+    fn tick(&mut self, _now_ns: u64, _desk: &mut Desk<'_>) -> Result<Option<u64>, Failure> {
+        Ok(None)
+    }
+
     /// Users whose steps are under way.
     fn waiting(&self, into: &mut Vec<u32>);
 }
@@ -95,6 +104,7 @@ pub(crate) trait Talk: Send {
 /// What a new connection to a target speaks, opened for this step.
 pub(crate) fn talk(step: &Step, target: &PlannedTarget) -> Box<dyn Talk> {
     match (&step.action, target.version) {
+        (Action::Mqtt(_), _) => Box::new(mqtt::Mqtt::new(target)),
         (Action::Http(_), Version::Http1) => Box::new(Http1::default()),
         _ => Box::new(Http1::default()),
     }

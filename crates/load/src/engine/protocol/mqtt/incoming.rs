@@ -1,0 +1,141 @@
+//! What the server sends: answers to the step that is under way, and messages, which are acknowledged at once.
+//!
+//! A packet that breaks the specification ends the connection and is counted. A QoS 2 message counts once, however often
+//! it comes before its PUBREL (MQTT 5.0 section 4.3.3).
+
+use stadium_mqtt::decode::{self, DecodeError};
+use stadium_mqtt::encode;
+use stadium_mqtt::packet::{AckKind, Connack, Packet, Publish, QoS, Role, Suback};
+use stadium_mqtt::reason::ReasonCode;
+
+use super::{Desk, Mqtt, Phase, Wait, words};
+use crate::clock::monotonic_ns;
+use crate::engine::reply::Failure;
+
+/// The largest packet that is taken, in bytes: what the connection keeps of one that is not whole.
+const PACKET_BYTES_MAX: u32 = 64 * 1024 * 1024;
+
+impl Mqtt {
+    /// Takes every whole packet; returns how many bytes that was.
+    pub(super) fn read(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
+        let mut used = 0;
+        while let Some(frame) = decode::frame(&bytes[used..], PACKET_BYTES_MAX).map_err(malformed)? {
+            let packet = decode::packet_from(&frame, self.version, Role::Server).map_err(malformed)?;
+            used += frame.total;
+            self.bytes_in += frame.total as u64;
+            self.silent_ticks = 0;
+            self.take(&packet, desk)?;
+        }
+        Ok(used)
+    }
+
+    fn take(&mut self, packet: &Packet<'_>, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        match packet {
+            Packet::Connack(connack) => return self.greeted(connack, desk),
+            Packet::Disconnect(disconnect) => {
+                return Err(match disconnect.reason {
+                    ReasonCode::Success => "mqtt: disconnected".into(),
+                    reason => format!("mqtt: disconnected: {}", words(reason)).into(),
+                });
+            }
+            // The first packet of a server is CONNACK [MQTT-3.2.0-1].
+            _ if self.phase != Phase::Up => return Err(malformed(DecodeError::WrongSender)),
+            Packet::Publish(publish) => self.message_came(publish, desk),
+            Packet::Suback(suback) => self.subscribed(suback, desk),
+            Packet::Puback(ack) if self.waits_for(Wait::Puback(ack.packet_id)) => {
+                self.finish(ack.reason, desk);
+            }
+            Packet::Pubrec(ack) => {
+                let is_ours = self.waits_for(Wait::Pubrec(ack.packet_id));
+                if !ack.reason.is_error() {
+                    // Also for one that nobody waits for any more: the server waits for it [MQTT-4.3.3-4].
+                    self.acknowledge(AckKind::Pubrel, ack.packet_id, desk);
+                    if let Some(pending) = self.pending.as_mut().filter(|_| is_ours) {
+                        pending.wait = Wait::Pubcomp(ack.packet_id);
+                    }
+                } else if is_ours {
+                    self.finish(ack.reason, desk);
+                }
+            }
+            Packet::Pubcomp(ack) if self.waits_for(Wait::Pubcomp(ack.packet_id)) => {
+                self.finish(ack.reason, desk);
+            }
+            Packet::Pubrel(ack) => {
+                self.unreleased.retain(|&packet_id| packet_id != ack.packet_id);
+                self.acknowledge(AckKind::Pubcomp, ack.packet_id, desk);
+            }
+            // Answers to steps that nobody waits for any more.
+            Packet::Puback(_) | Packet::Pubcomp(_) | Packet::Pingresp | Packet::Unsuback(_) => {}
+            // The others are a client's, or answer an authentication that no step asks for.
+            _ => return Err(malformed(DecodeError::WrongSender)),
+        }
+        Ok(())
+    }
+
+    fn greeted(&mut self, connack: &Connack<'_>, desk: &mut Desk<'_>) -> Result<(), Failure> {
+        if self.phase != Phase::Greeting {
+            return Err(malformed(DecodeError::WrongSender));
+        }
+        if !connack.reason.is_error() {
+            self.phase = Phase::Up;
+            self.keep_alive_s = connack.server_keep_alive_s.unwrap_or(self.keep_alive_s);
+        }
+        self.finish(connack.reason, desk);
+        Ok(())
+    }
+
+    /// One filter that was refused fails the step.
+    fn subscribed(&mut self, suback: &Suback<'_>, desk: &mut Desk<'_>) {
+        if !self.waits_for(Wait::Suback(suback.packet_id)) {
+            return;
+        }
+        let refused = suback.reasons.iter().copied().find(|reason| *reason >= 0x80);
+        let reason = refused.or(suback.reasons.first().copied()).unwrap_or_default();
+        self.finish(ReasonCode::from_byte(reason).unwrap_or(ReasonCode::UnspecifiedError), desk);
+    }
+
+    fn message_came(&mut self, publish: &Publish<'_>, desk: &mut Desk<'_>) {
+        let again = publish.qos == QoS::ExactlyOnce && {
+            let again = self.unreleased.contains(&publish.packet_id);
+            if !again {
+                self.unreleased.push(publish.packet_id);
+            }
+            again
+        };
+        match publish.qos {
+            QoS::AtMostOnce => {}
+            QoS::AtLeastOnce => self.acknowledge(AckKind::Puback, publish.packet_id, desk),
+            QoS::ExactlyOnce => self.acknowledge(AckKind::Pubrec, publish.packet_id, desk),
+        }
+        if again {
+            return;
+        }
+        // A retained message was sent for whoever came later: its age is no latency.
+        if !publish.retain {
+            self.stamps.hear(publish.payload, desk.messages, monotonic_ns);
+        }
+        let Some(pending) = &mut self.pending else { return self.inbox.keep(publish.payload) };
+        let Wait::Messages(left) = &mut pending.wait else { return self.inbox.keep(publish.payload) };
+        *left -= 1;
+        if *left == 0 {
+            if pending.keeps_body {
+                pending.reply.body.extend_from_slice(publish.payload);
+            }
+            self.finish(ReasonCode::Success, desk);
+        }
+    }
+
+    fn acknowledge(&mut self, kind: AckKind, packet_id: u16, desk: &mut Desk<'_>) {
+        self.spoke = true;
+        encode::ack(desk.out, kind, self.version, packet_id, ReasonCode::Success);
+    }
+
+    fn waits_for(&self, wait: Wait) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.wait == wait)
+    }
+}
+
+/// The words for bytes that are no MQTT.
+fn malformed(error: DecodeError) -> Failure {
+    format!("malformed: {error}").into()
+}
