@@ -5,6 +5,7 @@
 
 pub(crate) mod http1;
 pub(crate) mod mqtt;
+pub(crate) mod rsocket;
 pub(crate) mod stamps;
 
 use stadium_scenario::program::{Action, Step, Version};
@@ -105,6 +106,7 @@ pub(crate) trait Talk: Send {
 pub(crate) fn talk(step: &Step, target: &PlannedTarget) -> Box<dyn Talk> {
     match (&step.action, target.version) {
         (Action::Mqtt(_), _) => Box::new(mqtt::Mqtt::new(target)),
+        (Action::Rsocket(ask), _) => Box::new(rsocket::Rsocket::new(&ask.mime)),
         (Action::Http(_), Version::Http1) => Box::new(Http1::default()),
         _ => Box::new(Http1::default()),
     }
