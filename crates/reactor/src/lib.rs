@@ -32,7 +32,7 @@ mod sys;
 pub mod tls;
 mod turn;
 mod udp;
-mod websocket;
+pub mod websocket;
 
 pub use stadium_wheel as wheel;
 

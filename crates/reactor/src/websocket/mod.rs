@@ -4,7 +4,9 @@
 //! what one turn sends is one binary frame. Nothing is buffered: a frame's payload goes on as it
 //! arrives, and half a header or a control frame's payload fit in the state itself. The echo path
 //! gathers messages, because conformance suites look at them whole, and so do messages with
-//! boundaries where they come in fragments, see [`messages`].
+//! boundaries where they come in fragments, see `messages`.
+//!
+//! Public is what a client needs that frames its messages itself: masks, frames, the key of an upgrade.
 
 mod messages;
 mod upgrade;
@@ -14,29 +16,43 @@ use ring::rand::{SecureRandom, SystemRandom};
 use crate::turn::Bytes;
 use messages::{Longest, Messages};
 pub(crate) use upgrade::{Answer, Upgrade, answer_request, read_response, write_request};
+pub use upgrade::{accept_key, new_key};
 
 /// Close codes (RFC 6455, 7.4.1).
-pub(crate) mod close_code {
-    pub(crate) const NORMAL: u16 = 1000;
-    pub(crate) const PROTOCOL: u16 = 1002;
-    pub(crate) const UNSUPPORTED: u16 = 1003;
-    pub(crate) const INVALID_TEXT: u16 = 1007;
-    pub(crate) const TOO_BIG: u16 = 1009;
+pub mod close_code {
+    /// The purpose is fulfilled.
+    pub const NORMAL: u16 = 1000;
+    /// The peer broke the protocol.
+    pub const PROTOCOL: u16 = 1002;
+    /// A kind of message that is not taken.
+    pub const UNSUPPORTED: u16 = 1003;
+    /// Never sent: what a close frame without a code means.
+    pub const NO_STATUS: u16 = 1005;
+    /// A text that is not UTF-8.
+    pub const INVALID_TEXT: u16 = 1007;
+    /// A message that is too long.
+    pub const TOO_BIG: u16 = 1009;
 }
 
-/// The largest payload of a control frame (RFC 6455, 5.5).
-const CONTROL_MAX: usize = 125;
+/// The largest payload of a control frame, in bytes (RFC 6455, 5.5).
+pub const CONTROL_MAX: usize = 125;
 /// The longest header: two bytes, eight of length, four of mask.
 const HEADER_MAX: usize = 14;
 
-/// RFC 6455, 5.2.
-mod opcode {
-    pub(super) const CONTINUATION: u8 = 0;
-    pub(super) const TEXT: u8 = 1;
-    pub(super) const BINARY: u8 = 2;
-    pub(super) const CLOSE: u8 = 8;
-    pub(super) const PING: u8 = 9;
-    pub(super) const PONG: u8 = 10;
+/// What a frame is (RFC 6455, 5.2). From [`CLOSE`](opcode::CLOSE) on they are control frames.
+pub mod opcode {
+    /// More of a message in fragments.
+    pub const CONTINUATION: u8 = 0;
+    /// A text, or the first fragment of one.
+    pub const TEXT: u8 = 1;
+    /// Bytes, or the first fragment of them.
+    pub const BINARY: u8 = 2;
+    /// The connection's end.
+    pub const CLOSE: u8 = 8;
+    /// To be answered with a pong of the same payload.
+    pub const PING: u8 = 9;
+    /// The answer.
+    pub const PONG: u8 = 10;
 }
 
 /// Which side we are. A client masks what it sends, a server must not.
@@ -358,12 +374,7 @@ impl WebSocket {
     }
 
     fn write_frame(&self, out: &mut Vec<u8>, kind: u8, payload: &[u8], masks: &mut Masks) {
-        let mask = write_header(self.role, 0x80 | kind, payload.len(), out, masks);
-        let start = out.len();
-        out.extend_from_slice(payload);
-        if let Some(mask) = mask {
-            apply_mask(mask, 0, &mut out[start..]);
-        }
+        write_frame(self.role, kind, payload, out, masks);
     }
 
     /// Writes what a turn has for the peer, `total` bytes: one binary frame, or one a message where
@@ -437,8 +448,26 @@ fn write_header(
     Some(mask)
 }
 
-/// Checks a close frame's payload; `None` where it carries no code.
-fn check_close(payload: &[u8]) -> Result<Option<u16>, u16> {
+/// Appends a whole frame of a client, masked (RFC 6455, 5.3): the last or only one of its message.
+pub fn write_client_frame(opcode: u8, payload: &[u8], out: &mut Vec<u8>, masks: &mut Masks) {
+    write_frame(Role::Client, opcode, payload, out, masks);
+}
+
+fn write_frame(role: Role, kind: u8, payload: &[u8], out: &mut Vec<u8>, masks: &mut Masks) {
+    let mask = write_header(role, 0x80 | kind, payload.len(), out, masks);
+    let start = out.len();
+    out.extend_from_slice(payload);
+    if let Some(mask) = mask {
+        apply_mask(mask, 0, &mut out[start..]);
+    }
+}
+
+/// Checks a close frame's payload: its code, `None` where it carries none (RFC 6455, 5.5.1 and 7.4).
+///
+/// # Errors
+/// The code to close with: [`close_code::PROTOCOL`] for half a code or one that must not be sent,
+/// [`close_code::INVALID_TEXT`] for a reason that is not UTF-8.
+pub fn check_close(payload: &[u8]) -> Result<Option<u16>, u16> {
     let [high, low, reason @ ..] = payload else {
         return if payload.is_empty() { Ok(None) } else { Err(close_code::PROTOCOL) };
     };
@@ -471,14 +500,22 @@ fn apply_mask(mask: [u8; 4], phase: usize, bytes: &mut [u8]) {
 }
 
 /// Unpredictable masks for what a client sends (RFC 6455, 5.3), drawn from the system in batches.
-pub(crate) struct Masks {
+#[derive(Debug)]
+pub struct Masks {
     random: SystemRandom,
     pool: [u8; 256],
     used: usize,
 }
 
+impl Default for Masks {
+    fn default() -> Masks {
+        Masks::new()
+    }
+}
+
 impl Masks {
-    pub(crate) fn new() -> Masks {
+    /// A source that has drawn nothing yet.
+    pub fn new() -> Masks {
         Masks { random: SystemRandom::new(), pool: [0; 256], used: 256 }
     }
 

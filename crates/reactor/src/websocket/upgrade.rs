@@ -34,7 +34,13 @@ pub(crate) enum Answer {
     Refused,
 }
 
-fn accept_key(key: &[u8]) -> String {
+/// A new `Sec-WebSocket-Key` (RFC 6455, 4.1).
+pub fn new_key(masks: &mut Masks) -> String {
+    STANDARD.encode(masks.nonce())
+}
+
+/// What a server says in `Sec-WebSocket-Accept` to a request with this `Sec-WebSocket-Key` (RFC 6455, 4.2.2).
+pub fn accept_key(key: &[u8]) -> String {
     let mut text = key.to_vec();
     text.extend_from_slice(b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, &text))
@@ -130,7 +136,7 @@ pub(crate) fn answer_request(bytes: &[u8], settings: &WebSocketSettings) -> Upgr
 
 /// Writes our request, and returns the key that the response must prove to know.
 pub(crate) fn write_request(request: &WebSocketRequest, masks: &mut Masks, out: &mut Vec<u8>) -> String {
-    let key = STANDARD.encode(masks.nonce());
+    let key = new_key(masks);
     let mut text = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n",
         request.path, request.host
