@@ -8,6 +8,7 @@ pub mod duration;
 mod encode;
 pub mod expression;
 pub mod extract;
+pub mod import;
 pub mod json_path;
 pub mod mistake;
 pub mod problem;
