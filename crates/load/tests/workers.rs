@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use crew::{Process, Web, compile, folder, in_time, scenario, until};
+use crew::{Etcd, Process, Web, compile, folder, in_time, scenario, until};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::Signal;
 use stadium_load::engine::{Error, Run, RunOptions, RunResult};
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let given: Vec<String> = std::env::args().skip(1).take(2).collect();
     if given == WORKER_ARGUMENTS {
         let own = Own::parse_from(std::env::args().skip(2));
-        return match workers::serve(&own.worker, None, compile) {
+        return match workers::serve(&own.worker, own.etcd.as_deref().map(Etcd::discovery), compile) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{error}");
@@ -30,10 +30,14 @@ fn main() -> ExitCode {
             }
         };
     }
+    if given.first().map(String::as_str) == Some(COORDINATE) {
+        coordinate(&given[1]);
+        return ExitCode::SUCCESS;
+    }
     let mut arguments = Arguments::from_args();
     // Most of them wait most of the time.
     arguments.test_threads = arguments.test_threads.or(Some(3));
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 12] = [
         (
             "two_workers_figures_add_up_and_their_clocks_agree",
             two_workers_figures_add_up_and_their_clocks_agree,
@@ -49,6 +53,8 @@ fn main() -> ExitCode {
         ("a_worker_has_one_run_at_a_time", a_worker_has_one_run_at_a_time),
         ("another_version_is_refused_by_both_sides", another_version_is_refused_by_both_sides),
         ("what_a_worker_cannot_do_is_said_and_undone", what_a_worker_cannot_do_is_said_and_undone),
+        ("workers_are_found_by_discovery", workers_are_found_by_discovery),
+        ("a_coordinator_that_hangs_loses_its_workers", a_coordinator_that_hangs_loses_its_workers),
         ("children_of_this_machine_end_with_their_parent", children_of_this_machine_end_with_their_parent),
     ];
     let tests = tests.into_iter().map(|(name, test)| {
@@ -64,6 +70,8 @@ fn main() -> ExitCode {
 struct Own {
     #[command(flatten)]
     worker: WorkerArgs,
+    #[arg(long)]
+    etcd: Option<String>,
 }
 
 /// Two workers that listen.
@@ -240,6 +248,55 @@ fn a_worker_has_one_run_at_a_time() {
     until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
 }
 
+fn workers_are_found_by_discovery() {
+    let etcd = Etcd::start();
+    let discovery = Etcd::discovery(&etcd.url);
+    let find = || workers::find(&discovery, Duration::from_secs(5)).unwrap_or_default();
+    let flags = ["--etcd", etcd.url.as_str()];
+    let (mut one, two) = (Process::start_with("w1", &flags), Process::start_with("w2", &flags));
+    let mut both = vec![one.address.clone(), two.address.clone()];
+    both.sort();
+    until("both to be found", || {
+        let mut found = find();
+        found.sort();
+        found == both
+    });
+    assert_eq!(Crew::meet(&find(), compile).expect("they answer").met().len(), 2);
+    // Who leaves is not found any more.
+    one.signal(Signal::TERM);
+    assert!(one.wait().success());
+    assert_eq!(find(), [two.address.clone()]);
+    drop(two);
+    let nowhere =
+        stadium_discovery::Discovery::start(stadium_discovery::Config::default()).expect("it starts");
+    assert!(workers::find(&nowhere, Duration::from_secs(5)).is_err());
+}
+
+/// Makes this binary a coordinator of a long run on the worker whose address follows.
+const COORDINATE: &str = "coordinate";
+
+fn coordinate(address: &str) {
+    let crew = Crew::meet(&[address.to_owned()], compile).expect("it answers");
+    let run = start(&Web::start(), &crew, 10.0, Duration::from_secs(600));
+    run.wait(&mut |_| {}).expect("the run comes to its end");
+}
+
+fn a_coordinator_that_hangs_loses_its_workers() {
+    let worker = Process::start("w1");
+    let own = std::env::current_exe().expect("this binary has a path");
+    let mut coordinator =
+        std::process::Command::new(own).args([COORDINATE, &worker.address]).spawn().expect("it starts");
+    let met = || Crew::meet(std::slice::from_ref(&worker.address), compile);
+    until("the worker to be busy", || met().is_err());
+    let pid = rustix::process::Pid::from_child(&coordinator);
+    rustix::process::kill_process(pid, Signal::STOP).expect("our own process takes signals");
+    let stopped = Instant::now();
+    until("the worker to be free", || met().is_ok());
+    assert!(stopped.elapsed() < SILENCE_MAX + Duration::from_secs(2), "it took {:?}", stopped.elapsed());
+    coordinator.kill().expect("it can be killed");
+    coordinator.wait().expect("it can be waited for");
+}
+
 fn another_version_is_refused_by_both_sides() {
     let worker = Process::start("w1");
     let address = worker.address.parse().expect("an address");
@@ -247,7 +304,7 @@ fn another_version_is_refused_by_both_sides() {
     let hello = proto::HelloRequest { version: "0.0.1".to_owned() };
     match client.service(load_worker::NAME).call(&load_worker::HELLO, &hello).wait() {
         Err(CallError::Rejected { code, reason }) => {
-            assert_eq!(code, "LOAD-W01");
+            assert_eq!(code, "LOAD-001");
             assert!(reason.contains("0.0.1") && reason.contains(workers::VERSION), "{reason}");
         }
         other => panic!("it is not refused: {other:?}"),
@@ -281,7 +338,7 @@ fn what_a_worker_cannot_do_is_said_and_undone() {
     let mut wrong = program();
     wrong.phases[0].mix.clear();
     let refused = Run::start_on(wrong, &options, &crew).expect_err("the phase does not fit").to_string();
-    assert!(refused.contains("w1") && refused.contains("LOAD-W04"), "{refused}");
+    assert!(refused.contains("w1") && refused.contains("LOAD-004"), "{refused}");
     until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
     let none = Crew::meet(&["127.0.0.1:1".to_owned()], compile).expect_err("nobody is there").to_string();
     assert!(none.contains("127.0.0.1:1"), "{none}");

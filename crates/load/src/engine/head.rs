@@ -9,15 +9,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use stadium_report::latency::{Counts, Latency};
-use stadium_report::{
-    Check, Doubt, FORMAT, Interval, Merge, Outcome, Phase, Requests, RunResult, Session, Step, thresholds,
-};
-use stadium_scenario::program::{Action, Arrivals, Program, Version};
+use stadium_report::latency::Latency;
+use stadium_report::{Doubt, Interval, Merge, Outcome, Requests, RunResult, thresholds};
+use stadium_scenario::program::{Action, Program};
 
 use super::Error;
+use super::describe::describe;
 use super::driver::Order;
-use super::machine::{self, Load, Watch};
+use super::machine::{Load, Watch};
 use super::member::Member;
 use super::plan::Plan;
 use super::tally::{StepTally, Tally};
@@ -498,85 +497,11 @@ fn requests(tally: &StepTally, status: fn(u32) -> String) -> Requests {
     }
 }
 
-/// What a result says before anything has happened.
-fn describe(program: &Program, options: &RunOptions) -> RunResult {
-    let now = jiff::Zoned::now();
-    let mut from_s = 0.0;
-    let phases = program
-        .phases
-        .iter()
-        .map(|phase| {
-            let to_s = from_s + seconds(phase.duration_ns);
-            let described =
-                Phase { name: phase.name.clone(), from_s, to_s, arrivals: arrivals(&phase.arrivals) };
-            from_s = to_s;
-            described
-        })
-        .collect();
-    RunResult {
-        format: FORMAT,
-        id: format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), fastrand::u16(..)),
-        name: program.name.clone(),
-        scenario: program.text.clone(),
-        command: options.command.clone(),
-        started: now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-        machine: machine::describe(),
-        phases,
-        steps: program
-            .steps
-            .iter()
-            .map(|step| Step {
-                session: program.sessions[step.session].name.clone(),
-                name: step.name.clone(),
-                protocol: protocol(&step.action, program.targets[step.target].version).to_owned(),
-                requests: Requests::default(),
-                checks: step
-                    .checks
-                    .iter()
-                    .map(|check| Check { text: check.text.clone(), passed: 0, failed: 0 })
-                    .collect(),
-            })
-            .collect(),
-        sessions: program
-            .sessions
-            .iter()
-            .map(|session| Session {
-                name: session.name.clone(),
-                duration: Counts::default(),
-                ..Session::default()
-            })
-            .collect(),
-        ..RunResult::default()
-    }
-}
-
 /// How a status of this protocol is written.
 fn status_name(action: &Action) -> fn(u32) -> String {
     match action {
         Action::Mqtt(_) | Action::Rsocket(_) => |code| format!("0x{code:02x}"),
         _ => |code| code.to_string(),
-    }
-}
-
-fn protocol(action: &Action, version: Version) -> &'static str {
-    match (action, version) {
-        (Action::Http(_), Version::Http2) => "http/2",
-        (Action::Http(_), _) => "http/1.1",
-        (Action::Events { .. }, _) => "sse",
-        (Action::WebSocket(_), _) => "websocket",
-        (Action::Mqtt(_), _) => "mqtt",
-        (Action::Rsocket(_), _) => "rsocket",
-        (Action::Tcp(_), _) => "tcp",
-    }
-}
-
-fn arrivals(arrivals: &Arrivals) -> String {
-    match *arrivals {
-        Arrivals::Open { from, to, .. } if from == to => format!("{from} users/s"),
-        Arrivals::Open { from, to, .. } => format!("{from} to {to} users/s"),
-        Arrivals::Closed { from, to } if from == to => format!("{from} users"),
-        Arrivals::Closed { from, to } => format!("{from} to {to} users"),
-        Arrivals::None => "nobody new".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! a target that stalls cannot slow the load and hide it: response times count from when a request was due.
 
 mod arrivals;
+mod describe;
 mod driver;
 mod head;
 mod machine;

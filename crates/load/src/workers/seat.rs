@@ -114,7 +114,7 @@ impl Seat {
         run.bytes += piece.data.len();
         if run.bytes > FILES_BYTES_MAX || run.files.len() > FILES_MAX {
             return Err(Refusal::rejected(
-                "LOAD-W05",
+                "LOAD-005",
                 format!(
                     "the scenario's files are more than {FILES_MAX}, or have more than {FILES_BYTES_MAX} bytes"
                 ),
@@ -134,18 +134,18 @@ impl Seat {
             && request.first.checked_add(request.count).is_some_and(|end| end <= request.of);
         if !sane {
             let what = format!("loops {} + {} of {} cannot be", request.first, request.count, request.of);
-            return Err(Refusal::rejected("LOAD-W03", what));
+            return Err(Refusal::rejected("LOAD-003", what));
         }
         let files = {
             let mut run = self.run.lock();
             let run = of(&mut run, request.run)?;
             if run.loops.is_some() {
-                return Err(Refusal::rejected("LOAD-W03", "the run was prepared already"));
+                return Err(Refusal::rejected("LOAD-003", "the run was prepared already"));
             }
             std::mem::take(&mut run.files)
         };
         // Reading a large table takes its time: signs of life go on meanwhile.
-        let refuse = |what: String| Refusal::rejected("LOAD-W04", what);
+        let refuse = |what: String| Refusal::rejected("LOAD-004", what);
         let folder = tempfile::tempdir().map_err(|error| refuse(format!("a temporary folder: {error}")))?;
         let mut program =
             files::compile(self.compile, &request.scenario, &files, folder.path()).map_err(refuse)?;
@@ -188,7 +188,7 @@ impl Seat {
         let mut run = self.run.lock();
         match &of(&mut run, id)?.loops {
             Some(loops) => loops.members.iter().for_each(|member| member.order(order)),
-            None => return Err(Refusal::rejected("LOAD-W03", "the run was not prepared")),
+            None => return Err(Refusal::rejected("LOAD-003", "the run was not prepared")),
         }
         Ok(())
     }
@@ -279,6 +279,6 @@ impl Seat {
 
 fn of(run: &mut Option<Run>, id: u64) -> Result<&mut Run, Refusal> {
     run.as_mut().filter(|run| run.id == id && !run.ending).ok_or_else(|| {
-        Refusal::rejected("LOAD-W02", "this worker does not have that run: it was ended, or never attached")
+        Refusal::rejected("LOAD-002", "this worker does not have that run: it was ended, or never attached")
     })
 }

@@ -152,5 +152,5 @@ fn same_version(theirs: &str) -> Result<(), Refusal> {
     }
     let what =
         format!("this worker is Stadium {VERSION}, its caller is {theirs:?}: both have to be the same");
-    Err(Refusal::rejected("LOAD-W01", what))
+    Err(Refusal::rejected("LOAD-001", what))
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use stadium_discovery::{Backend, Config, Discovery};
 use stadium_load::workers::WORKER_ARGUMENTS;
 use stadium_scenario::Program;
 use stadium_scenario::program::{
@@ -148,10 +149,15 @@ pub struct Process {
 
 impl Process {
     pub fn start(name: &str) -> Self {
+        Process::start_with(name, &[])
+    }
+
+    pub fn start_with(name: &str, flags: &[&str]) -> Self {
         let own = std::env::current_exe().expect("this binary has a path");
         let mut child = Command::new(own)
             .args(WORKER_ARGUMENTS)
             .args(["--listen", "127.0.0.1:0", "--loops", "1", "--name", name])
+            .args(flags)
             .stdout(Stdio::piped())
             .spawn()
             .expect("a worker starts");
@@ -180,6 +186,48 @@ impl Process {
 }
 
 impl Drop for Process {
+    fn drop(&mut self) {
+        // Fails only where it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An etcd of one member; killed when it goes out of scope.
+pub struct Etcd {
+    child: Child,
+    pub url: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Etcd {
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let free = || {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+            format!("http://{}", listener.local_addr().expect("it is bound"))
+        };
+        let (url, peers) = (free(), free());
+        let child = Command::new("etcd")
+            .arg("--data-dir")
+            .arg(folder.path())
+            .args(["--listen-client-urls", &url, "--advertise-client-urls", &url])
+            .args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers])
+            .args(["--initial-cluster", &format!("default={peers}")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("etcd is there (Debian: etcd-server)");
+        Etcd { child, url, _folder: folder }
+    }
+
+    pub fn discovery(url: &str) -> Discovery {
+        let backend = Backend::Etcd { endpoints: vec![url.to_owned()], user: None, tls: None };
+        Discovery::start(Config { backend, ..Config::default() }).expect("discovery starts")
+    }
+}
+
+impl Drop for Etcd {
     fn drop(&mut self) {
         // Fails only where it has ended already.
         let _ = self.child.kill();
