@@ -1,4 +1,5 @@
 //! Answers in HTTP/1.1 as servers send them, whole, and with what must be refused.
+//! However an answer is cut, it tells the same.
 
 use proptest::prelude::*;
 use stadium_http_client::{Asked, Event, H1, HEAD_BYTES_MAX, Malformed};

@@ -1,4 +1,5 @@
 //! A real server, axum on hyper, speaks HTTP/1.1 and HTTP/2 with us over a loopback socket.
+//! What they understand of each other is what the other tests cannot show.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

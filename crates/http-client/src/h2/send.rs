@@ -1,4 +1,5 @@
 //! Requests: HEADERS, CONTINUATION and DATA, as far as the server's windows admit. RFC 9113, 5.2 and 8.
+//! Requests are checked before their block is begun: a block that does not reach the server leaves the tables apart.
 
 use super::frame::{flag, kind, patch_header, write_header};
 use super::{H2, NotSent, Phase, Stream, StreamId};

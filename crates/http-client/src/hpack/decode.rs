@@ -1,4 +1,5 @@
 //! The reading side of HPACK, RFC 7541, 3 and 6: a header block becomes a list of fields.
+//! Every field is copied out, since the table may let go of it before the list is read.
 
 use super::huffman;
 use super::integer;

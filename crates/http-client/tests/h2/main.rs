@@ -1,4 +1,5 @@
 //! HTTP/2 as servers speak it, and as they should not: RFC 9113, section by section.
+//! What must be refused is in [`refused`].
 
 mod refused;
 mod wire;

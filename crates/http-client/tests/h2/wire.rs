@@ -1,4 +1,5 @@
 //! What a server of HTTP/2 puts on the wire, frame by frame, and a client that hears it.
+//! Header blocks are plain literals, so that the tests do not lean on our own encoder.
 
 use stadium_http_client::{Event, H2, H2Settings, Header, Malformed, Request, StreamId};
 
