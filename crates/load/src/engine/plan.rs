@@ -39,6 +39,8 @@ pub(crate) struct Plan {
 pub(crate) struct PlannedTarget {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) options: ConnectOptions,
+    /// For what needs HTTP/1.1 at a target of HTTP/2 over TLS: event streams and WebSockets.
+    pub(crate) options_http1: Option<ConnectOptions>,
     /// What goes into the Host header, or `:authority`.
     pub(crate) authority: String,
     pub(crate) connections: Connections,
@@ -57,8 +59,6 @@ pub(crate) struct PlannedStep {
     pub(crate) keeps_headers: bool,
     /// Whether one asks for the body.
     pub(crate) keeps_body: bool,
-    /// HTTP's default check: without a check of the status, 400 and above fail.
-    pub(crate) refuses_errors: bool,
 }
 
 impl Plan {
@@ -123,7 +123,7 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
             target.name, target.host
         )));
     }
-    let tls = target.scheme.is_secured().then(|| client_tls(target, folder)).transpose()?;
+    let tls = target.scheme.is_secured().then(|| client_tls(target, target.version, folder)).transpose()?;
     let usual = match target.scheme {
         Scheme::Http | Scheme::MqttWs => 80,
         Scheme::Https | Scheme::MqttWss => 443,
@@ -154,9 +154,16 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
         websocket,
         ..ConnectOptions::default()
     };
+    let options_http1 = (target.version == Version::Http2 && options.tls.is_some())
+        .then(|| {
+            let tls = Some(client_tls(target, Version::Http1, folder)?);
+            Ok::<_, Error>(ConnectOptions { tls, ..options.clone() })
+        })
+        .transpose()?;
     Ok(PlannedTarget {
         addresses,
         options,
+        options_http1,
         authority,
         connections: target.connections,
         version: target.version,
@@ -166,8 +173,6 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
 }
 
 fn plan_step(step: &Step, target: &Target, planned: &PlannedTarget) -> PlannedStep {
-    let checks_status = step.checks.iter().any(|check| check.is_of_status());
-    let is_http = matches!(step.action, Action::Http(_) | Action::Events { .. });
     let fixed = match &step.action {
         Action::Http(request) if planned.version == Version::Http1 => {
             http1::encode_fixed(request, target, &planned.authority)
@@ -186,11 +191,10 @@ fn plan_step(step: &Step, target: &Target, planned: &PlannedTarget) -> PlannedSt
                 .extract
                 .iter()
                 .any(|extract| matches!(extract.source, Source::Json(_) | Source::Regex(..) | Source::Body)),
-        refuses_errors: is_http && !checks_status,
     }
 }
 
-fn client_tls(target: &Target, folder: &Path) -> Result<ClientTls, Error> {
+fn client_tls(target: &Target, version: Version, folder: &Path) -> Result<ClientTls, Error> {
     let tls = &target.tls;
     let wrong = |path: &Path, error: &dyn std::fmt::Display| {
         Error::Config(format!("target {:?}: {}: {error}", target.name, path.display()))
@@ -218,7 +222,7 @@ fn client_tls(target: &Target, folder: &Path) -> Result<ClientTls, Error> {
             Some(identity_from_pem(&read(&chain)?, &read(&key)?).map_err(|error| wrong(&chain, &error))?)
         }
     };
-    let alpn = match target.version {
+    let alpn = match version {
         Version::Http2 => vec![b"h2".to_vec()],
         Version::Http1 if target.scheme == Scheme::Https => vec![b"http/1.1".to_vec()],
         _ => Vec::new(),

@@ -141,7 +141,6 @@ impl Driver {
         let Driver { plan, users, counter, spare, .. } = self;
         let one = &mut users[user as usize];
         let step = plan.step(one.step);
-        let planned = &plan.steps[one.step as usize];
         let figures = &mut counter.steps[one.step as usize];
         let response_ns = now_ns.saturating_sub(one.due_ns);
         let failed = match result {
@@ -154,17 +153,13 @@ impl Driver {
                 let mut failed = false;
                 if let Some(status) = reply.status {
                     figures.status(status);
-                    if planned.refuses_errors && status >= 400 {
-                        figures.fail(&format!("status {status}"));
-                        failed = true;
-                    }
                 }
-                if !failed {
-                    for extract in &step.extract {
-                        if !extract.take(&reply, &mut one.variables[usize::from(extract.slot.0)]) {
+                for extract in &step.extract {
+                    if !extract.take(&reply, &mut one.variables[usize::from(extract.slot.0)]) {
+                        if !failed {
                             figures.fail(&format!("not in the answer: {}", extract.text()));
-                            failed = true;
                         }
+                        failed = true;
                     }
                 }
                 let mut scope = Scope {

@@ -10,13 +10,14 @@ use stadium_scenario::program::Connections;
 use super::user::State;
 use super::{Driver, Io};
 use crate::clock::monotonic_ns;
-use crate::engine::protocol::{Desk, Talk, talk};
+use crate::engine::protocol::{Desk, Lane, Talk, talk};
 use crate::engine::reply::{Failure, lost};
 
 /// A connection.
 pub(super) struct Line {
     id: ConnectionId,
     target: u32,
+    lane: Lane,
     owner: Owner,
     ready: bool,
     /// Whether its pool lists it as free.
@@ -57,35 +58,52 @@ pub(super) enum Found {
 impl Driver {
     /// Finds or opens a connection for the step that a user is at.
     pub(super) fn line_for(&mut self, io: &mut Io, user: u32) -> Found {
-        let one = &self.users[user as usize];
-        let target = self.plan.step(one.step).target as u32;
+        let step = self.plan.step(self.users[user as usize].step);
+        let (target, lane) = (step.target as u32, Lane::of(&step.action));
         match self.plan.targets[target as usize].connections {
-            Connections::PerUser | Connections::PerRequest => match one.line(target) {
-                Some(id) => Found::Ready(id),
-                None => self.open_line(io, target, Owner::User(user), user).map_or_else(Found::None, |id| {
-                    let one = &mut self.users[user as usize];
-                    one.on = id;
-                    one.lines.push((target, id));
-                    Found::Opening
-                }),
-            },
-            Connections::Shared(most) => {
-                if let Some(id) = self.pools[target as usize].free.pop_front() {
-                    if let Some(line) = self.line_mut(id) {
-                        line.listed = false;
-                    }
-                    return Found::Ready(id);
-                }
-                if self.pools[target as usize].open < most {
-                    match self.open_line(io, target, Owner::Pool, user) {
-                        Ok(_) => self.pools[target as usize].open += 1,
-                        Err(failure) => return Found::None(failure),
-                    }
-                }
-                self.pools[target as usize].queue.push_back(user);
-                Found::Busy
+            Connections::Shared(most) if lane == Lane::Main => self.pooled_line(io, target, most, user),
+            _ => self.own_line(io, target, lane, user),
+        }
+    }
+
+    /// A connection that only this user has.
+    fn own_line(&mut self, io: &mut Io, target: u32, lane: Lane, user: u32) -> Found {
+        if let Some(id) = self.users[user as usize].line(target, lane) {
+            if self.line_mut(id).is_some_and(|line| line.talk.takes_more()) {
+                return Found::Ready(id);
+            }
+            self.users[user as usize].forget(id);
+            self.drop_line(io, id);
+        }
+        match self.open_line(io, target, Owner::User(user), user) {
+            Ok(id) => {
+                let one = &mut self.users[user as usize];
+                one.on = id;
+                one.lines.push((target, lane, id));
+                Found::Opening
+            }
+            Err(failure) => Found::None(failure),
+        }
+    }
+
+    /// One of those that all users of the loop share.
+    fn pooled_line(&mut self, io: &mut Io, target: u32, most: u32, user: u32) -> Found {
+        while let Some(id) = self.pools[target as usize].free.pop_front() {
+            let Some(line) = self.line_mut(id) else { continue };
+            line.listed = false;
+            // What it is allowed may have changed since it was listed.
+            if line.talk.has_room() {
+                return Found::Ready(id);
             }
         }
+        if self.pools[target as usize].open < most {
+            match self.open_line(io, target, Owner::Pool, user) {
+                Ok(_) => self.pools[target as usize].open += 1,
+                Err(failure) => return Found::None(failure),
+            }
+        }
+        self.pools[target as usize].queue.push_back(user);
+        Found::Busy
     }
 
     fn open_line(
@@ -97,14 +115,20 @@ impl Driver {
     ) -> Result<ConnectionId, Failure> {
         let plan = self.plan.clone();
         let planned = &plan.targets[target as usize];
+        let step = plan.step(self.users[user as usize].step);
+        let lane = Lane::of(&step.action);
+        let options = match &planned.options_http1 {
+            Some(options) if lane != Lane::Main => options,
+            _ => &planned.options,
+        };
         let sources = &plan.program.targets[target as usize].source_addresses;
         let turn = &mut self.dialled[target as usize];
         *turn += 1;
         let address = planned.addresses[*turn % planned.addresses.len()];
         let opened = if sources.is_empty() {
-            io.connect(address, &planned.options)
+            io.connect(address, options)
         } else {
-            let mut options = planned.options.clone();
+            let mut options = options.clone();
             options.bind = Some(SocketAddr::new(sources[*turn % sources.len()], 0));
             io.connect(address, &options)
         };
@@ -116,9 +140,8 @@ impl Driver {
         if self.lines.len() <= index {
             self.lines.resize_with(index + 1, || None);
         }
-        let step = plan.step(self.users[user as usize].step);
         let talk = talk(step, planned);
-        self.lines[index] = Some(Line { id, target, owner, ready: false, listed: false, talk });
+        self.lines[index] = Some(Line { id, target, lane, owner, ready: false, listed: false, talk });
         Ok(id)
     }
 
@@ -202,7 +225,11 @@ impl Driver {
         }
         self.tell_done(io, id);
         match result {
-            Ok(used) => used,
+            Ok(used) => {
+                // The target may allow more at a time than before.
+                self.share_line(io, id);
+                used
+            }
             Err(failure) => {
                 self.fail_line(io, id, &failure);
                 bytes.len()
@@ -243,7 +270,8 @@ impl Driver {
             }
             let per_request =
                 self.lines.get(id.index as usize).and_then(Option::as_ref).is_some_and(|line| {
-                    self.plan.targets[line.target as usize].connections == Connections::PerRequest
+                    line.lane == Lane::Main
+                        && self.plan.targets[line.target as usize].connections == Connections::PerRequest
                 });
             if !done.reusable || per_request {
                 one.forget(id);

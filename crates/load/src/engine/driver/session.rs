@@ -205,7 +205,7 @@ impl Driver {
         one.state = State::Free;
         self.live -= 1;
         self.closed -= u32::from(one.closed);
-        for (_, id) in std::mem::take(&mut one.lines) {
+        for (.., id) in std::mem::take(&mut one.lines) {
             self.drop_line(io, id);
         }
         self.free.push(user);

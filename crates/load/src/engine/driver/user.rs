@@ -4,6 +4,8 @@ use smallvec::SmallVec;
 use stadium_reactor::ConnectionId;
 use stadium_scenario::value::Value;
 
+use crate::engine::protocol::Lane;
+
 /// What a user is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -49,8 +51,8 @@ pub(super) struct User {
     pub(super) random: fastrand::Rng,
     /// The connection that its step is on.
     pub(super) on: ConnectionId,
-    /// Connections of its own, by target.
-    pub(super) lines: SmallVec<[(u32, ConnectionId); 2]>,
+    /// Connections of its own, by target and lane.
+    pub(super) lines: SmallVec<[(u32, Lane, ConnectionId); 2]>,
 }
 
 impl User {
@@ -76,12 +78,12 @@ impl User {
     }
 
     /// Its connection to a target.
-    pub(super) fn line(&self, target: u32) -> Option<ConnectionId> {
-        self.lines.iter().find(|(own, _)| *own == target).map(|&(_, id)| id)
+    pub(super) fn line(&self, target: u32, lane: Lane) -> Option<ConnectionId> {
+        self.lines.iter().find(|(own, way, _)| *own == target && *way == lane).map(|&(.., id)| id)
     }
 
     /// Forgets a connection.
     pub(super) fn forget(&mut self, id: ConnectionId) {
-        self.lines.retain(|(_, own)| *own != id);
+        self.lines.retain(|(.., own)| *own != id);
     }
 }

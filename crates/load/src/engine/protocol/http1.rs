@@ -2,18 +2,13 @@
 //!
 //! A request in which nothing changes was encoded once, with the plan, and is copied.
 
-use smallvec::SmallVec;
-use stadium_http_client::{Asked, Event, H1, Header, Request, write_request};
+use stadium_http_client::{Asked, Event, H1, write_request};
 use stadium_scenario::program::{Http, Target};
 use stadium_scenario::scope::Scope;
-use stadium_scenario::template::Template;
 
+use super::request::{Draft, with_request};
 use super::{Ask, Begun, Desk, Done, Talk};
-use crate::engine::plan::PlannedTarget;
 use crate::engine::reply::{Failure, Reply};
-
-/// What the load lab calls itself.
-const USER_AGENT: &str = concat!("stadium-load/", env!("CARGO_PKG_VERSION"));
 
 /// A connection that speaks HTTP/1.1.
 #[derive(Debug, Default)]
@@ -24,11 +19,11 @@ pub(crate) struct Http1 {
 
 /// A request that is under way.
 #[derive(Debug)]
-struct Exchange {
-    user: u32,
+pub(crate) struct Exchange {
+    pub(crate) user: u32,
     keeps_headers: bool,
     keeps_body: bool,
-    reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 impl Talk for Http1 {
@@ -46,15 +41,14 @@ impl Talk for Http1 {
         };
         match &ask.planned.fixed {
             Some(bytes) => desk.out.extend_from_slice(bytes),
-            None => encode(request, ask.path, ask.headers, ask.target, &mut ask.scope, desk.out)?,
+            None => {
+                let draft = Draft::of(request, ask);
+                with_request(&draft, &mut ask.scope, |request| write_request(desk.out, request))?
+                    .map_err(|error| format!("not sent: {error}"))?;
+            }
         }
         self.codec.begin(Asked::by(&request.method));
-        self.exchange = Some(Exchange {
-            user: ask.user,
-            keeps_headers: ask.planned.keeps_headers,
-            keeps_body: ask.planned.keeps_body,
-            reply: desk.reply(),
-        });
+        self.exchange = Some(Exchange::of(ask, desk));
         Ok(Begun::Waiting)
     }
 
@@ -112,8 +106,17 @@ impl Http1 {
 }
 
 impl Exchange {
+    pub(crate) fn of(ask: &Ask<'_>, desk: &mut Desk<'_>) -> Self {
+        Exchange {
+            user: ask.user,
+            keeps_headers: ask.planned.keeps_headers,
+            keeps_body: ask.planned.keeps_body,
+            reply: desk.reply(),
+        }
+    }
+
     /// Keeps what was asked for. Returns whether the connection can be used on, once the answer has ended.
-    fn hear(&mut self, event: &Event<'_>) -> Option<bool> {
+    pub(crate) fn hear(&mut self, event: &Event<'_>) -> Option<bool> {
         match event {
             Event::Head(head) | Event::Upgraded(head) => {
                 self.reply.status = Some(u32::from(head.status));
@@ -158,80 +161,18 @@ pub(crate) fn encode_fixed(request: &Http, target: &Target, authority: &str) -> 
     let mut scope =
         Scope { variables: &mut [], random: &mut fastrand::Rng::with_seed(0), wall_ms: 0, user: 0 };
     let mut out = Vec::new();
-    let place = Place { method: &request.method, scheme: "http", authority };
+    let draft = Draft {
+        method: &request.method,
+        scheme: "http",
+        authority,
+        base: &target.path,
+        path: &request.path,
+        headers: &request.headers,
+        target_headers: &target.headers,
+        protocol_headers: &[],
+        body: request.body.as_ref(),
+    };
     // What cannot be sent fails when it is sent, and is counted.
-    with_request(request, &target.path, &target.headers, &place, &mut scope, |request| {
-        write_request(&mut out, request)
-    })
-    .ok()?
-    .ok()?;
+    with_request(&draft, &mut scope, |request| write_request(&mut out, request)).ok()?.ok()?;
     Some(out)
-}
-
-fn encode(
-    request: &Http,
-    path: &str,
-    headers: &[(String, Template)],
-    target: &PlannedTarget,
-    scope: &mut Scope<'_>,
-    out: &mut Vec<u8>,
-) -> Result<(), Failure> {
-    let place = Place { method: &request.method, scheme: "http", authority: &target.authority };
-    with_request(request, path, headers, &place, scope, |request| write_request(out, request))?
-        .map_err(|error| format!("not sent: {error}").into())
-}
-
-/// What a request says besides its templates.
-pub(crate) struct Place<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) scheme: &'a str,
-    pub(crate) authority: &'a str,
-}
-
-thread_local! {
-    /// Where templates are written before they are put together.
-    static SPACE: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
-}
-
-/// Fills in a request's templates and gives it to `send`.
-pub(crate) fn with_request<R>(
-    request: &Http,
-    base: &str,
-    more: &[(String, Template)],
-    place: &Place<'_>,
-    scope: &mut Scope<'_>,
-    send: impl FnOnce(&Request<'_>) -> R,
-) -> Result<R, Failure> {
-    SPACE.with_borrow_mut(|space| {
-        space.clear();
-        space.extend_from_slice(base.as_bytes());
-        request.path.write(scope, space);
-        let target_end = space.len();
-        let mut values: SmallVec<[(&str, usize, usize); 12]> = SmallVec::new();
-        for (name, value) in request.headers.iter().chain(more) {
-            let start = space.len();
-            value.write(scope, space);
-            values.push((name, start, space.len()));
-        }
-        let body_start = space.len();
-        if let Some(body) = &request.body {
-            body.write(scope, space);
-        }
-        let target = std::str::from_utf8(&space[..target_end])
-            .map_err(|_| Failure::from("not sent: the path is not text"))?;
-        let mut headers: SmallVec<[Header<'_>; 14]> =
-            values.iter().map(|&(name, start, end)| Header { name, value: &space[start..end] }).collect();
-        let has = |name: &str| values.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name));
-        if !has("user-agent") {
-            headers.push(Header { name: "User-Agent", value: USER_AGENT.as_bytes() });
-        }
-        Ok(send(&Request {
-            method: place.method,
-            scheme: place.scheme,
-            authority: place.authority,
-            target: if target.is_empty() { "/" } else { target },
-            headers: &headers,
-            body: &space[body_start..],
-        }))
-    })
 }

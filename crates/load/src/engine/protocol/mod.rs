@@ -3,10 +3,15 @@
 //! A talk begins steps, reads what comes and says which users' steps are done. It touches no socket and no user: bytes go
 //! to and from a [`Desk`]. What a step needs is in its [`Ask`].
 
+pub(crate) mod events;
 pub(crate) mod http1;
+pub(crate) mod http2;
 pub(crate) mod mqtt;
 pub(crate) mod rsocket;
+pub(crate) mod request;
 pub(crate) mod stamps;
+pub(crate) mod tcp;
+pub(crate) mod websocket;
 
 use stadium_scenario::program::{Action, Step, Version};
 use stadium_scenario::scope::Scope;
@@ -14,7 +19,11 @@ use stadium_scenario::scope::Scope;
 use super::plan::{PlannedStep, PlannedTarget};
 use super::reply::{Failure, Reply};
 use super::tally::MessageCounter;
+use crate::engine::protocol::events::Events;
 use crate::engine::protocol::http1::Http1;
+use crate::engine::protocol::http2::Http2;
+use crate::engine::protocol::tcp::Tcp;
+use crate::engine::protocol::websocket::WebSocket;
 
 /// A step that a user wants done.
 pub(crate) struct Ask<'a> {
@@ -46,6 +55,14 @@ impl Desk<'_> {
     pub(crate) fn reply(&mut self) -> Reply {
         self.spare.pop().unwrap_or_default()
     }
+
+    /// Keeps a reply that nobody will see, to use it again.
+    pub(crate) fn put_back(&mut self, reply: Option<Reply>) {
+        if let Some(mut reply) = reply {
+            reply.clear();
+            self.spare.push(reply);
+        }
+    }
 }
 
 /// A step that is done.
@@ -72,6 +89,11 @@ pub(crate) enum Begun {
 pub(crate) trait Talk: Send {
     /// Whether it takes a step now. Only a protocol that multiplexes takes one while another is under way.
     fn has_room(&self) -> bool;
+
+    /// Whether it will ever take another step. One that will not is not asked to, and another is opened.
+    fn takes_more(&self) -> bool {
+        true
+    }
 
     /// The connection stands: what is said before any step.
     fn connected(&mut self, _desk: &mut Desk<'_>) {}
@@ -107,7 +129,31 @@ pub(crate) fn talk(step: &Step, target: &PlannedTarget) -> Box<dyn Talk> {
     match (&step.action, target.version) {
         (Action::Mqtt(_), _) => Box::new(mqtt::Mqtt::new(target)),
         (Action::Rsocket(ask), _) => Box::new(rsocket::Rsocket::new(&ask.mime)),
-        (Action::Http(_), Version::Http1) => Box::new(Http1::default()),
-        _ => Box::new(Http1::default()),
+        (Action::Http(_), Version::Http2) => Box::new(Http2::default()),
+        (Action::Http(_), _) => Box::new(Http1::default()),
+        (Action::Events { .. }, _) => Box::new(Events::default()),
+        (Action::WebSocket(_), _) => Box::new(WebSocket::default()),
+        (Action::Tcp(_), _) => Box::new(Tcp::default()),
+    }
+}
+
+/// Which of a user's connections to a target a step goes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// That of the target: requests, MQTT, RSocket, bytes.
+    Main,
+    /// One for its event stream beside it: never shared, always HTTP/1.1.
+    Events,
+    /// One for its WebSocket beside it: never shared, kept from step to step.
+    WebSocket,
+}
+
+impl Lane {
+    pub(crate) fn of(action: &Action) -> Self {
+        match action {
+            Action::Events { .. } => Lane::Events,
+            Action::WebSocket(_) => Lane::WebSocket,
+            _ => Lane::Main,
+        }
     }
 }

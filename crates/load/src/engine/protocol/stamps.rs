@@ -155,11 +155,9 @@ mod tests {
         let mut stamps = Stamps::default();
         let mut counter = MessageCounter::default();
         for (stream, sequence) in [(1, 1), (2, 7), (1, 2), (2, 8), (0, 1), (0, 1)] {
-            assert!(stamps.hear(
-                &Stamp { sent_ns: 1_000, stream, sequence }.encode(),
-                &mut counter,
-                || 3_000
-            ));
+            assert!(
+                stamps.hear(&Stamp { sent_ns: 1_000, stream, sequence }.encode(), &mut counter, || 3_000)
+            );
         }
         assert!(stamps.hear(b"no stamp", &mut counter, || unreachable!("nothing is measured")));
         assert_eq!((counter.received, counter.lost, counter.duplicates), (6, 0, 0));
