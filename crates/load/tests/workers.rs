@@ -265,7 +265,7 @@ fn workers_are_found_by_discovery() {
     // Who leaves is not found any more.
     one.signal(Signal::TERM);
     assert!(one.wait().success());
-    assert_eq!(find(), [two.address.clone()]);
+    assert_eq!(find(), std::slice::from_ref(&two.address));
     drop(two);
     let nowhere =
         stadium_discovery::Discovery::start(stadium_discovery::Config::default()).expect("it starts");

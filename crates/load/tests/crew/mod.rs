@@ -1,4 +1,6 @@
 //! What runs on workers need: a scenario that is quickly said, a server that answers, worker processes.
+//!
+//! The server counts for itself, so that nobody's own figures are what they are compared with.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
