@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         ("every_device_hears_every_broadcast_in_3_1_1", every_device_hears_every_broadcast_in_3_1_1),
         ("workers_hold_their_part_and_figures_add_up", workers_hold_their_part_and_figures_add_up),
         ("a_dead_worker_is_told", a_dead_worker_is_told),
-        ("a_device_costs_less_than_600_bytes", a_device_costs_less_than_600_bytes),
+        ("a_device_costs_less_than_300_bytes", a_device_costs_less_than_300_bytes),
         ("a_worker_ends_with_its_parent", a_worker_ends_with_its_parent),
         ("what_a_worker_cannot_do_is_said", what_a_worker_cannot_do_is_said),
         ("devices_cut_at_once_are_all_back", devices_cut_at_once_are_all_back),
@@ -215,11 +215,11 @@ fn worker_memory_kb(broker: &Broker, devices: u32) -> u64 {
     memory_kb
 }
 
-fn a_device_costs_less_than_600_bytes() {
+fn a_device_costs_less_than_300_bytes() {
     let broker = Broker::start();
     let (few, many) = (worker_memory_kb(&broker, 1_000), worker_memory_kb(&broker, 7_000));
     let bytes = (many.saturating_sub(few) * 1_024) / 6_000;
-    assert!(few > 0 && bytes < 600, "{bytes} bytes a device: {few} KB for 1,000, {many} KB for 7,000");
+    assert!(few > 0 && bytes < 300, "{bytes} bytes a device: {few} KB for 1,000, {many} KB for 7,000");
 }
 
 fn a_worker_ends_with_its_parent() {

@@ -1,21 +1,6 @@
-//! Profiles from a TOML file.
+//! Profiles from a TOML file: `[[profile]]` tables, each a preset with changes or a profile of its own.
 //!
-//! ```toml
-//! seed = 7                        # every draw depends on it; 0 without it
-//!
-//! [[profile]]
-//! preset = "sleepy"               # what is not said below is the preset's; without one, steady's
-//! weight = 3                      # beside the others; 1 without it
-//!
-//! [[profile]]
-//! name = "bus"
-//! keep_alive = "60s..120s"
-//! ping_timeout = "5s"
-//! radio = { sleeps_after = "10s", for = "5s..60s" }
-//! carrier = { forgets_after = "4m..5m" }
-//! address = { changes_every = "~10m" }
-//! background = { every = "~5m", for = "~10m", silent = 0.5 }
-//! ```
+//! The page docs/device-profiles.md has a sample, which the tests read.
 
 use serde::Deserialize;
 
@@ -90,15 +75,10 @@ mod tests {
 
     #[test]
     fn the_sample_of_the_documentation_is_read() {
-        let sample: String = include_str!("file.rs")
-            .lines()
-            .filter_map(|line| line.strip_prefix("//!"))
-            .skip_while(|line| !line.contains("```toml"))
-            .skip(1)
-            .take_while(|line| !line.contains("```"))
-            .map(|line| format!("{line}\n"))
-            .collect();
-        let mixture = parse(&sample).unwrap_or_else(|error| panic!("{error}\n{sample}"));
+        let page = include_str!("../../../../../docs/device-profiles.md");
+        let (_, rest) = page.split_once("```toml\n").expect("the page has a sample");
+        let (sample, _) = rest.split_once("```").expect("the sample ends");
+        let mixture = parse(sample).unwrap_or_else(|error| panic!("{error}\n{sample}"));
         let [sleepy, bus] = &mixture.profiles[..] else { panic!("two profiles: {mixture:?}") };
         assert_eq!((mixture.seed, sleepy.weight, bus.weight), (7, 3.0, 1.0));
         assert_eq!(sleepy.profile, preset::profile("sleepy").expect("a preset"));
