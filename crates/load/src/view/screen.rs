@@ -21,8 +21,10 @@ use crate::engine::Progress;
 
 /// Fewer lines than this have no room for plots.
 const PLOTS_HEIGHT_MIN: u16 = 20;
-/// Fewer columns than this have no room for plots or for errors beside steps.
-const WIDE_MIN: u16 = 60;
+/// Fewer columns than this have no room for plots.
+const PLOTS_WIDTH_MIN: u16 = 60;
+/// Fewer columns than this have no room for failures beside steps.
+const BESIDE_MIN: u16 = 76;
 
 /// Fewer columns than this for the table of steps have no room for counts.
 const COUNTS_WIDTH_MIN: u16 = 64;
@@ -145,8 +147,9 @@ impl Screen {
     /// Draws it.
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
-        let plots =
-            area.height >= PLOTS_HEIGHT_MIN && area.width >= WIDE_MIN && !self.series.points().is_empty();
+        let plots = area.height >= PLOTS_HEIGHT_MIN
+            && area.width >= PLOTS_WIDTH_MIN
+            && !self.series.points().is_empty();
         let plots_height = if plots { (area.height * 2 / 5).clamp(8, 24) } else { 0 };
         let [head, bar, figures, users, plots_area, tables, health, keys] = Layout::vertical([
             Constraint::Length(1),
@@ -168,14 +171,13 @@ impl Screen {
             plot::rates(frame, left, self.series.points(), self.palette);
             plot::times(frame, right, self.series.points(), self.palette);
         }
-        if area.width >= WIDE_MIN {
-            let [left, right] =
-                Layout::horizontal([Constraint::Fill(2), Constraint::Fill(1)]).spacing(2).areas(tables);
-            self.draw_steps(frame, left);
-            self.draw_errors(frame, right);
-        } else {
-            self.draw_steps(frame, tables);
-        }
+        let parts = [Constraint::Fill(2), Constraint::Fill(1)];
+        let [steps, errors] = match area.width >= BESIDE_MIN {
+            true => Layout::horizontal(parts).spacing(2).areas(tables),
+            false => Layout::vertical(parts).areas(tables),
+        };
+        self.draw_steps(frame, steps);
+        self.draw_errors(frame, errors);
         self.draw_health(frame, health);
         self.draw_keys(frame, keys);
     }
@@ -227,11 +229,7 @@ impl Screen {
                 format!("{} answered", number::rate(point.answered.round())),
                 self.palette.strong(),
             ));
-            spans.push(Span::raw(format!(
-                " of {}{}",
-                number::rate(point.offered.round()),
-                times(point.response)
-            )));
+            spans.push(Span::raw(format!(" of {}", number::rate(point.offered.round()))));
         }
         if point.messages > 0.0 {
             let gap = if spans.is_empty() { "" } else { "  " };
@@ -239,7 +237,6 @@ impl Screen {
                 format!("{gap}{} messages", number::rate(point.messages.round())),
                 self.palette.strong(),
             ));
-            spans.push(Span::raw(times(point.message)));
         }
         let failed = match (self.failed, self.started) {
             (0, _) => Span::styled("  none failed", self.palette.good()),
@@ -254,6 +251,7 @@ impl Screen {
             ),
         };
         spans.push(failed);
+        spans.push(Span::raw(times(point.response.or(point.message))));
         frame.render_widget(Line::from(spans), area);
     }
 

@@ -1,4 +1,6 @@
 //! Uploads to a real S3 server in this process, and to a folder.
+//!
+//! What a provider's own servers answer beyond S3's rules is not covered: no account of ours is on them.
 
 use std::fs;
 

@@ -36,7 +36,7 @@ fn everything_fits_eighty_by_twenty_four() {
     assert!(screen[0].starts_with("stadium load voting night"), "{screen:#?}");
     assert!(screen[0].ends_with("0:12 of 1:00, 0:48 left"), "{screen:#?}");
     assert!(screen[1].starts_with("rise · 1 to 100 users/s ━") && screen[1].ends_with("60%"), "{screen:#?}");
-    assert_eq!(screen[2], "997/s answered of 1,000/s  p50 2 ms  p99 12 ms  ! 36 failed, 0.3%");
+    assert_eq!(screen[2], "997/s answered of 1,000/s  ! 36 failed, 0.3%  p50 2 ms  p99 12 ms");
     assert!(screen[3].starts_with("120 users █"), "{screen:#?}");
     let text = screen.join("\n");
     for part in ["┄ offered 1,000/s", "━ answered 997/s", "p50 2 ms  p99 12 ms  max 61 ms"] {
@@ -81,6 +81,10 @@ fn any_size_is_drawn_and_small_ones_keep_the_figures() {
     let small = lines(&drawn(&screen, 50, 10));
     assert!(small[2].starts_with("997/s answered"), "{small:#?}");
     assert!(small[8].starts_with("Generator late"), "{small:#?}");
+    let narrow = lines(&drawn(&screen, 60, 18));
+    assert!(narrow[2].contains("! 90 failed"), "{narrow:#?}");
+    assert!(narrow.iter().any(|line| line.starts_with("log in ")), "{narrow:#?}");
+    assert!(narrow.iter().any(|line| line == " 90 timeout"), "{narrow:#?}");
 }
 
 #[test]
