@@ -50,7 +50,7 @@ pub enum Want {
     /// It is this text.
     Text(Template),
     /// It contains these bytes.
-    Contains(memchr::memmem::Finder<'static>),
+    Contains(Box<memchr::memmem::Finder<'static>>),
     /// It contains this text, which varies.
     ContainsText(Template),
     /// It matches.
@@ -146,8 +146,8 @@ mod tests {
         Template::parse(text, &mut vec!["n".to_owned(), "name".to_owned()]).unwrap()
     }
 
-    fn finder(text: &str) -> memchr::memmem::Finder<'static> {
-        memchr::memmem::Finder::new(text.as_bytes()).into_owned()
+    fn finder(text: &str) -> Box<memchr::memmem::Finder<'static>> {
+        memchr::memmem::Finder::new(text.as_bytes()).into_owned().into()
     }
 
     #[test]

@@ -342,11 +342,12 @@ fn unicode(escape: &[u8]) -> (char, usize) {
     let Some(first) = unit(2) else {
         return (char::REPLACEMENT_CHARACTER, 2);
     };
-    if (0xd800..0xdc00).contains(&first) && escape.get(6..8) == Some(b"\\u") {
-        if let Some(second) = unit(8).filter(|second| (0xdc00..0xe000).contains(second)) {
-            let character = char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00));
-            return (character.unwrap_or(char::REPLACEMENT_CHARACTER), 12);
-        }
+    if (0xd800..0xdc00).contains(&first)
+        && escape.get(6..8) == Some(b"\\u")
+        && let Some(second) = unit(8).filter(|second| (0xdc00..0xe000).contains(second))
+    {
+        let character = char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00));
+        return (character.unwrap_or(char::REPLACEMENT_CHARACTER), 12);
     }
     (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
 }

@@ -62,11 +62,11 @@ impl Template {
                 template.push_encoded(&text[at..dollar], encoding);
                 template.push_encoded("${", encoding);
                 at = dollar + 3;
-            } else if rest.starts_with("${") {
+            } else if let Some(after) = rest.strip_prefix("${") {
                 template.push_encoded(&text[at..dollar], encoding);
                 let end = dollar
                     + 2
-                    + end_of_expression(&rest[2..]).ok_or_else(|| {
+                    + end_of_expression(after).ok_or_else(|| {
                         Mistake::new(dollar..text.len(), "`${` is not closed with `}`")
                             .hint("a literal `${` is written `$${`")
                     })?;

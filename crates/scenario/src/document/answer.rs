@@ -177,11 +177,11 @@ impl<'a> Builder<'a, '_> {
         if let Some(item) = fields.item("body") {
             self.body_check(item, checks);
         }
-        if let Some(item) = fields.item("below") {
-            if let Some(ns) = self.reader.duration(item) {
-                let text = format!("took below {}", self.reader.text(item).unwrap_or_default());
-                checks.push(Check { text, test: Test::Below(ns) });
-            }
+        if let Some(item) = fields.item("below")
+            && let Some(ns) = self.reader.duration(item)
+        {
+            let text = format!("took below {}", self.reader.text(item).unwrap_or_default());
+            checks.push(Check { text, test: Test::Below(ns) });
         }
         if let Some(item) = fields.item("holds") {
             for item in self.reader.list_or_one(item) {
@@ -304,7 +304,7 @@ impl<'a> Builder<'a, '_> {
             "contains" => {
                 let template = self.template(item, Encoding::Plain)?;
                 let want = match template.literal() {
-                    Some(bytes) => Want::Contains(memchr::memmem::Finder::new(bytes).into_owned()),
+                    Some(bytes) => Want::Contains(memchr::memmem::Finder::new(bytes).into_owned().into()),
                     None => Want::ContainsText(template),
                 };
                 (want, format!("contains {text}"))

@@ -171,7 +171,7 @@ pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
         .filter(|at| !at.is_whitespace())
         .map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok()))
         .collect::<Option<_>>()?;
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())

@@ -209,11 +209,10 @@ impl<'a> Builder<'a, '_> {
     /// Notes a mistake in a value's text. A variable of another session is told as one.
     fn note_in(&mut self, item: &Item<'_>, mut mistake: Mistake) {
         let text = item.get_ref().as_str().unwrap_or("");
-        if let Some(name) = text.get(mistake.range.clone()) {
-            if self.variables.is_elsewhere(name) {
-                mistake.hint =
-                    Some(format!("`{name}` is set in another session; each user does one session"));
-            }
+        if let Some(name) = text.get(mistake.range.clone())
+            && self.variables.is_elsewhere(name)
+        {
+            mistake.hint = Some(format!("`{name}` is set in another session; each user does one session"));
         }
         self.reader.note_in(item, mistake);
     }

@@ -54,10 +54,10 @@ impl<'a> Builder<'a, '_> {
         if let Some(item) = fields.item("spacing").filter(|_| fields.item("rate").is_none()) {
             self.reader.problem(item.span(), "`spacing` belongs to a `rate`");
         }
-        if let Some(item) = fields.first(&["rate", "users"]).map(|(_, item)| item) {
-            if self.session_names.is_empty() {
-                self.reader.problem(item.span(), "users come, but there is no session that they could do");
-            }
+        if let Some((_, item)) = fields.first(&["rate", "users"])
+            && self.session_names.is_empty()
+        {
+            self.reader.problem(item.span(), "users come, but there is no session that they could do");
         }
         let mut mix: Vec<f64> = self.session_names.iter().map(|(_, weight)| *weight).collect();
         if let Some(item) = fields.item("mix") {
