@@ -10,4 +10,5 @@ pub mod queue_events;
 pub mod registry_input;
 pub mod rsocket_connection;
 pub mod rsocket_decode;
+pub mod scenario_text;
 pub mod wallet_events;

@@ -1,20 +1,30 @@
 //! Whatever text comes, reading it ends in a program or in problems that lie within it.
 //!
-//! Texts are noise, and the scenario that uses everything with a piece of it replaced.
+//! Texts are noise, and good files of each kind with a piece replaced.
 
 use proptest::prelude::*;
 
-const EVERYTHING: &str = include_str!("scenarios/everything.toml");
+#[path = "../../../fuzz/src/scenario_text.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod scenario_text;
 
-fn read(text: &str) {
-    let mut files = |_: &str| Ok(b"name,age,club\nAda,41,x\n".to_vec());
-    if let Err(problems) = stadium_scenario::parse(text, &mut files) {
-        assert!(!problems.is_empty());
-        for problem in problems {
-            assert!(problem.line as usize <= text.lines().count() + 1, "{problem}");
-            assert!(!problem.render("x.toml", text).is_empty());
-        }
-    }
+const EVERYTHING: &str = include_str!("scenarios/everything.toml");
+const RECORDING: &str = include_str!("scenarios/recording.har");
+const TSUNG: &str = include_str!("scenarios/tsung.xml");
+
+/// A text with a piece of it replaced; `at` is a part of its length.
+fn replaced(text: &str, at: f64, length: usize, piece: &str) -> String {
+    let boundary = |at: usize| (at..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let start = boundary((at * text.len() as f64) as usize);
+    let end = boundary((start + length).min(text.len()));
+    format!("{}{piece}{}", &text[..start], &text[end..])
+}
+
+#[test]
+fn good_files_are_taken() {
+    assert!(scenario_text::scenario(EVERYTHING));
+    assert!(scenario_text::imported(RECORDING) && scenario_text::imported(TSUNG));
+    assert!(scenario_text::piece("a + 1"));
 }
 
 proptest! {
@@ -22,28 +32,24 @@ proptest! {
 
     #[test]
     fn noise(text in "\\PC{0,200}") {
-        read(&text);
+        scenario_text::scenario(&text);
+        scenario_text::imported(&text);
     }
 
     #[test]
     fn a_replaced_piece(at in 0.0..1.0f64, length in 0usize..12, piece in "[\\[\\]{}\"'=,.$a-z0-9 \n-]{0,6}") {
-        let boundary = |at: usize| (at..=EVERYTHING.len()).find(|at| EVERYTHING.is_char_boundary(*at)).unwrap();
-        let start = boundary((at * EVERYTHING.len() as f64) as usize);
-        let end = boundary((start + length).min(EVERYTHING.len()));
-        read(&format!("{}{piece}{}", &EVERYTHING[..start], &EVERYTHING[end..]));
+        scenario_text::scenario(&replaced(EVERYTHING, at, length, &piece));
     }
 
     #[test]
-    fn expressions_and_paths(text in "[a-z0-9 ()+*/%<>=!&|'\"\\[\\]$@?:.,_-]{0,40}") {
-        use stadium_scenario::{expression::Expression, json_path::JsonPath, template::Template};
-        let mut names = vec!["a".to_owned()];
-        for mistake in [
-            Expression::parse(&text, &mut names).err(),
-            JsonPath::parse(&text).err(),
-            Template::parse(&format!("${{{text}"), &mut names).err().filter(|mistake| mistake.range.end <= text.len()),
-            stadium_scenario::duration::parse(&text).err(),
-        ].into_iter().flatten() {
-            assert!(text.get(mistake.range.clone()).is_some(), "{mistake} at {:?} in {text:?}", mistake.range);
-        }
+    fn a_replaced_piece_of_another_tool(at in 0.0..1.0f64, length in 0usize..12, piece in "[{}\\[\\]\":,<>/%_$='a-z0-9 ]{0,6}") {
+        scenario_text::imported(&replaced(RECORDING, at, length, &piece));
+        scenario_text::imported(&replaced(TSUNG, at, length, &piece));
+    }
+
+    #[test]
+    fn expressions_and_paths(text in "[a-z0-9 ()+*/%<>=!&|'\"\\[\\]$@?:.,_{}-]{0,40}") {
+        scenario_text::piece(&text);
+        scenario_text::piece(&format!("${{{text}"));
     }
 }
