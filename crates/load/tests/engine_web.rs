@@ -1,4 +1,5 @@
 //! The engine's WebSocket, event streams, HTTP/2 and plain TCP, against servers that behave and servers that do not.
+//! Each test says what its server does, byte by byte where it matters, and which figures must come of it.
 
 mod web;
 

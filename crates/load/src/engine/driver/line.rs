@@ -1,4 +1,5 @@
 //! Connections: opened when they are needed, owned by a user or shared by all of a loop, lost and found again.
+//! Event streams and WebSockets are never shared: each has a connection of its own beside that of the target.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
 //! Frames of a server, whole as they lie in the bytes that came, and the messages that they make up. RFC 6455, 5.
+//! What must not come is refused as soon as its header shows it, with the code to close with.
 
 use stadium_reactor::websocket::{CONTROL_MAX, close_code, opcode};
 
