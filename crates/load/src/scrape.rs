@@ -100,11 +100,9 @@ impl Scrape {
             let thread = std::thread::Builder::new().name("load-scrape".into()).spawn(move || {
                 let mut gather = Gather::new(source.target.clone());
                 let mut next = Instant::now();
-                loop {
-                    match stopped.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                        Err(RecvTimeoutError::Timeout) => {}
-                        Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
-                    }
+                while let Err(RecvTimeoutError::Timeout) =
+                    stopped.recv_timeout(next.saturating_duration_since(Instant::now()))
+                {
                     let at_s = start.elapsed().as_secs_f64();
                     gather.hear(at_s, ask(&agent, &source));
                     while next <= Instant::now() {
