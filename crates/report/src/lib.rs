@@ -12,6 +12,7 @@ pub mod latency;
 mod merge;
 pub mod number;
 mod plot;
+mod read;
 mod result;
 mod series;
 mod table;
@@ -21,6 +22,7 @@ pub mod thresholds;
 mod verdict;
 
 pub use merge::Merge;
+pub use read::ReadError;
 pub use result::*;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::{Messages, Requests, RunResult};
 /// All tables that have something to say, in the order of a report.
 pub(crate) fn tables(run: &RunResult) -> Vec<Table> {
     let all = [
+        phases(run),
         steps(run),
         errors(run),
         statuses(run),
@@ -20,7 +21,6 @@ pub(crate) fn tables(run: &RunResult) -> Vec<Table> {
         fleet_facts(run),
         search(run),
         workers(run),
-        phases(run),
     ];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }

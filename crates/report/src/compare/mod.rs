@@ -60,6 +60,8 @@ pub struct Difference {
     pub interval: String,
     /// What that means.
     pub verdict: Verdict,
+    /// Whether the two are far apart and yet show no difference: a few moments of one run make it.
+    pub hangs_on_few: bool,
 }
 
 /// What a difference means.
@@ -136,6 +138,14 @@ fn pair<'a>(baseline: &RunResult, run: &'a RunResult) -> Compared<'a> {
             number::rate(second)
         ));
     }
+    let few = pair.differences.iter().filter(|one| one.hangs_on_few).map(|one| one.figure.as_str());
+    let few: Vec<&str> = few.collect();
+    if !few.is_empty() {
+        warnings.push(format!(
+            "{}: far apart, but by a few moments that may not come again; look at the curves and repeat the runs",
+            few.join(", ")
+        ));
+    }
     Compared { run, warnings, differences: pair.differences }
 }
 
@@ -174,12 +184,17 @@ struct Pair {
 /// The seeds of both runs' draws: fixed, so that an answer can be had again, and not the same, so that they are apart.
 const SEEDS: [u64; 2] = [1, 2];
 
+/// How many events an interval has of a kind.
+type Events = fn(&Interval) -> u64;
+/// Which of an interval's histograms.
+type Times = for<'a> fn(&'a Interval) -> &'a Counts;
+
 impl Pair {
     fn whole(&mut self) {
         let enough = self.before.is_enough() && self.after.is_enough();
         let draws = [self.before.draws(SEEDS[0]), self.after.draws(SEEDS[1])];
         let mut found = Vec::new();
-        let rates: [(&str, fn(&Interval) -> u64, Wanted); 3] = [
+        let rates: [(&str, Events, Wanted); 3] = [
             ("begun", |interval| interval.started, Wanted::Neither),
             ("answered", |interval| interval.answered, Wanted::More),
             ("messages received", |interval| interval.messages, Wanted::More),
@@ -194,7 +209,7 @@ impl Pair {
             let texts = ends.map(number::rate);
             found.push(of_ratio("all", figure, ends, texts, interval.filter(|_| enough), wanted));
         }
-        let times: [(&str, fn(&Interval) -> &Counts, &[f64]); 3] = [
+        let times: [(&str, Times, &[f64]); 3] = [
             ("response", |interval| &interval.response, &[0.5, 0.9, 0.99, 0.999]),
             ("service", |interval| &interval.service, &[0.5, 0.99]),
             ("message latency", |interval| &interval.message_latency, &[0.5, 0.99]),
@@ -298,10 +313,14 @@ impl Pair {
                 change: if change == 0 { "none".to_owned() } else { format!("{change:+}") },
                 interval: String::new(),
                 verdict,
+                hangs_on_few: false,
             });
         }
     }
 }
+
+/// How many times one figure is the other before it is odd that no difference shows.
+const FAR: f64 = 1.5;
 
 fn judge(interval: Option<(f64, f64)>, none: f64, small: bool, wanted: Wanted) -> Verdict {
     let Some((low, high)) = interval else { return Verdict::Unknown };
@@ -326,6 +345,7 @@ fn of_ratio(
     let ratio = ends[1] / ends[0];
     let small = (ratio - 1.0).abs() < SMALLEST;
     let [before, after] = texts;
+    let verdict = judge(interval, 1.0, small, wanted);
     Difference {
         subject: subject.to_owned(),
         figure: figure.to_owned(),
@@ -335,7 +355,8 @@ fn of_ratio(
         interval: interval.map_or_else(String::new, |(low, high)| {
             format!("{} to {}", number::change(low), number::change(high))
         }),
-        verdict: judge(interval, 1.0, small, wanted),
+        verdict,
+        hangs_on_few: verdict == Verdict::Same && !(1.0 / FAR..FAR).contains(&ratio),
     }
 }
 
@@ -351,10 +372,11 @@ fn of_shares(subject: &str, figure: &str, parts: [Part; 2], enough: bool) -> Dif
         figure: figure.to_owned(),
         before: number::share(first),
         after: number::share(second),
-        change: points(second - first),
+        change: format!("{} of all", points(second - first)),
         interval: interval
             .map_or_else(String::new, |(low, high)| format!("{} to {} of all", points(low), points(high))),
         verdict: judge(interval, 0.0, false, Wanted::Less),
+        hangs_on_few: false,
     }
 }
 

@@ -51,6 +51,11 @@ fn one_stall_is_no_rule() {
     let tail = other.differences.iter().find(|one| one.figure == "response p99").expect("it is compared");
     assert_eq!(tail.verdict, Verdict::Same, "one moment of 90 s may not come again: {tail:?}");
     assert_eq!(verdict(other, "all", "response p50"), Verdict::Same);
+    let told = other
+        .warnings
+        .iter()
+        .any(|warning| warning.contains("response p99") && warning.contains("few moments"));
+    assert!(told, "it is not passed over in silence: {:?}", other.warnings);
 }
 
 #[test]

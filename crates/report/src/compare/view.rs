@@ -1,4 +1,6 @@
 //! A comparison as a page and as plain text.
+//!
+//! Both show the same table and the same sentence; the page adds the runs' curves over each other, on one axis of time.
 
 use std::fmt::Write;
 

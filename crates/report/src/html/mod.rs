@@ -21,10 +21,16 @@ pub fn report(run: &RunResult) -> String {
     let body = &mut page.body;
     write_verdict(body, run).expect("a String takes everything");
     write_figures(body, run).expect("a String takes everything");
-    plots::write(body, run).expect("a String takes everything");
-    body.push_str("<h2>Tables</h2>");
-    tables::tables(run).iter().for_each(|each| table(body, each));
-    plots::write_scraped(body, run).expect("a String takes everything");
+    body.push_str(if run.refused() { "<div class=\"refused-figures\">" } else { "<div>" });
+    plots::write(body, run);
+    let tables = tables::tables(run);
+    if !tables.is_empty() {
+        body.push_str("<h2>Tables</h2><div class=\"cards\">");
+        tables.iter().for_each(|each| table(body, each));
+        body.push_str("</div>");
+    }
+    body.push_str("</div>");
+    plots::write_scraped(body, run);
     write_origin(body, run).expect("a String takes everything");
     page.finish()
 }

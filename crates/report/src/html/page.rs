@@ -47,8 +47,12 @@ pub(crate) fn table(out: &mut String, table: &Table) {
     write_table(out, table).expect("a String takes everything");
 }
 
+/// Columns of a table that leaves room for another beside it on a wide screen.
+const NARROW_COLUMNS_MAX: usize = 5;
+
 fn write_table(out: &mut String, table: &Table) -> std::fmt::Result {
-    write!(out, "<section class=\"card\"><h3>{}</h3>", escape(table.title))?;
+    let size = if table.columns.len() <= NARROW_COLUMNS_MAX { " narrow" } else { "" };
+    write!(out, "<section class=\"card{size}\"><h3>{}</h3>", escape(table.title))?;
     if !table.note.is_empty() {
         write!(out, "<p class=\"note\">{}</p>", thin(&escape(&table.note)))?;
     }

@@ -16,7 +16,7 @@ const PERCENTILES: [(&str, f64, &str); 5] =
 const FEW: [(&str, f64, &str); 3] = [("p50", 0.5, "p1"), ("p99", 0.99, "p3"), ("max", 1.0, "p5")];
 
 /// Appends the plots of what the generator did and saw.
-pub(super) fn write(out: &mut String, run: &RunResult) -> std::fmt::Result {
+pub(super) fn write(out: &mut String, run: &RunResult) {
     let series = thin_out(&run.series, POINTS_MAX);
     let bands = bands(&run.phases);
     let ends = ends(run);
@@ -103,11 +103,10 @@ pub(super) fn write(out: &mut String, run: &RunResult) -> std::fmt::Result {
     section(out, "Over time", &plots);
     section(out, "Distribution", &distributions(run));
     section(out, "The generator itself", &own);
-    Ok(())
 }
 
 /// Appends what targets published, beside the same axis of time.
-pub(super) fn write_scraped(out: &mut String, run: &RunResult) -> std::fmt::Result {
+pub(super) fn write_scraped(out: &mut String, run: &RunResult) {
     let bands: Vec<Band> = bands(&run.phases);
     let mut plots = scraped(&run.scraped, ends(run), &bands);
     plots.retain(Plot::has_values);
@@ -117,7 +116,6 @@ pub(super) fn write_scraped(out: &mut String, run: &RunResult) -> std::fmt::Resu
     if hidden > 0 {
         out.push_str(&format!("<p class=\"note\">{hidden} more metrics are in the result.</p>"));
     }
-    Ok(())
 }
 
 fn section(out: &mut String, title: &str, plots: &[Plot<'_>]) {

@@ -66,6 +66,7 @@ fn a_run_that_was_stopped_says_partial_and_refused_figures_are_struck() {
     assert!(page.contains("a loop was &lt;saturated&gt;"));
     let figures = page.split("<dl class=\"figures\">").nth(1).and_then(|rest| rest.split("</dl>").next());
     let figures = figures.expect("figures");
+    assert!(page.contains("<div class=\"refused-figures\">"));
     assert_eq!(figures.matches("<s title").count(), figures.matches("<dt>").count());
 }
 

@@ -65,6 +65,18 @@ pub fn evaluate_all<'a>(
     thresholds.into_iter().map(|threshold| threshold.evaluate(run)).collect()
 }
 
+/// Every figure that a threshold may name, as a Markdown table: for help texts and reference pages.
+pub fn reference() -> String {
+    let mut text = String::from("| figure | of | value |\n|---|---|---|\n");
+    for row in figure::ROWS {
+        let places: Vec<&str> = row.places.iter().map(|place| place.phrase()).collect();
+        let units: Vec<&str> = row.units.iter().map(|unit| unit.phrase()).collect();
+        let line = format!("| `{}` | {} | {} |\n", row.example(), places.join(", "), units.join(" or "));
+        text.push_str(&line);
+    }
+    text
+}
+
 /// Why a text is no threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
@@ -133,6 +145,18 @@ enum Unit {
     Share,
     Rate,
     Count,
+}
+
+impl Unit {
+    /// With an example, for a sentence.
+    fn phrase(self) -> &'static str {
+        match self {
+            Unit::Time => "a time (50ms)",
+            Unit::Share => "a share (0.1%)",
+            Unit::Rate => "a rate (200/s)",
+            Unit::Count => "a number",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -288,11 +288,11 @@ impl<'a> Line<'a> {
             }
         };
         if !row.units.contains(&unit) {
-            let wanted: Vec<&str> = row.units.iter().map(|unit| describe(*unit)).collect();
+            let wanted: Vec<&str> = row.units.iter().map(|unit| unit.phrase()).collect();
             let found = if unit == Unit::Count {
                 "this has no unit".to_owned()
             } else {
-                format!("this is {}", describe(unit))
+                format!("this is {}", unit.phrase())
             };
             let written = &self.text[start..number_end];
             let suggestion = match row.units[0] {
@@ -306,15 +306,6 @@ impl<'a> Line<'a> {
         }
         self.at = unit_at.end;
         Ok(Limit { value: number * factor, unit })
-    }
-}
-
-fn describe(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Time => "a time (50ms)",
-        Unit::Share => "a share (0.1%)",
-        Unit::Rate => "a rate (200/s)",
-        Unit::Count => "a number",
     }
 }
 

@@ -1,4 +1,6 @@
 //! What thresholds mean, and what is said about those that mean nothing.
+//!
+//! Tables: a threshold, what it should find in one small run, and whether it holds there.
 
 use std::collections::BTreeMap;
 
@@ -191,4 +193,31 @@ fn no_prefix_of_a_threshold_and_no_byte_in_it_panics() {
             let _ = parse(&format!("{}{extra}{}", &text[..end], &text[end..]));
         }
     }
+}
+
+#[test]
+fn every_figure_of_the_reference_is_read_where_it_says() {
+    let mut read = 0;
+    for row in super::figure::ROWS {
+        for place in row.places {
+            let scope = match place.phrase() {
+                "a run" => "",
+                "a session" => "session(\"a\").",
+                "a step" => "step(\"a\").",
+                "a fleet" => "fleet(\"a\").",
+                _ => "phase(\"a\").",
+            };
+            for unit in row.units {
+                let limit = unit.phrase().split(['(', ')']).nth(1).unwrap_or("5");
+                let text = format!("{scope}{} < {limit}", row.example());
+                let threshold = parse(&text).unwrap_or_else(|mistake| panic!("{text}: {mistake}"));
+                assert_eq!(threshold.text(), text);
+                let found = threshold.evaluate(&run());
+                assert!(!found.observed.is_empty());
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 80, "{read}");
+    assert_eq!(super::reference().lines().count(), super::figure::ROWS.len() + 2);
 }
