@@ -11,6 +11,7 @@ mod crowd;
 mod edge;
 mod figure;
 mod harness;
+mod load;
 mod machine;
 mod process;
 mod program;
@@ -54,6 +55,8 @@ enum Role {
     Wallet(wallet::Options),
     /// The push platform: registry, audiences, pushes, returns, ingress
     Push(push::Options),
+    /// The load lab: requests, sessions and devices from one machine, against five other load generators
+    Load(load::Options),
     /// One scenario of the load client; prints one line of JSON (started by the others)
     #[command(hide = true)]
     Client(client::Options),
@@ -81,6 +84,7 @@ fn main() -> Result<()> {
         Role::Queue(options) => queue::run(&options),
         Role::Wallet(options) => wallet::run(&options),
         Role::Push(options) => push::run(&options),
+        Role::Load(options) => load::run(&options),
         Role::BareTls(options) => push::responder::run(&options),
         Role::BareEcho { side } => rpc::bare::run(&side),
     }

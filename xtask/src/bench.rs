@@ -17,6 +17,10 @@ use crate::step::{Step, cargo, command};
 /// Its own lock file names a release of `metrics` that no longer compiles, so it is resolved anew.
 const RUMQTTD: &str = "rumqttd@0.20.0";
 
+/// Load generators, and their versions.
+const OHA: &str = "oha@1.16.0";
+const K6: &str = "go.k6.io/k6@v1.8.1";
+
 /// What to bench, and how much of it.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -42,6 +46,8 @@ enum Name {
     Wallet,
     /// The push platform: registry, audiences, pushes, returns, ingress, beside bare loops
     Push,
+    /// The load lab: requests, sessions and devices from one machine, against five other load generators
+    Load,
 }
 
 impl Name {
@@ -54,6 +60,7 @@ impl Name {
             Self::Queue => "queue",
             Self::Wallet => "wallet",
             Self::Push => "push",
+            Self::Load => "load",
         }
     }
 }
@@ -74,7 +81,7 @@ fn build(name: Name) -> Result<()> {
     let release = ["build", "--release", "--package"];
     command(&mut cargo(&[&release[..], &["stadium-bench"]].concat()))?;
     match name {
-        Name::Edge | Name::Queue | Name::Push => {
+        Name::Edge | Name::Queue | Name::Push | Name::Load => {
             command(&mut cargo(&[&release[..], &["stadium-cli"]].concat()))
         }
         Name::Wallet => {
@@ -103,6 +110,7 @@ fn peers(root: &Path, name: Name) -> Result<()> {
         Name::Queue => components::for_queue_bench(),
         Name::Wallet => components::for_wallet_bench(),
         Name::Push => Ok(()),
+        Name::Load => load_peers(root),
     }
 }
 
@@ -119,6 +127,21 @@ fn edge_peers(root: &Path) -> Result<()> {
         let mut build = Command::new("go");
         build.current_dir(root.join("bench/peers/mochi")).args(["build", "-o"]);
         command(build.arg(bin.join("mochi")).arg("."))?;
+    }
+    Ok(())
+}
+
+fn load_peers(root: &Path) -> Result<()> {
+    components::for_load_bench()?;
+    let folder = root.join("target/peers");
+    let bin = folder.join("bin");
+    std::fs::create_dir_all(&bin)?;
+    if !bin.join("oha").exists() {
+        let mut install = cargo(&["install", "--locked", OHA, "--root"]);
+        command(install.arg(&folder).env("CARGO_TARGET_DIR", folder.join("build")))?;
+    }
+    if !bin.join("k6").exists() {
+        command(Command::new("go").args(["install", K6]).env("GOBIN", &bin))?;
     }
     Ok(())
 }

@@ -58,6 +58,16 @@ const RPC_PEERS: &[Component] = &[
     Component { probe: &["taskset", "--version"], package: "util-linux" },
 ];
 
+/// What `bench load` loads, and the load generators that are packages.
+const LOAD_PEERS: &[Component] = &[
+    Component { probe: &["nginx", "-v"], package: "nginx-light" },
+    Component { probe: &["wrk", "-v"], package: "wrk" },
+    Component { probe: &["ab", "-V"], package: "apache2-utils" },
+    Component { probe: &["tsung", "-v"], package: "tsung" },
+    Component { probe: &["go", "version"], package: "golang-go" },
+    Component { probe: &["taskset", "--version"], package: "util-linux" },
+];
+
 /// Peers that `bench queue` starts, each with a data directory of its own.
 const QUEUE_PEERS: &[Component] = &[
     Component { probe: &["mariadbd", "--version"], package: "mariadb-server" },
@@ -93,6 +103,11 @@ pub(crate) fn for_rpc_bench() -> Result<()> {
 /// Makes sure that the queue bench's peers are here.
 pub(crate) fn for_queue_bench() -> Result<()> {
     install(QUEUE_PEERS)
+}
+
+/// Makes sure that what the load bench loads, and loads it with, is here.
+pub(crate) fn for_load_bench() -> Result<()> {
+    install(LOAD_PEERS)
 }
 
 /// Makes sure that the wallet bench's peers are here.

@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// Make, list and revoke API keys
     Key(command::key::Arguments),
     /// Simulate devices and measure
-    Load(command::swarm::Arguments),
+    Load(command::load::Arguments),
     /// Say whether a server is ready for work, as an exit code
     Health(command::health::Arguments),
     /// Print the OpenAPI description of the HTTP API

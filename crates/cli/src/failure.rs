@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Unavailable(String),
     /// No answer came in time: exit code 124, as of timeout(1).
     Deadline(String),
+    /// It was done, and what was measured is not what must be: exit code 99, as of k6.
+    Threshold(String),
     /// A second signal ended it before it had finished: 128 and the signal's number.
     Signalled(u8),
 }
@@ -45,6 +47,7 @@ impl Failure {
             Self::Rejected(_) => 65,
             Self::Unavailable(_) => 69,
             Self::Deadline(_) => 124,
+            Self::Threshold(_) => 99,
             Self::Signalled(signal) => 128_u8.saturating_add(*signal),
         }
     }
@@ -58,7 +61,8 @@ impl fmt::Display for Failure {
             | Self::Busy(text)
             | Self::Rejected(text)
             | Self::Unavailable(text)
-            | Self::Deadline(text) => f.write_str(text),
+            | Self::Deadline(text)
+            | Self::Threshold(text) => f.write_str(text),
             Self::Signalled(signal) => write!(f, "left at once on signal {signal}"),
         }
     }

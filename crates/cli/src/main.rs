@@ -39,7 +39,7 @@ fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.command {
         Command::Serve(serve) => command::serve::run(&serve, terminal),
         Command::Demo(demo) => command::demo::run(&demo, terminal),
-        Command::Load(load) => command::swarm::run(&load, terminal),
+        Command::Load(load) => command::load::run(&load, terminal),
         Command::Push(push) => command::push::run(*push, terminal),
         Command::App(app) => command::app::run(app, terminal),
         Command::Audience(audience) => command::audience::run(audience, terminal),

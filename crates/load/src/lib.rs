@@ -8,6 +8,7 @@ pub mod clock;
 pub mod engine;
 pub mod keep;
 pub mod scrape;
+pub mod search;
 pub mod stamp;
 pub mod swarm;
 pub mod view;

@@ -4,7 +4,7 @@
 //! all that still live have told theirs. Nothing here touches a target.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use stadium_scenario::program::{Action, Program};
 use super::Error;
 use super::describe::describe;
 use super::driver::Order;
+use super::fleets::Fleets;
 use super::machine::{Load, Watch};
 use super::member::Member;
 use super::plan::Plan;
@@ -134,6 +135,9 @@ pub struct Run {
     load: Vec<Load>,
     result: RunResult,
     thresholds: Vec<thresholds::Threshold>,
+    fleets: Fleets,
+    /// Messages that fleets had received by the end of the last interval.
+    received: u64,
     interrupted: bool,
     failure: Option<Error>,
     saturated: u32,
@@ -165,7 +169,7 @@ impl Run {
         members.iter().for_each(|member| member.order(Order::Start { epoch_ns }));
         let mut run = Run::new(plan.program.clone(), options, thresholds, (sender, events));
         run.members = members.into_iter().map(Member::Thread).collect();
-        run.begin(loops, epoch_ns);
+        run.begin(loops, epoch_ns, &options.folder)?;
         Ok(run)
     }
 
@@ -183,7 +187,7 @@ impl Run {
         let mut run = Run::new(program, options, thresholds, (sender, events));
         run.crew = Lineup::new(&prepared.remotes);
         run.members = prepared.remotes.into_iter().map(Member::Remote).collect();
-        run.begin(prepared.loops, epoch_ns);
+        run.begin(prepared.loops, epoch_ns, &options.folder)?;
         Ok(run)
     }
 
@@ -211,6 +215,8 @@ impl Run {
             load: Vec::new(),
             result,
             thresholds,
+            fleets: Fleets::default(),
+            received: 0,
             interrupted: false,
             failure: None,
             saturated: 0,
@@ -218,10 +224,16 @@ impl Run {
     }
 
     /// So many loops were told to begin at that moment.
-    fn begin(&mut self, loops: u32, epoch_ns: u64) {
+    fn begin(&mut self, loops: u32, epoch_ns: u64, folder: &Path) -> Result<(), Error> {
         self.shares = loops;
         self.running = vec![true; loops as usize];
         self.epoch_ns = epoch_ns;
+        let fleets = Fleets::start(&self.program, folder, epoch_ns);
+        if fleets.is_err() {
+            self.members.iter().for_each(|member| member.order(Order::Stop));
+        }
+        self.fleets = fleets?;
+        Ok(())
     }
 
     /// The way to end it from another thread.
@@ -276,6 +288,12 @@ impl Run {
             }
         }
         self.members.iter_mut().for_each(Member::join);
+        for fleet in std::mem::take(&mut self.fleets).finish() {
+            match fleet {
+                Ok(fleet) => self.result.fleets.push(fleet),
+                Err(text) => self.result.generator.doubts.push(Doubt { refuse: true, text }),
+            }
+        }
         match self.failure.take() {
             Some(error) => Err(error),
             None => Ok(self.conclude()),
@@ -333,6 +351,9 @@ impl Run {
             ..Interval::default()
         };
         let (mut response, mut service) = (Latency::new(), Latency::new());
+        interval.devices = self.fleets.connected();
+        let received = self.fleets.received();
+        interval.messages = received.saturating_sub(std::mem::replace(&mut self.received, received));
         for tally in tallies {
             interval.users += tally.users;
             interval.arrived += tally.arrived;
@@ -408,7 +429,8 @@ impl Run {
         generator.saturated = f64::from(self.saturated) / intervals;
         generator.machine_busy = self.load.iter().filter(|load| load.busy > 0.97).count() as f64 / intervals;
         generator.steal = self.load.iter().map(|load| load.steal).sum::<f64>() / intervals;
-        generator.doubts = doubts(generator, &result.total);
+        let more = doubts(generator, &result.total);
+        generator.doubts.extend(more);
         generator.doubts.extend(self.crew.doubts());
         if self.crew.is_lost() {
             result.outcome = Outcome::Failed { reason: "all workers were lost".to_owned() };

@@ -7,6 +7,7 @@
 mod arrivals;
 mod describe;
 mod driver;
+mod fleets;
 mod head;
 mod machine;
 mod member;

@@ -452,6 +452,7 @@ impl Swarm {
             refused: std::mem::take(&mut self.refused),
             lost_connections: std::mem::take(&mut self.lost_connections),
             latency,
+            histograms: self.latencies.take(),
             broadcast: std::mem::take(&mut self.spreads).report(),
             storms,
             profiles: self.profiles(),

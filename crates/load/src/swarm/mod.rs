@@ -39,6 +39,7 @@ pub use config::{
 };
 pub use interrupt::stop_on_interrupt;
 pub use memory::Memory;
+pub use profile::Mixture;
 pub use report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};
 pub use storm::{Back, StormShape};
 pub use tally::{Latencies, LatencyCounts, Now, Storm, Sums, Tally};

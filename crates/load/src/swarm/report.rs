@@ -9,7 +9,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{BroadcastReport, BroadcastRow};
-use super::tally::{Now, Sums};
+use super::tally::{LatencyCounts, Now, Sums};
 use crate::latency::Summary;
 
 /// How far a swarm has come. Rates are those of the last interval.
@@ -72,6 +72,9 @@ pub struct SwarmReport {
     pub profiles: BTreeMap<String, u32>,
     /// Latencies.
     pub latency: LatencyReport,
+    /// The same whole, for whoever adds them to others'.
+    #[serde(skip)]
+    pub histograms: LatencyCounts,
     /// Messages for many.
     pub broadcast: BroadcastReport,
     /// Storms.

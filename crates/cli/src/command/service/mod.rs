@@ -17,6 +17,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
+pub(crate) use place::discovery;
 use place::{PlaceFlags, TlsFlags};
 
 /// What to do with services.

@@ -123,8 +123,12 @@ impl Profile {
             hasten(&mut radio.sleeps_after);
             hasten(&mut radio.lasts);
         }
-        self.carrier.as_mut().map(|carrier| hasten(&mut carrier.forgets_after));
-        self.address.as_mut().map(|address| hasten(&mut address.changes_every));
+        if let Some(carrier) = &mut self.carrier {
+            hasten(&mut carrier.forgets_after);
+        }
+        if let Some(address) = &mut self.address {
+            hasten(&mut address.changes_every);
+        }
         if let Some(background) = &mut self.background {
             hasten(&mut background.every);
             hasten(&mut background.lasts);
@@ -187,6 +191,15 @@ impl Mixture {
     /// Whether no device has a profile.
     pub fn is_empty(&self) -> bool {
         self.profiles.is_empty()
+    }
+
+    /// What a preset's name stands for.
+    ///
+    /// # Errors
+    /// The names that there are, where this is none.
+    pub fn named(name: &str, seed: u64) -> Result<Self, String> {
+        let profiles = preset::parts(name, 1.0).ok_or_else(|| preset::unknown(name))?;
+        Ok(Mixture { seed, profiles })
     }
 
     /// The place of a device's profile in the list, which is not empty.

@@ -1,39 +1,14 @@
-//! `stadium load`: simulated devices against any MQTT broker.
+//! `stadium load swarm`: simulated MQTT devices against any broker.
 //!
-//! All of it is `stadium_load`'s; here are only the command line and the progress.
+//! All of it is `stadium_load::swarm`'s; here is only the progress.
 
-use clap::{Args, Subcommand};
 use stadium_load::swarm::{self, Progress, Swarm, stop_on_interrupt};
 
 use crate::failure::{Context, Failure};
 use crate::terminal::{Terminal, count, short};
 
-/// Which load.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Debug, Subcommand)]
-enum Action {
-    /// Connect simulated MQTT devices to a broker, hold them, and measure
-    Swarm(Box<swarm::Args>),
-    /// One process of a swarm; takes its orders on standard input
-    #[command(hide = true)]
-    SwarmWorker,
-}
-
-/// Runs a swarm, or one process of it.
-pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    match &arguments.action {
-        Action::Swarm(swarm) => run_swarm(swarm, terminal),
-        // The parent has been told what failed, and tells the user.
-        Action::SwarmWorker => swarm::worker::run().map_err(|error| Failure::new(error.to_string())),
-    }
-}
-
-fn run_swarm(arguments: &swarm::Args, terminal: &Terminal) -> Result<(), Failure> {
+/// Runs a swarm.
+pub(super) fn run(arguments: &swarm::Args, terminal: &Terminal) -> Result<(), Failure> {
     let config = arguments.config().map_err(usage)?;
     let bar = terminal.progress(u64::from(config.devices), "connecting");
     let swarm = Swarm::start(config).map_err(usage)?;
