@@ -1,4 +1,6 @@
 //! The other load generators: what they are told, and what they say.
+//!
+//! Each runs alone on the client's core and prints its own figures; here they become a rate and a count of failures.
 
 use std::fs;
 use std::path::{Path, PathBuf};

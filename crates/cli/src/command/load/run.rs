@@ -1,4 +1,6 @@
 //! `stadium load run`: a scenario, from its first user to its report.
+//!
+//! It is seen in the terminal, as lines or on a page; its result is printed, kept in a folder, copied to an object store.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,6 @@
 //! One step of one user: begun on a connection, ended by an answer or by a failure, counted and checked.
+//!
+//! Response time counts from when the step was due, service time from when it was sent.
 
 use stadium_reactor::ConnectionId;
 use stadium_scenario::scope::Scope;

@@ -1,4 +1,6 @@
 //! Users' sessions: a user goes from op to op until one makes it wait.
+//!
+//! What a user does in one go is bounded, so that a loop without a wait does not hold the others up.
 
 use std::cmp::Reverse;
 
