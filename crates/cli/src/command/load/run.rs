@@ -32,23 +32,23 @@ pub(super) struct Arguments {
     generator: Generator,
 
     /// Folder for the result and its report; otherwise only the summary is printed
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", help_heading = "Results")]
     out: Option<PathBuf>,
 
     /// Where to copy the result's files: s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER; the run's id is added
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help_heading = "Results")]
     upload: Option<String>,
 
     /// A live page for browsers, such as 127.0.0.1:7910; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Progress")]
     page: Option<SocketAddr>,
 
     /// Lines of progress instead of the live view
-    #[arg(long)]
+    #[arg(long, help_heading = "Progress")]
     plain: bool,
 
     /// No progress at all
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Progress")]
     quiet: bool,
 }
 

@@ -22,26 +22,26 @@ pub(super) struct Arguments {
     generator: Generator,
 
     /// The lowest rate to try, in users a second
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 10.0, help_heading = "Search")]
     from: f64,
     /// The highest
-    #[arg(long, default_value_t = 1_000_000.0)]
+    #[arg(long, default_value_t = 1_000_000.0, help_heading = "Search")]
     to: f64,
     /// How close to come, as a share of the rate
-    #[arg(long, default_value_t = 0.05)]
+    #[arg(long, default_value_t = 0.05, help_heading = "Search")]
     precision: f64,
     /// How often to search: the median and the interval come from the repeats
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 3, help_heading = "Search")]
     repeats: u32,
     /// Seconds that a trial is measured
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 10.0, help_heading = "Search")]
     trial: f64,
     /// Seconds that a trial warms up before
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, help_heading = "Search")]
     warm_up: f64,
 
     /// Folder for the result and its report
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", help_heading = "Results")]
     out: Option<PathBuf>,
 }
 
