@@ -56,6 +56,7 @@ fn a_run_leaves_a_report_and_two_of_them_can_be_compared() {
         let result: serde_json::Value =
             serde_json::from_slice(&fs::read(out.join("result.json")).expect("a result")).expect("JSON");
         assert_eq!(result["total"]["answered"], 100);
+        assert_eq!(result["measured_s"].as_f64().map(f64::round), Some(2.0));
         assert_eq!(result["total"]["statuses"]["200"], 100);
         assert!(
             !result["scraped"].as_array().expect("a list").is_empty(),
@@ -80,7 +81,7 @@ fn a_threshold_that_does_not_hold_decides_the_exit_code() {
     let output = stadium(&[]).args(["load", "run", "--quiet", &file]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(99), "{}", String::from_utf8_lossy(&output.stderr));
     let output = stadium(&[])
-        .args(["load", "run", "--quiet", "--threshold", "response.p9 < 1s", &file])
+        .args(["load", "run", "--quiet", "--threshold", "respons.p99 < 1s", &file])
         .output()
         .expect("it runs");
     assert_eq!(output.status.code(), Some(2), "a threshold that says nothing");

@@ -204,6 +204,7 @@ impl Merge for Phase {
 impl Merge for RunResult {
     fn merge(&mut self, other: &Self) {
         self.duration_s = self.duration_s.max(other.duration_s);
+        self.measured_s = self.measured_s.max(other.measured_s);
         self.outcome.merge(&other.outcome);
         merge_by(&mut self.phases, &other.phases, |phase| phase.name.clone());
         self.phases.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));

@@ -31,6 +31,8 @@ pub struct RunResult {
     pub started: String,
     /// How long it ran, in seconds.
     pub duration_s: f64,
+    /// How much of it was measured, in seconds: without warm-ups. Zero where that is not known.
+    pub measured_s: f64,
     /// How it ended.
     pub outcome: Outcome,
     /// What it ran on, and with.
@@ -65,6 +67,11 @@ impl RunResult {
     /// Whether the generator cannot stand behind its figures: whoever shows them has to say so.
     pub fn refused(&self) -> bool {
         self.generator.doubts.iter().any(|doubt| doubt.refuse)
+    }
+
+    /// Seconds that its counts are over, for rates: those that were measured, or all where that is not known.
+    pub fn counted_s(&self) -> f64 {
+        if self.measured_s > 0.0 { self.measured_s } else { self.duration_s }
     }
 
     /// Whether the run is good: it came to its end, every threshold held, and its figures are not refused.

@@ -58,7 +58,7 @@ fn failures(requests: &Requests) -> Cell {
 
 fn steps(run: &RunResult) -> Table {
     let per_second = |requests: &Requests| {
-        if run.duration_s > 0.0 { rate(requests.answered as f64 / run.duration_s) } else { "-".to_owned() }
+        if run.counted_s() > 0.0 { rate(requests.answered as f64 / run.counted_s()) } else { "-".to_owned() }
     };
     let row = |name: String, session: &str, protocol: &str, requests: &Requests| {
         let [p50, p90, p99, p999, max] = times(&requests.response);

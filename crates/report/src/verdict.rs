@@ -89,9 +89,9 @@ pub(crate) fn figures(run: &RunResult) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut add = |name, value, note| figures.push(Figure { name, value, note });
     let total = &run.total;
-    if total.started > 0 && run.duration_s > 0.0 {
+    if total.started > 0 && run.counted_s() > 0.0 {
         let note = format!("{} begun, {} answered", count(total.started), count(total.answered));
-        add("Answered", rate(total.answered as f64 / run.duration_s), note);
+        add("Answered", rate(total.answered as f64 / run.counted_s()), note);
     }
     let (response, service) = (&total.response, &total.service);
     if let (Some(p50), Some(p99), Some(max)) =

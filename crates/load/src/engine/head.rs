@@ -386,6 +386,7 @@ impl Run {
         self.result.generator.lateness.merge(&interval.lateness);
         self.saturated += u32::from(interval.busy > SATURATED);
         self.result.duration_s = at_s;
+        self.result.measured_s += if measured { interval.length_s } else { 0.0 };
         self.result.series.push(interval);
     }
 

@@ -78,14 +78,14 @@ impl Look<'_> {
         }
         let Scope { session, step, .. } = self.scope;
         if session.is_none() && step.is_none() {
-            return Ok((self.run.total.clone(), self.run.duration_s));
+            return Ok((self.run.total.clone(), self.run.counted_s()));
         }
         let mut sum: Option<Requests> = None;
         for found in self.steps() {
             sum.get_or_insert_default().merge(&found.requests);
         }
         let sum = sum.ok_or_else(|| self.no_step())?;
-        Ok((sum, self.run.duration_s))
+        Ok((sum, self.run.counted_s()))
     }
 
     fn steps(&self) -> impl Iterator<Item = &crate::Step> {
@@ -136,7 +136,7 @@ impl Look<'_> {
 
     fn messages(&self) -> Outcome {
         let (messages, length_s) = match (&self.scope.fleet, &self.scope.phase) {
-            (Some(_), _) => (self.fleet_of()?.messages.clone(), self.run.duration_s),
+            (Some(_), _) => (self.fleet_of()?.messages.clone(), self.run.counted_s()),
             (None, Some(name)) => {
                 let (phase, intervals) = self.intervals(name)?;
                 let mut sum = Messages::default();
@@ -146,7 +146,7 @@ impl Look<'_> {
                 }
                 (sum, phase.to_s - phase.from_s)
             }
-            (None, None) => (self.run.messages.clone(), self.run.duration_s),
+            (None, None) => (self.run.messages.clone(), self.run.counted_s()),
         };
         if messages.sent == 0 && messages.received == 0 {
             return Err("no message with a stamp was sent or received".to_owned());

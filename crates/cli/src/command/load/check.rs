@@ -1,6 +1,6 @@
 //! `stadium load check`: what is wrong with scenarios.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Usage(wrong.join("\n\n"))) }
 }
 
-fn check(file: &PathBuf) -> Result<String, Failure> {
+fn check(file: &Path) -> Result<String, Failure> {
     let program = read(file)?;
     for (text, line) in &program.thresholds {
         thresholds::parse(text).map_err(|mistake| {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use stadium_scenario::import::{self, Imported, Unreadable};
+use stadium_scenario::import;
 
 use crate::failure::{Context, Failure};
 use crate::terminal::Terminal;
@@ -28,15 +28,15 @@ pub(super) struct Source {
 }
 
 /// Translates, and lists what could not be.
-pub(super) fn run(import: &Import, terminal: &Terminal) -> Result<(), Failure> {
-    let (source, translate): (_, fn(&str) -> Result<Imported, Unreadable>) = match import {
-        Import::Har(source) => (source, import::har),
-        Import::Tsung(source) => (source, import::tsung),
-    };
+pub(super) fn run(from: &Import, terminal: &Terminal) -> Result<(), Failure> {
+    let (Import::Har(source) | Import::Tsung(source)) = from;
     let name = source.file.display();
     let text = std::fs::read_to_string(&source.file).context(format!("reading {name}"))?;
-    let imported = translate(&text)
-        .map_err(|error| Failure::Usage(format!("{name}:{}: {}", error.line, error.message)))?;
+    let imported = match from {
+        Import::Har(_) => import::har(&text),
+        Import::Tsung(_) => import::tsung(&text),
+    }
+    .map_err(|error| Failure::Usage(format!("{name}:{}: {}", error.line, error.message)))?;
     for left in &imported.left_out {
         terminal.note(format!("{name}:{}: not translated: {}", left.line, left.what));
     }
