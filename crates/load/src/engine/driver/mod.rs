@@ -1,7 +1,7 @@
 //! What one loop does for its users: runs their sessions over its connections, and counts.
 //!
 //! [`schedule`] begins users and does each thing at its time, [`session`] runs their ops, [`exchange`] begins and ends steps,
-//! [`line`](self::line) opens connections and shares them. Times are fixed before, so that being late shows.
+//! [`mod@line`] opens connections and shares them. Times are fixed before, so that being late shows.
 
 mod exchange;
 mod line;

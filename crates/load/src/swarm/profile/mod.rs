@@ -1,7 +1,7 @@
 //! How a device behaves: what its radio, its carrier, its owner and its address do to its connection.
 //!
 //! A [`Profile`] is composed of behaviours, each of which may be absent; a [`Mixture`] deals profiles to devices by
-//! their numbers, the same in every run with its seed. [`preset`] has names for the usual ones, [`file`] reads others.
+//! their numbers, the same in every run with its seed. [`preset`] has names for the usual ones, [`mod@file`] reads others.
 //! Nothing here touches a connection: the driver does what is written here.
 
 mod file;
