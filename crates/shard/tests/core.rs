@@ -9,6 +9,7 @@ use scenery::machine::{Machine, Shard};
 use stadium_journal::memory::{Kept, MemoryDisk};
 use stadium_queue::{Answer, Command, JobId, Lease, NewJob, QueueName, Refusal, Time};
 use stadium_shard::Answer::Queue;
+use stadium_shard::core::{Claim, Request, Search, Trial};
 
 type Answered = Result<Answer<Bytes>, Refusal>;
 
@@ -421,4 +422,44 @@ fn the_warm_path_allocates_no_more_than_its_answers() {
     let counted = allocation_counter::measure(|| (0..rounds).for_each(|_| round(&mut shard)));
     let each = counted.count_total / rounds;
     assert!(each <= 24, "{each} allocations for a put, a reserve and a settle, the story's own included");
+}
+
+/// A consumer of a spread queue that this shard is told of while another one looks whether it has a job.
+fn contended(shard: &mut Shard, claim: &Claim) -> u64 {
+    assert_eq!(claim.try_out(), Trial::Mine, "the other shard looks");
+    let caller = shard.caller();
+    let search = Search::Everywhere(claim.clone());
+    shard.core.submit(Request { caller, command: reserve(60_000), search });
+    let next = shard.next_turn();
+    assert!(shard.output.replies.is_empty(), "it is not known yet who answers");
+    assert_eq!(shard.core.metrics().waiting_consumers, 1);
+    assert!(next.deadline.is_some_and(|at| at <= Time(shard.now + 1)), "it looks again soon: {next:?}");
+    caller
+}
+
+#[test]
+fn a_shard_that_comes_by_while_another_one_looks_answers_when_that_one_has_nothing() {
+    let mut shard = Machine::new().boot();
+    shard.done(put("here"));
+    let claim = Claim::new();
+    let caller = contended(&mut shard, &claim);
+    claim.give_back();
+    match shard.answer_to(caller) {
+        Some(Ok(Answer::Reserved(jobs))) => assert_eq!(jobs.len(), 1, "the job of this shard"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(claim.try_out(), Trial::Over);
+}
+
+#[test]
+fn a_shard_that_comes_by_while_another_one_looks_forgets_it_when_that_one_answers() {
+    let mut shard = Machine::new().boot();
+    shard.done(put("here"));
+    let claim = Claim::new();
+    contended(&mut shard, &claim);
+    claim.keep();
+    shard.settle_down();
+    assert_eq!(shard.core.metrics().waiting_consumers, 0);
+    assert!(shard.output.replies.is_empty());
+    assert_eq!(shard.reserve().len(), 1, "its job is there for the next one");
 }

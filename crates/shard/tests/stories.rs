@@ -217,6 +217,24 @@ fn one_of_all_shards_answers_a_consumer_of_a_spread_queue() {
     data.stop(shards);
 }
 
+/// A consumer begins to wait at all shards while a job comes to one of them: whichever is first, they meet.
+#[test]
+fn a_consumer_of_a_spread_queue_and_a_job_never_miss_each_other() {
+    let data = Data::new(3);
+    let shards = data.open();
+    soon(&shards, spread()).expect("declared");
+    for round in 0..3_000 {
+        let ticket = shards.submit(scenery::wait_for("wide", 1, 600_000));
+        let put = shards.submit(put("wide", "one"));
+        let Some(answer) = ticket.wait(scenery::LONG) else { panic!("no job in round {round}") };
+        let Ok(Answer::Reserved(jobs)) = answer else { panic!("no job: {answer:?}") };
+        put.wait(scenery::LONG).expect("an answer").expect("placed");
+        soon(&shards, Command::Settle { leases: jobs.iter().map(|job| job.lease).collect() })
+            .expect("settled");
+    }
+    data.stop(shards);
+}
+
 #[test]
 fn a_queue_with_jobs_is_not_spread_otherwise() {
     let data = Data::new(2);

@@ -33,7 +33,9 @@ use stadium_wallet::Ledger;
 
 pub use crate::parts::{Parts, parts, shards_of};
 pub use opening::Progress;
-pub use seam::{Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Sent, Store};
+pub use seam::{
+    Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Sent, Store, Trial,
+};
 pub use settings::{CheckpointWriting, CoreSettings};
 
 use self::checkpointing::CheckpointCounts;

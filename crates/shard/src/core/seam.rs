@@ -4,7 +4,7 @@
 //! thread drives it in production, a simulator in tests.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
 use stadium_machine::Incoming;
@@ -81,8 +81,26 @@ pub enum Search {
 }
 
 /// The right to answer a request that several shards hold.
+///
+/// A shard that looks whether it has a job tries the claim meanwhile, and keeps it or gives it back. Another one that comes by at
+/// that moment does not know yet: it waits, and looks again.
 #[derive(Debug, Clone, Default)]
-pub struct Claim(Arc<AtomicBool>);
+pub struct Claim(Arc<AtomicU8>);
+
+/// What a shard learns that wants to try a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trial {
+    /// The claim is its own: until it gives it back, or for ever.
+    Mine,
+    /// Another shard tries; it may give the claim back.
+    Others,
+    /// Another shard answers.
+    Over,
+}
+
+const FREE: u8 = 0;
+const TRIED: u8 = 1;
+const TAKEN: u8 = 2;
 
 impl Claim {
     /// One that nobody has taken.
@@ -90,19 +108,28 @@ impl Claim {
         Self::default()
     }
 
-    /// Takes it; false where somebody else has it.
+    /// Takes it for ever; false where another shard has it, who answers, or waits and answers later.
     pub fn take(&self) -> bool {
-        !self.0.swap(true, Ordering::AcqRel)
+        self.0.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Gives it back, by who had taken it.
+    /// Takes it until [`keep`](Self::keep) or [`give_back`](Self::give_back).
+    pub fn try_out(&self) -> Trial {
+        match self.0.compare_exchange(FREE, TRIED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Trial::Mine,
+            Err(TRIED) => Trial::Others,
+            Err(_) => Trial::Over,
+        }
+    }
+
+    /// Keeps it for ever, by who tries it.
+    pub fn keep(&self) {
+        self.0.store(TAKEN, Ordering::Release);
+    }
+
+    /// Gives it back, by who tries it.
     pub fn give_back(&self) {
-        self.0.store(false, Ordering::Release);
-    }
-
-    /// Whether somebody has it now; he may give it back.
-    pub fn is_taken(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.store(FREE, Ordering::Release);
     }
 }
 

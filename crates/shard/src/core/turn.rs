@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::opening;
 use super::room;
 use super::running::{Executed, Running};
-use super::seam::{Caller, Next, Output, Reply, Request, Search, Store};
+use super::seam::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
 use super::uniform::Uniform;
 use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
@@ -21,6 +21,9 @@ use crate::error::{busy, rejected};
 
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
+
+/// When a queue is looked at again whose consumer another shard was looking for a job for, milliseconds.
+const CONTENDED_WAIT: u64 = 1;
 
 /// How long a shard that stops waits for transfers between shards to be decided.
 const UNDECIDED_WAIT: u64 = 1_000;
@@ -86,7 +89,8 @@ impl<S: Store, C: Caller> Core<S, C> {
             Stopping::Finishing | Stopping::Checkpoint => Some(now.after(2)),
             Stopping::No | Stopping::Stopped => background,
         };
-        let deadlines = [running.next_deadline(), self.waiting.next_deadline(), background];
+        let contended = (!self.ready.is_empty()).then(|| now.after(CONTENDED_WAIT));
+        let deadlines = [running.next_deadline(), self.waiting.next_deadline(), background, contended];
         Ok(Next {
             at_once: more || step == Step::AtOnce || step == Step::Finished,
             deadline: deadlines.into_iter().flatten().min(),
@@ -362,8 +366,8 @@ impl<S: Store, C: Caller> Core<S, C> {
             // Another shard answers it.
             Found::Elsewhere => {}
             Found::Answer(answer) => running.answer(request.caller, answer, began),
-            Found::Nothing if request.caller.is_gone() => {}
-            Found::Nothing => match request.search {
+            Found::Nothing | Found::Contended if request.caller.is_gone() => {}
+            Found::Nothing | Found::Contended => match request.search {
                 Search::Then { shards } if shards > 0 || wait > 0 => output.passed.push(request),
                 _ if wait == 0 => {
                     running.answer(request.caller, Ok(Answer::Reserved(Vec::new())), began);
@@ -383,6 +387,9 @@ impl<S: Store, C: Caller> Core<S, C> {
                 }
                 _ => {
                     let queue = queue.clone();
+                    if matches!(found, Found::Contended) {
+                        self.ready.push(queue.clone());
+                    }
                     self.waiting.push(request, queue, now.after(wait));
                 }
             },
@@ -398,6 +405,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         for queue in ready.drain(..) {
             self.serve(running, &queue, now, began)?;
         }
+        // Those that are to be looked at again.
+        ready.append(&mut self.ready);
         self.ready = ready;
         Ok(())
     }
@@ -415,8 +424,13 @@ impl<S: Store, C: Caller> Core<S, C> {
                 continue;
             }
             let found = claimed(running, &waiter.request, now);
-            if let Ok(Found::Nothing | Found::Behind) = found {
-                return Ok(());
+            match found {
+                Ok(Found::Nothing | Found::Behind) => return Ok(()),
+                Ok(Found::Contended) => {
+                    self.ready.push(queue.clone());
+                    return Ok(());
+                }
+                _ => {}
             }
             let waiter = self.waiting.pop(queue).expect("it was the first one");
             match found {
@@ -590,6 +604,8 @@ impl<S: Store, C: Caller> Core<S, C> {
 enum Found {
     Answer(Result<Answer<stadium_queue::PayloadAt>, Refusal>),
     Nothing,
+    /// Another shard looks right now whether it has something; it is not known yet who answers.
+    Contended,
     /// Another shard answers.
     Elsewhere,
     /// The journal is behind.
@@ -603,19 +619,27 @@ fn claimed<J: Journal, C: Caller>(
     now: Time,
 ) -> Result<Found, Fault> {
     let claim = match &request.search {
-        Search::Everywhere(claim) if claim.take() => Some(claim),
-        Search::Everywhere(_) => return Ok(Found::Elsewhere),
+        Search::Everywhere(claim) => Some(claim),
         Search::Here | Search::Then { .. } => None,
     };
-    let found = match running.execute(&request.command, now)? {
+    match claim.map(Claim::try_out) {
+        None | Some(Trial::Mine) => {}
+        Some(Trial::Others) => return Ok(Found::Contended),
+        Some(Trial::Over) => return Ok(Found::Elsewhere),
+    }
+    let found = running.execute(&request.command, now).map(|executed| match executed {
         Executed::Behind => Found::Behind,
         Executed::Done(Ok(Answer::Reserved(jobs))) if jobs.is_empty() => Found::Nothing,
         Executed::Done(answer) => Found::Answer(answer),
-    };
-    if let (Some(claim), Found::Behind | Found::Nothing) = (claim, &found) {
-        claim.give_back();
+    });
+    if let Some(claim) = claim {
+        match found {
+            Ok(Found::Behind | Found::Nothing) => claim.give_back(),
+            // Whoever asked hears of the fault from here.
+            _ => claim.keep(),
+        }
     }
-    Ok(found)
+    found
 }
 
 /// Whether this shard may answer a request that it does not carry out.
