@@ -29,8 +29,6 @@ use crate::udp::UdpTable;
 use crate::websocket::Masks;
 use crate::wheel::Wheel;
 
-/// Readiness events of one turn; more wait for the next. 12 bytes each.
-const EVENTS_MAX: usize = 4096;
 /// Datagrams read from one socket before the others get their turn.
 const DATAGRAMS_MAX: usize = 256;
 /// Bytes before the place that is read into, where what a handler left last time is put in front.
@@ -129,9 +127,9 @@ impl<M: Send + 'static> Loop<M> {
         };
         Ok(Loop {
             buffer: vec![0; HEADROOM + RAW_BYTES_MAX + io.settings.read_bytes_max],
-            io,
             poll,
-            events: Events::with_capacity(EVENTS_MAX),
+            events: Events::with_capacity(io.settings.events_max.max(1)),
+            io,
             letters: Vec::new(),
             fired: Vec::new(),
             ready: Vec::new(),

@@ -20,6 +20,9 @@ pub struct LoopSettings {
     pub mailbox_messages_max: usize,
     /// Connections of this loop, incoming and outgoing; above it, listeners leave peers in the kernel's queue.
     pub connections_max: usize,
+    /// Readiness events handled in one turn; more wait for the next. 12 bytes each. A loop that has something to do on
+    /// time handles few, so that its turns are short.
+    pub events_max: usize,
     /// Bytes read from one connection before the others get their turn; also the size of the shared read buffer.
     pub read_bytes_max: usize,
     /// Connections accepted in one turn before those that are open get theirs.
@@ -40,6 +43,7 @@ impl Default for LoopSettings {
             cpu: None,
             mailbox_messages_max: 65_536,
             connections_max: 4_000_000,
+            events_max: 4096,
             read_bytes_max: 256 * 1024,
             accept_batch: 128,
             linger_ms: 2_000,

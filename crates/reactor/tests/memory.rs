@@ -1,61 +1,24 @@
 //! Memory: nothing is allocated for a delivery once warm, and an idle connection costs what it should.
 //!
 //! The allocator of this test counts, so its tests run one after the other in one thread of their own.
-#![allow(unsafe_code)]
 
+#[path = "../../../testing/counting.rs"]
+mod counting;
 mod scenery;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use counting::Counting;
 use scenery::DEADLINE;
 use stadium_reactor::tls::*;
 use stadium_reactor::*;
 
-/// Counts what the loop's thread allocates, and what it holds.
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-static HELD: AtomicI64 = AtomicI64::new(0);
-
-thread_local! {
-    static IS_LOOP: Cell<bool> = const { Cell::new(false) };
-}
-
-fn count(allocations: u64, bytes: i64) {
-    if IS_LOOP.try_with(Cell::get).unwrap_or(false) {
-        ALLOCATIONS.fetch_add(allocations, Ordering::Relaxed);
-        HELD.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
-
-// SAFETY: every call goes on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(1, layout.size() as i64);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, -(layout.size() as i64));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(1, size as i64 - layout.size() as i64);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
+/// Counts what the loop allocates, and what it holds.
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting::no_thread_but();
 
 /// Echoes messages that end in a newline; one that starts with `*` goes to everybody.
 struct Quiet {
@@ -113,9 +76,9 @@ fn serve(settings: ListenerSettings) -> Server {
     let established = Arc::new(AtomicU64::new(0));
     let handler = Quiet { open: Vec::new(), established: established.clone() };
     let thread = std::thread::spawn(move || {
-        IS_LOOP.with(|is_loop| is_loop.set(true));
+        counting::name(true);
         running.run(handler).expect("the loop runs");
-        IS_LOOP.with(|is_loop| is_loop.set(false));
+        counting::name(false);
     });
     Server { handle, address, established, thread: Some(thread) }
 }
@@ -153,11 +116,11 @@ fn allocations(rounds: usize, mut round: impl FnMut()) -> u64 {
     for _ in 0..rounds {
         round();
     }
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = counting::allocations();
     for _ in 0..rounds {
         round();
     }
-    ALLOCATIONS.load(Ordering::Relaxed) - before
+    counting::allocations() - before
 }
 
 fn identity() -> (Identity, rustls_pki_types::CertificateDer<'static>) {
@@ -279,11 +242,11 @@ fn slope<T>(server: &Server, count: u64, mut dial: impl FnMut() -> T) -> (f64, f
     let first: Vec<_> = (0..512).map(|_| dial()).collect();
     server.wait_established(512);
     settle(server);
-    let (held, told) = (HELD.load(Ordering::Relaxed), told(server));
+    let (held, told) = (counting::held(), told(server));
     let more: Vec<_> = (0..count).map(|_| dial()).collect();
     server.wait_established(512 + count);
     settle(server);
-    let slope = (HELD.load(Ordering::Relaxed) - held) as f64 / count as f64;
+    let slope = (counting::held() - held) as f64 / count as f64;
     let told = (self::told(server) - told) as f64 / count as f64;
     drop((first, more));
     (slope, told)

@@ -3,52 +3,21 @@
 //! The allocator counts for each thread by itself. A loop's thread is read from inside of its functions, which
 //! run there: what lies between two readings is all that the loop has done between two calls or ticks.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../../testing/counting.rs"]
+mod counting;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use counting::Counting;
 use stadium_rpc::{
     Call, CallOptions, Client, ClientConfig, Listen, LocalClient, Method, Next, Server, ServerConfig,
     Service, Ticks,
 };
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Allocations of this thread so far.
-fn allocations() -> u64 {
-    ALLOCATIONS.with(Cell::get)
-}
-
-// SAFETY: every call goes to the system's allocator as it came; counting allocates nothing, because the cell is
-// constant-initialised and has no destructor.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting = Counting::no_thread_but();
 
 /// The longest that anything may take.
 const SOON: Duration = Duration::from_secs(20);
@@ -87,7 +56,7 @@ fn start(service: Service) -> Server {
 fn telling() -> Service {
     Service::new("samples", "1").inline(&ECHO, |_: &Call<'_>, request: &Sample, answer: &mut Sample| {
         answer.elements.extend_from_slice(&request.elements);
-        answer.number = allocations();
+        answer.number = counting::here();
         Ok(())
     })
 }
@@ -144,12 +113,12 @@ fn warm_call_allocates_nothing_on_a_local_client() {
     }
     let stretches: Vec<u64> = (0..20)
         .map(|_| {
-            let before = allocations();
+            let before = counting::here();
             for _ in 0..STRETCH {
                 call(&CallOptions::default());
                 call(&options);
             }
-            allocations() - before
+            counting::here() - before
         })
         .collect();
     assert!(stretches.contains(&0), "allocations in stretches of {} calls: {stretches:?}", 2 * STRETCH);
@@ -161,7 +130,7 @@ struct Telling;
 
 impl Ticks<Sample> for Telling {
     fn tick(&mut self, message: &mut Sample) -> Next {
-        message.number = allocations();
+        message.number = counting::here();
         Next::After(Duration::from_millis(1))
     }
 }
@@ -200,15 +169,15 @@ fn warm_ticking_streams_allocate_nothing_on_the_servers_loop() {
 #[test]
 fn allocations_are_counted_where_they_happen() {
     let elsewhere = Arc::new(AtomicU64::new(0));
-    let before = allocations();
+    let before = counting::here();
     let kept: Vec<String> = (0..10).map(|number| format!("{number}")).collect();
-    let here = allocations() - before;
+    let here = counting::here() - before;
     assert!((10..=12).contains(&here), "{here} allocations for {} strings and their list", kept.len());
     let told = Arc::clone(&elsewhere);
     let thread = std::thread::spawn(move || {
-        let before = allocations();
+        let before = counting::here();
         drop(std::hint::black_box(Box::new(7_u64)));
-        told.store(allocations() - before, Ordering::SeqCst);
+        told.store(counting::here() - before, Ordering::SeqCst);
     });
     thread.join().expect("it counts");
     assert_eq!(elsewhere.load(Ordering::SeqCst), 1);

@@ -1,4 +1,4 @@
-//! What an exchange costs without any socket: `cargo run -p stadium-http-client --example hot_path [--release]`.
+//! What an exchange costs without any socket: `cargo run -p stadium-http-client --example exchange_cost [--release]`.
 //!
 //! Each line is the best of ten rounds, in nanoseconds for one exchange.
 
