@@ -5,7 +5,7 @@
 //! whole service, for the binary `voting` and for the second act of `stadium demo`.
 //!
 //! [`poll`] says what is voted on, [`bank`] talks to Stadium's wallets, [`http`] and [`devices`] are the two ways in,
-//! [`closing`] returns votes that came too late, [`results`] is what everybody sees.
+//! [`secured`] is the first behind TLS, [`closing`] returns votes that came too late, [`results`] is what everybody sees.
 
 pub mod access;
 mod ballots;
@@ -17,12 +17,14 @@ mod http;
 pub mod poll;
 mod problem;
 pub mod results;
+mod secured;
 mod stadium;
 mod voting;
 
 /// Why the service could not start.
 pub use anyhow::Error;
 pub use poll::ASSET;
+pub use secured::Secured;
 pub use stadium::{Login, Stadium};
 pub use voting::{Config, Voting};
 

@@ -24,6 +24,7 @@ use crate::devices::Connection;
 use crate::http::{Shared, router};
 use crate::poll::Poll;
 use crate::results::{self, Board, Results};
+use crate::secured::{Door, Secured};
 use crate::stadium::Stadium;
 
 /// Connections that take devices' votes: they share one subscription, and each has a window of its own.
@@ -33,7 +34,7 @@ const DEVICE_CONNECTIONS: usize = 4;
 const DEVICES_WAIT: Duration = Duration::from_secs(10);
 
 /// What is under way may take so long when the service leaves.
-const GRACE: Duration = Duration::from_secs(10);
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// Credits that are under way at once when many are given.
 const CREDITS_AT_ONCE: usize = 2_000;
@@ -48,6 +49,8 @@ pub struct Config {
     pub access: Access,
     /// Where the HTTP API listens; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Where HTTPS is spoken besides.
+    pub secured: Option<Secured>,
     /// Votes that everybody has from the first login on.
     pub welcome: u64,
     /// Tells several instances of the service apart.
@@ -62,6 +65,7 @@ pub struct Voting {
     bank: Arc<Bank>,
     board: Board,
     address: SocketAddr,
+    door: Option<Door>,
     leaving: watch::Sender<bool>,
     /// What has something to finish.
     finishing: Vec<JoinHandle<()>>,
@@ -78,7 +82,7 @@ impl Voting {
             runtime.worker_threads(config.threads);
         }
         let runtime = runtime.enable_all().thread_name("voting").build().context("cannot start threads")?;
-        let Config { stadium, poll, access, listen, welcome, instance, threads: _ } = config;
+        let Config { stadium, poll, access, listen, secured, welcome, instance, threads: _ } = config;
         let (leaving, left) = watch::channel(false);
         let started = runtime.block_on(async {
             let opened = Bank::open(&stadium, Arc::new(poll), welcome).await;
@@ -123,7 +127,16 @@ impl Voting {
                 let _ = stream.set_nodelay(true);
             });
             let mut left = left.clone();
-            let serving = axum::serve(listener, router(shared)).with_graceful_shutdown(async move {
+            let routes = router(shared);
+            let door = match secured {
+                Some(secured) => {
+                    let (door, serving) = Door::open(&secured, routes.clone())?;
+                    finishing.push(serving);
+                    Some(door)
+                }
+                None => None,
+            };
+            let serving = axum::serve(listener, routes).with_graceful_shutdown(async move {
                 let _ = left.wait_for(|leaving| *leaving).await;
             });
             finishing.push(tokio::spawn(async move {
@@ -131,16 +144,22 @@ impl Voting {
                     tracing::error!(%error, "The HTTP API ended");
                 }
             }));
-            anyhow::Ok((bank, board, address, finishing))
+            anyhow::Ok((bank, board, address, door, finishing))
         });
-        let (bank, board, address, finishing) = started?;
-        Ok(Self { runtime: Some(runtime), bank, board, address, leaving, finishing })
+        let (bank, board, address, door, finishing) = started?;
+        Ok(Self { runtime: Some(runtime), bank, board, address, door, leaving, finishing })
     }
 
     /// Where the HTTP API listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where HTTPS listens, if it does.
+    #[must_use]
+    pub fn secured_address(&self) -> Option<SocketAddr> {
+        self.door.as_ref().map(|door| door.address)
     }
 
     /// How the poll stands, a quarter of a second ago at most.
@@ -183,6 +202,9 @@ impl Voting {
     fn leave(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         let _ = self.leaving.send(true);
+        if let Some(door) = &self.door {
+            door.leave();
+        }
         let finishing = std::mem::take(&mut self.finishing);
         runtime.block_on(async {
             let _ = timeout(GRACE, futures::future::join_all(finishing)).await;

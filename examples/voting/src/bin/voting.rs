@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use stadium_example_voting::access::{Access, Entry};
 use stadium_example_voting::poll::{Poll, Voter, now_ms};
-use stadium_example_voting::{Config, Login, Stadium, Voting};
+use stadium_example_voting::{Config, Login, Secured, Stadium, Voting};
 use tracing_subscriber::filter::LevelFilter;
 
 /// An interactive voting service on Stadium: each vote is paid for, and counts exactly once.
@@ -57,6 +57,15 @@ struct Serve {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7900")]
     listen: SocketAddr,
+    /// Where to listen for HTTPS besides; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", requires_all = ["tls_certificate", "tls_key"])]
+    tls_listen: Option<SocketAddr>,
+    /// PEM file with the certificate and those above it
+    #[arg(long, value_name = "FILE", requires = "tls_listen")]
+    tls_certificate: Option<PathBuf>,
+    /// PEM file with its key
+    #[arg(long, value_name = "FILE", requires = "tls_listen")]
+    tls_key: Option<PathBuf>,
 
     /// The data directory of a `stadium serve` on this machine: its addresses and its key are found there
     #[arg(long, value_name = "DIR", env = "STADIUM_DATA", required_unless_present_all = ["rpc", "key_file"])]
@@ -165,7 +174,8 @@ fn serve(flags: &Serve) -> anyhow::Result<()> {
     let lines = tracing_subscriber::fmt().with_target(false).with_ansi(colours).with_writer(std::io::stderr);
     lines.with_max_level(flags.log_level).init();
     ensure!(
-        !flags.open || flags.listen.ip().is_loopback(),
+        !flags.open
+            || flags.tls_listen.into_iter().chain([flags.listen]).all(|address| address.ip().is_loopback()),
         "--open lets anybody vote as anybody: listen on loopback, or give out tickets (--secret)"
     );
     // Before anything listens: a signal that comes early is not lost.
@@ -181,16 +191,27 @@ fn serve(flags: &Serve) -> anyhow::Result<()> {
     };
     let poll =
         Poll::new(&flags.poll, &flags.candidates, closes_ms).map_err(|error| anyhow::anyhow!(error))?;
+    let secured = match (flags.tls_listen, &flags.tls_certificate, &flags.tls_key) {
+        (Some(listen), Some(certificate), Some(key)) => {
+            Some(Secured { listen, certificate: certificate.clone(), key: key.clone() })
+        }
+        _ => None,
+    };
     let voting = Voting::start(Config {
         stadium: stadium(flags)?,
         poll,
         access,
         listen: flags.listen,
+        secured,
         welcome: flags.welcome,
         instance: flags.instance.clone(),
         threads: flags.threads,
     })?;
-    say(&format!("voting listens on http://{}", voting.address()))?;
+    let mut addresses = format!("voting listens on http://{}", voting.address());
+    if let Some(address) = voting.secured_address() {
+        addresses.push_str(&format!("\nvoting listens on https://{address}"));
+    }
+    say(&addresses)?;
     signals.forever().next();
     tracing::info!("Leaving: finishing the votes that were taken");
     std::thread::spawn(|| {

@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -16,6 +17,7 @@ use stadium_testing::process::{Process, Signal};
 use stadium_testing::server::Server;
 use stadium_testing::wallets::verified;
 use stadium_testing::wire::{Kind, Version, acknowledge, packet, remaining_length, text};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 /// A Stadium with two shards.
 pub fn stadium() -> Result<Server> {
@@ -34,6 +36,7 @@ pub fn audit(mut stadium: Server) -> Result<()> {
 pub struct Voting {
     process: Child,
     pub address: SocketAddr,
+    secured: Option<SocketAddr>,
 }
 
 impl Voting {
@@ -58,11 +61,16 @@ impl Voting {
             .spawn()
             .context("voting starts")?;
         let out = process.stdout.take().context("standard output is a pipe")?;
-        let mut first = String::new();
-        BufReader::new(out).read_line(&mut first)?;
-        let address = first.trim_end().strip_prefix("voting listens on http://");
-        let address = address.with_context(|| format!("{first:?} names no address"))?.parse()?;
-        Ok(Self { process, address })
+        let mut out = BufReader::new(out);
+        let mut listens = |scheme: &str| -> Result<SocketAddr> {
+            let mut line = String::new();
+            out.read_line(&mut line)?;
+            let address = line.trim_end().strip_prefix(&format!("voting listens on {scheme}://"));
+            Ok(address.with_context(|| format!("{line:?} names no address"))?.parse()?)
+        };
+        let address = listens("http")?;
+        let secured = flags.contains(&"--tls-listen").then(|| listens("https")).transpose()?;
+        Ok(Self { process, address, secured })
     }
 
     pub fn kill(&mut self) -> Result<()> {
@@ -89,13 +97,28 @@ impl Voting {
         Client { agent, url: format!("http://{}", self.address), token: String::new() }
     }
 
+    /// Somebody who comes over HTTPS and believes this certificate only.
+    pub fn secured_client(&self, certificate: &Path) -> Result<Client> {
+        let pem = std::fs::read(certificate)?;
+        let roots = parse_pem(&pem)
+            .filter_map(|item| match item {
+                Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                _ => None,
+            })
+            .collect::<Vec<_>>();
+        let tls = TlsConfig::builder()
+            .root_certs(RootCerts::new_with_certs(&roots))
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .build();
+        let agent =
+            ureq::Agent::config_builder().http_status_as_error(false).tls_config(tls).build().new_agent();
+        let address = self.secured.context("it does not speak HTTPS")?;
+        Ok(Client { agent, url: format!("https://localhost:{}", address.port()), token: String::new() })
+    }
+
     /// Somebody who is logged in.
     pub fn voter(&self, name: &str) -> Result<Client> {
-        let mut client = self.client();
-        let (status, answer) = client.post("/api/login", &json!({ "voter": name }))?;
-        ensure!(status == 200, "{status}: {answer}");
-        client.token = answer["token"].as_str().context("no token")?.to_owned();
-        Ok(client)
+        self.client().logged_in(name)
     }
 
     /// The results, once they are so.
@@ -139,6 +162,14 @@ impl Client {
         let mut answer =
             request.header("Authorization", format!("Bearer {}", self.token)).send(body.to_string())?;
         Ok((answer.status().as_u16(), answer.body_mut().read_json()?))
+    }
+
+    /// The same, logged in.
+    pub fn logged_in(mut self, name: &str) -> Result<Self> {
+        let (status, answer) = self.post("/api/login", &json!({ "voter": name }))?;
+        ensure!(status == 200, "{status}: {answer}");
+        self.token = answer["token"].as_str().context("no token")?.to_owned();
+        Ok(self)
     }
 
     /// Casts a vote until it has an answer that stays.

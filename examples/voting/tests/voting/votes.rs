@@ -87,6 +87,36 @@ fn votes_over_both_ways_are_paid_for_confirmed_and_in_the_books() -> Result<()> 
 }
 
 #[test]
+fn people_vote_over_https_and_over_http_in_the_same_poll() -> Result<()> {
+    let stadium = stadium()?;
+    let folder = tempfile::tempdir()?;
+    let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+    std::fs::write(&certificate, made.cert.pem())?;
+    std::fs::write(&key, made.signing_key.serialize_pem())?;
+    let path = |path: &std::path::Path| path.to_str().map(str::to_owned).context("a path is text");
+    let (certificate_flag, key_flag) = (path(&certificate)?, path(&key)?);
+    let tls = ["--tls-listen", "127.0.0.1:0", "--tls-certificate", &certificate_flag, "--tls-key", &key_flag];
+    let voting = Voting::start(&stadium.data(), &[&["--welcome", "2"], &tls[..]].concat())?;
+
+    let at_home = voting.secured_client(&certificate)?.logged_in("fan-1")?;
+    let (status, answer) = at_home.vote("ann", "vote-0")?;
+    ensure!(status == 201, "{status}: {answer}");
+    // The same person, the same vote, the other way in.
+    let in_the_hall = voting.voter("fan-1")?;
+    let (status, answer) = in_the_hall.vote("ann", "vote-0")?;
+    ensure!(status == 200 && answer["duplicate"] == true, "{status}: {answer}");
+    ensure!(in_the_hall.left()? == 1);
+    // A certificate that is not believed lets nobody speak.
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+    std::fs::write(&certificate, other.cert.pem())?;
+    ensure!(voting.secured_client(&certificate)?.logged_in("fan-1").is_err());
+    drop((at_home, in_the_hall));
+    voting.leave()?;
+    audit(stadium)
+}
+
+#[test]
 fn sixty_four_programs_of_one_voter_cast_exactly_what_was_paid_for() -> Result<()> {
     const PAID: i64 = 100;
     let stadium = stadium()?;

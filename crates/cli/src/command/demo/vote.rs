@@ -96,6 +96,7 @@ pub(super) fn open(node: &Node, key: String, listen: SocketAddr, devices: u32) -
         poll,
         access: Access::ephemeral(Entry::Open).map_err(failed)?,
         listen,
+        secured: None,
         welcome: 0,
         instance: "demo".to_owned(),
         threads: 0,
