@@ -1,7 +1,7 @@
 //! Child processes of the bench: pinned to cores, killed when their owner is dropped, so that an error on
 //! the way leaves no server behind.
 
-#![allow(unsafe_code, reason = "affinity")]
+#![allow(unsafe_code, reason = "affinity, processor time")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -111,6 +111,18 @@ impl Drop for Owned {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Processor time of all children that have ended and been waited for, and of theirs.
+pub(crate) fn children_cpu() -> Duration {
+    // SAFETY: a plain record of integers, for which zeros are a value; the call fails only for a wrong argument.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let time = |part: libc::timeval| Duration::new(part.tv_sec as u64, part.tv_usec as u32 * 1_000);
+    time(usage.ru_utime) + time(usage.ru_stime)
 }
 
 /// Runs a client to its end and returns the JSON of its last line.

@@ -15,13 +15,13 @@ use crate::services::stadium::Stadium;
 pub(super) const NAME: &str = "devices";
 
 /// Devices that arrive in a second.
-const RATE: u32 = 5_000;
+const RATE: u32 = 2_000;
 
 /// Connects all of them and holds them for some seconds.
 pub(super) fn take(start: &Start<'_>, sizes: &Sizes) -> Result<Vec<(String, f64)>> {
     let brokers = (0..sizes.brokers)
         .map(|_| {
-            let settings = vec!["server.loops=1".to_owned(), "queue.shards=1".to_owned()];
+            let settings = vec!["server.loops=1".to_owned(), "shards.count=1".to_owned()];
             Stadium::start_for_devices(start, Cores::First, settings)
         })
         .collect::<Result<Vec<_>>>()?;

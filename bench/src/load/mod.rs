@@ -10,11 +10,13 @@ mod peers;
 mod rows;
 mod sizes;
 
+use std::time::Instant;
+
 use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::figure::{Contender, Figure, shown};
-use crate::process::Cores;
+use crate::process::{Cores, children_cpu};
 use crate::selection::Selection;
 use crate::server::Places;
 use crate::services::Start;
@@ -156,6 +158,7 @@ impl Bench<'_> {
             ];
             return Ok(values.map(|(name, value)| (name.to_owned(), value)).to_vec());
         }
+        let (cpu, start) = (children_cpu(), Instant::now());
         let reached = match (tool, measurement) {
             (Tool::Stadium, SESSIONS) => {
                 ours::sessions(&ours::run(places, folder, &ours::vote(&url, sizes))?, sizes)
@@ -175,7 +178,9 @@ impl Bench<'_> {
         if failed > 0.0 && failed > per_second * 0.01 {
             bail!("{failed} requests failed");
         }
-        Ok(vec![("per_second".to_owned(), per_second), ("failed".to_owned(), failed)])
+        let cpu_us = (children_cpu() - cpu).as_micros() as f64 / (per_second * start.elapsed().as_secs_f64());
+        let values = [("per_second", per_second), ("failed", failed), ("cpu_us", cpu_us)];
+        Ok(values.map(|(name, value)| (name.to_owned(), value)).to_vec())
     }
 
     fn devices(&mut self) {

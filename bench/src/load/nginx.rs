@@ -58,6 +58,8 @@ impl Nginx {
             Ok(nginx)
         })?;
         service.await_port()?;
+        // Killed, it would leave its worker behind.
+        let service = service.ask_before_killing();
         Ok(Nginx { service, https })
     }
 

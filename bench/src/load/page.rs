@@ -54,9 +54,12 @@ fn details() -> Vec<(String, String)> {
     };
     vec![
         of(HTTP, "of_wrk", "share of wrk in the same round"),
+        of(HTTP, "cpu_us", "the generator's processor time for each request, us"),
         of(HTTP, "failed", "requests that failed"),
         of(HTTPS, "of_wrk", "share of wrk in the same round"),
+        of(HTTPS, "cpu_us", "the generator's processor time for each request, us"),
         of(HTTPS, "failed", "requests that failed"),
+        of(SESSIONS, "cpu_us", "the generator's processor time for each session, us"),
         of(SESSIONS, "failed", "requests or checks that failed"),
         of(ACCURACY, "late_p50_ms", "median ms"),
         of(ACCURACY, "late_p999_ms", "99.9th percentile ms"),

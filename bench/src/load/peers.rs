@@ -51,8 +51,9 @@ pub(super) fn wrk(url: &str, sizes: &Sizes) -> Result<Reached> {
 /// ab, with kept connections.
 pub(super) fn ab(url: &str, sizes: &Sizes) -> Result<Reached> {
     let mut ab = Cores::Second.command(Path::new("ab"));
-    ab.args(["-q", "-k", "-n", "1000000000", "-c", &sizes.connections.to_string()]);
-    ab.args(["-t", &sizes.seconds.to_string(), &format!("{url}/")]);
+    ab.args(["-q", "-k", "-c", &sizes.connections.to_string()]);
+    // In this order: -t sets -n, to too few.
+    ab.args(["-t", &sizes.seconds.to_string(), "-n", "10000000", &format!("{url}/")]);
     let said = output(&mut ab)?;
     Ok(Reached {
         per_second: number(&said, "Requests per second:")?,
