@@ -12,6 +12,10 @@ pub(crate) enum Failure {
     Failed(String),
     /// It was asked for wrongly: exit code 2, as clap's own errors.
     Usage(String),
+    /// Something is wrong in a file that it was given: exit code 2 too.
+    Input(String),
+    /// Things are wrong in files that it was given, each told at length, as a compiler does: exit code 2 too.
+    Problems(String),
     /// A service is busy, nothing happened, and it may be tried again: exit code 75 (EX_TEMPFAIL).
     Busy(String),
     /// A service rejected it, nothing happened, and it will never work: exit code 65 (EX_DATAERR).
@@ -42,7 +46,7 @@ impl Failure {
     pub(crate) fn number(&self) -> u8 {
         match self {
             Self::Failed(_) => 1,
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Input(_) | Self::Problems(_) => 2,
             Self::Busy(_) => 75,
             Self::Rejected(_) => 65,
             Self::Unavailable(_) => 69,
@@ -58,6 +62,8 @@ impl fmt::Display for Failure {
         match self {
             Self::Failed(text)
             | Self::Usage(text)
+            | Self::Input(text)
+            | Self::Problems(text)
             | Self::Busy(text)
             | Self::Rejected(text)
             | Self::Unavailable(text)

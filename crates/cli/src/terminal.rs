@@ -85,7 +85,11 @@ impl Terminal {
             let _ =
                 self.json(&serde_json::json!({"error": failure.to_string(), "exit_code": failure.number()}));
         }
-        self.note(format_args!("{} {failure}", self.err(Style::Bad, "error:")));
+        match failure {
+            // Each says itself what it is.
+            Failure::Problems(_) => self.note(failure),
+            _ => self.note(format_args!("{} {failure}", self.err(Style::Bad, "error:"))),
+        }
         if matches!(failure, Failure::Usage(_)) {
             self.note("\nFor more information, try '--help'.");
         }

@@ -4,7 +4,9 @@
 mod binary;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use binary::{Server, stadium};
@@ -36,6 +38,7 @@ fn what_is_wrong_with_a_scenario_is_said_with_its_line_and_a_suggestion() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("wrong.toml:6"), "{said}");
+    assert!(said.starts_with("error: ") && !said.contains("error: error:"), "{said}");
     assert!(said.contains("`rate`") && said.contains("`get`"), "{said}");
     let output = stadium(&[]).args(["load", "run"]).arg(&file).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2), "nothing is sent");
@@ -109,8 +112,8 @@ fn ctrl_c_leaves_a_partial_report_that_says_so() {
         .args(["load", "run", "--quiet", "--out"])
         .arg(&out)
         .arg(&file)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
     std::thread::sleep(Duration::from_secs(3));
@@ -128,4 +131,78 @@ fn ctrl_c_leaves_a_partial_report_that_says_so() {
     );
     let report = fs::read_to_string(out.join("report.html")).expect("a report");
     assert!(report.to_lowercase().contains("partial"), "the report says that it is partial");
+}
+
+/// A worker that ends with its standard input, and where it listens.
+fn worker(name: &str) -> (std::process::Child, String) {
+    let mut child = stadium(&[])
+        .args([
+            "load",
+            "worker",
+            "--listen",
+            "127.0.0.1:0",
+            "--name",
+            name,
+            "--loops",
+            "1",
+            "--until-input-ends",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe"))
+        .read_line(&mut line)
+        .expect("it says where it listens");
+    let address =
+        line.trim_end().strip_prefix(&format!("worker {name} listens on ")).expect(&line).to_owned();
+    (child, address)
+}
+
+#[test]
+fn workers_share_a_run_and_one_that_dies_is_named() {
+    let server = Server::trial();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut first, one) = worker("ann");
+    let (mut second, two) = worker("ben");
+    let run = |duration: &str, out: &Path| {
+        let file = scenario(folder.path(), &server.address("http"), duration, "errors < 1%");
+        let mut run = stadium(&[]);
+        run.args(["load", "run", "--quiet", "--workers", &format!("{one},{two}"), "--out"])
+            .arg(out)
+            .arg(file);
+        run
+    };
+    let result = |out: &Path| -> serde_json::Value {
+        serde_json::from_slice(&fs::read(out.join("result.json")).expect("a result")).expect("JSON")
+    };
+    let out = folder.path().join("both");
+    let output = run("2s", &out).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let both = result(&out);
+    assert_eq!(both["total"]["answered"], 100);
+    let names: Vec<_> =
+        both["workers"].as_array().expect("workers").iter().map(|own| own["name"].clone()).collect();
+    assert_eq!(names, ["ann", "ben"]);
+
+    let out = folder.path().join("lost");
+    let running = run("6s", &out).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    std::thread::sleep(Duration::from_secs(3));
+    second.kill().expect("it was there");
+    second.wait().expect("it is gone");
+    let output = running.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("ben") && said.contains("lost"), "{said}");
+    let lost = result(&out);
+    let fates: Vec<bool> =
+        lost["workers"].as_array().expect("workers").iter().map(|own| own["lost"].is_string()).collect();
+    assert_eq!(fates, [false, true], "{}", lost["workers"]);
+    assert!(
+        !lost["generator"]["doubts"].as_array().expect("a list").is_empty(),
+        "half of the load was missing"
+    );
+
+    drop(first.stdin.take());
+    assert!(first.wait().expect("it ends").success(), "its owner is gone");
 }

@@ -117,7 +117,7 @@ fn own() -> std::path::PathBuf {
 /// Runs 100 users on them, and returns how many were answered, and the workers' names.
 fn run(launched: &Launched) -> (u64, Vec<String>) {
     let web = Web::start();
-    let crew = Crew::meet(launched.addresses(), compile).expect("they answer");
+    let crew = Crew::meet(launched.addresses(), "", compile).expect("they answer");
     let folder = folder();
     let text = scenario(web.address, 100.0, Duration::from_secs(1));
     let program = compile(&text, &mut |_| Ok(b"/".to_vec())).expect("well formed");

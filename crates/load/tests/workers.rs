@@ -6,6 +6,7 @@
 mod crew;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Most of them wait most of the time.
     arguments.test_threads = arguments.test_threads.or(Some(3));
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 14] = [
         (
             "two_workers_figures_add_up_and_their_clocks_agree",
             two_workers_figures_add_up_and_their_clocks_agree,
@@ -48,10 +49,12 @@ fn main() -> ExitCode {
         ),
         ("a_worker_that_hangs_is_noticed_in_time", a_worker_that_hangs_is_noticed_in_time),
         ("a_run_without_any_worker_left_has_failed", a_run_without_any_worker_left_has_failed),
+        ("users_whose_loop_hung_at_the_end_begin_late", users_whose_loop_hung_at_the_end_begin_late),
         ("a_worker_that_is_told_to_leave_says_so", a_worker_that_is_told_to_leave_says_so),
         ("an_interrupted_run_ends_on_all_workers", an_interrupted_run_ends_on_all_workers),
         ("a_worker_has_one_run_at_a_time", a_worker_has_one_run_at_a_time),
         ("another_version_is_refused_by_both_sides", another_version_is_refused_by_both_sides),
+        ("a_worker_with_a_key_serves_nobody_without_it", a_worker_with_a_key_serves_nobody_without_it),
         ("what_a_worker_cannot_do_is_said_and_undone", what_a_worker_cannot_do_is_said_and_undone),
         ("workers_are_found_by_discovery", workers_are_found_by_discovery),
         ("a_coordinator_that_hangs_loses_its_workers", a_coordinator_that_hangs_loses_its_workers),
@@ -81,7 +84,7 @@ fn two() -> [Process; 2] {
 
 fn meet(workers: &[Process]) -> Crew {
     let addresses: Vec<String> = workers.iter().map(|worker| worker.address.clone()).collect();
-    Crew::meet(&addresses, compile).expect("they answer")
+    Crew::meet(&addresses, "", compile).expect("they answer")
 }
 
 /// Starts a run of so long on all of them.
@@ -223,7 +226,7 @@ fn an_interrupted_run_ends_on_all_workers() {
     );
     let answered = web.answered();
     // They are free again, and make no load.
-    until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
+    until("the workers to be free", || Crew::meet(&addresses(&workers), "", compile).is_ok());
     assert_eq!(web.answered(), answered);
 }
 
@@ -235,7 +238,7 @@ fn a_worker_has_one_run_at_a_time() {
     let (web, workers) = (Web::start(), two());
     let crew = meet(&workers);
     let run = start(&web, &crew, 10.0, Duration::from_secs(60));
-    let busy = Crew::meet(&addresses(&workers), compile).expect_err("they are busy").to_string();
+    let busy = Crew::meet(&addresses(&workers), "", compile).expect_err("they are busy").to_string();
     assert!(busy.contains("busy"), "{busy}");
     // Whoever met it while it was free and comes second hears the same.
     let program = compile(&scenario(web.address, 1.0, Duration::from_secs(1)), &mut |_| Ok(Vec::new()));
@@ -245,7 +248,7 @@ fn a_worker_has_one_run_at_a_time() {
     assert!(matches!(&second, Error::Worker(text) if text.contains("busy")), "{second}");
     // A coordinator that gives up, as one that dies, frees them.
     drop(run);
-    until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
+    until("the workers to be free", || Crew::meet(&addresses(&workers), "", compile).is_ok());
 }
 
 fn workers_are_found_by_discovery() {
@@ -261,7 +264,7 @@ fn workers_are_found_by_discovery() {
         found.sort();
         found == both
     });
-    assert_eq!(Crew::meet(&find(), compile).expect("they answer").met().len(), 2);
+    assert_eq!(Crew::meet(&find(), "", compile).expect("they answer").met().len(), 2);
     // Who leaves is not found any more.
     one.signal(Signal::TERM);
     assert!(one.wait().success());
@@ -276,7 +279,7 @@ fn workers_are_found_by_discovery() {
 const COORDINATE: &str = "coordinate";
 
 fn coordinate(address: &str) {
-    let crew = Crew::meet(&[address.to_owned()], compile).expect("it answers");
+    let crew = Crew::meet(&[address.to_owned()], "", compile).expect("it answers");
     let run = start(&Web::start(), &crew, 10.0, Duration::from_secs(600));
     run.wait(&mut |_| {}).expect("the run comes to its end");
 }
@@ -286,7 +289,7 @@ fn a_coordinator_that_hangs_loses_its_workers() {
     let own = std::env::current_exe().expect("this binary has a path");
     let mut coordinator =
         std::process::Command::new(own).args([COORDINATE, &worker.address]).spawn().expect("it starts");
-    let met = || Crew::meet(std::slice::from_ref(&worker.address), compile);
+    let met = || Crew::meet(std::slice::from_ref(&worker.address), "", compile);
     until("the worker to be busy", || met().is_err());
     let pid = rustix::process::Pid::from_child(&coordinator);
     rustix::process::kill_process(pid, Signal::STOP).expect("our own process takes signals");
@@ -297,11 +300,57 @@ fn a_coordinator_that_hangs_loses_its_workers() {
     coordinator.wait().expect("it can be waited for");
 }
 
+fn users_whose_loop_hung_at_the_end_begin_late() {
+    let web = Web::start();
+    let workers = Arc::new([Process::start("w1")]);
+    let run = start(&web, &meet(workers.as_slice()), 400.0, Duration::from_millis(2_500));
+    let hung = Arc::clone(&workers);
+    let result = follow(run, move || {
+        hung[0].signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(1_600)); // Beyond the end of the run, and no silence yet.
+        hung[0].signal(Signal::CONT);
+    });
+    assert_eq!(result.total.started, 1_000, "{:?}", result.generator);
+    assert_eq!(result.total.answered, 1_000, "{:?}", result.total.errors);
+    assert!(
+        result.generator.lateness.summary().max_ms > 1_000.0,
+        "{:?}",
+        result.generator.lateness.summary()
+    );
+    assert!(result.total.response.summary().max_ms > 1_000.0, "they waited from when they were due");
+}
+
+fn a_worker_with_a_key_serves_nobody_without_it() {
+    let worker = Process::start_with("w1", &["--key", "s3cret"]);
+    let address = std::slice::from_ref(&worker.address);
+    for (key, says) in [("", "asks for a key"), ("s3crex", "another key"), ("s3cret1", "another key")] {
+        let refused = Crew::meet(address, key, compile).expect_err("it is refused").to_string();
+        assert!(refused.contains(says) && refused.contains("LOAD-006"), "{refused}");
+    }
+    // Nor does it take a run from who asks for one without a greeting.
+    let client = Client::start(ClientConfig::at(vec![worker.address.parse().expect("an address")]));
+    let client = client.expect("a client starts");
+    let attach =
+        proto::AttachRequest { version: workers::VERSION.to_owned(), run: 7, key: "s3cre".to_owned() };
+    let mut events = client.service(load_worker::NAME).stream(
+        &load_worker::ATTACH,
+        &attach,
+        8,
+        &stadium_rpc::CallOptions::default(),
+    );
+    match events.next_within(Duration::from_secs(20)) {
+        Err(CallError::Rejected { code, .. }) => assert_eq!(code, "LOAD-006"),
+        other => panic!("it is not refused: {other:?}"),
+    }
+    let met = Crew::meet(address, "s3cret", compile).expect("who has the key is served").met();
+    assert_eq!(met[0].name, "w1");
+}
+
 fn another_version_is_refused_by_both_sides() {
     let worker = Process::start("w1");
     let address = worker.address.parse().expect("an address");
     let client = Client::start(ClientConfig::at(vec![address])).expect("a client starts");
-    let hello = proto::HelloRequest { version: "0.0.1".to_owned() };
+    let hello = proto::HelloRequest { version: "0.0.1".to_owned(), ..Default::default() };
     match client.service(load_worker::NAME).call(&load_worker::HELLO, &hello).wait() {
         Err(CallError::Rejected { code, reason }) => {
             assert_eq!(code, "LOAD-001");
@@ -319,7 +368,7 @@ fn another_version_is_refused_by_both_sides() {
     let listen = vec![Listen::tcp("127.0.0.1:0".parse().expect("an address"))];
     let server =
         Server::start(ServerConfig { listen, ..ServerConfig::default() }, vec![old]).expect("it starts");
-    let met = Crew::meet(&[server.bound()[0].to_string()], compile).expect_err("it is older").to_string();
+    let met = Crew::meet(&[server.bound()[0].to_string()], "", compile).expect_err("it is older").to_string();
     assert!(met.contains("0.0.1"), "{met}");
 }
 
@@ -339,11 +388,11 @@ fn what_a_worker_cannot_do_is_said_and_undone() {
     wrong.phases[0].mix.clear();
     let refused = Run::start_on(wrong, &options, &crew).expect_err("the phase does not fit").to_string();
     assert!(refused.contains("w1") && refused.contains("LOAD-004"), "{refused}");
-    until("the workers to be free", || Crew::meet(&addresses(&workers), compile).is_ok());
-    let none = Crew::meet(&["127.0.0.1:1".to_owned()], compile).expect_err("nobody is there").to_string();
+    until("the workers to be free", || Crew::meet(&addresses(&workers), "", compile).is_ok());
+    let none = Crew::meet(&["127.0.0.1:1".to_owned()], "", compile).expect_err("nobody is there").to_string();
     assert!(none.contains("127.0.0.1:1"), "{none}");
     let twice = [workers[0].address.clone(), workers[0].address.clone()];
-    assert!(Crew::meet(&twice, compile).expect_err("it is named twice").to_string().contains("twice"));
+    assert!(Crew::meet(&twice, "", compile).expect_err("it is named twice").to_string().contains("twice"));
 }
 
 fn children_of_this_machine_end_with_their_parent() {

@@ -166,6 +166,7 @@ impl Merge for Generator {
         self.machine_busy = self.machine_busy.max(other.machine_busy);
         self.steal = self.steal.max(other.steal);
         self.exhausted += other.exhausted;
+        self.sent_again += other.sent_again;
         self.not_begun += other.not_begun;
         for doubt in &other.doubts {
             if !self.doubts.contains(doubt) {

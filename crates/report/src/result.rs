@@ -348,6 +348,8 @@ pub struct Generator {
     pub steal: f64,
     /// Connections that the system refused: no descriptor, no port, no memory.
     pub exhausted: u64,
+    /// Requests sent again: the target had closed the connection before it answered, or said that it did nothing.
+    pub sent_again: u64,
     /// Users that were due and not begun, because too many were under way.
     pub not_begun: u64,
     /// Why figures are in doubt, if they are.

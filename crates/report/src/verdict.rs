@@ -116,6 +116,10 @@ pub(crate) fn figures(run: &RunResult) -> Vec<Figure> {
     if let Some(part) = total.failed_share() {
         add("Failed", share(part), format!("{} of {} requests", count(total.failed()), count(total.started)));
     }
+    if run.generator.sent_again > 0 {
+        let note = "met the end of an idle connection, or were not taken".to_owned();
+        add("Sent again", count(run.generator.sent_again), note);
+    }
     let messages = &run.messages;
     if messages.sent + messages.received > 0 {
         let note = format!(

@@ -102,6 +102,8 @@ pub struct Target {
     pub connections: Connections,
     /// Time for a connection, TLS and upgrades included.
     pub connect_timeout_ns: u64,
+    /// Whether users keep the cookies that answers set, each its own until its session is over, and send them again.
+    pub cookies: bool,
     /// Headers of every request (HTTP, WebSocket, event streams).
     pub headers: Vec<(String, Template)>,
     /// Where its figures are published for Prometheus, a whole URL.

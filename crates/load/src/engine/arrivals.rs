@@ -7,7 +7,7 @@
 
 use stadium_scenario::program::{Arrivals, Phase, Spacing};
 
-use super::share::Share;
+use crate::share::Share;
 
 /// A second in nanoseconds.
 const SECOND_NS: f64 = 1e9;

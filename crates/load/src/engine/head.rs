@@ -17,11 +17,12 @@ use super::Error;
 use super::describe::describe;
 use super::driver::Order;
 use super::fleets::Fleets;
-use super::machine::{Load, Watch};
+use super::machine::Load;
 use super::member::Member;
 use super::plan::Plan;
 use super::tally::{StepTally, Tally};
 use super::threads;
+use crate::account::Watch;
 use crate::clock::monotonic_ns;
 use crate::workers::{Crew, Lineup};
 
@@ -130,6 +131,8 @@ pub struct Run {
     watch: Watch,
     /// Loops that still tell.
     running: Vec<bool>,
+    /// Intervals below this number are closed.
+    next: u32,
     /// Tallies of intervals that are not whole, and since when they wait.
     open: BTreeMap<u32, (Vec<Tally>, Instant)>,
     load: Vec<Load>,
@@ -211,6 +214,7 @@ impl Run {
             planned_s: seconds(planned_ns),
             watch: Watch::new(),
             running: Vec::new(),
+            next: 0,
             open: BTreeMap::new(),
             load: Vec::new(),
             result,
@@ -313,6 +317,14 @@ impl Run {
             self.running[tally.share as usize] = false;
         }
         self.crew.hear(&tally);
+        if tally.interval < self.next {
+            // Its interval was closed without it: what it tells happened then all the same.
+            let late = self.gather(tally.interval, std::slice::from_ref(&tally));
+            if let Some(interval) = self.result.series.iter_mut().rfind(|own| own.at_s <= late.at_s) {
+                interval.merge(&Interval { at_s: 0.0, ..late });
+            }
+            return;
+        }
         self.open.entry(tally.interval).or_insert_with(|| (Vec::new(), Instant::now())).0.push(tally);
     }
 
@@ -328,32 +340,48 @@ impl Run {
             }
             let number = *number;
             if let Some((tallies, _)) = self.open.remove(&number) {
-                self.close_interval(number, &tallies);
-                whole += 1;
+                whole += usize::from(self.close_interval(number, &tallies));
             }
         }
         whole
     }
 
-    fn close_interval(&mut self, number: u32, tallies: &[Tally]) {
-        let load = self.crew.busiest(self.watch.look());
-        self.load.push(load);
-        let end_s = f64::from(number) + 1.0;
+    /// Adds an interval to the series; false for one after all phases in which nothing happened.
+    fn close_interval(&mut self, number: u32, tallies: &[Tally]) -> bool {
+        self.next = number + 1;
+        let load = self.crew.busiest(self.watch.look().map_or_else(Load::default, Load::from));
         let now_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
-        let at_s = end_s.min(now_s.max(f64::from(number) + 0.001));
-        let measured =
-            self.phase_at(f64::from(number) + 0.5).is_none_or(|phase| self.program.phases[phase].measured);
-        let mut interval = Interval {
-            at_s,
-            length_s: at_s - f64::from(number),
-            machine_busy: load.busy,
-            steal: load.steal,
-            ..Interval::default()
-        };
-        let (mut response, mut service) = (Latency::new(), Latency::new());
+        let mut interval = self.gather(number, tallies);
+        interval.at_s = interval.at_s.min(now_s.max(f64::from(number) + 0.001));
+        interval.length_s = interval.at_s - f64::from(number);
+        interval.machine_busy = load.busy;
+        interval.steal = load.steal;
         interval.devices = self.fleets.connected();
         let received = self.fleets.received();
-        interval.messages = received.saturating_sub(std::mem::replace(&mut self.received, received));
+        interval.messages += received.saturating_sub(std::mem::replace(&mut self.received, received));
+        let users = interval.users + interval.arrived + interval.devices;
+        let requests = interval.started + interval.answered + interval.failed();
+        let happened = users + requests + interval.messages + interval.bytes.iter().sum::<u64>();
+        if happened == 0 && f64::from(number) >= self.planned_s {
+            return false;
+        }
+        self.load.push(load);
+        self.saturated += u32::from(interval.busy > SATURATED);
+        self.result.duration_s = interval.at_s;
+        self.result.measured_s += if self.is_measured(number) { interval.length_s } else { 0.0 };
+        self.result.series.push(interval);
+        true
+    }
+
+    fn is_measured(&self, interval: u32) -> bool {
+        self.phase_at(f64::from(interval) + 0.5).is_none_or(|phase| self.program.phases[phase].measured)
+    }
+
+    /// Counts what loops tell of an interval, in the result's totals and in the interval that is returned.
+    fn gather(&mut self, number: u32, tallies: &[Tally]) -> Interval {
+        let measured = self.is_measured(number);
+        let mut interval = Interval { at_s: f64::from(number) + 1.0, ..Interval::default() };
+        let (mut response, mut service) = (Latency::new(), Latency::new());
         for tally in tallies {
             interval.users += tally.users;
             interval.arrived += tally.arrived;
@@ -362,6 +390,7 @@ impl Run {
             interval.messages += tally.messages.received;
             interval.message_latency.merge(&tally.messages.latency);
             self.result.generator.exhausted += tally.exhausted;
+            self.result.generator.sent_again += tally.sent_again;
             self.result.generator.not_begun += tally.not_begun;
             for (number, step) in tally.steps.iter().enumerate() {
                 interval.started += step.started;
@@ -384,10 +413,7 @@ impl Run {
         interval.response = response.take();
         interval.service = service.take();
         self.result.generator.lateness.merge(&interval.lateness);
-        self.saturated += u32::from(interval.busy > SATURATED);
-        self.result.duration_s = at_s;
-        self.result.measured_s += if measured { interval.length_s } else { 0.0 };
-        self.result.series.push(interval);
+        interval
     }
 
     fn add_step(&mut self, number: usize, tally: &StepTally) {
@@ -530,4 +556,33 @@ fn status_name(action: &Action) -> fn(u32) -> String {
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::program;
+
+    #[test]
+    fn what_comes_after_its_interval_was_closed_counts_in_it() {
+        let mut run = Run::new(program(), &RunOptions::default(), Vec::new(), mpsc::channel());
+        run.shares = 2;
+        run.running = vec![true; 2];
+        run.epoch_ns = monotonic_ns().saturating_sub(60_000_000_000);
+        let tally = |share, interval| Tally { share, interval, arrived: 10, ..Tally::default() };
+        for interval in 0..2 {
+            (0..2).for_each(|share| run.hear(tally(share, interval)));
+            assert_eq!(run.close_intervals(), 1);
+        }
+        run.hear(tally(0, 2));
+        assert_eq!(run.close_intervals(), 0, "the other loop is waited for");
+        run.running[1] = false;
+        assert_eq!(run.close_intervals(), 1);
+        run.hear(tally(1, 1));
+        run.hear(tally(1, 2));
+        assert_eq!(run.close_intervals(), 0);
+        let arrived: Vec<(f64, u64)> =
+            run.result.series.iter().map(|interval| (interval.at_s, interval.arrived)).collect();
+        assert_eq!(arrived, [(1.0, 20), (2.0, 30), (3.0, 20)]);
+    }
 }

@@ -5,6 +5,8 @@
 
 use stadium_report::Machine;
 
+use crate::account::Account;
+
 /// What happened to the processors between two looks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
@@ -14,50 +16,11 @@ pub(crate) struct Load {
     pub(crate) steal: f64,
 }
 
-/// Looks at the kernel's account.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    last: Option<Account>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Account {
-    idle: u64,
-    steal: u64,
-    total: u64,
-}
-
-impl Watch {
-    pub(crate) fn new() -> Self {
-        Watch { last: read() }
+impl From<Account> for Load {
+    fn from(account: Account) -> Self {
+        let part = |ticks: u64| ticks as f64 / account.total as f64;
+        Load { busy: 1.0 - part(account.idle), steal: part(account.steal) }
     }
-
-    /// What happened since last time.
-    pub(crate) fn look(&mut self) -> Load {
-        let (Some(before), Some(now)) = (self.last, read()) else { return Load::default() };
-        let total = now.total.saturating_sub(before.total);
-        // The account counts hundredths of a second: fewer than ten of them say nothing.
-        if total < 10 {
-            return Load::default();
-        }
-        self.last = Some(now);
-        let part = |ticks: u64| ticks as f64 / total as f64;
-        Load {
-            busy: 1.0 - part(now.idle.saturating_sub(before.idle)),
-            steal: part(now.steal.saturating_sub(before.steal)),
-        }
-    }
-}
-
-fn read() -> Option<Account> {
-    parse(&std::fs::read_to_string("/proc/stat").ok()?)
-}
-
-/// The first line: user, nice, system, idle, iowait, irq, softirq, steal, and two that repeat parts of them.
-fn parse(stat: &str) -> Option<Account> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).take(8).collect();
-    Some(Account { idle: ticks.get(3)? + ticks.get(4)?, steal: *ticks.get(7)?, total: ticks.iter().sum() })
 }
 
 /// What this machine is.
@@ -86,13 +49,6 @@ pub(crate) fn describe() -> Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_kernels_account_is_read() {
-        let account = parse("cpu  10 20 30 400 50 6 7 8 9 9\ncpu0 1 1 1 1\n").expect("an account");
-        assert_eq!((account.idle, account.steal, account.total), (450, 8, 531));
-        assert!(parse("intr 1 2 3").is_none());
-    }
 
     #[test]
     fn this_machine_can_be_described() {

@@ -5,6 +5,7 @@
 //! a target that stalls cannot slow the load and hide it: response times count from when a request was due.
 
 mod arrivals;
+mod cookies;
 mod describe;
 mod driver;
 mod fleets;
@@ -14,7 +15,6 @@ mod member;
 mod plan;
 mod protocol;
 mod reply;
-mod share;
 mod tally;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -22,13 +22,13 @@ mod threads;
 
 use std::fmt;
 
+pub use crate::share::Share;
 pub(crate) use driver::Order;
 pub(crate) use head::Event;
 pub use head::{Control, Progress, Run, RunOptions};
 pub(crate) use head::{LATENESS_MS_MAX, SATURATED, STEAL_MAX};
-pub(crate) use machine::{Load, Watch, describe as describe_machine};
+pub(crate) use machine::{Load, describe as describe_machine};
 pub(crate) use plan::Plan;
-pub use share::Share;
 pub use stadium_report::RunResult;
 pub use tally::{MessageTally, SessionTally, StepTally, Tally};
 pub(crate) use threads::{Member as ThreadMember, start as start_members};
@@ -51,8 +51,8 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
-        let doing = doing.into();
-        move |error| Error::System { doing, error }
+        // Only then: loops say at every turn what they were about.
+        move |error| Error::System { doing: doing.into(), error }
     }
 }
 

@@ -6,9 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stadium_reactor::tls::{
-    ClientTls, ClientTlsSettings, SessionResumption, Trust, certificates_from_pem, identity_from_pem,
-};
+use stadium_reactor::tls::ClientTls;
 use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 use stadium_scenario::check::Test;
 use stadium_scenario::extract::Source;
@@ -17,6 +15,7 @@ use stadium_scenario::program::{Action, Connections, Mqtt, Program, Scheme, Step
 use super::Error;
 use super::protocol::http1;
 use super::protocol::mqtt::Unread;
+use crate::client_tls::{Asked, client_tls};
 
 /// The largest answer that is taken, in bytes: what a loop keeps of one that is not whole.
 const ANSWER_BYTES_MAX: u32 = 64 * 1024 * 1024;
@@ -41,6 +40,8 @@ pub(crate) struct PlannedTarget {
     pub(crate) options: ConnectOptions,
     /// For what needs HTTP/1.1 at a target of HTTP/2 over TLS: event streams and WebSockets.
     pub(crate) options_http1: Option<ConnectOptions>,
+    /// Its name or address, without port: whose cookies it sets and gets.
+    pub(crate) host: String,
     /// What goes into the Host header, or `:authority`.
     pub(crate) authority: String,
     pub(crate) connections: Connections,
@@ -123,7 +124,7 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
             target.name, target.host
         )));
     }
-    let tls = target.scheme.is_secured().then(|| client_tls(target, target.version, folder)).transpose()?;
+    let tls = target.scheme.is_secured().then(|| tls_to(target, target.version, folder)).transpose()?;
     let usual = match target.scheme {
         Scheme::Http | Scheme::MqttWs => 80,
         Scheme::Https | Scheme::MqttWss => 443,
@@ -156,7 +157,7 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
     };
     let options_http1 = (target.version == Version::Http2 && options.tls.is_some())
         .then(|| {
-            let tls = Some(client_tls(target, Version::Http1, folder)?);
+            let tls = Some(tls_to(target, Version::Http1, folder)?);
             Ok::<_, Error>(ConnectOptions { tls, ..options.clone() })
         })
         .transpose()?;
@@ -164,6 +165,7 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
         addresses,
         options,
         options_http1,
+        host: target.host.clone(),
         authority,
         connections: target.connections,
         version: target.version,
@@ -194,47 +196,29 @@ fn plan_step(step: &Step, target: &Target, planned: &PlannedTarget) -> PlannedSt
     }
 }
 
-fn client_tls(target: &Target, version: Version, folder: &Path) -> Result<ClientTls, Error> {
+fn tls_to(target: &Target, version: Version, folder: &Path) -> Result<ClientTls, Error> {
     let tls = &target.tls;
-    let wrong = |path: &Path, error: &dyn std::fmt::Display| {
-        Error::Config(format!("target {:?}: {}: {error}", target.name, path.display()))
+    let wrong = |error: String| Error::Config(format!("target {:?}: {error}", target.name));
+    let authority = match (&tls.authority, tls.insecure) {
+        (_, true) => None,
+        (Some(path), false) => Some(folder.join(path)),
+        (None, false) => Some(system_authorities().ok_or_else(|| {
+            wrong("this system has no list of authorities; name one with `tls.authority`".to_owned())
+        })?),
     };
-    let read = |path: &Path| std::fs::read(path).map_err(|error| wrong(path, &error));
-    let trust = match (&tls.authority, tls.insecure) {
-        (_, true) => Trust::Anybody,
-        (authority, false) => {
-            let path = match authority {
-                Some(path) => folder.join(path),
-                None => system_authorities().ok_or_else(|| {
-                    Error::Config(format!(
-                        "target {:?}: this system has no list of authorities; name one with `tls.authority`",
-                        target.name
-                    ))
-                })?,
-            };
-            Trust::Roots(certificates_from_pem(&read(&path)?).map_err(|error| wrong(&path, &error))?)
-        }
-    };
-    let identity = match &tls.identity {
-        None => None,
-        Some((chain, key)) => {
-            let (chain, key) = (folder.join(chain), folder.join(key));
-            Some(identity_from_pem(&read(&chain)?, &read(&key)?).map_err(|error| wrong(&chain, &error))?)
-        }
-    };
-    let alpn = match version {
-        Version::Http2 => vec![b"h2".to_vec()],
-        Version::Http1 if target.scheme == Scheme::Https => vec![b"http/1.1".to_vec()],
-        _ => Vec::new(),
-    };
-    ClientTls::new(&ClientTlsSettings {
+    let identity = tls.identity.as_ref().map(|(chain, key)| (folder.join(chain), folder.join(key)));
+    client_tls(Asked {
         server_name: tls.server_name.clone().unwrap_or_else(|| target.host.clone()),
-        trust,
-        identity,
-        alpn,
-        resumption: if tls.resumption { SessionResumption::Tickets } else { SessionResumption::Off },
+        authority: authority.as_deref(),
+        identity: identity.as_ref().map(|(chain, key)| (chain.as_path(), key.as_path())),
+        alpn: match version {
+            Version::Http2 => vec![b"h2".to_vec()],
+            Version::Http1 if target.scheme == Scheme::Https => vec![b"http/1.1".to_vec()],
+            _ => Vec::new(),
+        },
+        resumption: tls.resumption,
     })
-    .map_err(|error| Error::Config(format!("target {:?}: {error}", target.name)))
+    .map_err(wrong)
 }
 
 fn system_authorities() -> Option<PathBuf> {

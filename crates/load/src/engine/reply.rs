@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use stadium_http_client::Head;
 use stadium_reactor::CloseReason;
 use stadium_scenario::extract::Answer;
 
@@ -14,6 +15,8 @@ pub(crate) struct Reply {
     pub(crate) status: Option<u32>,
     /// Headers one after the other: name, `:`, value, line feed. Empty unless they were asked for.
     pub(crate) headers: Vec<u8>,
+    /// What `Set-Cookie` said, each ended by a line feed.
+    pub(crate) set_cookies: Vec<u8>,
     /// The body, or the last message. Empty unless it was asked for.
     pub(crate) body: Vec<u8>,
     /// Bytes that came for it.
@@ -27,17 +30,27 @@ impl Reply {
     pub(crate) fn clear(&mut self) {
         self.status = None;
         self.headers.clear();
+        self.set_cookies.clear();
         self.body.clear();
         self.bytes_in = 0;
         self.elapsed_ns = 0;
     }
 
-    /// Keeps a header.
-    pub(crate) fn keep_header(&mut self, name: &[u8], value: &[u8]) {
-        self.headers.extend_from_slice(name);
-        self.headers.push(b':');
-        self.headers.extend_from_slice(value);
-        self.headers.push(b'\n');
+    /// Keeps the status and the cookies of an answer's head, and its headers where they were asked for.
+    pub(crate) fn keep_head(&mut self, head: &Head<'_>, keeps_headers: bool) {
+        self.status = Some(u32::from(head.status));
+        for header in head.headers {
+            if header.name.eq_ignore_ascii_case("set-cookie") {
+                self.set_cookies.extend_from_slice(header.value);
+                self.set_cookies.push(b'\n');
+            }
+            if keeps_headers {
+                self.headers.extend_from_slice(header.name.as_bytes());
+                self.headers.push(b':');
+                self.headers.extend_from_slice(header.value);
+                self.headers.push(b'\n');
+            }
+        }
     }
 }
 
@@ -74,7 +87,7 @@ pub(crate) fn lost(reason: CloseReason, connected: bool) -> Failure {
         (CloseReason::Unreachable, false) => "connect: unreachable",
         (CloseReason::Reset, false) => "connect: reset",
         (CloseReason::PeerClosed, false) => "connect: closed by the target",
-        (CloseReason::Tls(alert), _) => return Cow::Owned(format!("tls: alert {alert}")),
+        (CloseReason::Tls(alert), _) => return Cow::Owned(format!("tls: {}", alert_name(alert))),
         (CloseReason::Upgrade, _) => "websocket: upgrade refused",
         (CloseReason::WebSocket(code), _) => return Cow::Owned(format!("websocket: closed {code}")),
         (CloseReason::PeerClosed, true) => "closed by the target",
@@ -84,4 +97,38 @@ pub(crate) fn lost(reason: CloseReason, connected: bool) -> Failure {
         (CloseReason::System(error), _) => return Cow::Owned(format!("system: error {error}")),
         (other, _) => other.name(),
     })
+}
+
+/// What an alert says, RFC 8446, 6.2, which is sent by either side: a certificate that we do not believe is ours to refuse.
+fn alert_name(alert: u8) -> String {
+    let Some(name) = rustls::AlertDescription::from(alert).as_str() else { return format!("alert {alert}") };
+    let mut words = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase()
+            && !words.is_empty()
+            && !words.ends_with(|last: char| last.is_ascii_uppercase())
+        {
+            words.push('_');
+        }
+        words.push(letter);
+    }
+    words.to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_have_the_names_of_the_specification() {
+        for (alert, name) in [
+            (46, "certificate_unknown"),
+            (48, "unknown_ca"),
+            (120, "no_application_protocol"),
+            (70, "protocol_version"),
+            (255, "alert 255"),
+        ] {
+            assert_eq!(lost(CloseReason::Tls(alert), false), format!("tls: {name}"));
+        }
+    }
 }

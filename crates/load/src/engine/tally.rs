@@ -25,6 +25,8 @@ pub struct Tally {
     pub not_begun: u64,
     /// Sockets that the system refused.
     pub exhausted: u64,
+    /// Requests that were sent again.
+    pub sent_again: u64,
     /// Sessions, by their number.
     pub sessions: Vec<SessionTally>,
     /// Steps, by their number.
@@ -96,6 +98,7 @@ pub(crate) struct Counter {
     pub(crate) arrived: u64,
     pub(crate) not_begun: u64,
     pub(crate) exhausted: u64,
+    pub(crate) sent_again: u64,
     pub(crate) sessions: Vec<SessionCounter>,
     pub(crate) steps: Vec<StepCounter>,
     pub(crate) messages: MessageCounter,
@@ -141,6 +144,7 @@ impl Counter {
             arrived: 0,
             not_begun: 0,
             exhausted: 0,
+            sent_again: 0,
             sessions: (0..sessions).map(|_| SessionCounter::default()).collect(),
             steps: checks
                 .map(|checks| StepCounter { checks: vec![[0; 2]; checks], ..StepCounter::default() })
@@ -156,6 +160,7 @@ impl Counter {
             arrived: std::mem::take(&mut self.arrived),
             not_begun: std::mem::take(&mut self.not_begun),
             exhausted: std::mem::take(&mut self.exhausted),
+            sent_again: std::mem::take(&mut self.sent_again),
             sessions: self.sessions.iter_mut().map(SessionCounter::take).collect(),
             steps: self.steps.iter_mut().map(StepCounter::take).collect(),
             messages: self.messages.take(),

@@ -14,13 +14,15 @@ use super::Error;
 use super::driver::{Driver, Order};
 use super::head::Event;
 use super::plan::Plan;
-use super::share::Share;
 use crate::clock::monotonic_ns;
+use crate::share::Share;
 
 /// A wait of the system may be longer by so much, in nanoseconds: its grain and a wake-up.
 const GRAIN_NS: u64 = 1_100_000;
 /// The longest wait, so that a loop hears of the end even where nothing happens.
 const WAIT_MAX: Duration = Duration::from_millis(100);
+/// Answers taken in one turn. Each may let a request begin, some 10 µs; what is due meanwhile waits so long.
+const EVENTS_MAX: usize = 16;
 /// Orders that may wait for a loop.
 const ORDERS_MAX: usize = 64;
 
@@ -61,6 +63,7 @@ pub(crate) fn start(
         let settings = LoopSettings {
             name: format!("load-{index}"),
             mailbox_messages_max: ORDERS_MAX,
+            events_max: EVENTS_MAX,
             ..LoopSettings::default()
         };
         let own = Loop::new(settings).map_err(Error::system(format!("making loop {index}")))?;

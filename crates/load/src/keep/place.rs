@@ -131,7 +131,17 @@ fn s3(bucket: &str, options: &UploadOptions) -> Result<object_store::aws::Amazon
 }
 
 fn client(options: &UploadOptions, provider: &str) -> ClientOptions {
-    ClientOptions::new()
+    // A report opens in the browser that follows a link to it.
+    let typed = [
+        ("html", "text/html; charset=utf-8"),
+        ("json", "application/json"),
+        ("csv", "text/csv; charset=utf-8"),
+    ];
+    typed
+        .into_iter()
+        .fold(ClientOptions::new(), |client, (suffix, kind)| {
+            client.with_content_type_for_suffix(suffix, kind)
+        })
         .with_timeout(REQUEST_TIMEOUT)
         .with_connect_timeout(CONNECT_TIMEOUT)
         .with_allow_http(options.flag(&format!("{provider}_allow_http")))

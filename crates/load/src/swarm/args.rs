@@ -67,10 +67,11 @@ pub struct Args {
     /// Number of the first device
     #[arg(long, value_name = "N", default_value_t = 1)]
     first: u32,
-    /// User name; {id} and {n} stand for the device's id and number
+    // clap would break the line at the other placeholder's own spelling.
+    /// User name; {id} stands for the device's id, an n in braces for its number
     #[arg(long, value_name = "TEXT")]
     username: Option<Template>,
-    /// Password; {id} and {n} as above
+    /// Password; the same stand for the same
     #[arg(long, value_name = "TEXT", conflicts_with = "token_file")]
     password: Option<Template>,
     /// File with a token that every device shows as its password

@@ -17,8 +17,9 @@ use super::Error;
 use super::collect::Event;
 use super::config::{Processes, SwarmConfig};
 use super::driver::{Driver, Order};
-use super::plan::{Plan, Share};
+use super::plan::Plan;
 use super::tally::Tally;
+use crate::share::Share;
 
 /// What a worker is made with: the arguments that the binary's command line has for it.
 pub const WORKER_ARGUMENTS: [&str; 2] = ["load", "swarm-worker"];

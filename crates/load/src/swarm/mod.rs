@@ -14,7 +14,6 @@ mod config;
 mod device;
 mod driver;
 mod habit;
-mod interrupt;
 mod machine;
 mod members;
 mod memory;
@@ -37,7 +36,6 @@ pub use config::{
     Acknowledge, Answer, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect,
     Resumption, Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust, devices_per_process,
 };
-pub use interrupt::stop_on_interrupt;
 pub use memory::Memory;
 pub use profile::Mixture;
 pub use report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};
@@ -64,8 +62,8 @@ pub enum Error {
 
 impl Error {
     fn system(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
-        let doing = doing.into();
-        move |error| Error::System { doing, error }
+        // Only then: loops say at every turn what they were about.
+        move |error| Error::System { doing: doing.into(), error }
     }
 }
 

@@ -4,41 +4,18 @@
 //! puts the same load on each loop.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use stadium_mqtt::packet::Version;
-use stadium_reactor::tls::{
-    ClientTls, ClientTlsSettings, SessionResumption, Trust as Believes, certificates_from_pem,
-    identity_from_pem,
-};
+use stadium_reactor::tls::ClientTls;
 use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 
 use super::Error;
 use super::config::{Resumption, SwarmConfig, Tls, Transport, Trust, left_per_process};
+use crate::client_tls::{Asked, client_tls};
 
 /// The largest packet that a device takes, in bytes, and so what a loop keeps of an incomplete one.
 pub(crate) const PACKET_BYTES_MAX: u32 = 64 * 1024 * 1024;
-
-/// A loop's part of the devices: every `of`-th, from `index` on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Share {
-    pub(crate) index: u32,
-    pub(crate) of: u32,
-}
-
-impl Share {
-    /// How many of `total` are its own.
-    pub(crate) fn part(self, total: u32) -> u32 {
-        (total / self.of) + u32::from(self.index < total % self.of)
-    }
-
-    /// Which of the swarm's devices its device `slot` is.
-    pub(crate) fn nth(self, slot: u32) -> u32 {
-        slot * self.of + self.index
-    }
-}
 
 /// What all loops of a process share.
 #[derive(Debug)]
@@ -86,7 +63,7 @@ impl Plan {
                 bind: None,
                 socket: socket.clone(),
                 limits,
-                tls: tls.map(|tls| client_tls(tls, &target.host)).transpose()?,
+                tls: tls.map(|tls| tls_to(tls, &target.host)).transpose()?,
                 websocket,
                 tag: 0,
             });
@@ -104,53 +81,23 @@ impl Plan {
     }
 }
 
-fn client_tls(tls: &Tls, host: &str) -> Result<ClientTls, Error> {
-    let read =
-        |path: &Path| std::fs::read(path).map_err(Error::system(format!("reading {}", path.display())));
-    let wrong =
-        |path: &Path, error: &dyn std::fmt::Display| Error::Config(format!("{}: {error}", path.display()));
-    let trust = match &tls.trust {
-        Trust::Anybody => Believes::Anybody,
-        Trust::Authority(path) => {
-            Believes::Roots(certificates_from_pem(&read(path)?).map_err(|error| wrong(path, &error))?)
-        }
-    };
-    let identity = match &tls.certificate {
-        None => None,
-        Some(certificate) => Some(
-            identity_from_pem(&read(&certificate.chain)?, &read(&certificate.key)?)
-                .map_err(|error| wrong(&certificate.chain, &error))?,
-        ),
-    };
-    let resumption = match tls.resumption {
-        Resumption::On => SessionResumption::Tickets,
-        Resumption::Off => SessionResumption::Off,
-    };
-    ClientTls::new(&ClientTlsSettings {
+fn tls_to(tls: &Tls, host: &str) -> Result<ClientTls, Error> {
+    client_tls(Asked {
         server_name: host.to_owned(),
-        trust,
-        identity,
+        authority: match &tls.trust {
+            Trust::Anybody => None,
+            Trust::Authority(path) => Some(path),
+        },
+        identity: tls.certificate.as_ref().map(|own| (own.chain.as_path(), own.key.as_path())),
         alpn: Vec::new(),
-        resumption,
+        resumption: matches!(tls.resumption, Resumption::On),
     })
-    .map_err(|error| Error::Config(error.to_string()))
+    .map_err(Error::Config)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_device_is_dealt_to_exactly_one_loop() {
-        for (total, of) in [(1, 1), (10, 3), (7, 8), (100, 7)] {
-            let mut dealt: Vec<u32> = (0..of)
-                .map(|index| Share { index, of })
-                .flat_map(|share| (0..share.part(total)).map(move |slot| share.nth(slot)))
-                .collect();
-            dealt.sort_unstable();
-            assert_eq!(dealt, (0..total).collect::<Vec<_>>(), "{total} devices over {of} loops");
-        }
-    }
 
     #[test]
     fn a_missing_certificate_is_named() {

@@ -16,10 +16,13 @@ use crate::engine::Error;
 /// What makes a process of this binary a worker; [`WorkerArgs`] follow.
 pub const WORKER_ARGUMENTS: [&str; 2] = ["load", "worker"];
 
+/// The environment variable that holds a worker's key, for it and for its coordinators.
+pub const KEY_VARIABLE: &str = "STADIUM_LOAD_KEY";
+
 /// How a worker is run.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerArgs {
-    /// Where to listen; port 0 takes a free one. Whoever reaches it can have this machine make load
+    /// Where to listen; port 0 takes a free one. Whoever reaches it can have this machine make load, unless there is a --key
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7901")]
     pub listen: SocketAddr,
     /// Its name in reports [default: the host's name]
@@ -31,6 +34,9 @@ pub struct WorkerArgs {
     /// The address to register, if coordinators reach this host by another one than --listen
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<SocketAddr>,
+    /// What coordinators have to show, by --worker-key; without it nothing is asked
+    #[arg(long, env = KEY_VARIABLE, hide_env_values = true, default_value = "", hide_default_value = true)]
+    pub key: String,
     /// Leave when standard input ends: the worker belongs to whoever started it
     #[arg(long)]
     pub until_input_ends: bool,
@@ -51,10 +57,18 @@ pub fn serve(args: &WorkerArgs, discovery: Option<Discovery>, compile: Compile) 
         loops: args.loops,
         discovery,
         advertise: args.advertise,
+        key: args.key.clone(),
         compile,
     })?;
     writeln!(std::io::stdout(), "{}", announcement(&name, worker.address()))
         .map_err(Error::system("writing to standard output"))?;
+    if args.key.is_empty() && !args.listen.ip().is_loopback() {
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: whoever reaches {} can have this machine make load; --key asks for a key",
+            worker.address()
+        );
+    }
     let (leave, told) = mpsc::channel();
     let by_signal = leave.clone();
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());

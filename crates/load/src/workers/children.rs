@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::args::{WORKER_ARGUMENTS, read_announcement};
+use super::args::{KEY_VARIABLE, WORKER_ARGUMENTS, read_announcement};
 use crate::engine::Error;
 
 /// How long a process may take until it listens.
@@ -23,6 +23,8 @@ const CHILDREN_MAX: u32 = 1_000;
 pub struct Children {
     children: Vec<Child>,
     addresses: Vec<String>,
+    /// Drawn for them, so that nobody else on this machine can use them.
+    key: String,
 }
 
 impl Children {
@@ -37,12 +39,14 @@ impl Children {
         }
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
         let loops = if loops == 0 { (processors / count).max(1) } else { loops };
-        let mut children = Children { children: Vec::new(), addresses: Vec::new() };
+        let key = std::iter::repeat_with(fastrand::alphanumeric).take(32).collect();
+        let mut children = Children { children: Vec::new(), addresses: Vec::new(), key };
         for number in 1..=count {
             let child = Command::new(program)
                 .args(WORKER_ARGUMENTS)
                 .args(["--listen", "127.0.0.1:0", "--until-input-ends"])
                 .args(["--name", &format!("process-{number}"), "--loops", &loops.to_string()])
+                .env(KEY_VARIABLE, &children.key)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .process_group(0)
@@ -60,6 +64,11 @@ impl Children {
     /// Where they listen.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
+    }
+
+    /// What they ask for.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
     }
 
     /// Their process ids.

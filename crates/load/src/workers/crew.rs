@@ -34,6 +34,7 @@ const LOOPS_MAX: u32 = 100_000;
 #[derive(Debug)]
 pub struct Crew {
     compile: Compile,
+    key: String,
     workers: Vec<Found>,
     /// Where they were started for it: they end with the crew.
     _kept: Option<Kept>,
@@ -82,11 +83,12 @@ pub(crate) struct Prepared {
 }
 
 impl Crew {
-    /// Meets workers at these addresses (`HOST:PORT`): each has to answer, be of this version, and not be busy.
+    /// Meets workers at these addresses (`HOST:PORT`): each has to answer, be of this version, and not be busy. Those that ask for a
+    /// key have to ask for this one.
     ///
     /// # Errors
     /// [`Error::Worker`] with the first worker that cannot be had; [`Error::Config`] for no address at all, or one twice.
-    pub fn meet(addresses: &[String], compile: Compile) -> Result<Self, Error> {
+    pub fn meet(addresses: &[String], key: &str, compile: Compile) -> Result<Self, Error> {
         if addresses.is_empty() {
             return Err(Error::Config("no worker is named".to_owned()));
         }
@@ -95,8 +97,8 @@ impl Crew {
                 return Err(Error::Config(format!("worker {address} is named twice")));
             }
         }
-        let workers = together(addresses.iter(), |address| greet(address))?;
-        Ok(Crew { compile, workers, _kept: None })
+        let workers = together(addresses.iter(), |address| greet(address, key))?;
+        Ok(Crew { compile, key: key.to_owned(), workers, _kept: None })
     }
 
     /// Meets workers that were started on this machine; they end with the crew.
@@ -104,7 +106,7 @@ impl Crew {
     /// # Errors
     /// As [`Crew::meet`].
     pub fn of_children(children: Children, compile: Compile) -> Result<Self, Error> {
-        let crew = Crew::meet(children.addresses(), compile)?;
+        let crew = Crew::meet(children.addresses(), children.key(), compile)?;
         Ok(Crew { _kept: Some(Kept::Children(children)), ..crew })
     }
 
@@ -113,7 +115,7 @@ impl Crew {
     /// # Errors
     /// As [`Crew::meet`].
     pub fn of_launched(launched: Launched, compile: Compile) -> Result<Self, Error> {
-        let crew = Crew::meet(launched.addresses(), compile)?;
+        let crew = Crew::meet(launched.addresses(), "", compile)?;
         Ok(Crew { _kept: Some(Kept::Launched(launched)), ..crew })
     }
 
@@ -162,9 +164,9 @@ impl Crew {
             let events = compare(&service.service)
                 .and_then(|offset| {
                     part.offset = offset;
-                    prepare(&part, of, &service.service, program, &files)
+                    prepare(&part, &self.key, of, &service.service, program, &files)
                 })
-                .map_err(|error| failed(&part.name, &part.address, &error))?;
+                .map_err(|error| failed(&named(&part.name, &part.address), &error))?;
             Remote::follow(part, service, events, out.clone())
         })?;
         Ok(Prepared { remotes, loops: of })
@@ -176,7 +178,8 @@ impl Prepared {
     pub(crate) fn begin(&self, epoch_ns: u64) -> Result<(), Error> {
         let told: Vec<_> = self.remotes.iter().map(|remote| (remote, remote.begin(epoch_ns))).collect();
         for (remote, answer) in told {
-            let answer = answer.wait().map_err(|error| failed(&remote.name, &remote.address, &error))?;
+            let answer =
+                answer.wait().map_err(|error| failed(&named(&remote.name, &remote.address), &error))?;
             if answer.ahead_ns <= 0 {
                 let late_ms = answer.ahead_ns.unsigned_abs() as f64 / 1e6;
                 return Err(Error::Worker(format!(
@@ -207,7 +210,7 @@ pub(super) fn together<T: Send, R: Send>(
     })
 }
 
-fn greet(address: &str) -> Result<Found, Error> {
+fn greet(address: &str, key: &str) -> Result<Found, Error> {
     use std::net::ToSocketAddrs as _;
     let wrong = |what: String| Error::Config(format!("worker {address:?}: {what}"));
     let found = address.to_socket_addrs().map_err(|error| wrong(format!("not a HOST:PORT: {error}")))?.next();
@@ -220,11 +223,11 @@ fn greet(address: &str) -> Result<Found, Error> {
     config.name = "load-crew".to_owned();
     let client = Client::start(config).map_err(Error::system("starting a client"))?;
     let service = client.service(load_worker::NAME);
-    let request = proto::HelloRequest { version: VERSION.to_owned() };
+    let request = proto::HelloRequest { version: VERSION.to_owned(), key: key.to_owned() };
     let hello = service
         .call_with(&load_worker::HELLO, &request, &within(CALL_WITHIN))
         .wait()
-        .map_err(|error| failed("it", address, &error))?;
+        .map_err(|error| failed(&format!("at {address}"), &error))?;
     if hello.version != VERSION {
         return Err(Error::Worker(format!(
             "{} ({address}) is Stadium {}, this is {VERSION}: both have to be the same",
@@ -234,7 +237,7 @@ fn greet(address: &str) -> Result<Found, Error> {
     if hello.busy {
         return Err(Error::Worker(format!("{} ({address}) is busy with another run", hello.name)));
     }
-    let offset = compare(&service).map_err(|error| failed(&hello.name, address, &error))?;
+    let offset = compare(&service).map_err(|error| failed(&named(&hello.name, address), &error))?;
     Ok(Found {
         name: hello.name,
         address: address.to_owned(),
@@ -262,12 +265,13 @@ fn compare(service: &ServiceClient) -> Result<Offset, CallError> {
 /// Attaches, sends what the scenario needs, and has the loops made. Dropping the stream undoes all of it.
 fn prepare(
     part: &Part,
+    key: &str,
     of: u32,
     service: &ServiceClient,
     program: &Program,
     files: &Files,
 ) -> Result<Streaming<proto::Event>, CallError> {
-    let request = proto::AttachRequest { version: VERSION.to_owned(), run: part.run };
+    let request = proto::AttachRequest { version: VERSION.to_owned(), run: part.run, key: key.to_owned() };
     let mut events =
         service.stream(&load_worker::ATTACH, &request, CREDIT, &stadium_rpc::CallOptions::default());
     match events.next_within(CALL_WITHIN)?.and_then(|event| event.event) {
@@ -300,12 +304,14 @@ fn prepare(
     Ok(events)
 }
 
-fn failed(name: &str, address: &str, error: &CallError) -> Error {
-    match error {
-        CallError::Busy { reason, .. } => Error::Worker(format!("{name} ({address}) is busy: {reason}")),
-        CallError::Rejected { reason, code } => {
-            Error::Worker(format!("{name} ({address}): {reason} ({code})"))
-        }
-        other => Error::Worker(format!("{name} ({address}): {other}")),
-    }
+fn named(name: &str, address: &str) -> String {
+    format!("{name} ({address})")
+}
+
+fn failed(who: &str, error: &CallError) -> Error {
+    Error::Worker(match error {
+        CallError::Busy { reason, .. } => format!("{who} is busy: {reason}"),
+        CallError::Rejected { reason, code } => format!("{who}: {reason} ({code})"),
+        other => format!("{who}: {other}"),
+    })
 }

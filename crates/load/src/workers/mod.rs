@@ -19,7 +19,7 @@ mod remote;
 mod seat;
 mod worker;
 
-pub use args::{WORKER_ARGUMENTS, WorkerArgs, serve};
+pub use args::{KEY_VARIABLE, WORKER_ARGUMENTS, WorkerArgs, serve};
 pub use children::Children;
 pub use crew::{Crew, Met};
 pub use files::{Compile, compile_scenario};

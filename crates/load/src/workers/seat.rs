@@ -14,8 +14,9 @@ use stadium_rpc::Refusal;
 use super::proto::{self, event};
 use super::queue::Queue;
 use super::{Compile, changes, files};
+use crate::account::Watch;
 use crate::clock::monotonic_ns;
-use crate::engine::{Event, Order, Plan, ThreadMember, Watch, start_members};
+use crate::engine::{Event, Load, Order, Plan, ThreadMember, start_members};
 
 /// Between two signs of life.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
@@ -262,7 +263,7 @@ impl Seat {
                 Ok(_) => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     beat_at = Instant::now() + BEAT;
-                    let load = watch.look();
+                    let load = watch.look().map_or_else(Load::default, Load::from);
                     event::Event::Beat(proto::Beat { machine_busy: load.busy, steal: load.steal })
                 }
                 Err(RecvTimeoutError::Disconnected) => break,

@@ -1,7 +1,7 @@
 //! A worker: a server of the service `load_worker`, with one place for one run at a time.
 //!
-//! It needs nothing but the binary: scenarios and their files come from coordinators. Whoever reaches its port can have it
-//! make load, so it listens on this machine alone unless told otherwise.
+//! It needs nothing but the binary: scenarios and their files come from coordinators. Whoever reaches its port and has its key,
+//! if it has one, can have it make load; so it listens on this machine alone unless told otherwise.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct WorkerConfig {
     pub discovery: Option<Discovery>,
     /// The address to register; without it the one that is listened on.
     pub advertise: Option<SocketAddr>,
+    /// What a coordinator has to know; where it is empty the worker asks for nothing.
+    pub key: String,
     /// What makes programs of scenarios.
     pub compile: Compile,
 }
@@ -98,12 +100,14 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
     let (attached, kept, prepared, begun, ended) =
         (Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat));
     let (seat, name) = (Arc::clone(seat), config.name.clone());
+    let (key, key_again) = (config.key.clone(), config.key.clone());
     let machine = crate::engine::describe_machine();
     let loops = if config.loops == 0 { machine.processors } else { config.loops };
     Service::new(load_worker::NAME, load_worker::VERSION)
         .descriptors(load_worker::FILE_DESCRIPTOR_SET)
         .inline(&load_worker::HELLO, move |_call, request, answer| {
             same_version(&request.version)?;
+            same_key(&key, &request.key)?;
             *answer = proto::HelloAnswer {
                 version: VERSION.to_owned(),
                 name: name.clone(),
@@ -121,8 +125,9 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
         })
         .streaming(&load_worker::ATTACH, move |_call, request, out| {
             let seat = Arc::clone(&attached);
+            let allowed = same_version(&request.version).and_then(|()| same_key(&key_again, &request.key));
             async move {
-                same_version(&request.version)?;
+                allowed?;
                 let lease = seat.take(request.run)?;
                 let attached = proto::event::Event::Attached(proto::Attached {});
                 out.send(proto::Event { event: Some(attached) }).await?;
@@ -153,4 +158,18 @@ fn same_version(theirs: &str) -> Result<(), Refusal> {
     let what =
         format!("this worker is Stadium {VERSION}, its caller is {theirs:?}: both have to be the same");
     Err(Refusal::rejected("LOAD-001", what))
+}
+
+/// Compares keys in a time that tells nothing of where they differ.
+fn same_key(ours: &str, theirs: &str) -> Result<(), Refusal> {
+    let differs = ours.bytes().zip(theirs.bytes()).fold(0, |sum, (one, other)| sum | (one ^ other));
+    if ours.is_empty() || ours.len() == theirs.len() && differs == 0 {
+        return Ok(());
+    }
+    let what = if theirs.is_empty() {
+        "this worker asks for a key: --worker-key, or STADIUM_LOAD_KEY"
+    } else {
+        "this worker has another key"
+    };
+    Err(Refusal::rejected("LOAD-006", what))
 }

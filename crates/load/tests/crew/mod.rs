@@ -57,6 +57,7 @@ pub fn compile(
             version: Version::Http1,
             connections: Connections::Shared(2),
             connect_timeout_ns: 2_000_000_000,
+            cookies: true,
             headers: Vec::new(),
             metrics: None,
             source_addresses: Vec::new(),

@@ -47,6 +47,7 @@ impl Story {
             version,
             connections: Connections::PerUser,
             connect_timeout_ns: 5_000 * MS,
+            cookies: true,
             headers: Vec::new(),
             metrics: None,
             source_addresses: Vec::new(),

@@ -132,6 +132,7 @@ fn write_origin(out: &mut String, run: &RunResult) -> std::fmt::Result {
         ("Machine busy", number::share(generator.machine_busy)),
         ("Steal", number::share(generator.steal)),
         ("Sockets refused by the system", number::count(generator.exhausted)),
+        ("Requests sent again", number::count(generator.sent_again)),
         ("Users due and not begun", number::count(generator.not_begun)),
     ];
     out.push_str("<h2>What ran</h2><section class=\"card\"><dl class=\"facts\">");

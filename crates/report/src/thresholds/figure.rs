@@ -43,6 +43,7 @@ pub(super) enum Figure {
     Steal,
     NotBegun,
     Exhausted,
+    SentAgain,
 }
 
 /// Which figure of a histogram.
@@ -196,6 +197,7 @@ pub(super) const ROWS: &[Row] = &[
     row("generator.steal", Figure::Steal, RUN, SHARE),
     row("generator.not_begun", Figure::NotBegun, RUN, COUNT),
     row("generator.exhausted", Figure::Exhausted, RUN, COUNT),
+    row("generator.sent_again", Figure::SentAgain, RUN, COUNT),
 ];
 
 impl Row {

@@ -30,7 +30,9 @@ pub(super) fn measure(threshold: &Threshold, run: &RunResult) -> Outcome {
         Started | Completed | Failed | Duration => look.session(),
         Users | Devices => look.most_at_once(),
         FleetDevices | Connected | Connects | Connect | LostConnections | Refused => look.fleet(),
-        Lateness | Busy | Saturated | MachineBusy | Steal | NotBegun | Exhausted => look.generator(),
+        Lateness | Busy | Saturated | MachineBusy | Steal | NotBegun | Exhausted | SentAgain => {
+            look.generator()
+        }
     }
 }
 
@@ -223,6 +225,7 @@ impl Look<'_> {
             (Figure::MachineBusy, _) => Ok(share(generator.machine_busy)),
             (Figure::Steal, _) => Ok(share(generator.steal)),
             (Figure::NotBegun, _) => Ok(count(generator.not_begun)),
+            (Figure::SentAgain, _) => Ok(count(generator.sent_again)),
             _ => Ok(count(generator.exhausted)),
         }
     }

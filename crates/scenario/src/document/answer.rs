@@ -14,6 +14,8 @@ use crate::template::{Encoding, Template};
 
 /// The highest status that HTTP steps without a check of it may have.
 const STATUS_GOOD_MAX: u32 = 399;
+/// The highest status there is: close codes of WebSockets go so far (RFC 6455, section 7.4.2).
+const STATUS_MAX: u32 = 4999;
 
 impl<'a> Builder<'a, '_> {
     pub(super) fn extractions(&mut self, item: Option<&'a Item<'a>>) -> Vec<Extract> {
@@ -196,13 +198,13 @@ impl<'a> Builder<'a, '_> {
     /// A status, or a class of them as "2xx".
     fn status(&mut self, item: &'a Item<'a>) -> Option<((u32, u32), String)> {
         let Some(text) = item.get_ref().as_str() else {
-            let status = self.whole_u32(item, 0..=999)?;
+            let status = self.whole_u32(item, 0..=u64::from(STATUS_MAX))?;
             return Some(((status, status), status.to_string()));
         };
         let class = text.strip_suffix("xx").and_then(|digit| digit.parse::<u32>().ok());
         let range = match (class, text.parse::<u32>(), text.split_once('-')) {
             (Some(class @ 1..=9), ..) => Some((class * 100, class * 100 + 99)),
-            (None, Ok(status), _) if status < 1000 => Some((status, status)),
+            (None, Ok(status), _) if status <= STATUS_MAX => Some((status, status)),
             (None, _, Some((from, to))) => from.trim().parse().ok().zip(to.trim().parse().ok()),
             _ => None,
         };

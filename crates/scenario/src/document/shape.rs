@@ -121,6 +121,7 @@ pub(crate) static TARGET: Table = Table {
             "Who uses which connection. Default per-user.",
         ),
         key("connect_timeout", Duration, "Time for a connection, TLS and upgrades included. Default 10s."),
+        key("cookies", Bool, "Whether users keep cookies and send them again. Default true."),
         key("headers", Map(&Template), "Headers of every request."),
         key("metrics", Text, "URL of Prometheus figures, kept beside the run's."),
         key("source_addresses", List(&Text), "Local addresses to connect from, in turn."),
@@ -693,7 +694,7 @@ pub(crate) static CHECKS: Table = Table {
     keys: &[
         key(
             "status",
-            Any(&[Whole(0, 999), Text, List(&Any(&[Whole(0, 999), Text]))]),
+            Any(&[Whole(0, 4999), Text, List(&Any(&[Whole(0, 4999), Text]))]),
             "The status: 200, \"2xx\", or a list of them. Default for HTTP: below 400.",
         ),
         key("json", Map(&WANT), "Values in a JSON body, by their path."),

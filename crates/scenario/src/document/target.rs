@@ -58,6 +58,7 @@ impl<'a> Builder<'a, '_> {
                 .item("connect_timeout")
                 .and_then(|item| self.reader.duration(item))
                 .unwrap_or(CONNECT_TIMEOUT_NS);
+            let cookies = fields.item("cookies").and_then(|item| self.reader.bool(item)).unwrap_or(true);
             let metrics = fields.item("metrics").and_then(|item| {
                 let text = self.reader.text(item)?;
                 if !text.starts_with("http://") && !text.starts_with("https://") {
@@ -85,6 +86,7 @@ impl<'a> Builder<'a, '_> {
                 version,
                 connections,
                 connect_timeout_ns,
+                cookies,
                 headers: Vec::new(),
                 metrics,
                 source_addresses,

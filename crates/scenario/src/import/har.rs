@@ -144,7 +144,6 @@ pub fn har(text: &str) -> Result<Imported, Unreadable> {
     let mut left_out = Vec::new();
     let mut targets: Vec<Target> = Vec::new();
     let mut taken = Vec::new();
-    let mut cookies: Option<(u32, u32)> = None;
     for raw in &file.log.entries {
         let line = line_of(text, raw.get());
         let entry: Entry = match serde_json::from_str(raw.get()) {
@@ -154,10 +153,6 @@ pub fn har(text: &str) -> Result<Imported, Unreadable> {
                 continue;
             }
         };
-        if entry.request.headers.iter().any(|header| header.name.eq_ignore_ascii_case("cookie")) {
-            let (first, count) = cookies.unwrap_or((line, 0));
-            cookies = Some((first, count + 1));
-        }
         match take(entry, &mut targets) {
             Ok(request) => taken.push(request),
             Err(what) => left_out.push(LeftOut { line, what }),
@@ -165,10 +160,6 @@ pub fn har(text: &str) -> Result<Imported, Unreadable> {
     }
     if taken.is_empty() {
         return Err(Unreadable { line: 1, message: "the file has no request over HTTP".to_owned() });
-    }
-    if let Some((line, count)) = cookies {
-        let what = format!("cookies of {count} requests: extract what a login gives, and send it");
-        left_out.push(LeftOut { line, what });
     }
     taken.sort_by_key(|request| request.started_ms);
     hoist(&mut targets, &mut taken);
@@ -370,10 +361,8 @@ mod tests {
         assert!(imported.text.contains("$${price}"), "{}", imported.text);
         let left: Vec<String> =
             imported.left_out.iter().map(|left| format!("{}: {}", left.line, left.what)).collect();
-        assert_eq!(left.len(), 4, "{left:#?}");
-        for (at, says) in
-            ["cookies of 1 requests", "`wss:`", "multipart/form-data", "not read"].into_iter().enumerate()
-        {
+        assert_eq!(left.len(), 3, "{left:#?}");
+        for (at, says) in ["`wss:`", "multipart/form-data", "not read"].into_iter().enumerate() {
             assert!(left[at].contains(says), "{left:#?}");
         }
         let line = SAMPLE.lines().position(|line| line.contains("wss://")).unwrap() as u32 + 1;

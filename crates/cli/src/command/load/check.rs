@@ -30,17 +30,18 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
                     terminal.data(&format!("{}: {said}", file.display()))?;
                 }
             }
-            Err(failure) => wrong.push(failure.to_string()),
+            Err(Failure::Problems(problems)) => wrong.push(problems),
+            Err(failure) => wrong.push(format!("error: {failure}")),
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(Failure::Usage(wrong.join("\n\n"))) }
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::Problems(wrong.join("\n\n"))) }
 }
 
 fn check(file: &Path) -> Result<String, Failure> {
     let program = read(file)?;
     for (text, line) in &program.thresholds {
         thresholds::parse(text).map_err(|mistake| {
-            Failure::Usage(format!("{}:{line}: threshold {text:?}: {mistake}", file.display()))
+            Failure::Input(format!("{}:{line}: threshold {text:?}: {mistake}", file.display()))
         })?;
     }
     let seconds: u64 = program.phases.iter().map(|phase| phase.duration_ns).sum::<u64>() / 1_000_000_000;

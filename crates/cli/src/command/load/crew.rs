@@ -24,6 +24,9 @@ pub(super) struct CrewFlags {
     /// Let these make the load: `stadium load worker` on other machines; name several by commas
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', conflicts_with_all = ["discovery", "hosts", "processes"])]
     workers: Vec<String>,
+    /// What the workers ask for
+    #[arg(long, value_name = "KEY", env = workers::KEY_VARIABLE, hide_env_values = true, default_value = "", hide_default_value = true)]
+    worker_key: String,
     /// Find workers in etcd://HOST:PORT,..., in zk://HOST:PORT,..., or in a file with a line load_worker/1=HOST:PORT for each
     #[arg(long, value_name = "URL", conflicts_with_all = ["hosts", "processes"])]
     discovery: Option<String>,
@@ -42,10 +45,10 @@ impl CrewFlags {
     /// Meets them, where there are any; `loops` are those of each process of this machine.
     pub(super) fn meet(&self, loops: u32, terminal: &Terminal) -> Result<Option<Crew>, Failure> {
         let crew = if !self.workers.is_empty() {
-            Crew::meet(&self.workers, compile_scenario).map_err(failure)?
+            Crew::meet(&self.workers, &self.worker_key, compile_scenario).map_err(failure)?
         } else if let Some(url) = &self.discovery {
             let found = workers::find(&discovery(url, &self.prefix)?, FIND_WITHIN).map_err(failure)?;
-            Crew::meet(&found, compile_scenario).map_err(failure)?
+            Crew::meet(&found, &self.worker_key, compile_scenario).map_err(failure)?
         } else if let Some(file) = &self.hosts {
             Crew::of_launched(launch(file)?, compile_scenario).map_err(failure)?
         } else if let Some(count) = self.processes {
@@ -85,7 +88,7 @@ pub(super) fn start(
 pub(super) fn launch(file: &Path) -> Result<Launched, Failure> {
     let name = file.display();
     let text = std::fs::read_to_string(file).context(format_args!("reading {name}"))?;
-    let hosts = Hosts::parse(&text).map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let hosts = Hosts::parse(&text).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
     Launched::start(&hosts, &own()?).map_err(failure)
 }
 

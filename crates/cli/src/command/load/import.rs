@@ -36,7 +36,7 @@ pub(super) fn run(from: &Import, terminal: &Terminal) -> Result<(), Failure> {
         Import::Har(_) => import::har(&text),
         Import::Tsung(_) => import::tsung(&text),
     }
-    .map_err(|error| Failure::Usage(format!("{name}:{}: {}", error.line, error.message)))?;
+    .map_err(|error| Failure::Input(format!("{name}:{}: {}", error.line, error.message)))?;
     for left in &imported.left_out {
         terminal.note(format!("{name}:{}: not translated: {}", left.line, left.what));
     }

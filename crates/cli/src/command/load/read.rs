@@ -36,7 +36,7 @@ impl Scenario {
     /// Reads it.
     ///
     /// # Errors
-    /// [`Failure::Usage`] with each problem's line, a caret under it and a suggestion.
+    /// [`Failure::Problems`] with each problem's line, a caret under it and a suggestion.
     pub(super) fn read(&self) -> Result<Program, Failure> {
         let mut program = read(&self.file)?;
         for change in &self.targets {
@@ -72,7 +72,7 @@ pub(super) fn read(file: &Path) -> Result<Program, Failure> {
             1 => format!("{name}: one problem"),
             count => format!("{name}: {count} problems"),
         });
-        Failure::Usage(lines.join("\n"))
+        Failure::Problems(lines.join("\n"))
     })
 }
 

@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use stadium_load::engine::{self, Control, Progress, RunOptions};
 use stadium_load::keep::{self, UploadOptions};
+use stadium_load::on_interrupt;
 use stadium_load::scrape::{self, Scrape};
 use stadium_load::view::{self, Lines, Page, Wish};
 use stadium_load::workers::Crew;
@@ -255,21 +254,12 @@ pub(super) fn stop_on_interrupt(control: Control) -> Result<(), Failure> {
     if LISTENING.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("Ctrl-C cannot be listened for")?;
-    std::thread::Builder::new()
-        .name("interrupt".to_owned())
-        .spawn(move || {
-            let mut signals = signals.forever();
-            if signals.next().is_some()
-                && let Ok(current) = CURRENT.lock()
-                && let Some(control) = &*current
-            {
-                control.stop();
-            }
-            if let Some(signal) = signals.next() {
-                std::process::exit(128 + signal);
-            }
-        })
-        .map(drop)
-        .context("starting a thread")
+    on_interrupt(|| {
+        if let Ok(current) = CURRENT.lock()
+            && let Some(control) = &*current
+        {
+            control.stop();
+        }
+    })
+    .context("Ctrl-C cannot be listened for")
 }

@@ -99,6 +99,9 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         count(search.interval[1] as u64),
         search.found.len()
     ))?;
+    if search.rate >= arguments.to {
+        terminal.note("that is the highest rate that was tried; a higher --to may find more");
+    }
     if search.rate > 0.0 {
         Ok(())
     } else {

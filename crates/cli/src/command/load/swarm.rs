@@ -2,7 +2,8 @@
 //!
 //! All of it is `stadium_load::swarm`'s; here is only the progress.
 
-use stadium_load::swarm::{self, Progress, Swarm, stop_on_interrupt};
+use stadium_load::on_interrupt;
+use stadium_load::swarm::{self, Progress, Swarm};
 
 use crate::failure::{Context, Failure};
 use crate::terminal::{Terminal, count, short};
@@ -12,7 +13,8 @@ pub(super) fn run(arguments: &swarm::Args, terminal: &Terminal) -> Result<(), Fa
     let config = arguments.config().map_err(usage)?;
     let bar = terminal.progress(u64::from(config.devices), "connecting");
     let swarm = Swarm::start(config).map_err(usage)?;
-    stop_on_interrupt(swarm.control()).context("Ctrl-C cannot be listened for")?;
+    let control = swarm.control();
+    on_interrupt(move || control.stop()).context("Ctrl-C cannot be listened for")?;
     let ran = swarm.wait(&mut |progress: &Progress| {
         bar.set_position(u64::from(progress.now.up));
         if progress.settled {

@@ -13,18 +13,27 @@ use crate::clock::monotonic_ns;
 use crate::engine::protocol::{Ask, Begun, Desk};
 use crate::engine::reply::{Failure, Reply};
 
+/// A step is sent again at most so often.
+const AGAIN_MAX: u8 = 3;
+
 impl Driver {
     /// Begins a step.
     pub(super) fn step(&mut self, io: &mut Io, user: u32, number: u32) -> Then {
         let now_ns = monotonic_ns();
         let one = &mut self.users[user as usize];
         one.step = number;
+        one.again = 0;
         one.sent_ns = now_ns;
         one.deadline_ns = now_ns.saturating_add(self.plan.step(number).timeout_ns);
         if std::mem::take(&mut one.scheduled) {
             self.sent.push(one.due_ns);
         }
         self.counter.steps[number as usize].started += 1;
+        self.set_out(io, user)
+    }
+
+    /// Takes a user's step to a connection, or lets it wait for one.
+    fn set_out(&mut self, io: &mut Io, user: u32) -> Then {
         match self.line_for(io, user) {
             Found::Ready(id) => {
                 let then = self.send(io, user, id);
@@ -60,6 +69,7 @@ impl Driver {
             target: &plan.targets[step.target],
             headers: &target.headers,
             path: &target.path,
+            cookies: target.cookies.then_some(&one.cookies),
             due_ns: one.due_ns,
             scope: Scope {
                 variables: &mut one.variables,
@@ -95,6 +105,18 @@ impl Driver {
     /// A step that was waited for is done: its user goes on.
     pub(super) fn complete(&mut self, io: &mut Io, user: u32, result: Result<Reply, Failure>) {
         let then = self.settle(user, result);
+        self.go_on(io, user, then);
+    }
+
+    /// A step that was waited for failed with its connection, or is sent again where it may be.
+    pub(super) fn fail(&mut self, io: &mut Io, user: u32, failure: Failure, again: bool) {
+        let one = &mut self.users[user as usize];
+        if !again || one.again >= AGAIN_MAX {
+            return self.complete(io, user, Err(failure));
+        }
+        one.again += 1;
+        self.counter.sent_again += 1;
+        let then = self.set_out(io, user);
         self.go_on(io, user, then);
     }
 
@@ -153,6 +175,11 @@ impl Driver {
                 figures.response.record(response_ns);
                 figures.service.record(reply.elapsed_ns);
                 let mut failed = false;
+                if plan.program.targets[step.target].cookies {
+                    for set in reply.set_cookies.split(|&byte| byte == b'\n').filter(|set| !set.is_empty()) {
+                        one.cookies.take(set, &plan.targets[step.target].host, self.wall_ms);
+                    }
+                }
                 if let Some(status) = reply.status {
                     figures.status(status);
                 }

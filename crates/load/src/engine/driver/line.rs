@@ -280,7 +280,10 @@ impl Driver {
             } else {
                 self.share_line(io, id);
             }
-            self.complete(io, done.user, done.result);
+            match done.result {
+                Ok(reply) => self.complete(io, done.user, Ok(reply)),
+                Err(failure) => self.fail(io, done.user, failure, done.again),
+            }
         }
         // Whatever was said meanwhile has been told by whoever said it.
         self.done = done;
@@ -332,6 +335,7 @@ impl Driver {
     fn fail_line(&mut self, io: &mut Io, id: ConnectionId, failure: &Failure) {
         let Some(line) = self.take_line(id) else { return };
         io.abort(id);
+        let again = line.talk.may_send_again();
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.clear();
         line.talk.waiting(&mut waiting);
@@ -344,13 +348,14 @@ impl Driver {
         waiting.dedup();
         for user in waiting.drain(..) {
             let one = &mut self.users[user as usize];
+            let again = again && one.state == State::Waiting;
             let concerned = match one.state {
                 State::Waiting | State::Connecting => one.on == id,
                 State::Queued => !line.ready,
                 _ => false,
             };
             if concerned {
-                self.complete(io, user, Err(failure.clone()));
+                self.fail(io, user, failure.clone(), again);
             }
         }
         self.waiting = waiting;

@@ -23,9 +23,9 @@ use super::head::Event;
 use super::plan::Plan;
 use super::protocol::Done;
 use super::reply::Reply;
-use super::share::Share;
 use super::tally::Counter;
 use crate::clock::monotonic_ns;
+use crate::share::Share;
 
 /// A driver's loop.
 pub(crate) type Io = stadium_reactor::Io<Order>;
@@ -153,7 +153,7 @@ impl Handler for Driver {
     fn message(&mut self, _io: &mut Io, order: Order) {
         match order {
             Order::Start { epoch_ns } => self.start(epoch_ns),
-            Order::Finish => self.end_ns = self.end_ns.min(monotonic_ns()),
+            Order::Finish => self.finish(monotonic_ns()),
             Order::Stop => self.finished = true,
         }
     }

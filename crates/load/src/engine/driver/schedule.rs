@@ -1,15 +1,18 @@
 //! Each thing at its time: arrivals, the level of a closed phase, users who have thought, time-outs, tallies, the end.
+//!
+//! What was due is done however late it is; what is not done any more is counted.
 
 use std::cmp::Reverse;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::user::State;
 use super::{Driver, Io};
+use crate::engine::arrivals::Arrival;
 use crate::engine::head::Event;
 use crate::engine::reply::Failure;
 
-/// Users that begin in one turn before the loop sees to the others.
-const STARTS_PER_TURN: u32 = 256;
+/// Users that begin in one turn before what they send is written: the first waits for the last.
+const STARTS_PER_TURN: u32 = 16;
 /// Between two looks for steps that have taken too long, in nanoseconds.
 const SWEEP_NS: u64 = 20_000_000;
 /// The length of an interval, in nanoseconds.
@@ -38,10 +41,9 @@ impl Driver {
         self.wall_ms =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
         let ending = now_ns >= self.end_ns;
-        if !ending {
-            self.arrive(io, epoch_ns, now_ns);
-        }
-        self.keep_level(io, epoch_ns, now_ns);
+        // Who was due before the end begins after it where the loop is late: to leave them out would hide that it is.
+        self.arrive(io, epoch_ns, now_ns.min(self.end_ns));
+        let is_full = self.keep_level(io, epoch_ns, now_ns);
         self.wake(io, now_ns);
         if now_ns >= self.sweep_ns {
             self.sweep(io, now_ns);
@@ -51,23 +53,45 @@ impl Driver {
         if now_ns >= self.tally_ns {
             self.send_tally(worked_ns, now_ns, false);
         }
-        if ending && (self.live == 0 || now_ns >= self.end_ns.saturating_add(self.plan.program.grace_ns)) {
+        let arrival = self.schedule.peek().map(|arrival| epoch_ns + arrival.due_ns);
+        let arrival = arrival.filter(|due_ns| *due_ns <= self.end_ns);
+        let is_over = self.live == 0 && arrival.is_none();
+        if ending && (is_over || now_ns >= self.end_ns.saturating_add(self.plan.program.grace_ns)) {
+            self.pass_over(epoch_ns);
             self.finished = true;
         }
-        let arrival = self.schedule.peek().filter(|_| !ending).map(|arrival| epoch_ns + arrival.due_ns);
         let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
         let end = (!ending).then_some(self.end_ns);
-        [arrival, timer, end, Some(self.sweep_ns), Some(self.tally_ns)].into_iter().flatten().min()
+        let level = (!is_full).then_some(now_ns);
+        [arrival, timer, level, end, Some(self.sweep_ns), Some(self.tally_ns)].into_iter().flatten().min()
     }
 
-    /// Begins users of open phases whose time has come.
-    fn arrive(&mut self, io: &mut Io, epoch_ns: u64, now_ns: u64) {
+    /// The run ends now: users finish what they are at.
+    pub(super) fn finish(&mut self, now_ns: u64) {
+        self.end_ns = self.end_ns.min(now_ns);
+        if let Some(epoch_ns) = self.epoch_ns {
+            self.pass_over(epoch_ns);
+        }
+    }
+
+    /// Users who were due before the end and have not begun will not begin any more.
+    fn pass_over(&mut self, epoch_ns: u64) {
+        while self.arrival(epoch_ns, self.end_ns).is_some() {
+            self.counter.not_begun += 1;
+        }
+    }
+
+    /// Takes the next user who is due by then.
+    fn arrival(&mut self, epoch_ns: u64, by_ns: u64) -> Option<Arrival> {
+        self.schedule.peek().filter(|next| epoch_ns + next.due_ns <= by_ns)?;
+        self.counter.arrived += 1;
+        self.schedule.take()
+    }
+
+    /// Begins users of open phases whose time has come by then.
+    fn arrive(&mut self, io: &mut Io, epoch_ns: u64, by_ns: u64) {
         for _ in 0..STARTS_PER_TURN {
-            let Some(arrival) = self.schedule.peek().filter(|next| epoch_ns + next.due_ns <= now_ns) else {
-                return;
-            };
-            self.schedule.take();
-            self.counter.arrived += 1;
+            let Some(arrival) = self.arrival(epoch_ns, by_ns) else { return };
             if self.live >= self.users_max {
                 self.counter.not_begun += 1;
                 continue;
@@ -76,15 +100,17 @@ impl Driver {
         }
     }
 
-    /// Begins users of a closed phase, as many as are missing. Those that are too many end with their op.
-    fn keep_level(&mut self, io: &mut Io, epoch_ns: u64, now_ns: u64) {
-        let Some(level) = self.level(now_ns) else { return };
+    /// Begins users of a closed phase that are missing; says whether none is left. Those that are too many end with
+    /// their op.
+    fn keep_level(&mut self, io: &mut Io, epoch_ns: u64, now_ns: u64) -> bool {
+        let Some(level) = self.level(now_ns) else { return true };
         let phase = self.schedule.phase_at(now_ns - epoch_ns);
         let missing = level.min(self.users_max).saturating_sub(self.closed);
         for _ in 0..missing.min(STARTS_PER_TURN) {
             self.counter.arrived += 1;
             self.begin(io, now_ns, phase, true);
         }
+        missing <= STARTS_PER_TURN
     }
 
     /// How many users of a closed phase there should be.

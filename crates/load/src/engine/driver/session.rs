@@ -59,6 +59,7 @@ impl Driver {
         one.scheduled = true;
         one.began_ns = due_ns;
         one.due_ns = due_ns;
+        one.cookies.clear();
         one.variables.clone_from(&plan.program.initial);
         self.counter.sessions[one.session as usize].started += 1;
     }

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 use stadium_reactor::ConnectionId;
 use stadium_scenario::value::Value;
 
+use crate::engine::cookies::Cookies;
 use crate::engine::protocol::Lane;
 
 /// What a user is doing.
@@ -37,6 +38,8 @@ pub(super) struct User {
     pub(super) step: u32,
     /// Its number over the whole run.
     pub(super) number: u64,
+    /// How often that was sent again.
+    pub(super) again: u8,
     /// When its session was due.
     pub(super) began_ns: u64,
     /// When what it does now, or does next, was due.
@@ -48,6 +51,7 @@ pub(super) struct User {
     /// When its pace lets it go on; zero before the first time.
     pub(super) pace_ns: u64,
     pub(super) variables: Vec<Value>,
+    pub(super) cookies: Cookies,
     pub(super) random: fastrand::Rng,
     /// The connection that its step is on.
     pub(super) on: ConnectionId,
@@ -64,6 +68,7 @@ impl User {
             session: 0,
             op: 0,
             step: 0,
+            again: 0,
             number: 0,
             began_ns: 0,
             due_ns: 0,
@@ -71,6 +76,7 @@ impl User {
             deadline_ns: 0,
             pace_ns: 0,
             variables: Vec::new(),
+            cookies: Cookies::default(),
             random: fastrand::Rng::with_seed(0),
             on: ConnectionId::NONE,
             lines: SmallVec::new(),

@@ -113,7 +113,7 @@ impl Talk for Events {
         });
         if let Err(failure) = result.and(whole.map_err(malformed)) {
             let user = wait.user;
-            desk.done.push(Done { user, result: Err(failure), reusable: false });
+            desk.done.push(Done::of(user, Err(failure), false));
             desk.spare.extend(self.wait.take().map(|wait| {
                 let mut reply = wait.reply;
                 reply.clear();
@@ -128,7 +128,7 @@ impl Talk for Events {
 impl Events {
     fn finish(&mut self, desk: &mut Desk<'_>) {
         if let Some(wait) = self.wait.take() {
-            desk.done.push(Done { user: wait.user, result: Ok(wait.reply), reusable: false });
+            desk.done.push(Done::of(wait.user, Ok(wait.reply), false));
         }
     }
 }
@@ -144,12 +144,7 @@ impl Wait {
         match (event, self.phase) {
             (_, Phase::Done) => {}
             (Event::Head(head), _) => {
-                self.reply.status = Some(u32::from(head.status));
-                if self.keeps_headers {
-                    for header in head.headers {
-                        self.reply.keep_header(header.name.as_bytes(), header.value);
-                    }
-                }
+                self.reply.keep_head(head, self.keeps_headers);
                 self.phase = match (head.status, self.missing) {
                     // 204 tells a client to come no more.
                     (204, _) => return Err("sse: no stream (204)".into()),

@@ -6,8 +6,10 @@ use stadium_http_client::{Asked, Event, H1, write_request};
 use stadium_scenario::program::{Http, Target};
 use stadium_scenario::scope::Scope;
 
+use super::coding::{BODY_BYTES_MAX, Coding};
 use super::request::{Draft, with_request};
 use super::{Ask, Begun, Desk, Done, Talk};
+use crate::engine::cookies::Cookies;
 use crate::engine::reply::{Failure, Reply};
 
 /// A connection that speaks HTTP/1.1.
@@ -15,6 +17,12 @@ use crate::engine::reply::{Failure, Reply};
 pub(crate) struct Http1 {
     codec: H1,
     exchange: Option<Exchange>,
+    /// Whether an answer came on this connection before.
+    used: bool,
+    /// Whether a byte of the answer that is under way has come.
+    heard: bool,
+    /// Whether the request that is under way does the same when it is carried out twice.
+    idempotent: bool,
 }
 
 /// A request that is under way.
@@ -23,6 +31,9 @@ pub(crate) struct Exchange {
     pub(crate) user: u32,
     keeps_headers: bool,
     keeps_body: bool,
+    coding: Coding,
+    /// The body is longer than what is kept.
+    too_large: bool,
     pub(crate) reply: Reply,
 }
 
@@ -39,7 +50,8 @@ impl Talk for Http1 {
         let stadium_scenario::program::Action::Http(request) = &ask.step.action else {
             return Err("a step of another protocol".into());
         };
-        match &ask.planned.fixed {
+        let fixed = ask.planned.fixed.as_ref().filter(|_| ask.cookies.is_none_or(Cookies::is_empty));
+        match fixed {
             Some(bytes) => desk.out.extend_from_slice(bytes),
             None => {
                 let draft = Draft::of(request, ask);
@@ -48,12 +60,15 @@ impl Talk for Http1 {
             }
         }
         self.codec.begin(Asked::by(&request.method));
+        self.heard = false;
+        self.idempotent = is_idempotent(&request.method);
         self.exchange = Some(Exchange::of(ask, desk));
         Ok(Begun::Waiting)
     }
 
     fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
-        let Http1 { codec, exchange } = self;
+        let Http1 { codec, exchange, heard, .. } = self;
+        *heard |= !bytes.is_empty();
         let mut end = None;
         let used = codec
             .received(bytes, &mut |event| {
@@ -72,7 +87,8 @@ impl Talk for Http1 {
     }
 
     fn ended(&mut self, desk: &mut Desk<'_>) {
-        let Http1 { codec, exchange } = self;
+        let again = self.may_send_again();
+        let Http1 { codec, exchange, .. } = self;
         let mut ended = false;
         let whole = codec.ended(&mut |event| {
             if let Some(exchange) = exchange {
@@ -85,22 +101,26 @@ impl Talk for Http1 {
             Ok(_) => {}
             Err(reason) => {
                 if let Some(exchange) = self.exchange.take() {
-                    desk.done.push(Done {
-                        user: exchange.user,
-                        result: Err(malformed(reason)),
-                        reusable: false,
-                    });
-                    desk.spare.push(exchange.reply);
+                    let done = Done::of(exchange.user, Err(malformed(reason)), false);
+                    desk.done.push(Done { again, ..done });
+                    desk.put_back(Some(exchange.reply));
                 }
             }
         }
+    }
+
+    /// A server that closes a connection which nobody used for a while meets, now and then, the next request on its way: RFC 9112,
+    /// 9.3.1. Where nothing of an answer came, and to do it twice is to do it once, it is sent again.
+    fn may_send_again(&self) -> bool {
+        self.used && !self.heard && self.idempotent && self.exchange.is_some()
     }
 }
 
 impl Http1 {
     fn finish(&mut self, reusable: bool, desk: &mut Desk<'_>) {
+        self.used = true;
         if let Some(exchange) = self.exchange.take() {
-            desk.done.push(Done { user: exchange.user, result: Ok(exchange.reply), reusable });
+            desk.done.push(Done::of(exchange.user, exchange.result(), reusable));
         }
     }
 }
@@ -111,26 +131,36 @@ impl Exchange {
             user: ask.user,
             keeps_headers: ask.planned.keeps_headers,
             keeps_body: ask.planned.keeps_body,
+            coding: Coding::Identity,
+            too_large: false,
             reply: desk.reply(),
         }
+    }
+
+    /// What the answer is, now that it is whole.
+    pub(crate) fn result(mut self) -> Result<Reply, Failure> {
+        if self.too_large {
+            return Err("answer too large".into());
+        }
+        self.coding.expand(&mut self.reply.body)?;
+        Ok(self.reply)
     }
 
     /// Keeps what was asked for. Returns whether the connection can be used on, once the answer has ended.
     pub(crate) fn hear(&mut self, event: &Event<'_>) -> Option<bool> {
         match event {
             Event::Head(head) | Event::Upgraded(head) => {
-                self.reply.status = Some(u32::from(head.status));
-                if self.keeps_headers {
-                    for header in head.headers {
-                        self.reply.keep_header(header.name.as_bytes(), header.value);
-                    }
+                self.reply.keep_head(head, self.keeps_headers);
+                if self.keeps_body {
+                    self.coding = Coding::of(head);
                 }
                 // The connection speaks something else now, which no step of HTTP asks for.
                 matches!(event, Event::Upgraded(_)).then_some(false)
             }
             Event::Body(bytes) => {
-                if self.keeps_body {
-                    self.reply.body.extend_from_slice(bytes);
+                if self.keeps_body && !self.too_large {
+                    self.too_large = self.reply.body.len() + bytes.len() > BODY_BYTES_MAX;
+                    self.reply.body.extend_from_slice(if self.too_large { b"" } else { bytes });
                 }
                 None
             }
@@ -140,6 +170,11 @@ impl Exchange {
             _ => None,
         }
     }
+}
+
+/// Whether a request may be carried out twice: RFC 9110, 9.2.2.
+fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
 /// The words for an answer that is no HTTP.
@@ -168,6 +203,8 @@ pub(crate) fn encode_fixed(request: &Http, target: &Target, authority: &str) -> 
         base: &target.path,
         path: &request.path,
         headers: &request.headers,
+        cookies: None,
+        host: &target.host,
         target_headers: &target.headers,
         protocol_headers: &[],
         body: request.body.as_ref(),

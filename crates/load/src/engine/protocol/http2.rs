@@ -1,7 +1,7 @@
 //! HTTP/2: many users' requests on one connection, each a stream.
 //!
-//! A server that goes away (GOAWAY) is given no new streams; those it will not answer fail, and the connection is closed
-//! when the last that it will answer is done.
+//! A server that goes away (GOAWAY) is given no new streams; those of which it vouches that it did nothing are sent again
+//! on another connection, and this one is closed when the last that it will answer is done.
 
 use stadium_http_client::{Event, H2, H2Settings, Processed, StreamId};
 use stadium_scenario::program::Action;
@@ -10,6 +10,9 @@ use super::http1::{Exchange, malformed};
 use super::request::{Draft, with_request};
 use super::{Ask, Begun, Desk, Done, Talk};
 use crate::engine::reply::Failure;
+
+/// The server does not take this stream, and did nothing: RFC 9113, 7.
+const REFUSED_STREAM: u32 = 7;
 
 /// A connection that speaks HTTP/2.
 #[derive(Debug, Default)]
@@ -91,8 +94,9 @@ fn hear(
 ) {
     // One that was given up, or the connection itself.
     let Ok(at) = exchanges.binary_search_by_key(&stream, |(stream, _)| *stream) else { return };
+    let again = matches!(event, Event::Reset { processed: Processed::No, .. });
     let failure = match event {
-        Event::Reset { processed: Processed::No, .. } => Failure::from("goaway"),
+        Event::Reset { code, processed: Processed::No } if *code != REFUSED_STREAM => Failure::from("goaway"),
         Event::Reset { code, .. } => format!("reset: {}", stadium_http_client::h2::code_name(*code)).into(),
         Event::Malformed(reason) => malformed(*reason),
         Event::Body(bytes) => {
@@ -111,13 +115,13 @@ fn hear(
         event => {
             if exchanges[at].1.hear(event).is_some() {
                 let (_, exchange) = exchanges.remove(at);
-                done.push(Done { user: exchange.user, result: Ok(exchange.reply), reusable: true });
+                done.push(Done::of(exchange.user, exchange.result(), true));
             }
             return;
         }
     };
     let (_, mut exchange) = exchanges.remove(at);
-    done.push(Done { user: exchange.user, result: Err(failure), reusable: true });
+    done.push(Done { again, ..Done::of(exchange.user, Err(failure), true) });
     exchange.reply.clear();
     spare.push(exchange.reply);
 }

@@ -3,6 +3,7 @@
 //! A talk begins steps, reads what comes and says which users' steps are done. It touches no socket and no user: bytes go
 //! to and from a [`Desk`]. What a step needs is in its [`Ask`].
 
+pub(crate) mod coding;
 pub(crate) mod events;
 pub(crate) mod http1;
 pub(crate) mod http2;
@@ -16,6 +17,7 @@ pub(crate) mod websocket;
 use stadium_scenario::program::{Action, Step, Version};
 use stadium_scenario::scope::Scope;
 
+use super::cookies::Cookies;
 use super::plan::{PlannedStep, PlannedTarget};
 use super::reply::{Failure, Reply};
 use super::tally::MessageCounter;
@@ -34,6 +36,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) target: &'a PlannedTarget,
     pub(crate) headers: &'a [(String, stadium_scenario::template::Template)],
     pub(crate) path: &'a str,
+    /// The user's cookies, where the target has them kept.
+    pub(crate) cookies: Option<&'a Cookies>,
     /// When it was due: what a stamp says.
     pub(crate) due_ns: u64,
     pub(crate) scope: Scope<'a>,
@@ -72,6 +76,15 @@ pub(crate) struct Done {
     pub(crate) result: Result<Reply, Failure>,
     /// Whether the connection takes another step.
     pub(crate) reusable: bool,
+    /// Of a failure: whether the step may be sent again, on another connection.
+    pub(crate) again: bool,
+}
+
+impl Done {
+    /// Done with this, for good.
+    pub(crate) fn of(user: u32, result: Result<Reply, Failure>, reusable: bool) -> Self {
+        Done { user, result, reusable, again: false }
+    }
 }
 
 /// What became of a step that was begun.
@@ -122,6 +135,11 @@ pub(crate) trait Talk: Send {
 
     /// Users whose steps are under way.
     fn waiting(&self, into: &mut Vec<u32>);
+
+    /// Whether what is under way may be sent again on another connection, now that this one is lost.
+    fn may_send_again(&self) -> bool {
+        false
+    }
 }
 
 /// What a new connection to a target speaks, opened for this step.

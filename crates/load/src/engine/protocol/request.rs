@@ -9,6 +9,7 @@ use stadium_scenario::scope::Scope;
 use stadium_scenario::template::Template;
 
 use super::Ask;
+use crate::engine::cookies::{Cookies, Place};
 use crate::engine::plan::PlannedTarget;
 use crate::engine::reply::Failure;
 
@@ -24,6 +25,10 @@ pub(crate) struct Draft<'a> {
     pub(crate) base: &'a str,
     pub(crate) path: &'a Template,
     pub(crate) headers: &'a [(String, Template)],
+    /// Those of the user, where the target has them kept.
+    pub(crate) cookies: Option<&'a Cookies>,
+    /// Whose cookies go along.
+    pub(crate) host: &'a str,
     /// The target's own.
     pub(crate) target_headers: &'a [(String, Template)],
     /// What the protocol asks for: in place of what the scenario says under the same name.
@@ -41,6 +46,8 @@ impl<'a> Draft<'a> {
             base: ask.path,
             path: &request.path,
             headers: &request.headers,
+            cookies: ask.cookies,
+            host: &ask.target.host,
             target_headers: ask.headers,
             protocol_headers: &[],
             body: request.body.as_ref(),
@@ -84,6 +91,17 @@ pub(crate) fn with_request<R>(
             let start = space.len();
             value.write(scope, space);
             values.push((name, start, space.len()));
+        }
+        if let Some(cookies) = draft.cookies.filter(|cookies| !cookies.is_empty() && !draft.has("cookie")) {
+            let path = std::str::from_utf8(&space[..target_end]).ok().filter(|path| !path.is_empty());
+            let path = path.unwrap_or("/");
+            let secured = draft.scheme == "https";
+            let chosen = cookies.of(&Place { host: draft.host, path, secured, wall_ms: scope.wall_ms });
+            let start = space.len();
+            cookies.write(chosen, space);
+            if space.len() > start {
+                values.push(("Cookie", start, space.len()));
+            }
         }
         let body_start = space.len();
         if let Some(body) = draft.body {

@@ -191,7 +191,7 @@ impl Rsocket {
         };
         // Where others are under way the connection stays for them.
         let reusable = !self.closing || self.open > 0;
-        desk.done.push(Done { user: call.user, result, reusable });
+        desk.done.push(Done::of(call.user, result, reusable));
     }
 
     fn forget(&mut self, tag: Tag) -> Option<Call> {

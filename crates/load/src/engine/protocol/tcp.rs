@@ -81,7 +81,7 @@ impl Talk for Tcp {
     fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
         let used = self.feed(bytes)?;
         if let Some(wait) = self.wait.take_if(|wait| wait.end.is_reached()) {
-            desk.done.push(Done { user: wait.user, result: Ok(wait.reply), reusable: true });
+            desk.done.push(Done::of(wait.user, Ok(wait.reply), true));
         }
         self.keep(&bytes[used..]);
         Ok(bytes.len())
@@ -89,7 +89,7 @@ impl Talk for Tcp {
 
     fn ended(&mut self, desk: &mut Desk<'_>) {
         if let Some(wait) = self.wait.take_if(|wait| matches!(wait.end, End::Close)) {
-            desk.done.push(Done { user: wait.user, result: Ok(wait.reply), reusable: false });
+            desk.done.push(Done::of(wait.user, Ok(wait.reply), false));
         }
     }
 }

@@ -172,7 +172,7 @@ impl WebSocket {
     /// The step that is under way is done.
     fn finish(&mut self, reusable: bool, desk: &mut Desk<'_>) {
         if let Some(wait) = self.wait.take() {
-            desk.done.push(Done { user: wait.user, result: Ok(wait.reply), reusable });
+            desk.done.push(Done::of(wait.user, Ok(wait.reply), reusable));
         }
     }
 
@@ -197,6 +197,8 @@ impl WebSocket {
             base: ask.path,
             path,
             headers,
+            cookies: ask.cookies,
+            host: &ask.target.host,
             target_headers: ask.headers,
             protocol_headers: &ours,
             body: None,
@@ -214,10 +216,8 @@ impl WebSocket {
             .received(bytes, &mut |event| match event {
                 Event::Upgraded(head) => {
                     answer = check_upgrade(&head, key, subprotocol.as_deref()).map(|()| true);
-                    if let Some(wait) = wait.as_mut().filter(|wait| wait.keeps_headers) {
-                        for header in head.headers {
-                            wait.reply.keep_header(header.name.as_bytes(), header.value);
-                        }
+                    if let Some(wait) = wait {
+                        wait.reply.keep_head(&head, wait.keeps_headers);
                     }
                 }
                 Event::Head(head) => {
@@ -228,7 +228,6 @@ impl WebSocket {
             .map_err(malformed)?;
         if let Some(wait) = wait {
             wait.reply.bytes_in += used as u64;
-            wait.reply.status = Some(101);
         }
         if answer? {
             self.state = State::Open;
@@ -297,7 +296,7 @@ impl WebSocket {
             write_client_frame(opcode::CLOSE, answer, desk.out, &mut self.masks);
             if let Some(wait) = self.wait.take() {
                 let result = Err(format!("websocket: closed {said}").into());
-                desk.done.push(Done { user: wait.user, result, reusable: false });
+                desk.done.push(Done::of(wait.user, result, false));
                 desk.put_back(Some(wait.reply));
             }
         }

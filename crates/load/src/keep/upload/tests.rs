@@ -4,8 +4,8 @@
 
 use std::fs;
 
-use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
+use object_store::{Attribute, ObjectStore};
 
 use super::*;
 use crate::keep::store::Store;
@@ -25,6 +25,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn ignore(_: Sent<'_>) {}
+
+fn content_type(name: &str) -> &'static str {
+    if name.ends_with(".json") { "application/json" } else { "text/csv; charset=utf-8" }
+}
 
 #[test]
 fn what_is_uploaded_is_listed_and_read_back_the_same() {
@@ -60,6 +64,8 @@ fn what_is_uploaded_is_listed_and_read_back_the_same() {
         for file in &files {
             let name = file.file_name().and_then(|name| name.to_str()).expect("it has a name");
             let read = client.get(&format!("spring/run-1/{name}").into()).await.expect("it is there");
+            let kind = read.attributes.get(&Attribute::ContentType).map(|kind| kind.to_string());
+            assert_eq!(kind.as_deref(), Some(content_type(name)));
             let read = read.bytes().await.expect("it is read");
             assert!(read == fs::read(file).expect("it is read"), "{name} came back otherwise");
         }

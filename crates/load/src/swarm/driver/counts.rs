@@ -13,6 +13,7 @@ use crate::swarm::collect::Event;
 use crate::swarm::device::Ending;
 use crate::swarm::memory::{Memory, anonymous_bytes};
 use crate::swarm::tally::{Sums, Tally};
+use crate::words::spoken;
 
 /// A loop that waits less than this share of an interval is saturated.
 const IDLE_SHARE_MIN: f64 = 0.05;
@@ -146,18 +147,6 @@ fn take_reasons(counts: &mut [u32; 256], before: &str, into: &mut BTreeMap<Strin
             take_count(count, &format!("{before}{name}"), into);
         }
     }
-}
-
-/// `ServerBusy` becomes `server busy`.
-fn spoken(name: &str) -> String {
-    let mut out = String::with_capacity(name.len() + 4);
-    for (at, letter) in name.chars().enumerate() {
-        if at > 0 && letter.is_ascii_uppercase() {
-            out.push(' ');
-        }
-        out.push(letter.to_ascii_lowercase());
-    }
-    out
 }
 
 impl Driver {

@@ -116,6 +116,19 @@ const draw = () => {
   $('s-max').textContent = time(times?.max);
   $('s-who').textContent = last.devices > last.users ? 'Devices' : 'Users';
   $('s-users').textContent = count(Math.max(last.devices, last.users));
+  if (over) showWhole();
+};
+
+// What the last second was says little once all is over: the figures above the plots are the run's then.
+const showWhole = () => {
+  if (now?.total) {
+    $('s-rate').textContent = count(now.answered);
+    $('s-p50').textContent = time(now.total.p50);
+    $('s-p99').textContent = time(now.total.p99);
+    $('s-max').textContent = time(now.total.max);
+  }
+  $('s-users').textContent = count(points.reduce((most, point) => Math.max(most, point.devices, point.users), 0));
+  $('s-who').textContent = points.some((point) => point.devices > point.users) ? 'Most devices' : 'Most users';
 };
 
 const showNow = () => {
@@ -171,8 +184,10 @@ const showEnd = (end) => {
   const name = failed ? 'failed' : end.outcome === 'interrupted' ? 'interrupted' : 'completed';
   state(name, { failed: 'Failed', interrupted: 'Interrupted', completed: 'Completed' }[name]);
   $('verdict').hidden = false;
-  $('h-verdict').textContent = end.passed ? '✓ The run passed' : '✗ The run did not pass';
-  $('h-verdict').className = end.passed ? 'good' : 'bad';
+  const [said, mood] = !end.passed ? ['✗ The run did not pass', 'bad']
+    : end.thresholds.length ? ['✓ The run passed', 'good'] : ['No thresholds were set', ''];
+  $('h-verdict').textContent = said;
+  $('h-verdict').className = mood;
   const reasons = [];
   if (failed) reasons.push(failed.reason);
   if (end.outcome === 'interrupted') reasons.push('Somebody ended it early: the figures are those until then.');
@@ -194,7 +209,7 @@ const listen = () => {
     if (points.length > 4000) { source.close(); listen(); }
   });
   on('now', (told) => { now = told; heard = performance.now(); showNow(); tick(); });
-  on('end', (told) => { source.close(); showEnd(told); tick(); });
+  on('end', (told) => { source.close(); showEnd(told); draw(); tick(); });
 };
 
 const point = (event) => {

@@ -8,7 +8,7 @@ use stadium_mqtt::encode;
 use stadium_mqtt::packet::{AckKind, Connack, Packet, Publish, QoS, Role, Suback};
 use stadium_mqtt::reason::ReasonCode;
 
-use super::{Desk, Mqtt, Phase, Wait, words};
+use super::{Desk, Mqtt, Phase, Wait};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::Failure;
 
@@ -35,7 +35,9 @@ impl Mqtt {
             Packet::Disconnect(disconnect) => {
                 return Err(match disconnect.reason {
                     ReasonCode::Success => "mqtt: disconnected".into(),
-                    reason => format!("mqtt: disconnected: {}", words(reason)).into(),
+                    reason => {
+                        format!("mqtt: disconnected: {}", crate::words::spoken(&format!("{reason:?}"))).into()
+                    }
                 });
             }
             // The first packet of a server is CONNACK [MQTT-3.2.0-1].

@@ -25,6 +25,7 @@ use super::{Ask, Begun, Desk, Done, Talk};
 use crate::engine::plan::PlannedTarget;
 use crate::engine::reply::{Failure, Reply};
 use crate::stamp::STAMP_BYTES;
+use crate::words::spoken;
 
 /// Between two looks whether there is a keep-alive to keep, while there is no CONNACK, in nanoseconds.
 const LOOK_NS: u64 = 250_000_000;
@@ -293,14 +294,14 @@ impl Mqtt {
         let result = if reason.is_error() {
             pending.reply.clear();
             desk.spare.push(pending.reply);
-            Err(format!("mqtt: {}", words(reason)).into())
+            Err(format!("mqtt: {}", spoken(&format!("{reason:?}"))).into())
         } else {
             if !matches!(pending.wait, Wait::Messages(_)) {
                 pending.reply.status = Some(u32::from(reason as u8));
             }
             Ok(pending.reply)
         };
-        desk.done.push(Done { user: pending.user, result, reusable });
+        desk.done.push(Done::of(pending.user, result, reusable));
     }
 }
 
@@ -389,17 +390,4 @@ fn not_sent(error: impl std::fmt::Display) -> Failure {
 
 fn quality(qos: u8) -> Result<QoS, Failure> {
     QoS::from_byte(qos).ok_or_else(|| "not sent: there is no such QoS".into())
-}
-
-/// `ServerBusy` becomes `server busy`.
-fn words(reason: ReasonCode) -> String {
-    let name = format!("{reason:?}");
-    let mut out = String::with_capacity(name.len() + 4);
-    for (at, letter) in name.chars().enumerate() {
-        if at > 0 && letter.is_ascii_uppercase() {
-            out.push(' ');
-        }
-        out.push(letter.to_ascii_lowercase());
-    }
-    out
 }
