@@ -7,12 +7,13 @@
 mod hosts;
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -40,6 +41,8 @@ const OPTIONS: [&str; 11] = [
 ];
 /// Bytes of what a host says that are kept to explain a failure.
 const SAID_BYTES_MAX: usize = 2_000;
+/// How long those words may come after the end of its ssh.
+const SAID_WITHIN: Duration = Duration::from_secs(1);
 
 /// Workers on other hosts. They end when it goes out of scope.
 #[derive(Debug)]
@@ -120,7 +123,7 @@ fn start(hosts: &Hosts, host: &Host, index: usize, own: &Path) -> Result<Started
         Err(error) => {
             drop(child.stdin.take());
             end_within(&mut child, Duration::from_secs(1));
-            let said = said.map(|said| said.lock().trim().to_owned()).unwrap_or_default();
+            let said = said.map(Said::whole).unwrap_or_default();
             let said = if said.is_empty() { error.to_string() } else { said };
             Err(Error::Worker(format!("{} could not be started: {said}", host.name())))
         }
@@ -151,11 +154,29 @@ fn ssh(hosts: &Hosts, host: &Host) -> Command {
     ssh
 }
 
+/// The last of what a host said.
+struct Said {
+    kept: Arc<Mutex<String>>,
+    /// Closed once the host has said all.
+    all: Receiver<()>,
+}
+
+impl Said {
+    /// All of it, once its ssh has ended: what that said with its last breath may not have been read yet.
+    fn whole(self) -> String {
+        // Whatever ssh started may hold its standard error open for longer than itself lives: no wait for ever.
+        let _ = self.all.recv_timeout(SAID_WITHIN);
+        self.kept.lock().trim().to_owned()
+    }
+}
+
 /// What a host says goes to standard error with its name before it; the last of it is kept.
-fn listen(name: &str, errors: ChildStderr) -> Arc<Mutex<String>> {
-    let said = Arc::new(Mutex::new(String::new()));
-    let (name, kept) = (name.to_owned(), Arc::clone(&said));
+fn listen(name: &str, errors: impl Read + Send + 'static) -> Said {
+    let (reader, all) = mpsc::channel();
+    let said = Said { kept: Arc::default(), all };
+    let (name, kept) = (name.to_owned(), Arc::clone(&said.kept));
     std::thread::spawn(move || {
+        let _reader = reader;
         let mut errors = BufReader::new(errors);
         let mut line = Vec::new();
         while matches!((&mut errors).take(SAID_BYTES_MAX as u64).read_until(b'\n', &mut line), Ok(1..)) {
@@ -190,7 +211,23 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
+
+    #[test]
+    fn last_words_that_come_late_are_heard() {
+        let (host, mut voice) = std::io::pipe().expect("a pipe can be made");
+        let said = listen("a host", host);
+        let speaker = std::thread::spawn(move || {
+            for line in ["no such", " file\nnot even now"] {
+                std::thread::sleep(Duration::from_millis(50));
+                voice.write_all(line.as_bytes()).expect("somebody listens");
+            }
+        });
+        assert_eq!(said.whole(), "no such file\nnot even now");
+        speaker.join().expect("it has spoken");
+    }
 
     #[test]
     fn words_reach_the_shell_whole() {
