@@ -2,8 +2,9 @@
 //!
 //! Reasons are counted and reported by these words, by swarms and by sessions alike.
 
-/// A name in capitals and small letters as words.
-pub(crate) fn spoken(name: &str) -> String {
+/// The name of a value, as `Debug` writes it, as words.
+pub(crate) fn spoken(value: impl std::fmt::Debug) -> String {
+    let name = format!("{value:?}");
     let mut out = String::with_capacity(name.len() + 4);
     for (at, letter) in name.chars().enumerate() {
         if at > 0 && letter.is_ascii_uppercase() {
@@ -16,11 +17,13 @@ pub(crate) fn spoken(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use stadium_mqtt::reason::ReasonCode;
+
     use super::spoken;
 
     #[test]
     fn a_name_becomes_words() {
-        assert_eq!(spoken("NotAuthorized"), "not authorized");
-        assert_eq!(spoken("Success"), "success");
+        assert_eq!(spoken(ReasonCode::NotAuthorized), "not authorized");
+        assert_eq!(spoken(ReasonCode::Success), "success");
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use stadium_discovery::Discovery;
 use stadium_rpc::{Listen, Refusal, Server, ServerConfig, Service};
+use subtle::ConstantTimeEq as _;
 
 use super::proto::{self, load_worker};
 use super::seat::Seat;
@@ -160,10 +161,9 @@ fn same_version(theirs: &str) -> Result<(), Refusal> {
     Err(Refusal::rejected("LOAD-001", what))
 }
 
-/// Compares keys in a time that tells nothing of where they differ.
+/// Compares keys in a time that tells nothing of where they differ. Lengths are no secret.
 fn same_key(ours: &str, theirs: &str) -> Result<(), Refusal> {
-    let differs = ours.bytes().zip(theirs.bytes()).fold(0, |sum, (one, other)| sum | (one ^ other));
-    if ours.is_empty() || ours.len() == theirs.len() && differs == 0 {
+    if ours.is_empty() || ours.as_bytes().ct_eq(theirs.as_bytes()).into() {
         return Ok(());
     }
     let what = if theirs.is_empty() {

@@ -142,8 +142,7 @@ fn take_reasons(counts: &mut [u32; 256], before: &str, into: &mut BTreeMap<Strin
     for byte in 0..=u8::MAX {
         let count = &mut counts[usize::from(byte)];
         if *count > 0 {
-            let name = ReasonCode::from_byte(byte)
-                .map_or_else(|| format!("{byte:#04x}"), |code| spoken(&format!("{code:?}")));
+            let name = ReasonCode::from_byte(byte).map_or_else(|| format!("{byte:#04x}"), spoken);
             take_count(count, &format!("{before}{name}"), into);
         }
     }

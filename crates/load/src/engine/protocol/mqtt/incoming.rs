@@ -11,6 +11,7 @@ use stadium_mqtt::reason::ReasonCode;
 use super::{Desk, Mqtt, Phase, Wait};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::Failure;
+use crate::words::spoken;
 
 /// The largest packet that is taken, in bytes: what the connection keeps of one that is not whole.
 const PACKET_BYTES_MAX: u32 = 64 * 1024 * 1024;
@@ -35,9 +36,7 @@ impl Mqtt {
             Packet::Disconnect(disconnect) => {
                 return Err(match disconnect.reason {
                     ReasonCode::Success => "mqtt: disconnected".into(),
-                    reason => {
-                        format!("mqtt: disconnected: {}", crate::words::spoken(&format!("{reason:?}"))).into()
-                    }
+                    reason => format!("mqtt: disconnected: {}", spoken(reason)).into(),
                 });
             }
             // The first packet of a server is CONNACK [MQTT-3.2.0-1].

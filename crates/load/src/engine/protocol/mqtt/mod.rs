@@ -294,7 +294,7 @@ impl Mqtt {
         let result = if reason.is_error() {
             pending.reply.clear();
             desk.spare.push(pending.reply);
-            Err(format!("mqtt: {}", spoken(&format!("{reason:?}"))).into())
+            Err(format!("mqtt: {}", spoken(reason)).into())
         } else {
             if !matches!(pending.wait, Wait::Messages(_)) {
                 pending.reply.status = Some(u32::from(reason as u8));
