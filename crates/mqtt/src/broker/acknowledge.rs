@@ -34,9 +34,11 @@ where
             AckKind::Puback => self.finished(host, key, ack.packet_id, QoS::AtLeastOnce),
             AckKind::Pubcomp => self.finished(host, key, ack.packet_id, QoS::ExactlyOnce),
             AckKind::Pubrec => self.received_once(host, key, link, ack.packet_id, ack.reason),
-            AckKind::Pubrel => self.released(host, key, link, ack.packet_id),
+            AckKind::Pubrel => {
+                self.released(host, key, link, ack.packet_id);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// PUBREL: the packet id may be used again. What the host has noted of it goes first, and PUBCOMP waits for that.
@@ -51,12 +53,9 @@ where
         let mut waits = None;
         if durable {
             let rare = session.rare();
-            let noted = rare.noted.iter().position(|&id| id == packet_id);
-            if let Some(at) = noted {
-                rare.noted.swap_remove(at);
-            }
+            let noted = rare.noted.remove(packet_id);
             // One that is not known may have been released just before the server was killed.
-            if noted.is_some() || !known {
+            if noted || !known {
                 let origin = Origin { incarnation: rare.incarnation, packet_id };
                 let client_id = session.client_id.clone();
                 let then = self.pendings.part(&mut waits);
@@ -76,22 +75,31 @@ where
     }
 
     /// PUBACK or PUBCOMP: the delivery is done and the client's window opens by one. An id that is not
-    /// in flight is answered by nothing (section 4.3.2 has no answer for it).
-    fn finished<H>(&mut self, host: &mut H, key: SessionKey, packet_id: u16, qos: QoS)
+    /// in flight is answered by nothing (section 4.3.2 has no answer for it); one in flight at the other QoS,
+    /// or at QoS 2 before its PUBREL, is a protocol error [MQTT-4.13.1-1].
+    fn finished<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        packet_id: u16,
+        qos: QoS,
+    ) -> Result<(), Violation>
     where
         H: Host<Link = L, Identity = I>,
     {
-        let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
-        let expected = self
-            .flights
-            .find_mut(&session.in_flight, packet_id)
-            .is_some_and(|flight| flight.qos == qos && flight.stage != Stage::Queued);
-        if !expected {
-            return;
+        let Some(session) = self.sessions.get_mut(key.index as usize) else { return Ok(()) };
+        let stage = match qos {
+            QoS::ExactlyOnce => Stage::Released,
+            _ => Stage::Published,
+        };
+        match self.flights.find_mut(&session.in_flight, packet_id) {
+            None => return Ok(()),
+            Some(flight) if flight.qos == qos && flight.stage == stage => {}
+            Some(_) => return Err(Violation(ReasonCode::ProtocolError)),
         }
-        let Some(flight) = self.flights.remove(&mut session.in_flight, packet_id) else { return };
+        let Some(flight) = self.flights.remove(&mut session.in_flight, packet_id) else { return Ok(()) };
         done(host, &session.client_id, flight.number);
-        // At QoS 2 it was acknowledged with its PUBREC, unless the client left that out.
+        // At QoS 2 it was acknowledged with its PUBREC.
         if let Some(publication) = flight.publication {
             host.count(Event::Acknowledged);
             report(host, session.link, publication.head.receipt, Progress::Acknowledged);
@@ -99,24 +107,35 @@ where
         if !session.queued.is_empty() {
             self.courier().pump(host, key.index);
         }
+        Ok(())
     }
 
-    /// PUBREC: the client has it. The message may go; only the id must be released.
-    fn received_once<H>(&mut self, host: &mut H, key: SessionKey, link: L, packet_id: u16, reason: ReasonCode)
+    /// PUBREC: the client has it. The message may go; only the id must be released. For a delivery at QoS 1
+    /// it is a protocol error [MQTT-4.13.1-1].
+    fn received_once<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        packet_id: u16,
+        reason: ReasonCode,
+    ) -> Result<(), Violation>
     where
         H: Host<Link = L, Identity = I>,
     {
-        let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
+        let Some(session) = self.sessions.get_mut(key.index as usize) else { return Ok(()) };
         let version = session.version;
-        let flight = self
-            .flights
-            .find_mut(&session.in_flight, packet_id)
-            .filter(|flight| flight.qos == QoS::ExactlyOnce && flight.stage != Stage::Queued);
-        let Some(flight) = flight else {
-            let reason = not_found_unless(false, version);
-            host.send(link, |buf| encode::ack(buf, AckKind::Pubrel, version, packet_id, reason));
-            return;
+        let Some(flight) = self.flights.find_mut(&session.in_flight, packet_id) else {
+            // One that refuses ends the exchange: no PUBREL follows it (section 3.5.2.1).
+            if !reason.is_error() {
+                let reason = not_found_unless(false, version);
+                host.send(link, |buf| encode::ack(buf, AckKind::Pubrel, version, packet_id, reason));
+            }
+            return Ok(());
         };
+        if flight.qos != QoS::ExactlyOnce {
+            return Err(Violation(ReasonCode::ProtocolError));
+        }
         let receipt = flight.receipt();
         let first = flight.publication.take().is_some();
         if first {
@@ -128,16 +147,17 @@ where
             done(host, &session.client_id, flight.number);
             self.flights.remove(&mut session.in_flight, packet_id);
             self.courier().pump(host, key.index);
-            return;
+            return Ok(());
         }
         flight.stage = Stage::Released;
         if flight.number != 0 {
             // Were it sent again after its release, the client would take it for another message.
             let then = self.pendings.add(1, What::Release { key, link, packet_id });
             host.persist(&session.client_id, Change::Received { letter: flight.number }, then);
-            return;
+            return Ok(());
         }
         host.send(link, |buf| encode::ack(buf, AckKind::Pubrel, version, packet_id, ReasonCode::Success));
+        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ use super::durable::{Away, Change, Connected, KeptSubscription, KeptWill, Origin
 use super::flight::List;
 use super::host::{Action, Client, Close, Drop, Event, Host, Interest, Progress};
 use super::publication::{Head, Message, Publication};
+use super::publish::is_of_shares;
 use super::session::{Arriving, HeldWill, Rare, Session, SessionKey, SharedId};
 use super::shared::Presence;
 use super::{Broker, Flow};
@@ -179,6 +180,7 @@ where
             rare.ends_at.cancel();
             rare.will = None;
             rare.aliases = Vec::new();
+            rare.unreleased_before = rare.unreleased.len();
         }
         let mut connack = Vec::new();
         if !self.say_connack(key, connect, client_id, present.is_some(), &mut connack) {
@@ -420,7 +422,7 @@ where
             if !host.authorise(client, Action::Publish, will.topic) {
                 return Err(ReasonCode::NotAuthorized);
             }
-            if self.config.request_route(will.topic).is_some() {
+            if self.config.request_route(will.topic).is_some() || is_of_shares(will.topic) {
                 // A will is for subscribers, and these topics have none.
                 return Err(ReasonCode::TopicNameInvalid);
             }
@@ -537,7 +539,7 @@ where
             if durable {
                 host.persist(&client_id, Change::End, Then::NOTHING);
             }
-            for packet_id in noted {
+            for packet_id in noted.iter() {
                 host.forget(&client_id, Origin { incarnation, packet_id }, Then::NOTHING);
             }
         }

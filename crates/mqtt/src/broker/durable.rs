@@ -532,10 +532,10 @@ where
                 } else {
                     if noted == Noted::Now {
                         let rare = session.rare();
-                        rare.waiting.retain(|&id| id != packet_id);
-                        rare.noted.push(packet_id);
+                        rare.waiting.remove(packet_id);
+                        rare.noted.insert(packet_id);
                     } else if kind == AckKind::Pubrec {
-                        session.rare().waiting.retain(|&id| id != packet_id);
+                        session.rare().waiting.remove(packet_id);
                     }
                     let bytes = ack(kind, version, packet_id, reason);
                     if let Some(other) = now.filter(|&now| now != link && kind == AckKind::Pubrec) {
@@ -566,7 +566,7 @@ where
         self.release(key, packet_id);
         let Some(session) = self.session_mut(key) else { return };
         let rare = session.rare();
-        rare.waiting.retain(|&id| id != packet_id);
+        rare.waiting.remove(packet_id);
         if noted != Noted::Never {
             // Where some shards have taken it, the next message with this packet id must not be taken for it.
             let origin = Origin { incarnation: rare.incarnation, packet_id };

@@ -20,6 +20,7 @@ mod group;
 mod host;
 mod inbox;
 mod mailbox;
+mod packet_ids;
 mod publication;
 mod publish;
 mod request;
@@ -70,7 +71,8 @@ pub struct Config {
     pub loop_index: LoopIndex,
     /// Largest packet taken from a client, in bytes, header included.
     pub packet_bytes_max: u32,
-    /// QoS 2 messages a client may have unreleased (Receive Maximum of the CONNACK).
+    /// QoS 2 messages an MQTT 5.0 client may have unreleased (Receive Maximum of the CONNACK). 3.1.1 has no such
+    /// bound: there it is the number of packet ids.
     pub receive_maximum: u16,
     /// Topic aliases a client may set (Topic Alias Maximum of the CONNACK).
     pub topic_alias_maximum: u16,
@@ -240,7 +242,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
                 .and_then(|subscribe| self.subscribe(host, key, link, &subscribe)),
             PacketType::Unsubscribe => decode::unsubscribe(frame, version)
                 .map_err(Violation::from)
-                .map(|unsubscribe| self.unsubscribe(host, key, link, &unsubscribe)),
+                .and_then(|unsubscribe| self.unsubscribe(host, key, link, &unsubscribe)),
             // A second one, whatever it says [MQTT-3.1.0-2].
             PacketType::Connect => Err(Violation(ReasonCode::ProtocolError)),
             _ => match decode::packet_from(frame, version, Role::Client) {

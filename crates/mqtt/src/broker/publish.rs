@@ -135,7 +135,7 @@ where
     /// Whether the answer to a publish at QoS 2 waits until something is durable.
     fn is_answered_later(&self, key: SessionKey, packet_id: u16) -> bool {
         let rare = self.session(key).and_then(|session| session.rare.as_ref());
-        rare.is_some_and(|rare| rare.waiting.contains(&packet_id))
+        rare.is_some_and(|rare| rare.waiting.contains(packet_id))
     }
 
     /// Acknowledges a publish once everybody to whom it is owed is owed it durably.
@@ -167,7 +167,7 @@ where
             return;
         }
         if exactly_once && let Some(session) = self.session_mut(key) {
-            session.rare().waiting.push(packet_id);
+            session.rare().waiting.insert(packet_id);
         }
         let place = self.hold(key);
         let answer = Answer::Publish { kind, packet_id, reason, noted };
@@ -213,6 +213,9 @@ where
         }
         if TopicName::parse(topic).is_err() {
             return Err(Violation(ReasonCode::TopicNameInvalid));
+        }
+        if is_of_shares(topic) {
+            return Ok(Err(ReasonCode::TopicNameInvalid.into()));
         }
         let version = session.version;
         let client = Client { client_id: &session.client_id, identity: &session.identity };
@@ -373,14 +376,17 @@ where
     fn accept_exactly_once(&mut self, key: SessionKey, packet_id: u16) -> Result<bool, Violation> {
         let receive_maximum = usize::from(self.config.receive_maximum);
         let Some(session) = self.session_mut(key) else { return Ok(false) };
-        let unreleased = &mut session.rare().unreleased;
-        if unreleased.contains(&packet_id) {
+        let bounded = session.version == Version::V5;
+        let rare = session.rare();
+        if rare.unreleased.contains(packet_id) {
             return Ok(false);
         }
-        if unreleased.len() >= receive_maximum {
+        // A 3.1.1 client is never told a Receive Maximum. It must not be made to wait either: the PUBRELs that
+        // would make room stand behind its messages in the same stream. Its packet ids are the bound.
+        if bounded && rare.unreleased.len() >= receive_maximum + rare.unreleased_before {
             return Err(Violation(ReasonCode::ReceiveMaximumExceeded));
         }
-        unreleased.push(packet_id);
+        rare.unreleased.insert(packet_id);
         Ok(true)
     }
 
@@ -389,8 +395,12 @@ where
         let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else {
             return false;
         };
-        let Some(at) = rare.unreleased.iter().position(|&id| id == packet_id) else { return false };
-        rare.unreleased.swap_remove(at);
-        true
+        rare.unreleased.remove(packet_id)
     }
+}
+
+/// Whether a topic name is one that no filter selects: what begins so in a SUBSCRIBE is a shared subscription
+/// (section 4.8.2).
+pub(super) fn is_of_shares(topic: &str) -> bool {
+    topic.strip_prefix("$share").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

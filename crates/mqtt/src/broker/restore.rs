@@ -104,8 +104,8 @@ where
         session.expiry_s = restored.expiry_s;
         let rare = session.rare();
         rare.incarnation = restored.incarnation;
-        rare.noted.clone_from(&restored.unreleased);
-        rare.unreleased = restored.unreleased;
+        rare.noted = restored.unreleased.iter().copied().collect();
+        rare.unreleased = restored.unreleased.into_iter().collect();
         rare.will = restored.will.map(|will| HeldWill {
             publication: will.publication,
             delay_s: will.delay_s,

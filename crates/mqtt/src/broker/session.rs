@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::deadlines::{Deadlines, Due};
 use super::durable::Held as HeldAnswer;
 use super::flight::List;
+use super::packet_ids::PacketIds;
 use super::publication::Publication;
 use crate::packet::{SubscriptionOptions, Version};
 
@@ -80,7 +81,9 @@ pub(super) struct Rare<L> {
     /// Topics by alias, index 0 is alias 1.
     pub aliases: Vec<Option<Box<str>>>,
     /// Packet ids of QoS 2 messages received and not yet released.
-    pub unreleased: Vec<u16>,
+    pub unreleased: PacketIds,
+    /// How many of them are of connections before this one: a Receive Maximum counts the messages of one connection.
+    pub unreleased_before: usize,
     /// Subscription identifiers by filter.
     pub subscription_ids: Vec<(super::filters::FilterId, u32)>,
     /// Shared subscriptions: the text of the filter, `$share/...` included.
@@ -94,9 +97,9 @@ pub(super) struct Rare<L> {
     /// The place of the first of them.
     pub held_first: u32,
     /// Of those unreleased: whose PUBREC is held back.
-    pub waiting: Vec<u16>,
+    pub waiting: PacketIds,
     /// Of those unreleased: those that the host has noted.
-    pub noted: Vec<u16>,
+    pub noted: PacketIds,
     /// A connection whose CONNECT waits until it is durable.
     pub arriving: Option<Box<(L, Arriving)>>,
     /// Something could not be kept: the host is told all of it at the next CONNECT.
@@ -211,15 +214,16 @@ impl<L> Default for Rare<L> {
             will_at: Timer::default(),
             ends_at: Timer::default(),
             aliases: Vec::new(),
-            unreleased: Vec::new(),
+            unreleased: PacketIds::default(),
+            unreleased_before: 0,
             subscription_ids: Vec::new(),
             shared: Vec::new(),
             incarnation: 0,
             last_letter: 0,
             held: VecDeque::new(),
             held_first: 0,
-            waiting: Vec::new(),
-            noted: Vec::new(),
+            waiting: PacketIds::default(),
+            noted: PacketIds::default(),
             arriving: None,
             out_of_step: false,
         }

@@ -236,11 +236,22 @@ where
         }
     }
 
-    pub(super) fn unsubscribe<H>(&mut self, host: &mut H, key: SessionKey, link: L, packet: &Unsubscribe<'_>)
+    pub(super) fn unsubscribe<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        link: L,
+        packet: &Unsubscribe<'_>,
+    ) -> Result<(), Violation>
     where
         H: Host<Link = L, Identity = I>,
     {
         let (version, limit) = self.version_and_limit(key);
+        if version == Version::V311 && packet.filters.iter().any(|filter| Subscribed::parse(filter).is_err())
+        {
+            // UNSUBACK of 3.1.1 has no code for a filter that is none: the packet is malformed [MQTT-4.7.3-1].
+            return Err(Violation(ReasonCode::MalformedPacket));
+        }
         self.parts = None;
         let mut reasons = std::mem::take(&mut self.scratch.reasons);
         reasons.clear();
@@ -259,6 +270,7 @@ where
         let packet_answer = Packet::Unsuback(answers(packet.packet_id, &reasons));
         self.answer_filters(host, key, link, version, limit, &packet_answer);
         self.scratch.reasons = reasons;
+        Ok(())
     }
 
     fn version_and_limit(&self, key: SessionKey) -> (Version, u32) {

@@ -59,9 +59,9 @@ fn qos_1_is_in_flight_until_puback() {
         let sent = stage.messages(link).remove(0);
         assert_eq!((sent.qos, sent.dup), (AtLeastOnce, false));
         assert_ne!(sent.packet_id, 0);
-        // Another acknowledgement than PUBACK, or of another packet, does not end it.
+        // The acknowledgement of another packet does not end it.
         stage.say(link, Packet::Puback(ack(sent.packet_id + 1)));
-        stage.say(link, Packet::Pubcomp(ack(sent.packet_id)));
+        assert_eq!(stage.hear(link), []);
         stage.server.cut(link);
         let link = stage.connect_and_keep(staying("c", version));
         assert_eq!(stage.messages(link).len(), 1);
@@ -110,6 +110,48 @@ fn qos_2_goes_through_publish_pubrel_and_pubcomp() {
         let link = stage.connect_and_keep(staying("c", version));
         assert_eq!(stage.hear(link), []);
     }
+}
+
+/// [MQTT-4.13.1-1] [3.1.1 MQTT-4.8.0-1]
+#[test]
+fn an_acknowledgement_of_the_wrong_kind_closes_the_connection() {
+    let kinds: [fn(Ack<'static>) -> Packet<'static>; 3] = [Packet::Puback, Packet::Pubrec, Packet::Pubcomp];
+    for version in BOTH {
+        // How far the delivery has come, and the acknowledgements that do not belong there.
+        for (qos, is_received, wrong) in
+            [(AtLeastOnce, false, &[1, 2][..]), (ExactlyOnce, false, &[0, 2]), (ExactlyOnce, true, &[0])]
+        {
+            for &kind in wrong {
+                let (mut stage, link) = subscriber(version);
+                stage.somebody_publishes("t", "x", qos);
+                let sent = stage.messages(link).remove(0);
+                if is_received {
+                    stage.say(link, Packet::Pubrec(ack(sent.packet_id)));
+                    stage.hear(link);
+                }
+                stage.say(link, kinds[kind](ack(sent.packet_id)));
+                stage.assert_refused(link, ReasonCode::ProtocolError);
+                // The delivery is not finished by it.
+                let link = stage.connect_and_keep(staying("c", version));
+                assert_eq!(stage.hear(link).len(), 1, "{version:?} {qos:?} {kind}");
+            }
+        }
+    }
+}
+
+/// [MQTT-4.3.3-4]
+#[test]
+fn a_refusing_pubrec_is_answered_by_nothing() {
+    let (mut stage, link) = subscriber(V5);
+    let refusal = |reason| Packet::Pubrec(Ack { reason, ..ack(9) });
+    for reason in [ReasonCode::UnspecifiedError, ReasonCode::PacketIdentifierInUse] {
+        stage.say(link, refusal(reason));
+        assert_eq!(stage.hear(link), [], "no packet with this identifier is in flight");
+    }
+    stage.say(link, refusal(ReasonCode::Success));
+    let answer = stage.hear_one(link);
+    assert!(matches!(answer, Packet::Pubrel(_)));
+    assert_eq!(acked(&answer), Some((9, ReasonCode::PacketIdentifierNotFound)));
 }
 
 /// [MQTT-4.3.3-7] [MQTT-4.3.3-13]

@@ -435,6 +435,47 @@ fn a_client_that_exceeds_the_receive_maximum_is_cut() {
     stage.assert_refused(link, ReasonCode::ReceiveMaximumExceeded);
 }
 
+/// [MQTT-3.3.4-7]
+#[test]
+fn what_another_connection_left_unreleased_takes_no_place_in_the_receive_maximum() {
+    let mut stage = Stage::with(Config { receive_maximum: 3, ..Config::default() });
+    let mut link = stage.connect(staying("c", V5));
+    for id in 1..=3 {
+        stage.say(link, Packet::Publish(message("t", b"x", ExactlyOnce, id)));
+    }
+    stage.server.cut(link);
+    link = stage.connect(staying("c", V5));
+    for id in 4..=6 {
+        stage.say(link, Packet::Publish(message("t", b"x", ExactlyOnce, id)));
+    }
+    assert_eq!(stage.hear(link).len(), 3);
+    stage.say(link, Packet::Publish(message("t", b"x", ExactlyOnce, 7)));
+    stage.assert_refused(link, ReasonCode::ReceiveMaximumExceeded);
+}
+
+/// [3.1.1 MQTT-4.3.3-2]
+#[test]
+fn a_3_1_1_client_may_have_every_packet_identifier_unreleased() {
+    let mut stage = Stage::with(Config { receive_maximum: 3, ..Config::default() });
+    let watcher = stage.client("watcher", V5);
+    stage.subscribe(watcher, "t", AtMostOnce);
+    let link = stage.client("c", V311);
+    // Nothing that it sends frees a place before the last PUBLISH is there: to stop reading would be a deadlock.
+    for id in 1..=u16::MAX {
+        stage.say(link, Packet::Publish(message("t", b"x", ExactlyOnce, id)));
+    }
+    assert_eq!(stage.server.close_reason(link), None);
+    assert_eq!(stage.hear(link).len(), usize::from(u16::MAX));
+    assert_eq!(stage.messages(watcher).len(), usize::from(u16::MAX));
+    for id in (1..=u16::MAX).rev() {
+        stage.say(link, Packet::Publish(Publish { dup: true, ..message("t", b"x", ExactlyOnce, id) }));
+        stage.say(link, Packet::Pubrel(ack(id)));
+    }
+    let answers = stage.hear(link);
+    assert_eq!(answers.iter().filter(|answer| matches!(answer, Packet::Pubcomp(_))).count(), 65_535);
+    assert_eq!(stage.messages(watcher), [], "each was delivered once");
+}
+
 /// [MQTT-3.3.4-9] [MQTT-4.9.0-1] [MQTT-4.9.0-2]
 #[test]
 fn a_client_never_has_more_in_flight_than_it_can_take() {
@@ -500,5 +541,36 @@ fn a_forbidden_publish_is_acknowledged_and_goes_nowhere() {
         stage.say(link, Packet::Publish(message("closed", b"x", ExactlyOnce, 5)));
         assert_eq!(acked(&stage.hear_one(link)), Some((5, expected)));
         assert_eq!(stage.hear(watcher), []);
+    }
+}
+
+/// [MQTT-4.8.2-1]
+#[test]
+fn a_topic_name_of_shared_subscriptions_is_not_published_to() {
+    for version in BOTH {
+        let mut stage = Stage::new();
+        let watcher = stage.client("watcher", V5);
+        stage.subscribe(watcher, "$share/g/t", AtMostOnce);
+        stage.subscribe(watcher, "t", AtMostOnce);
+        for topic in ["$share/g/t", "$share/", "$share"] {
+            let link = stage.client("c", version);
+            let expected = if version == V5 { ReasonCode::TopicNameInvalid } else { ReasonCode::Success };
+            stage.say(link, Packet::Publish(message(topic, b"x", AtMostOnce, 0)));
+            assert_eq!(stage.hear(link), []);
+            stage.say(link, Packet::Publish(message(topic, b"x", AtLeastOnce, 4)));
+            assert_eq!(acked(&stage.hear_one(link)), Some((4, expected)));
+            stage.say(link, Packet::Publish(message(topic, b"x", ExactlyOnce, 5)));
+            assert_eq!(acked(&stage.hear_one(link)), Some((5, expected)));
+            assert_eq!(stage.hear(watcher), []);
+            // Nor does a will go there.
+            let testament = Connect { will: Some(will(topic, b"x")), ..clean("w", version) };
+            let (link, _) = stage.arrive(testament);
+            let refused = Some(Close::Refused(ReasonCode::TopicNameInvalid));
+            assert_eq!(stage.server.close_reason(link), refused);
+        }
+        let link = stage.client("c", version);
+        stage.say(link, Packet::Publish(message("$shared/g/t", b"x", AtLeastOnce, 6)));
+        let Some((6, reason)) = acked(&stage.hear_one(link)) else { panic!("no PUBACK") };
+        assert!(!reason.is_error(), "a level that only begins like it is a topic like others");
     }
 }

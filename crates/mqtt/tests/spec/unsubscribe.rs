@@ -13,6 +13,24 @@ fn an_unsubscribe_without_a_filter_closes_the_connection() {
     }
 }
 
+/// [MQTT-4.7.3-1] [3.1.1 MQTT-4.7.3-1]
+#[test]
+fn an_unsubscribe_of_an_empty_filter_is_refused() {
+    let bytes = [(V311, &b"\xA2\x04\x00\x01\x00\x00"[..]), (V5, b"\xA2\x05\x00\x01\x00\x00\x00")];
+    for (version, bytes) in bytes {
+        let mut stage = Stage::new();
+        let link = stage.client("c", version);
+        stage.subscribe(link, "t", AtMostOnce);
+        stage.say_bytes(link, bytes);
+        if version == V311 {
+            stage.assert_refused(link, ReasonCode::MalformedPacket);
+            continue;
+        }
+        let Packet::Unsuback(unsuback) = stage.hear_one(link) else { panic!("no UNSUBACK") };
+        assert_eq!(unsuback.reasons, [ReasonCode::TopicFilterInvalid as u8]);
+    }
+}
+
 /// [MQTT-3.10.4-1] [MQTT-3.10.4-2] [3.1.1 MQTT-3.10.4-1] [3.1.1 MQTT-3.10.4-2]
 #[test]
 fn only_the_very_same_filter_is_deleted() {

@@ -49,7 +49,8 @@ group! {
         messages_per_second_per_connection: u32 = 0, unit "messages/s", in 0..=10_000_000;
         /// Bytes a device may send each second, a second's worth at once; the excess waits in its socket. 0 means no limit.
         bytes_per_second_per_connection: u32 = 0, unit "bytes/s", in 0..=1_073_741_824;
-        /// QoS 2 messages a device may have unreleased towards us (Receive Maximum).
+        /// QoS 2 messages an MQTT 5.0 device may have unreleased towards us (Receive Maximum). MQTT 3.1.1 has no such bound: there it
+        /// is the 65,535 packet identifiers.
         receive_maximum: u16 = 256, unit "messages", in 1..=65_535, cost "state for each QoS 2 message in flight";
         /// Topic aliases a device may set up (Topic Alias Maximum). 0 means none.
         topic_alias_maximum: u16 = 32, unit "aliases", in 0..=65_535, cost "a topic name each, for each device that uses them";
@@ -79,8 +80,9 @@ group! {
         retained_messages_max: u32 = 100_000, unit "messages", in 0..=100_000_000, cost "about 200 bytes and the message each";
         /// Bytes of retained messages: topics, properties and payloads.
         retained_bytes_max: u64 = 268_435_456, unit "bytes", in 0..=1_099_511_627_776, cost "as much memory";
-        /// Longest keep-alive. A device asking for more, or for none, is told this one (Server Keep Alive) and a vanished one
-        /// is noticed within 1.5 times it. 0 lets devices choose.
+        /// Longest keep-alive. An MQTT 5.0 device that asks for more, or for none, is given this one less up to a fifth, at random (Server
+        /// Keep Alive), so that the timers of a fleet do not fire together. A device that vanished is noticed within 1.5 times it. MQTT 3.1.1
+        /// has no way to say so: such a device keeps what it asked for. 0 lets every device choose.
         keep_alive_s_max: u16 = 600, unit "s", in 0..=65_535, cost "vanished devices are believed alive for longer";
         /// Pushes whose progress is kept for `GET /api/pushes`. The oldest is forgotten.
         pushes_max: u32 = 1_024, unit "pushes", in 1..=1_000_000, cost "about 25 KB of histograms each";
