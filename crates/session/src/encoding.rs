@@ -148,7 +148,7 @@ fn named(out: &mut Vec<u8>, kind: u8, client: &str) {
 }
 
 /// A list, by its length. A length that lies is found out before memory is set aside for it.
-fn list<T>(
+pub(crate) fn list<T>(
     input: &mut Reader<'_>,
     mut one: impl FnMut(&mut Reader<'_>) -> Result<T, Corrupt>,
 ) -> Result<Vec<T>, Corrupt> {

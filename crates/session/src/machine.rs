@@ -1,19 +1,26 @@
 //! The machine as its shard drives it.
 //!
 //! A change that means something is written as it is and taken in. Retained messages whose time is over are removed by an event that
-//! says up to when, so that a replay removes the same ones.
+//! names them by their numbers, so that a replay removes the same ones wherever they stand in its table.
 
 use stadium_machine::encoding::{Reader, number};
 use stadium_machine::{Record, StateMachine};
 
 use crate::change::Change;
+use crate::encoding::list;
 use crate::{Answer, Command, Corrupt, Outcome, Refusal, Sessions, Time};
 
-/// So many retained messages are over: the first event byte, then the moment and how many.
+/// A number of retained messages are over: the event's byte, then the moment and how many. It is read and no longer written.
 const RETAINED_OVER: u8 = 0;
 
-/// Bytes of that event at most.
-const RETAINED_OVER_BYTES: usize = 16;
+/// These retained messages are over: the event's byte, then the moment and the list of their numbers.
+const RETAINED_ENDED: u8 = 14;
+
+/// Bytes of that event beside its numbers at most.
+const RETAINED_ENDED_BYTES: usize = 24;
+
+/// Bytes of a number at most.
+const NUMBER_BYTES: usize = 10;
 
 impl StateMachine for Sessions {
     type Command = Command;
@@ -53,17 +60,18 @@ impl StateMachine for Sessions {
 
     fn tick(&mut self, _at: u64, now: Time, _random: u64, record: &mut Record, events_max: u32) -> bool {
         let ended = self.end_retained(now, events_max);
-        if ended > 0 {
+        if !ended.is_empty() {
             let out = record.events_mut();
-            out.push(RETAINED_OVER);
+            out.push(RETAINED_ENDED);
             number(out, now.0);
-            number(out, u64::from(ended));
+            number(out, ended.len() as u64);
+            ended.into_iter().for_each(|one| number(out, one));
         }
         self.next_end().is_some_and(|ends| ends <= now)
     }
 
-    fn tick_bytes_max(&self, _events_max: u32) -> usize {
-        RETAINED_OVER_BYTES
+    fn tick_bytes_max(&self, events_max: u32) -> usize {
+        RETAINED_ENDED_BYTES + NUMBER_BYTES * events_max as usize
     }
 
     fn next_deadline(&self) -> Option<Time> {
@@ -73,16 +81,22 @@ impl StateMachine for Sessions {
     fn apply(&mut self, _at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt> {
         let mut input = Reader::new(events);
         while !input.is_empty() {
-            if events[input.position()] != RETAINED_OVER {
-                let change = Change::decode(&mut input)?;
-                self.take_in(time, &change);
-                continue;
-            }
-            input.byte()?;
-            let until = Time(input.number()?);
-            let ended = input.small()?;
-            if self.end_retained(until, ended) != ended {
-                return Err(Corrupt { reason: "more retained messages were over than there are".into() });
+            match events[input.position()] {
+                RETAINED_OVER => {
+                    input.byte()?;
+                    let until = Time(input.number()?);
+                    self.end_lowest_places(until, input.small()?);
+                }
+                RETAINED_ENDED => {
+                    input.byte()?;
+                    let until = Time(input.number()?);
+                    let numbers = list(&mut input, |input| input.number())?;
+                    self.end_numbers(until, numbers);
+                }
+                _ => {
+                    let change = Change::decode(&mut input)?;
+                    self.take_in(time, &change);
+                }
             }
         }
         Ok(())

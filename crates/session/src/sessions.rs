@@ -3,6 +3,7 @@
 //! Carrying out a change and replaying its event are the same call, [`Sessions::take_in`]. What is rebuilt after a restart (indexes, lists,
 //! counts of references) stands beside the tables.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub struct Sessions {
     /// Publishes that were taken, the oldest first.
     origins: BTreeMap<u64, u32>,
     /// When retained messages are over.
-    retained_ends: BTreeSet<(Time, u32)>,
+    retained_ends: BTreeSet<Ending>,
     /// Places that were ever in use.
     pub(crate) session_places: u32,
     pub(crate) retained_places: u32,
@@ -49,6 +50,42 @@ pub struct Sessions {
     hasher: FixedState,
     pub(crate) checkpoint: Progress,
 }
+
+/// A retained message that will be over. The order is by what the message itself says and never by its place in the table: places
+/// after a restored checkpoint are not those of the machine that wrote it.
+struct Ending {
+    at: Time,
+    number: u64,
+    message: Arc<Message>,
+}
+
+impl Ending {
+    fn of(number: u64, message: &Arc<Message>) -> Option<Self> {
+        message.expires_at.map(|at| Self { at, number, message: Arc::clone(message) })
+    }
+}
+
+impl Ord for Ending {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number)
+            .cmp(&(other.at, other.number))
+            .then_with(|| self.message.topic().cmp(other.message.topic()))
+    }
+}
+
+impl PartialOrd for Ending {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ending {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ending {}
 
 impl Sessions {
     /// Without anything in it.
@@ -387,11 +424,9 @@ impl Sessions {
     /// Makes a retained message in this place known.
     pub(crate) fn retained_is_at(&mut self, at: u32) {
         self.retained_places = self.retained_places.max(at + 1);
-        let message = &self.retained.at(at).message;
+        let Retained { number, message } = self.retained.at(at);
         self.retained_bytes += message.len() as u64;
-        if let Some(ends) = message.expires_at {
-            self.retained_ends.insert((ends, at));
-        }
+        self.retained_ends.extend(Ending::of(*number, message));
         let (retained, hasher) = (&self.retained, &self.hasher);
         let hash = |at: u32| hasher.hash_one(retained.at(at).message.topic());
         self.by_topic.insert(hash(at), at, hash);
@@ -402,26 +437,65 @@ impl Sessions {
         self.by_topic.remove(hash, at);
         if let Some(one) = self.retained.remove(at) {
             self.retained_bytes -= one.message.len() as u64;
-            if let Some(ends) = one.message.expires_at {
-                self.retained_ends.remove(&(ends, at));
+            if let Some(ending) = Ending::of(one.number, &one.message) {
+                self.retained_ends.remove(&ending);
             }
         }
     }
 
     /// When the next retained message is over.
     pub(crate) fn next_end(&self) -> Option<Time> {
-        self.retained_ends.first().map(|&(ends, _)| ends)
+        self.retained_ends.first().map(|ending| ending.at)
     }
 
-    /// Removes retained messages whose time is over, so many at most; says how many.
-    pub(crate) fn end_retained(&mut self, now: Time, most: u32) -> u32 {
-        for count in 0..most {
-            match self.retained_ends.first() {
-                Some(&(ends, at)) if ends <= now => self.remove_retained(at),
-                _ => return count,
+    /// Removes retained messages whose time is over, at most `most`; returns their numbers.
+    pub(crate) fn end_retained(&mut self, now: Time, most: u32) -> Vec<u64> {
+        let mut ended = Vec::new();
+        while ended.len() < most as usize
+            && let Some(ending) = self.retained_ends.first().filter(|ending| ending.at <= now)
+        {
+            ended.push(ending.number);
+            let message = Arc::clone(&ending.message);
+            self.remove_topic(message.topic());
+        }
+        ended
+    }
+
+    /// Removes the retained messages with these numbers, of those that were over at a moment. A number that is not there is skipped.
+    pub(crate) fn end_numbers(&mut self, until: Time, mut numbers: Vec<u64>) {
+        numbers.sort_unstable();
+        let mut named: Vec<Arc<Message>> = Vec::with_capacity(numbers.len());
+        for ending in self.retained_ends.iter().take_while(|ending| ending.at <= until) {
+            if named.len() == numbers.len() {
+                break;
+            }
+            if numbers.binary_search(&ending.number).is_ok() {
+                named.push(Arc::clone(&ending.message));
             }
         }
-        most
+        named.iter().for_each(|message| self.remove_topic(message.topic()));
+    }
+
+    /// Removes `count` of the retained messages that were over at a moment, the earliest and then those of the lowest places first; all of
+    /// them where there are fewer. This is how servers chose before events named the numbers. After a checkpoint the places need not be
+    /// those of the server that wrote it, so other messages of the same moment may go; all of them are over.
+    pub(crate) fn end_lowest_places(&mut self, until: Time, count: usize) {
+        let mut over: Vec<(Time, u32)> = Vec::new();
+        for ending in self.retained_ends.iter().take_while(|ending| ending.at <= until) {
+            if over.len() >= count && over.last().is_some_and(|&(at, _)| at < ending.at) {
+                break;
+            }
+            over.extend(self.find_topic(ending.message.topic()).map(|place| (ending.at, place)));
+        }
+        over.sort_unstable();
+        over.truncate(count);
+        over.into_iter().for_each(|(_, place)| self.remove_retained(place));
+    }
+
+    fn remove_topic(&mut self, topic: &str) {
+        if let Some(at) = self.find_topic(topic) {
+            self.remove_retained(at);
+        }
     }
 }
 

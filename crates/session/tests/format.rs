@@ -1,7 +1,7 @@
-//! The format as fixtures hold it: what version 1 wrote is read for ever, and is written the same today.
+//! The format as fixtures hold it: what any version wrote is read for ever, and what the newest wrote is written the same today.
 //!
-//! `tests/fixtures/v1/events` has one event of each kind, `checkpoint` the chunks of the state after them, each behind its length.
-//! A change of either is a new version, beside the old one.
+//! `tests/fixtures/v*/events` has one event of each kind, `checkpoint` the chunks of the state after them, each behind its length.
+//! A change of either is a new version, beside the old ones. Version 2 of the events names retained messages that are over.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,15 +19,20 @@ fn machine() -> Sessions {
     Sessions::new(Place { shard: 0, shards: 1, hash_seed: 1 }, Bounds::default())
 }
 
-/// What version 1 wrote. `STADIUM_WRITE_FIXTURE=1` writes it anew, which is right only before version 1 is released.
-fn fixture(name: &str, today: &[u8]) -> Vec<u8> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1");
-    let path = folder.join(name);
+/// What a version wrote.
+fn fixture(name: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What the newest version wrote. `STADIUM_WRITE_FIXTURE=1` writes it anew, which is right only before that version is released.
+fn newest(name: &str, today: &[u8]) -> Vec<u8> {
     if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
-        std::fs::create_dir_all(&folder).expect("the folder can be made");
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+        std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("the folder can be made");
         std::fs::write(&path, today).expect("the fixture can be written");
     }
-    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    fixture(name)
 }
 
 fn message(topic: &str, payload: &[u8], qos: u8, retain: bool, expires_at: Option<Time>) -> Arc<Message> {
@@ -127,12 +132,22 @@ fn images(machine: &mut Sessions) -> (Vec<SessionImage>, Vec<(u64, Arc<Message>)
 }
 
 #[test]
-fn events_of_version_1_are_read_and_written() {
-    let (mut wrote, events) = written();
-    let version_1 = fixture("events", &events);
-    assert!(events == version_1, "events are written in another way than version 1 has them");
+fn events_are_written_as_version_2_has_them() {
+    let (_, events) = written();
+    assert!(events == newest("v2/events", &events), "they are written in another way");
+}
+
+#[test]
+fn events_of_all_versions_are_read() {
+    for version in ["v1/events", "v2/events"] {
+        events_are_read(&fixture(version));
+    }
+}
+
+fn events_are_read(events: &[u8]) {
+    let (mut wrote, _) = written();
     let mut read = machine();
-    read.apply(0, NOW, &version_1).expect("version 1 is read");
+    read.apply(0, NOW, events).expect("every version is read");
     assert_eq!(images(&mut read), images(&mut wrote));
     let (sessions, retained) = images(&mut read);
     let phone = sessions.iter().find(|session| session.connect.client == "phone").expect("it is there");
@@ -150,7 +165,7 @@ fn events_of_version_1_are_read_and_written() {
 fn a_checkpoint_of_version_1_is_read_and_written() {
     let (mut wrote, _) = written();
     let today = chunks(&mut wrote);
-    let checkpoint = fixture("checkpoint", &today);
+    let checkpoint = newest("v1/checkpoint", &today);
     assert!(today == checkpoint, "checkpoints are written in another way than version 1 has them");
     let mut read = machine();
     let mut rest = &checkpoint[..];
