@@ -7,7 +7,7 @@ use stadium_table::Restored;
 
 use crate::entries::{LanePlace, List, Sent};
 use crate::job::NONE;
-use crate::timers::Timer;
+use crate::timers::{GATE_PLACE_MAX, PLACE_MAX, Timer};
 use crate::{Corrupt, JobState, Queues, Time};
 use stadium_machine::encoding::{Reader, corrupt, number};
 use stadium_table::hash_of;
@@ -196,6 +196,7 @@ impl Queues {
     fn rebuild_queues(&mut self) -> Result<(), Corrupt> {
         let places: Vec<u32> = self.queues.iter().map(|(place, _)| place).collect();
         for place in places {
+            within(place, GATE_PLACE_MAX)?;
             if self.find_queue(self.queues.at(place).name.as_str()).is_some() {
                 return Err(corrupt("two queues of one name"));
             }
@@ -210,6 +211,7 @@ impl Queues {
     fn rebuild_lanes(&mut self) -> Result<(), Corrupt> {
         let places: Vec<u32> = self.lanes.iter().map(|(place, _)| place).collect();
         for place in places {
+            within(place, GATE_PLACE_MAX)?;
             if !self.queues.contains(self.lanes.at(place).queue) {
                 return Err(corrupt("a lane of no queue"));
             }
@@ -242,9 +244,10 @@ impl Queues {
     }
 
     fn rebuild_jobs(&mut self) -> Result<(), Corrupt> {
-        let (mut due, mut set_aside) = (Vec::new(), Vec::new());
+        let (mut due, mut set_aside, mut timed) = (Vec::new(), Vec::new(), Vec::new());
         self.by_sequence.reserve(self.jobs.len());
         for (place, job) in self.jobs.iter() {
+            within(place, PLACE_MAX)?;
             if job.sequence() > self.sequence {
                 return Err(corrupt(format!("job {} was never put", job.sequence())));
             }
@@ -262,7 +265,7 @@ impl Queues {
             match job.state() {
                 JobState::Due => due.push(place),
                 JobState::Buried | JobState::Dead => set_aside.push(place),
-                JobState::Delayed | JobState::Reserved => {}
+                JobState::Delayed | JobState::Reserved => timed.push(place),
             }
         }
         // Retries are pushed to the front, so they come last. Mostly all are in order as they are.
@@ -275,11 +278,9 @@ impl Queues {
         }
         set_aside.sort_unstable_by_key(|&place| (self.jobs.at(place).last, self.jobs.at(place).sequence()));
         // Holders first: a lane that must wait never stands in a ring.
-        for place in 0..self.places_end {
-            let state = self.jobs.get(place).map(crate::job::Job::state);
-            if let Some(state @ (JobState::Delayed | JobState::Reserved)) = state {
-                self.attach(place, state);
-            }
+        for place in timed {
+            let state = self.jobs.at(place).state();
+            self.attach(place, state);
         }
         for place in set_aside.into_iter().chain(due) {
             let state = self.jobs.at(place).state();
@@ -291,6 +292,7 @@ impl Queues {
     fn rebuild_timers(&mut self) -> Result<(), Corrupt> {
         let now = self.now;
         for (place, extra) in self.extras.iter() {
+            within(place, PLACE_MAX)?;
             if self.jobs.get(extra.job).is_none_or(|job| job.extra != place) {
                 return Err(corrupt("an extra of no job"));
             }
@@ -299,6 +301,7 @@ impl Queues {
             }
         }
         for (place, entry) in self.remembered.iter() {
+            within(place, PLACE_MAX)?;
             self.timers.arm(Timer::Dedup(place), entry.until, now);
         }
         let idle: Vec<u32> = self
@@ -313,6 +316,11 @@ impl Queues {
         );
         Ok(())
     }
+}
+
+/// Whether the wheel has a place for the timer of what stands there.
+fn within(place: u32, max: u32) -> Result<(), Corrupt> {
+    if place > max { Err(corrupt(format!("place {place} is beyond what any bound allows"))) } else { Ok(()) }
 }
 
 fn is_empty(list: List) -> bool {

@@ -25,6 +25,11 @@ pub(crate) enum Timer {
 const KIND: u32 = 29;
 const PLACE: u32 = (1 << KIND) - 1;
 
+/// The highest place of a job, an extra or a dedup id that has a timer of its own.
+pub(crate) const PLACE_MAX: u32 = PLACE;
+/// The highest place of a lane or a queue that has one.
+pub(crate) const GATE_PLACE_MAX: u32 = PLACE >> 1;
+
 impl Timer {
     #[inline]
     fn index(self) -> u32 {

@@ -216,14 +216,12 @@ impl Registry {
     }
 
     pub(crate) fn reach_columns(&mut self, name: u32) {
-        if self.columns.len() <= name as usize {
-            self.columns.resize_with(name as usize + 1, Columns::new);
-        }
+        self.columns.reach(name);
     }
 
     fn leave_name(&mut self, name: u32) {
         if self.names.unused(name) {
-            self.columns[name as usize] = Columns::new();
+            self.columns[name] = Columns::default();
         }
     }
 
@@ -240,7 +238,7 @@ impl Registry {
     }
 
     pub(crate) fn join_cell(&mut self, slot: u32, name: u32, cell: Cell) {
-        let columns = &mut self.columns[name as usize];
+        let columns = &mut self.columns[name];
         match cell {
             Cell::Number(number) => columns.numbers.set(slot, number),
             Cell::Date(at) => columns.dates.set(slot, at),
@@ -253,7 +251,7 @@ impl Registry {
 
     /// The value goes, for another one or none. A column keeps what was put there after it.
     fn leave_cell(&mut self, slot: u32, name: u32, old: Cell, new: Option<Cell>) {
-        let columns = &mut self.columns[name as usize];
+        let columns = &mut self.columns[name];
         match (old, new) {
             (Cell::Number(_), Some(Cell::Number(_))) | (Cell::Date(_), Some(Cell::Date(_))) => {}
             (Cell::Number(_), _) => columns.numbers.set(slot, f64::ABSENT),

@@ -3,7 +3,7 @@
 //! A text is here as long as somebody has it. Numbers of texts that went are given out again, and never leave the
 //! registry: events and views have the texts.
 
-use stadium_table::{Entry, Table};
+use stadium_table::{Entry, Paged, Table};
 
 use crate::numbers::Numbers;
 
@@ -18,7 +18,7 @@ pub(crate) struct Dictionary<T> {
     /// Saved by checkpoints.
     pub(crate) table: Table<T>,
     /// Rebuilt: uses of each.
-    uses: Vec<u32>,
+    uses: Paged<u32>,
     /// Rebuilt.
     index: Numbers,
     state: foldhash::fast::FixedState,
@@ -28,7 +28,7 @@ impl<T: Said> Dictionary<T> {
     pub(crate) fn new(hash_seed: u64) -> Self {
         Self {
             table: Table::new(),
-            uses: Vec::new(),
+            uses: Paged::new(),
             index: Numbers::new(),
             state: foldhash::fast::FixedState::with_seed(hash_seed),
         }
@@ -47,9 +47,7 @@ impl<T: Said> Dictionary<T> {
     pub(crate) fn add(&mut self, entry: T) -> u32 {
         let hash = entry.hash(&self.state);
         let number = self.table.insert(entry);
-        if self.uses.len() <= number as usize {
-            self.uses.resize(number as usize + 1, 0);
-        }
+        self.uses.reach(number);
         let (table, state) = (&self.table, &self.state);
         self.index.insert(hash, number, |other| table.at(other).hash(state));
         number
@@ -60,17 +58,17 @@ impl<T: Said> Dictionary<T> {
     }
 
     pub(crate) fn uses(&self, number: u32) -> u32 {
-        self.uses[number as usize]
+        self.uses[number]
     }
 
     /// One more uses it.
     pub(crate) fn used(&mut self, number: u32) {
-        self.uses[number as usize] += 1;
+        self.uses[number] += 1;
     }
 
     /// One fewer uses it. Says whether it was the last, and it is gone.
     pub(crate) fn unused(&mut self, number: u32) -> bool {
-        let uses = &mut self.uses[number as usize];
+        let uses = &mut self.uses[number];
         *uses -= 1;
         if *uses > 0 {
             return false;
@@ -85,8 +83,9 @@ impl<T: Said> Dictionary<T> {
     pub(crate) fn rebuild(&mut self) -> bool {
         self.index = Numbers::new();
         let numbers: Vec<u32> = self.table.iter().map(|(number, _)| number).collect();
-        self.uses = vec![0; numbers.last().map_or(0, |&last| last as usize + 1)];
+        self.uses.clear();
         for number in numbers {
+            self.uses.reach(number);
             let entry = self.table.at(number);
             let hash = entry.hash(&self.state);
             if self.find(hash, |other| other == entry).is_some() {
@@ -104,6 +103,6 @@ impl<T: Said> Dictionary<T> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.table.bytes() + self.uses.capacity() * size_of::<u32>() + self.index.bytes()
+        self.table.bytes() + self.uses.bytes() + self.index.bytes()
     }
 }

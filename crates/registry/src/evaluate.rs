@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use roaring::{MultiOps as _, RoaringBitmap};
+use stadium_table::Paged;
 
 use crate::circle::Round;
 use crate::columns::Cell as _;
@@ -181,23 +182,21 @@ impl Registry {
         let Some(name) = find_name(&self.names, name) else {
             return if *is == Comparison::Exists(false) { self.all.clone() } else { RoaringBitmap::new() };
         };
-        let columns = &self.columns[name as usize];
+        let columns = &self.columns[name];
         let texts = |passes: &dyn Fn(&str) -> bool| {
             // Each different text is asked once at most: what it said is kept by its number.
-            let mut said: Vec<u8> = Vec::new();
+            let mut said: Paged<u8> = Paged::new();
             let said = std::cell::RefCell::new(&mut said);
             columns.texts.scan(|text: u32| {
                 if text.is_absent() {
                     return false;
                 }
                 let mut said = said.borrow_mut();
-                if said.len() <= text as usize {
-                    said.resize(text as usize + 1, 0);
+                said.reach(text);
+                if said[text] == 0 {
+                    said[text] = 1 + u8::from(passes(&self.texts.at(text).0));
                 }
-                if said[text as usize] == 0 {
-                    said[text as usize] = 1 + u8::from(passes(&self.texts.at(text).0));
-                }
-                said[text as usize] == 2
+                said[text] == 2
             })
         };
         match is {

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 use compact_str::CompactString;
 use roaring::RoaringBitmap;
 use stadium_machine::encoding::{Reader, text};
-use stadium_table::{Damaged, Entry};
+use stadium_table::{Damaged, Entry, Paged};
 
 use crate::dictionary::{Dictionary, Said};
 use crate::{AppVersion, Country, Language, Platform, Tag, ZoneName};
@@ -101,7 +101,7 @@ impl Said for Label {
 pub(crate) struct Labels {
     pub(crate) dictionary: Dictionary<Label>,
     /// Rebuilt: the devices of each.
-    devices: Vec<RoaringBitmap>,
+    devices: Paged<RoaringBitmap>,
     /// Rebuilt: the labels of each kind.
     kinds: [RoaringBitmap; Kind::FIELDS + 1],
     /// Rebuilt: all labels on all devices.
@@ -112,7 +112,7 @@ impl Labels {
     pub(crate) fn new(hash_seed: u64) -> Self {
         Self {
             dictionary: Dictionary::new(hash_seed),
-            devices: Vec::new(),
+            devices: Paged::new(),
             kinds: Default::default(),
             memberships: 0,
         }
@@ -138,24 +138,22 @@ impl Labels {
     }
 
     fn made(&mut self, number: u32, kind: Kind) {
-        if self.devices.len() <= number as usize {
-            self.devices.resize_with(number as usize + 1, RoaringBitmap::new);
-        }
+        self.devices.reach(number);
         self.kinds[kind as usize].insert(number);
     }
 
     pub(crate) fn join(&mut self, number: u32, slot: u32) {
-        self.devices[number as usize].insert(slot);
+        self.devices[number].insert(slot);
         self.dictionary.used(number);
         self.memberships += 1;
     }
 
     pub(crate) fn leave(&mut self, number: u32, slot: u32) {
-        self.devices[number as usize].remove(slot);
+        self.devices[number].remove(slot);
         self.memberships -= 1;
         let kind = self.dictionary.at(number).kind;
         if self.dictionary.unused(number) {
-            self.devices[number as usize] = RoaringBitmap::new();
+            self.devices[number] = RoaringBitmap::new();
             self.kinds[kind as usize].remove(number);
         }
     }
@@ -178,7 +176,7 @@ impl Labels {
     }
 
     pub(crate) fn devices(&self, number: u32) -> &RoaringBitmap {
-        &self.devices[number as usize]
+        &self.devices[number]
     }
 
     /// How many of a kind there are.
@@ -188,9 +186,7 @@ impl Labels {
 
     /// The labels of a kind, in the order of their numbers.
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (u32, &str, &RoaringBitmap)> {
-        self.kinds[kind as usize]
-            .iter()
-            .map(|number| (number, self.text(number), &self.devices[number as usize]))
+        self.kinds[kind as usize].iter().map(|number| (number, self.text(number), &self.devices[number]))
     }
 
     /// After a restore: as after so many calls of `made`. False where two labels are the same.
@@ -203,8 +199,8 @@ impl Labels {
 
     /// Bytes of memory. A bitmap's are taken to be three for each of its devices, and never more than the bits of all.
     pub(crate) fn bytes(&self, devices: u64) -> usize {
-        let labels = self.devices.len() as u64;
+        let labels = self.dictionary.table.len() as u64;
         let bitmaps = (self.memberships * 3).min(labels * (devices / 8 + 64)) + labels * 64;
-        self.dictionary.bytes() + self.devices.capacity() * size_of::<RoaringBitmap>() + bitmaps as usize
+        self.dictionary.bytes() + self.devices.bytes() + bitmaps as usize
     }
 }

@@ -9,7 +9,7 @@ use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use roaring::RoaringBitmap;
 use stadium_machine::encoding::{Reader, number, text};
-use stadium_table::{Damaged, Entry, Order, Table, take};
+use stadium_table::{Damaged, Entry, Order, Paged, Table, take};
 
 use crate::checkpoint::Progress;
 use crate::columns::Column;
@@ -42,7 +42,7 @@ pub struct Registry {
     pub(crate) labels: Labels,
     pub(crate) names: Dictionary<Name>,
     /// Rebuilt: what devices have of each attribute, by its name's number.
-    pub(crate) columns: Vec<Columns>,
+    pub(crate) columns: Paged<Columns>,
     pub(crate) texts: Dictionary<Text>,
     pub(crate) locations: Column<i64>,
     /// Rebuilt: bytes of all devices' allocations.
@@ -105,8 +105,8 @@ pub(crate) struct Columns {
     pub(crate) texts: Column<u32>,
 }
 
-impl Columns {
-    pub(crate) fn new() -> Self {
+impl Default for Columns {
+    fn default() -> Self {
         Self { numbers: Column::new(), dates: Column::new(), texts: Column::new() }
     }
 }
@@ -201,7 +201,7 @@ impl Registry {
             order: Order::new(),
             labels: Labels::new(hash_seed),
             names: Dictionary::new(hash_seed),
-            columns: Vec::new(),
+            columns: Paged::new(),
             texts: Dictionary::new(hash_seed),
             locations: Column::new(),
             packed_bytes: 0,
@@ -300,10 +300,12 @@ impl Registry {
     /// Bytes of memory that it takes, to about a tenth. Cheap: nothing is walked but the attributes.
     pub fn bytes(&self) -> usize {
         let columns: usize = self
-            .columns
+            .names
+            .table
             .iter()
-            .map(|columns| {
-                columns.numbers.bytes() + columns.dates.bytes() + columns.texts.bytes() + size_of::<Columns>()
+            .map(|(name, _)| {
+                let columns = &self.columns[name];
+                columns.numbers.bytes() + columns.dates.bytes() + columns.texts.bytes()
             })
             .sum();
         let devices = self.all.len();
@@ -319,6 +321,7 @@ impl Registry {
             + self.texts.bytes()
             + self.locations.bytes()
             + columns
+            + self.columns.bytes()
             + (devices / 8 * 4) as usize
     }
 

@@ -134,15 +134,15 @@ impl Sessions {
                 if !self.messages.contains(letter.message) {
                     return Err(corrupt("a letter without its message"));
                 }
-                self.holders[letter.message as usize] += 1;
+                self.holders[letter.message] += 1;
             }
             letters.push((letter.order, at, letter.session));
         }
         letters.sort_unstable();
         for (_, at, session) in letters {
-            self.lists[session as usize].push_back(at);
+            self.lists[session].push_back(at);
         }
-        if self.messages.iter().any(|(at, _)| self.holders[at as usize] == 0) {
+        if self.messages.iter().any(|(at, _)| self.holders[at] == 0) {
             return Err(corrupt("a message that nobody is owed"));
         }
         Ok(())

@@ -79,7 +79,7 @@ impl Sessions {
 
     fn image(&self, place: u32) -> Option<SessionImage> {
         let session = self.sessions.get(place)?;
-        let owed = self.lists[place as usize].iter().map(|&at| {
+        let owed = self.lists[place].iter().map(|&at| {
             let letter = self.letters.at(at);
             Owed {
                 letter: letter.number,

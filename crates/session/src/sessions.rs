@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use foldhash::quality::FixedState;
 use stadium_machine::Place;
-use stadium_table::{Index, Table};
+use stadium_table::{Index, Paged, Table};
 
 use crate::change::{Change, Connect, Keep, Origin, Presence};
 use crate::checkpoint::Progress;
@@ -30,9 +30,9 @@ pub struct Sessions {
     pub(crate) retained: Table<Retained>,
     pub(crate) taken: Table<Taken>,
     /// The letters of each session in their order, by the session's place.
-    pub(crate) lists: Vec<VecDeque<u32>>,
+    pub(crate) lists: Paged<VecDeque<u32>>,
     /// How many letters have each message, by its place.
-    pub(crate) holders: Vec<u32>,
+    pub(crate) holders: Paged<u32>,
     by_client: Index,
     by_topic: Index,
     by_origin: BTreeMap<Origin, u32>,
@@ -97,8 +97,8 @@ impl Sessions {
             messages: Table::new(),
             retained: Table::new(),
             taken: Table::new(),
-            lists: Vec::new(),
-            holders: Vec::new(),
+            lists: Paged::new(),
+            holders: Paged::new(),
             by_client: Index::new(),
             by_topic: Index::new(),
             by_origin: BTreeMap::new(),
@@ -137,7 +137,7 @@ impl Sessions {
 
     /// The place of a letter, and where it stands in its session's list: nearly always in front.
     fn find_letter(&self, session: u32, number: u32) -> Option<(usize, u32)> {
-        let list = &self.lists[session as usize];
+        let list = &self.lists[session];
         let stands = list.iter().position(|&at| self.letters.at(at).number == number)?;
         Some((stands, list[stands]))
     }
@@ -254,7 +254,7 @@ impl Sessions {
                 let Some(session) = self.find(client) else { return };
                 for &letter in letters {
                     if let Some((stands, at)) = self.find_letter(session, letter) {
-                        self.lists[session as usize].remove(stands);
+                        self.lists[session].remove(stands);
                         self.remove_letter(at);
                     }
                 }
@@ -302,16 +302,14 @@ impl Sessions {
     /// Makes a session in this place known.
     pub(crate) fn session_is_at(&mut self, at: u32) {
         self.session_places = self.session_places.max(at + 1);
-        if self.lists.len() <= at as usize {
-            self.lists.resize_with(at as usize + 1, VecDeque::new);
-        }
+        self.lists.reach(at);
         let (sessions, hasher) = (&self.sessions, &self.hasher);
         let hash = |at: u32| hasher.hash_one(&*sessions.at(at).connect.client);
         self.by_client.insert(hash(at), at, hash);
     }
 
     fn end(&mut self, at: u32) {
-        for letter in std::mem::take(&mut self.lists[at as usize]) {
+        for letter in std::mem::take(&mut self.lists[at]) {
             self.remove_letter(letter);
         }
         let hash = self.hasher.hash_one(&*self.sessions.at(at).connect.client);
@@ -345,17 +343,15 @@ impl Sessions {
                 shared: receiver.shared,
                 ids: receiver.ids.clone(),
             });
-            self.holders[message as usize] += 1;
-            self.lists[session as usize].push_back(at);
+            self.holders[message] += 1;
+            self.lists[session].push_back(at);
         }
     }
 
     /// Makes a message in this place known; nobody holds it yet.
     pub(crate) fn message_is_at(&mut self, at: u32) {
-        if self.holders.len() <= at as usize {
-            self.holders.resize(at as usize + 1, 0);
-        }
-        self.holders[at as usize] = 0;
+        self.holders.reach(at);
+        self.holders[at] = 0;
         self.message_bytes += self.messages.at(at).0.len() as u64;
     }
 
@@ -370,8 +366,8 @@ impl Sessions {
         if message == NOTHING {
             return;
         }
-        self.holders[message as usize] -= 1;
-        if self.holders[message as usize] == 0
+        self.holders[message] -= 1;
+        if self.holders[message] == 0
             && let Some(kept) = self.messages.remove(message)
         {
             self.message_bytes -= kept.0.len() as u64;

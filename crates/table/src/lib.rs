@@ -10,6 +10,7 @@ mod entry;
 mod index;
 mod order;
 mod paged;
+mod sparse;
 mod table;
 
 pub use entry::{Damaged, Entry, take};

@@ -1,67 +1,107 @@
 //! Small values beside the entries of a table, by the same numbers.
 //!
-//! They grow a page at a time, so that no growth copies what is there, and are built anew after a
-//! restore: what must last stands in tables.
+//! They grow a page at a time, so that no growth copies more than a page, and are built anew after a
+//! restore: what must last stands in tables. Pages that nobody reached for cost nothing.
 
 use std::ops::{Index, IndexMut};
 
+use crate::sparse::Sparse;
+
 /// Values of a page.
-const PAGE: usize = 4_096;
+const PAGE: usize = 256;
 
 /// Values by number, in pages.
 pub struct Paged<T> {
-    pages: Vec<Box<[T]>>,
+    /// A page holds the values up to the highest that was reached for.
+    pages: Sparse<Vec<T>>,
+    /// Values that pages have room for.
+    capacity: usize,
 }
 
-impl<T: Copy + Default> Default for Paged<T> {
+impl<T: Default> Default for Paged<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Copy + Default> Paged<T> {
+impl<T: Default> Paged<T> {
     /// None.
-    pub fn new() -> Self {
-        Self { pages: Vec::new() }
+    pub const fn new() -> Self {
+        Self { pages: Sparse::new(), capacity: 0 }
     }
 
     /// Makes sure that there is a value of that number.
     #[inline]
     pub fn reach(&mut self, index: u32) {
-        let page = index as usize / PAGE;
-        while self.pages.len() <= page {
-            self.pages.push(vec![T::default(); PAGE].into_boxed_slice());
+        if !self.has(index) {
+            self.grow(index);
         }
     }
 
+    #[cold]
+    fn grow(&mut self, index: u32) {
+        let page = self.pages.reach(index as usize / PAGE);
+        self.capacity -= page.capacity();
+        page.resize_with(index as usize % PAGE + 1, T::default);
+        self.capacity += page.capacity();
+    }
+
     /// Whether there is a value of that number.
+    #[inline]
     pub fn has(&self, index: u32) -> bool {
-        (index as usize) < self.pages.len() * PAGE
+        self.get(index).is_some()
+    }
+
+    /// The value of that number, if there is one.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.pages.get(index as usize / PAGE)?.get(index as usize % PAGE)
     }
 
     /// Lets all go.
     pub fn clear(&mut self) {
-        self.pages.clear();
+        *self = Self::new();
     }
 
-    /// Bytes of memory that they take.
+    /// Bytes of memory that they take, without what the values own elsewhere.
     pub fn bytes(&self) -> usize {
-        self.pages.len() * PAGE * size_of::<T>() + self.pages.capacity() * size_of::<Box<[T]>>()
+        self.pages.bytes() + self.capacity * size_of::<T>()
     }
 }
 
-impl<T> Index<u32> for Paged<T> {
+impl<T: Default> Index<u32> for Paged<T> {
     type Output = T;
 
     #[inline]
     fn index(&self, index: u32) -> &T {
-        &self.pages[index as usize / PAGE][index as usize % PAGE]
+        self.get(index).expect("the caller reached for it")
     }
 }
 
-impl<T> IndexMut<u32> for Paged<T> {
+impl<T: Default> IndexMut<u32> for Paged<T> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
-        &mut self.pages[index as usize / PAGE][index as usize % PAGE]
+        let page = self.pages.get_mut(index as usize / PAGE).expect("the caller reached for it");
+        &mut page[index as usize % PAGE]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Paged;
+
+    #[test]
+    fn a_high_number_costs_no_more_than_its_own_page() {
+        let mut values: Paged<u64> = Paged::new();
+        values.reach(1 << 29);
+        values[1 << 29] = 7;
+        values.reach(3);
+        values[3] = 8;
+        assert!(!values.has(4) && !values.has(1 << 20) && !values.has((1 << 29) - 300));
+        values.reach(70_000);
+        assert_eq!((values[1 << 29], values[3], values[70_000]), (7, 8, 0));
+        assert!(values.bytes() < 1 << 20, "{} bytes for three values", values.bytes());
+        values.clear();
+        assert!(!values.has(3));
     }
 }

@@ -8,8 +8,12 @@
 //!
 //! An entry right of the cursor that changes is saved by itself first, and marked in its page. A page
 //! that the cursor reaches is saved without them. Outside a checkpoint a change pays for one comparison.
+//!
+//! A live table has no gaps between pages. A restored one has pages only where the checkpoint has entries, whatever their numbers;
+//! the gaps are filled before it grows.
 
 use crate::entry::{Damaged, Entry, take};
+use crate::sparse::Sparse;
 
 /// Entries of a page: the cursor's step, and the most that one slice can overshoot its limit by.
 pub const PAGE_ENTRIES: usize = 256;
@@ -21,6 +25,9 @@ type Mask = [u64; WORDS];
 
 /// The page number behind every page: the end of the list, and where the cursor of no checkpoint stands.
 const NOWHERE: u32 = u32::MAX;
+
+/// Pages of a table at most: 2^30 entries, which no setting of any machine exceeds.
+const PAGES_MAX: usize = 1 << 22;
 
 /// What a piece of a checkpoint begins with: a page number, a mask, and the page's entries in its order.
 const PIECE_PAGE: u8 = 1;
@@ -34,10 +41,15 @@ const OUTBOX_BYTES_KEPT: usize = 64 << 10;
 
 /// Entries in pages, by number. Numbers of removed entries are given out again.
 ///
-/// A page that became empty keeps its memory for the entries to come: a table is as large as it ever was.
+/// A page that became empty keeps its memory for the entries to come: a table is as large as it ever was since it was restored.
 pub struct Table<T> {
-    pages: Vec<Box<[T; PAGE_ENTRIES]>>,
-    places: Vec<Places>,
+    pages: Sparse<Option<Page<T>>>,
+    /// Pages that are there.
+    pages_made: u32,
+    /// One more than the highest number of a page.
+    pages_end: u32,
+    /// Left of it no page is missing.
+    gap: u32,
     /// The first page with a vacant place; [`NOWHERE`] where all are full.
     vacant: u32,
     entries: u32,
@@ -52,11 +64,11 @@ pub struct Table<T> {
     outbox: Vec<u8>,
 }
 
-/// What is known about the places of a page.
-#[derive(Clone)]
-struct Places {
+/// Entries, and what is known about their places.
+struct Page<T> {
+    entries: Box<[T; PAGE_ENTRIES]>,
     occupied: Mask,
-    /// Those that the running checkpoint has already, or need not have. All zero left of the cursor.
+    /// Places that the running checkpoint has already, or need not have. All zero left of the cursor.
     saved: Mask,
     /// The next page with a vacant place, where this one has one.
     next: u32,
@@ -72,8 +84,10 @@ impl<T: Entry> Table<T> {
     /// An empty table, which holds no memory yet.
     pub fn new() -> Self {
         Self {
-            pages: Vec::new(),
-            places: Vec::new(),
+            pages: Sparse::new(),
+            pages_made: 0,
+            pages_end: 0,
+            gap: 0,
             vacant: NOWHERE,
             entries: 0,
             cursor: NOWHERE,
@@ -95,31 +109,28 @@ impl<T: Entry> Table<T> {
 
     /// Bytes of memory that the table holds, not counting what its entries own elsewhere.
     pub fn bytes(&self) -> usize {
-        self.pages.len() * PAGE_ENTRIES * size_of::<T>()
-            + self.pages.capacity() * size_of::<Box<[T; PAGE_ENTRIES]>>()
-            + self.places.capacity() * size_of::<Places>()
-            + self.outbox.capacity()
+        self.pages_made as usize * PAGE_ENTRIES * size_of::<T>() + self.pages.bytes() + self.outbox.capacity()
     }
 
     /// Puts an entry into a vacant place, and says into which.
     ///
     /// # Panics
     ///
-    /// With more than 2^32 - 512 entries, which no bound of ours allows.
+    /// With more than 2^30 entries, which no bound of ours allows.
     pub fn insert(&mut self, entry: T) -> u32 {
         if self.vacant == NOWHERE {
             self.grow();
         }
-        let page = self.vacant as usize;
-        let place = first_clear(&self.places[page].occupied).expect("a page on the list has a vacant place");
-        let index = (page * PAGE_ENTRIES + place) as u32;
+        let number = self.vacant as usize;
+        let place = first_clear(&self.page(number).occupied).expect("a page on the list has a vacant place");
+        let index = (number * PAGE_ENTRIES + place) as u32;
         self.before_change(index);
-        let places = &mut self.places[page];
-        set(&mut places.occupied, place);
-        if first_clear(&places.occupied).is_none() {
-            self.vacant = places.next;
+        let page = self.page_mut(number);
+        set(&mut page.occupied, place);
+        page.entries[place] = entry;
+        if first_clear(&page.occupied).is_none() {
+            self.vacant = page.next;
         }
-        self.pages[page][place] = entry;
         self.entries += 1;
         index
     }
@@ -130,22 +141,27 @@ impl<T: Entry> Table<T> {
             return None;
         }
         self.before_change(index);
-        let (page, place) = split(index);
-        let places = &mut self.places[page];
-        if first_clear(&places.occupied).is_none() {
-            places.next = self.vacant;
-            self.vacant = page as u32;
+        let (number, place) = split(index);
+        let vacant = self.vacant;
+        let page = self.page_mut(number);
+        let was_full = first_clear(&page.occupied).is_none();
+        if was_full {
+            page.next = vacant;
         }
-        clear(&mut places.occupied, place);
+        clear(&mut page.occupied, place);
+        let entry = std::mem::replace(&mut page.entries[place], T::vacant());
+        if was_full {
+            self.vacant = number as u32;
+        }
         self.entries -= 1;
-        Some(std::mem::replace(&mut self.pages[page][place], T::vacant()))
+        Some(entry)
     }
 
     /// Whether the place holds an entry.
     #[inline]
     pub fn contains(&self, index: u32) -> bool {
         let (page, place) = split(index);
-        self.places.get(page).is_some_and(|places| is_set(&places.occupied, place))
+        self.pages.get(page).and_then(Option::as_ref).is_some_and(|page| is_set(&page.occupied, place))
     }
 
     /// The entry there, if any.
@@ -172,7 +188,7 @@ impl<T: Entry> Table<T> {
     pub fn at(&self, index: u32) -> &T {
         debug_assert!(self.contains(index), "the caller knows that the place is occupied");
         let (page, place) = split(index);
-        &self.pages[page][place]
+        &self.page(page).entries[place]
     }
 
     /// The entry there, known to be one, to be changed.
@@ -185,19 +201,20 @@ impl<T: Entry> Table<T> {
         debug_assert!(self.contains(index), "the caller knows that the place is occupied");
         self.before_change(index);
         let (page, place) = split(index);
-        &mut self.pages[page][place]
+        &mut self.page_mut(page).entries[place]
     }
 
     /// All entries with their numbers, in the order of these.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.pages.iter().zip(&self.places).enumerate().flat_map(|(page, (entries, places))| {
-            let occupied = places.occupied;
-            entries
-                .iter()
-                .enumerate()
-                .filter(move |&(place, _)| is_set(&occupied, place))
-                .map(move |(place, entry)| ((page * PAGE_ENTRIES + place) as u32, entry))
-        })
+        self.pages.iter().filter_map(|(number, page)| Some((number, page.as_ref()?))).flat_map(
+            |(number, page)| {
+                page.entries
+                    .iter()
+                    .enumerate()
+                    .filter(|&(place, _)| is_set(&page.occupied, place))
+                    .map(move |(place, entry)| ((number * PAGE_ENTRIES + place) as u32, entry))
+            },
+        )
     }
 
     /// Removes all entries and gives the memory back. A running checkpoint is given up.
@@ -205,13 +222,40 @@ impl<T: Entry> Table<T> {
         *self = Self::new();
     }
 
+    #[inline]
+    fn page(&self, number: usize) -> &Page<T> {
+        self.pages.get(number).and_then(Option::as_ref).expect("a place that was given out has a page")
+    }
+
+    #[inline]
+    fn page_mut(&mut self, number: usize) -> &mut Page<T> {
+        self.pages.get_mut(number).and_then(Option::as_mut).expect("a place that was given out has a page")
+    }
+
+    /// Makes the first page that is missing, all of it vacant.
     fn grow(&mut self) {
-        let page = u32::try_from(self.pages.len()).expect("page numbers have 24 bits");
-        assert!(page < NOWHERE >> 8, "a table holds fewer than 2^32 - 512 entries");
-        let entries: Box<[T]> = (0..PAGE_ENTRIES).map(|_| T::vacant()).collect();
-        self.pages.push(entries.try_into().ok().expect("it was made with as many entries"));
-        self.places.push(Places { occupied: [0; WORDS], saved: [0; WORDS], next: self.vacant });
-        self.vacant = page;
+        while self.pages.get(self.gap as usize).is_some_and(Option::is_some) {
+            self.gap += 1;
+        }
+        let number = self.gap;
+        assert!((number as usize) < PAGES_MAX, "a table holds at most 2^30 entries");
+        let next = self.vacant;
+        self.make_page(number).next = next;
+        self.vacant = number;
+    }
+
+    /// The page of that number, made where it is missing.
+    fn make_page(&mut self, number: u32) -> &mut Page<T> {
+        let page = self.pages.reach(number as usize);
+        if page.is_none() {
+            self.pages_made += 1;
+            self.pages_end = self.pages_end.max(number + 1);
+        }
+        page.get_or_insert_with(|| {
+            let entries: Box<[T]> = (0..PAGE_ENTRIES).map(|_| T::vacant()).collect();
+            let entries = entries.try_into().ok().expect("it was made with as many entries");
+            Page { entries, occupied: [0; WORDS], saved: [0; WORDS], next: NOWHERE }
+        })
     }
 }
 
@@ -221,7 +265,7 @@ impl<T: Entry> Table<T> {
     pub fn checkpoint_begin(&mut self) {
         self.checkpoint_abort();
         self.cursor = 0;
-        self.pages_saved = self.pages.len() as u32;
+        self.pages_saved = self.pages_end;
         self.entries_saved = 0;
     }
 
@@ -259,39 +303,45 @@ impl<T: Entry> Table<T> {
         if self.cursor == NOWHERE {
             return;
         }
-        for places in &mut self.places[self.cursor as usize..self.pages_saved as usize] {
-            places.saved = [0; WORDS];
+        for (_, page) in self.pages.iter_mut() {
+            if let Some(page) = page {
+                page.saved = [0; WORDS];
+            }
         }
         self.cursor = NOWHERE;
         self.outbox.clear();
         self.outbox.shrink_to(OUTBOX_BYTES_KEPT);
     }
 
+    /// Saves what is left of the next page; those that are missing are passed over.
     fn save_page(&mut self, out: &mut Vec<u8>) {
-        let page = self.cursor as usize;
-        let places = &mut self.places[page];
-        let mut mask = places.occupied;
-        for (word, saved) in mask.iter_mut().zip(&mut places.saved) {
+        let next = self.pages.next(self.cursor as usize, Option::is_some);
+        let Some(number) = next.filter(|&number| number < self.pages_saved as usize) else {
+            self.cursor = self.pages_saved;
+            return;
+        };
+        self.cursor = number as u32 + 1;
+        let page = self.page_mut(number);
+        let mut mask = page.occupied;
+        for (word, saved) in mask.iter_mut().zip(&mut page.saved) {
             *word &= !*saved;
             *saved = 0;
         }
-        self.cursor += 1;
         if mask == [0; WORDS] {
             return;
         }
         out.push(PIECE_PAGE);
-        out.extend_from_slice(&(page as u32).to_le_bytes());
+        out.extend_from_slice(&(number as u32).to_le_bytes());
         for word in mask {
             out.extend_from_slice(&word.to_le_bytes());
-            self.entries_saved += u64::from(word.count_ones());
         }
-        let entries = &self.pages[page];
         for (number, mut word) in mask.into_iter().enumerate() {
             while word != 0 {
-                entries[number * 64 + word.trailing_zeros() as usize].encode(out);
+                page.entries[number * 64 + word.trailing_zeros() as usize].encode(out);
                 word &= word - 1;
             }
         }
+        self.entries_saved += mask.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
     }
 
     /// Everything that changes an entry passes here first.
@@ -304,19 +354,19 @@ impl<T: Entry> Table<T> {
 
     #[cold]
     fn save_before_change(&mut self, index: u32) {
-        let (page, place) = split(index);
-        if page as u32 >= self.pages_saved {
+        let (number, place) = split(index);
+        if number as u32 >= self.pages_saved {
             return;
         }
-        let places = &mut self.places[page];
-        if is_set(&places.saved, place) {
+        let page = self.pages.get_mut(number).and_then(Option::as_mut).expect("what changes has a page");
+        if is_set(&page.saved, place) {
             return;
         }
-        set(&mut places.saved, place);
-        if is_set(&places.occupied, place) {
+        set(&mut page.saved, place);
+        if is_set(&page.occupied, place) {
             self.outbox.push(PIECE_ENTRY);
             self.outbox.extend_from_slice(&index.to_le_bytes());
-            self.pages[page][place].encode(&mut self.outbox);
+            page.entries[place].encode(&mut self.outbox);
             self.entries_saved += 1;
         }
     }
@@ -358,63 +408,60 @@ impl<T: Entry> Table<T> {
     }
 
     fn restore_page(&mut self, input: &mut &[u8]) -> Result<(), Damaged> {
-        let page = u32::from_le_bytes(take(input)?);
+        let number = u32::from_le_bytes(take(input)?);
         let mut mask: Mask = [0; WORDS];
         for word in &mut mask {
             *word = u64::from_le_bytes(take(input)?);
         }
-        self.make_page(page)?;
-        let places = &mut self.places[page as usize];
-        let entries = &mut self.pages[page as usize];
+        in_range(number)?;
+        let page = self.make_page(number);
+        let mut restored = 0;
         for (number, &word) in mask.iter().enumerate() {
-            if places.occupied[number] & word != 0 {
+            if page.occupied[number] & word != 0 {
                 return Err(Damaged("an entry occurs twice"));
             }
             let mut left = word;
             while left != 0 {
-                entries[number * 64 + left.trailing_zeros() as usize] = T::decode(input)?;
+                page.entries[number * 64 + left.trailing_zeros() as usize] = T::decode(input)?;
                 left &= left - 1;
             }
-            places.occupied[number] |= word;
-            self.entries += word.count_ones();
+            page.occupied[number] |= word;
+            restored += word.count_ones();
         }
-        Ok(())
-    }
-
-    fn restore_entry(&mut self, index: u32, entry: T) -> Result<(), Damaged> {
-        let (page, place) = split(index);
-        self.make_page(page as u32)?;
-        let places = &mut self.places[page];
-        if is_set(&places.occupied, place) {
-            return Err(Damaged("an entry occurs twice"));
-        }
-        set(&mut places.occupied, place);
-        self.pages[page][place] = entry;
-        self.entries += 1;
+        self.entries += restored;
         Ok(())
     }
 
     /// Pages come nearly in their order, except that changed entries may come far ahead of theirs.
-    fn make_page(&mut self, page: u32) -> Result<(), Damaged> {
-        if page >= NOWHERE >> 8 {
-            return Err(Damaged("a page number out of range"));
+    fn restore_entry(&mut self, index: u32, entry: T) -> Result<(), Damaged> {
+        let (number, place) = split(index);
+        in_range(number as u32)?;
+        let page = self.make_page(number as u32);
+        if is_set(&page.occupied, place) {
+            return Err(Damaged("an entry occurs twice"));
         }
-        while self.pages.len() <= page as usize {
-            self.grow();
-        }
+        set(&mut page.occupied, place);
+        page.entries[place] = entry;
+        self.entries += 1;
         Ok(())
     }
 
     /// Links the pages that have room, the first one first.
     fn link_vacant(&mut self) {
         self.vacant = NOWHERE;
-        for (page, places) in self.places.iter_mut().enumerate().rev() {
-            if first_clear(&places.occupied).is_some() {
-                places.next = self.vacant;
-                self.vacant = page as u32;
+        for (number, page) in self.pages.iter_mut().rev() {
+            if let Some(page) = page
+                && first_clear(&page.occupied).is_some()
+            {
+                page.next = self.vacant;
+                self.vacant = number as u32;
             }
         }
     }
+}
+
+fn in_range(page: u32) -> Result<(), Damaged> {
+    if page as usize >= PAGES_MAX { Err(Damaged("a page number out of range")) } else { Ok(()) }
 }
 
 /// Whether a slice was a checkpoint's last.

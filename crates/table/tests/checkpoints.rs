@@ -228,3 +228,50 @@ fn a_vacant_place_holds_nothing() {
     assert_eq!(pair.table.get(70_000), None);
     assert_eq!(pair.table.insert(Name("again".into())), 1);
 }
+
+/// A slice with one page of one entry.
+fn page_of_one(number: u32) -> Vec<u8> {
+    let mut slice = vec![1];
+    slice.extend_from_slice(&number.to_le_bytes());
+    slice.extend_from_slice(&1_u64.to_le_bytes());
+    slice.extend_from_slice(&[0; 24]);
+    Name("n".into()).encode(&mut slice);
+    slice
+}
+
+#[test]
+fn a_page_number_costs_no_memory_by_its_height() {
+    for number in [1_u32 << 8, 1 << 16, (1 << 22) - 1] {
+        let slice = page_of_one(number);
+        let allocated = allocation_counter::measure(|| {
+            let mut table = Table::<Name>::new();
+            table.restore(&slice).expect("a page may stand alone");
+            assert_eq!(table.get(number << 8), Some(&Name("n".into())));
+        });
+        assert!(allocated.bytes_max < 1 << 20, "page {number} cost {} bytes", allocated.bytes_max);
+    }
+    assert!(Table::<Name>::new().restore(&page_of_one(1 << 22)).is_err(), "no table has so many pages");
+}
+
+/// All but a few entries of a large table go; what is left comes back in its places, the gaps are filled first, and a checkpoint
+/// over gaps that are being filled is whole.
+#[test]
+fn a_sparse_table_comes_back_and_fills_its_gaps() {
+    let mut pair = Pair::filled(5_000);
+    for index in (0..5_000).filter(|index| ![300, 301, 4_900].contains(index)) {
+        assert_eq!(pair.table.remove(index), pair.model.remove(&index));
+    }
+    pair.table.checkpoint_begin();
+    let mut slice = Vec::new();
+    assert!(!pair.table.checkpoint_next(&mut slice, usize::MAX));
+    pair.table = restore(&[slice]).expect("it was just written");
+    assert_eq!(contents(&pair.table), pair.model);
+    assert!(pair.table.bytes() < 4 * 256 * size_of::<Name>(), "two pages are there, not twenty");
+    pair.take(&Step::Begin);
+    (0..2_500).for_each(|n| pair.insert(n));
+    assert!(pair.slice(10));
+    (0..2_490).for_each(|n| pair.insert(n));
+    while pair.slice(1_000) {}
+    assert_eq!((pair.restored, contents(&pair.table)), (1, pair.model.clone()));
+    assert_eq!(pair.model.keys().last(), Some(&5_119), "gaps are filled before the table grows");
+}
