@@ -8,7 +8,7 @@ use crate::{Error, Position};
 /// The longest chunk, bytes: what a reader may have to hold at once.
 pub const CHUNK_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Where a shard's checkpoints are. The newest two are kept.
+/// Where a shard's checkpoints are. The newest two that are whole are kept.
 pub trait Checkpoints: Send {
     /// Begins a checkpoint of the state at `position`. The writer may go to another thread.
     ///
@@ -16,10 +16,11 @@ pub trait Checkpoints: Send {
     /// `Full`, `Io`.
     fn begin(&self, position: Position) -> Result<Box<dyn CheckpointWriter>, Error>;
 
-    /// The newest checkpoint that is whole: all its checksums were verified. Damaged ones are named in a warning.
+    /// The newest checkpoint that is whole: all its checksums were verified. One that is damaged, or that the disk does not read, is
+    /// passed over and logged as an error.
     ///
     /// # Errors
-    /// `Io`; `Corrupt` where checkpoints exist and none is whole.
+    /// `Descriptors`, `Foreign`; `Corrupt` or `Io` where checkpoints exist and none can be read.
     fn newest(&self) -> Result<Option<Box<dyn CheckpointReader>>, Error>;
 
     /// What is kept, newest first. Records from the last one's position on must stay in the journal.
@@ -46,7 +47,7 @@ pub trait CheckpointWriter: Send {
     /// `Full`, `TooLarge`, `Io`; give it up then.
     fn chunk(&mut self, body: &[u8]) -> Result<(), Error>;
 
-    /// Makes it durable and gives it its name; removes the third newest. The journal must be durable up to its position before.
+    /// Makes it durable and gives it its name; removes what is neither it nor the newest whole one before it. The journal must be durable up to its position before.
     ///
     /// # Errors
     /// `Full`, `Io`: the checkpoint does not exist.

@@ -1,11 +1,13 @@
 //! Checkpoints as files, on any [`Disk`].
 //!
-//! A file gets its final name when it is whole and durable, so a damaged one is damage and never a crash's trace. The format is in
+//! A file gets its final name when it is whole and durable, so a damaged one is damage and never a crash's trace. One that cannot be
+//! read is passed over, does not count as kept, and goes when enough whole ones are there. The format is in
 //! docs/formats/checkpoint.md.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::checkpoint::{CHUNK_BYTES_MAX, CheckpointInfo, CheckpointReader, CheckpointWriter, Checkpoints};
 use crate::disk::{Disk, DiskFile};
@@ -18,7 +20,7 @@ const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 64;
 const CHUNK_HEADER_BYTES: usize = 8;
 const END_BYTES: usize = 24;
-/// Checkpoints that are kept.
+/// Whole checkpoints that are kept.
 const KEPT: usize = 2;
 /// Bytes gathered before they are written; chunks may be small.
 const WRITE_BYTES: usize = 1 << 20;
@@ -31,6 +33,8 @@ pub struct FileCheckpoints {
     disk: Arc<dyn Disk>,
     shard: u32,
     journal: Option<JournalId>,
+    /// Those that were written, or read to their end, through this handle or a clone of it.
+    whole: Arc<Mutex<BTreeSet<Position>>>,
 }
 
 impl FileCheckpoints {
@@ -56,13 +60,14 @@ impl FileCheckpoints {
             Ok(())
         };
         clear().map_err(|error| Error::io(format!("cleaning {} failed", disk.place()), &error))?;
-        Ok(Self { disk, shard, journal })
+        Ok(Self { disk, shard, journal, whole: Arc::default() })
     }
 
     /// Looks at the checkpoints in a folder without changing anything; for `verify`.
     #[must_use]
     pub fn read_only(folder: &Path, shard: u32) -> Self {
-        Self { disk: Arc::new(FolderDisk::read_only(folder)), shard, journal: None }
+        let disk = Arc::new(FolderDisk::read_only(folder));
+        Self { disk, shard, journal: None, whole: Arc::default() }
     }
 
     /// The newest whole checkpoint at or before a position, if any; for a journal that was repaired.
@@ -74,9 +79,13 @@ impl FileCheckpoints {
         for info in self.list()?.into_iter().filter(|info| info.position <= position) {
             match self.verified(info) {
                 Ok(reader) => return Ok(Some(Box::new(reader))),
-                Err(error @ Error::Corrupt(_)) => {
-                    tracing::warn!(position = %info.position, %error, "A checkpoint is passed over");
-                    damaged = Some(error);
+                Err(error) if is_damage(&error) => {
+                    tracing::error!(
+                        position = %info.position,
+                        %error,
+                        "A checkpoint cannot be read: the one before it is used, and the journal since then; look at the disk"
+                    );
+                    damaged.get_or_insert(error);
                 }
                 Err(error) => return Err(error),
             }
@@ -87,6 +96,22 @@ impl FileCheckpoints {
         }
     }
 
+    /// Reads each checkpoint to its end, the newest first, and says what is wrong with it, if anything; for `verify`.
+    ///
+    /// # Errors
+    /// `Io` where they cannot be listed.
+    pub fn verify_all(&self) -> Result<Vec<(CheckpointInfo, Option<Error>)>, Error> {
+        Ok(self.list()?.into_iter().map(|info| (info, self.verified(info).err())).collect())
+    }
+
+    fn is_known_whole(&self, position: Position) -> bool {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner).contains(&position)
+    }
+
+    fn is_whole(&self, position: Position) {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner).insert(position);
+    }
+
     /// Reads a checkpoint to its end, and gives a reader at its beginning.
     ///
     /// # Errors
@@ -95,8 +120,14 @@ impl FileCheckpoints {
         let mut reader = FileCheckpointReader::open(self, info)?;
         while reader.next()?.is_some() {}
         reader.rewind();
+        self.is_whole(info.position);
         Ok(reader)
     }
+}
+
+/// Whether it is this file that cannot be read, and not that nothing can be.
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Corrupt(_) | Error::Io { .. })
 }
 
 fn file_name(position: Position) -> String {
@@ -169,12 +200,42 @@ impl FileCheckpoints {
         }
     }
 
+    /// Removes what is not needed beside the newest whole ones. As long as there are not enough of these, nothing goes: what cannot be
+    /// read now may be read by somebody.
     fn remove_old(&self) -> Result<(), Error> {
-        let old = self.list()?;
-        for info in old.iter().skip(KEPT) {
+        let all = self.list()?;
+        if all.len() <= KEPT {
+            return Ok(());
+        }
+        let mut kept = BTreeSet::new();
+        for info in &all {
+            if kept.len() == KEPT {
+                break;
+            }
+            if !self.is_known_whole(info.position) {
+                match self.verified(*info) {
+                    Ok(_) => {}
+                    Err(error) if is_damage(&error) => {
+                        tracing::error!(
+                            position = %info.position,
+                            %error,
+                            "A checkpoint cannot be read and does not count as kept; look at the disk"
+                        );
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            kept.insert(info.position);
+        }
+        if kept.len() < KEPT {
+            return Ok(());
+        }
+        for info in all.iter().filter(|info| !kept.contains(&info.position)) {
             self.disk
                 .remove(&file_name(info.position))
                 .map_err(|error| self.failed("removing a checkpoint", &error))?;
+            self.whole.lock().unwrap_or_else(PoisonError::into_inner).remove(&info.position);
         }
         Ok(())
     }
@@ -240,6 +301,7 @@ impl CheckpointWriter for FileCheckpointWriter {
         };
         publish().map_err(|error| self.place.failed("finishing a checkpoint", &error))?;
         self.is_finished = true;
+        self.place.is_whole(self.position);
         if let Err(error) = self.place.remove_old() {
             tracing::warn!(%error, "An old checkpoint stays");
         }
@@ -394,7 +456,11 @@ impl CheckpointReader for FileCheckpointReader {
             return Ok(None);
         }
         let bytes = length as usize;
-        if bytes > CHUNK_BYTES_MAX || self.fill(CHUNK_HEADER_BYTES + bytes)? < CHUNK_HEADER_BYTES + bytes {
+        let left = self.info.bytes.saturating_sub(self.start + self.used as u64);
+        if bytes > CHUNK_BYTES_MAX
+            || length as u64 > left
+            || self.fill(CHUNK_HEADER_BYTES + bytes)? < CHUNK_HEADER_BYTES + bytes
+        {
             return Err(self.damage("a chunk is longer than the file"));
         }
         let from = self.used + CHUNK_HEADER_BYTES;
@@ -411,6 +477,7 @@ impl CheckpointReader for FileCheckpointReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::{LockError, LockGuard};
     use crate::memory::MemoryDisk;
 
     fn place(disk: &MemoryDisk) -> FileCheckpoints {
@@ -465,6 +532,141 @@ mod tests {
             assert!(disk.flip_bit(&name, byte, 3));
         }
         assert_eq!(read(&place).map(|(position, _)| position), Some(Position(200)));
+    }
+
+    /// A disk of which one file cannot be read: a sector is bad.
+    struct BadSector {
+        disk: MemoryDisk,
+        name: String,
+    }
+
+    struct BadFile(Arc<dyn DiskFile>);
+
+    impl Disk for BadSector {
+        fn place(&self) -> String {
+            self.disk.place()
+        }
+
+        fn lock(&self) -> Result<LockGuard, LockError> {
+            self.disk.lock()
+        }
+
+        fn list(&self) -> io::Result<Vec<String>> {
+            self.disk.list()
+        }
+
+        fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+            let file = self.disk.open(name)?;
+            Ok(if name == self.name { Arc::new(BadFile(file)) } else { file })
+        }
+
+        fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+            self.disk.create(name)
+        }
+
+        fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+            self.disk.rename(from, to)
+        }
+
+        fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
+            self.disk.rename_new(from, to)
+        }
+
+        fn remove(&self, name: &str) -> io::Result<()> {
+            self.disk.remove(name)
+        }
+
+        fn sync_folder(&self) -> io::Result<()> {
+            self.disk.sync_folder()
+        }
+
+        fn random(&self) -> u64 {
+            self.disk.random()
+        }
+    }
+
+    impl DiskFile for BadFile {
+        fn length(&self) -> io::Result<u64> {
+            self.0.length()
+        }
+
+        fn read_at(&self, _into: &mut [u8], _offset: u64) -> io::Result<usize> {
+            Err(rustix::io::Errno::IO.into())
+        }
+
+        fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+            self.0.write_at(bytes, offset)
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            self.0.sync()
+        }
+
+        fn allocate(&self, bytes: u64) -> io::Result<()> {
+            self.0.allocate(bytes)
+        }
+
+        fn truncate(&self, bytes: u64) -> io::Result<()> {
+            self.0.truncate(bytes)
+        }
+    }
+
+    fn kept(place: &FileCheckpoints) -> Vec<u64> {
+        place.list().expect("it lists").iter().map(|info| info.position.0).collect()
+    }
+
+    #[test]
+    fn one_that_the_disk_does_not_read_leads_to_the_one_before_and_goes_when_two_are_whole() {
+        let disk = MemoryDisk::new(1);
+        write(&place(&disk), 100, &[b"older"]);
+        write(&place(&disk), 200, &[b"newer"]);
+        let bad = Arc::new(BadSector { disk: disk.clone(), name: file_name(Position(200)) });
+        let place = FileCheckpoints::open_on(bad.clone(), 1, Some(JournalId(7))).expect("it opens");
+        assert_eq!(read(&place), Some((Position(100), vec![b"older".to_vec()])));
+        write(&place, 300, &[b"newest"]);
+        assert_eq!(kept(&place), [300, 100], "what cannot be read does not count, and the good one stays");
+        let alone = FileCheckpoints::open_on(
+            Arc::new(BadSector { disk, name: file_name(Position(300)) }),
+            1,
+            Some(JournalId(7)),
+        );
+        assert_eq!(read(&alone.expect("it opens")).map(|(position, _)| position), Some(Position(100)));
+    }
+
+    #[test]
+    fn a_damaged_one_never_counts_as_kept() {
+        let disk = MemoryDisk::new(1);
+        write(&place(&disk), 100, &[b"older"]);
+        write(&place(&disk), 200, &[b"newer"]);
+        assert!(disk.flip_bit(&file_name(Position(200)), 70, 3));
+        // The server starts again, and goes on.
+        let place = place(&disk);
+        assert_eq!(read(&place).map(|(position, _)| position), Some(Position(100)));
+        let errors: Vec<bool> =
+            place.verify_all().expect("it lists").iter().map(|(_, error)| error.is_some()).collect();
+        assert_eq!(errors, [true, false]);
+        write(&place, 300, &[b"newest"]);
+        assert_eq!(kept(&place), [300, 100]);
+        assert!(disk.flip_bit(&file_name(Position(300)), 70, 3));
+        assert_eq!(read(&place).map(|(position, _)| position), Some(Position(100)), "one whole is left");
+        // Too few are whole: nothing goes until there are two again.
+        assert!(disk.flip_bit(&file_name(Position(100)), 70, 3));
+        let again = super::tests::place(&disk);
+        write(&again, 400, &[b"one"]);
+        assert_eq!(kept(&again), [400, 300, 100]);
+        write(&again, 500, &[b"two"]);
+        assert_eq!(kept(&again), [500, 400]);
+    }
+
+    #[test]
+    fn a_length_that_lies_costs_nothing() {
+        let disk = MemoryDisk::new(1);
+        let place = place(&disk);
+        write(&place, 100, &[b"one"]);
+        // The third byte of the first chunk's length: 4 MiB more.
+        assert!(disk.flip_bit(&file_name(Position(100)), HEADER_BYTES as u64 + 2, 6));
+        let allocated = allocation_counter::measure(|| assert!(place.newest().is_err()));
+        assert!(allocated.bytes_max < 2 * READ_BYTES as u64, "{} bytes", allocated.bytes_max);
     }
 
     #[test]
