@@ -3,8 +3,8 @@
 //! Made with mode 0700, because the admin key is in it. A lock file, held open and locked for the node's life, keeps a
 //! second node out; the kernel lets it go when the process ends, however it ends.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -25,11 +25,7 @@ impl DataDirectory {
         let failed = |what: &str, error: std::io::Error| {
             Error::Data(format!("the data directory {} {what}: {error}", path.display()))
         };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(|error| failed("cannot be made", error))?;
+        stadium_journal::make_folder(path).map_err(|error| failed("cannot be made", error))?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)

@@ -10,7 +10,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -36,11 +36,7 @@ pub(crate) fn open(directory: &Path, count: u16) -> Result<(), Error> {
     let path = directory.join(FILE);
     let failed =
         |what: &str, error: io::Error| Error::Directory(format!("{what} {}: {error}", path.display()));
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .map_err(|error| failed("cannot make the folder of", error))?;
+    stadium_journal::make_folder(directory).map_err(|error| failed("cannot make the folder of", error))?;
     match fs::read_to_string(&path) {
         Ok(text) => {
             let made_for =

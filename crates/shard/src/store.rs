@@ -1,9 +1,10 @@
 //! A shard's journal and checkpoints in its folder.
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
-use stadium_journal::{Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, Opening, Options};
+use stadium_journal::{
+    Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, Opening, Options, make_folder,
+};
 
 use crate::core::Store;
 
@@ -26,8 +27,10 @@ impl Store for FileStore {
         let shard = self.options.shard;
         Ok(Box::new(match journal {
             None => {
-                let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-                made.map_err(|error| Error::io(format!("making {}", folder.display()), &error))?;
+                for folder in [&self.folder, &folder] {
+                    make_folder(folder)
+                        .map_err(|error| Error::io(format!("making {}", folder.display()), &error))?;
+                }
                 FileCheckpoints::read_only(&folder, shard)
             }
             some => FileCheckpoints::open(&folder, shard, some)?,
