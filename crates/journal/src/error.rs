@@ -1,6 +1,6 @@
 //! What a journal refuses, sorted by who must act.
 //!
-//! `Busy` and `Full` say that nothing happened and that it may be tried again; `TooLarge` is the
+//! `Busy`, `Full` and `Descriptors` say that nothing happened and that it may be tried again; `TooLarge` is the
 //! caller's mistake; everything else ends the handle or needs a person.
 
 use std::{fmt, io};
@@ -17,6 +17,8 @@ pub enum Error {
     },
     /// The disk has no room for another segment. Nothing happened; it works again when there is room.
     Full,
+    /// The process has no file descriptors left for another segment. Nothing happened; it works again when there are some.
+    Descriptors,
     /// The record is longer than this journal takes. It will never work.
     TooLarge {
         /// Length of the record, bytes.
@@ -97,20 +99,30 @@ impl Error {
             Self::Foreign(_) => "JRN-010",
             Self::Setting(_) => "JRN-012",
             Self::Io { .. } => "JRN-011",
+            Self::Descriptors => "JRN-013",
         }
     }
 
     /// Whether nothing happened and the same call may work later.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Busy { .. } | Self::Full)
+        matches!(self, Self::Busy { .. } | Self::Full | Self::Descriptors)
     }
 
-    /// An error of the file system, with what was being done.
+    /// An error of the file system, with what was being done; `Descriptors` where that is what it says.
     #[must_use]
     pub fn io(what: impl Into<String>, error: &io::Error) -> Self {
+        if lacks_descriptors(error) {
+            return Self::Descriptors;
+        }
         Self::Io { what: what.into(), kind: error.kind(), message: error.to_string() }
     }
+}
+
+/// Whether an error says that the process, or the whole system, has no file descriptors left.
+pub(crate) fn lacks_descriptors(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
+    matches!(errno, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }
 
 impl fmt::Display for Error {
@@ -118,6 +130,11 @@ impl fmt::Display for Error {
         match self {
             Self::Busy { waiting } => write!(f, "{waiting} bytes wait for the disk")?,
             Self::Full => f.write_str("the disk has no room for another segment of the journal")?,
+            Self::Descriptors => {
+                f.write_str(
+                    "the process has no file descriptors left for the journal: raise its limit of open files",
+                )?;
+            }
             Self::TooLarge { bytes, bytes_max } => {
                 write!(f, "a record of {bytes} bytes is longer than the {bytes_max} that the journal takes")?;
             }

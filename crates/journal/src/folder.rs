@@ -1,17 +1,22 @@
 //! A [`Disk`] that is a folder of the file system.
 //!
 //! Segments are allocated and filled with zeros, so that `fdatasync` of a batch has no metadata to
-//! write. Files are readable by their owner only.
+//! write. Files are readable by their owner only. The folder stays open, with a few descriptors in reserve: it can be synced, and
+//! a file be opened, when the process has no descriptors left.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{CWD, FallocateFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, RawDir, RenameFlags, SeekFrom, seek, statat};
+use rustix::io::{DupFlags, dup3};
 
 use crate::disk::{Disk, DiskFile, LockError, LockGuard};
+use crate::error::lacks_descriptors;
+use crate::made::make_folder;
 
 /// The file that is locked.
 const LOCK: &str = "lock";
@@ -23,6 +28,58 @@ const ZEROS: &[u8] = &[0; 1 << 18];
 pub struct FolderDisk {
     path: PathBuf,
     access: Access,
+    /// None where it is only looked at.
+    reserve: Option<Arc<Reserve>>,
+}
+
+/// Descriptors that a folder holds in reserve: for the next segment and a file that is read, or for a checkpoint and the one that it is
+/// checked against.
+const RESERVE_MAX: usize = 2;
+
+/// Bytes in which the names of a folder are read.
+const NAMES_BYTES: usize = 8 << 10;
+
+/// The open folder, and copies of it: descriptors that are closed for a file that must be opened.
+#[derive(Debug)]
+struct Reserve {
+    folder: File,
+    held: Mutex<Vec<File>>,
+}
+
+impl Reserve {
+    fn of(folder: File) -> io::Result<Self> {
+        let held = (0..RESERVE_MAX).map(|_| folder.try_clone()).collect::<io::Result<_>>()?;
+        Ok(Self { folder, held: Mutex::new(held) })
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<File>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a file; with a descriptor of the reserve where the process has none left.
+    fn open(&self, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
+        let mut held = self.held();
+        let mut opened = open();
+        while opened.as_ref().is_err_and(lacks_descriptors) && held.pop().is_some() {
+            opened = open();
+        }
+        if opened.is_ok()
+            && held.len() < RESERVE_MAX
+            && let Ok(again) = self.folder.try_clone()
+        {
+            held.push(again);
+        }
+        opened
+    }
+
+    /// Closes a file. Where the reserve is short its descriptor goes there, and is never free in between.
+    fn close(&self, file: File) {
+        let mut held = self.held();
+        let mut descriptor = OwnedFd::from(file);
+        if held.len() < RESERVE_MAX && dup3(&self.folder, &mut descriptor, DupFlags::CLOEXEC).is_ok() {
+            held.push(descriptor.into());
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,17 +94,48 @@ impl FolderDisk {
     /// # Errors
     /// Of the file system.
     pub fn create(path: &Path) -> io::Result<Self> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            File::open(parent)?.sync_all()?;
-        }
-        Ok(Self { path: path.to_owned(), access: Access::ReadWrite })
+        make_folder(path)?;
+        let reserve = Arc::new(Reserve::of(File::open(path)?)?);
+        Ok(Self { path: path.to_owned(), access: Access::ReadWrite, reserve: Some(reserve) })
     }
 
     /// A folder that exists, to look at without changing anything.
     #[must_use]
     pub fn read_only(path: &Path) -> Self {
-        Self { path: path.to_owned(), access: Access::ReadOnly }
+        Self { path: path.to_owned(), access: Access::ReadOnly, reserve: None }
+    }
+
+    fn opened(&self, open: impl Fn() -> io::Result<File>) -> io::Result<Arc<dyn DiskFile>> {
+        let file = match &self.reserve {
+            Some(reserve) => reserve.open(open),
+            None => open(),
+        }?;
+        Ok(Arc::new(OpenFile { file: Some(file), reserve: self.reserve.clone() }))
+    }
+
+    /// The names of files in an open folder. Takes no descriptor.
+    fn names(folder: &File) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        seek(folder, SeekFrom::Start(0))?;
+        let mut buffer = Vec::with_capacity(NAMES_BYTES);
+        let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let kind = match entry.file_type() {
+                // Some file systems do not say.
+                FileType::Unknown => FileType::from_raw_mode(
+                    statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?.st_mode,
+                ),
+                kind => kind,
+            };
+            if kind == FileType::RegularFile
+                && let Ok(name) = entry.file_name().to_str()
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
     }
 
     /// The process that has the folder locked, 0 where the file doesn't say; nothing if nobody has.
@@ -94,34 +182,25 @@ impl Disk for FolderDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file()
-                && let Ok(name) = entry.file_name().into_string()
-            {
-                names.push(name);
+        match &self.reserve {
+            Some(reserve) => {
+                // One at a time: the folder's copies share its place.
+                let _held = reserve.held();
+                Self::names(&reserve.folder)
             }
+            None => Self::names(&File::open(&self.path)?),
         }
-        names.sort();
-        Ok(names)
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let write = self.access == Access::ReadWrite;
-        let file = OpenOptions::new().read(true).write(write).open(self.path.join(name))?;
-        Ok(Arc::new(OpenFile(file)))
+        self.opened(|| OpenOptions::new().read(true).write(write).open(self.path.join(name)))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(self.path.join(name))?;
-        Ok(Arc::new(OpenFile(file)))
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true).mode(0o600);
+        self.opened(|| options.open(self.path.join(name)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -138,7 +217,10 @@ impl Disk for FolderDisk {
     }
 
     fn sync_folder(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        match &self.reserve {
+            Some(reserve) => reserve.folder.sync_all(),
+            None => File::open(&self.path)?.sync_all(),
+        }
     }
 
     fn random(&self) -> u64 {
@@ -151,17 +233,35 @@ impl Disk for FolderDisk {
 }
 
 #[derive(Debug)]
-struct OpenFile(File);
+struct OpenFile {
+    /// None once it was dropped.
+    file: Option<File>,
+    reserve: Option<Arc<Reserve>>,
+}
+
+impl OpenFile {
+    fn file(&self) -> &File {
+        self.file.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        if let (Some(file), Some(reserve)) = (self.file.take(), &self.reserve) {
+            reserve.close(file);
+        }
+    }
+}
 
 impl DiskFile for OpenFile {
     fn length(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file().metadata()?.len())
     }
 
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut read = 0;
         while read < into.len() {
-            match self.0.read_at(&mut into[read..], offset + read as u64) {
+            match self.file().read_at(&mut into[read..], offset + read as u64) {
                 Ok(0) => break,
                 Ok(count) => read += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -172,15 +272,15 @@ impl DiskFile for OpenFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        self.file().write_all_at(bytes, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file().sync_data()
     }
 
     fn allocate(&self, bytes: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&self.0, FallocateFlags::empty(), 0, bytes) {
+        match rustix::fs::fallocate(self.file(), FallocateFlags::empty(), 0, bytes) {
             // A file system without fallocate: writing the zeros finds out whether there is room.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error.into()),
@@ -188,13 +288,13 @@ impl DiskFile for OpenFile {
         let mut written = 0;
         while written < bytes {
             let piece = (bytes - written).min(ZEROS.len() as u64);
-            self.0.write_all_at(&ZEROS[..piece as usize], written)?;
+            self.file().write_all_at(&ZEROS[..piece as usize], written)?;
             written += piece;
         }
-        self.0.set_len(bytes)
+        self.file().set_len(bytes)
     }
 
     fn truncate(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
+        self.file().set_len(bytes)
     }
 }

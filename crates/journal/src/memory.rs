@@ -40,6 +40,7 @@ struct State {
     names_durable: BTreeMap<String, u64>,
     names_changed: Vec<NameChange>,
     capacity: Option<u64>,
+    open_max: Option<usize>,
     /// Counts crashes and kills; a file or lock of an earlier life is dead.
     life: u64,
     is_locked: bool,
@@ -87,6 +88,12 @@ impl MemoryDisk {
     /// Bounds the bytes of all files; `None`: no bound. What is there stays.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity = bytes;
+    }
+
+    /// Bounds the files that are open at once; `None`: no bound. One more fails as it does in a process without descriptors. What is
+    /// open stays.
+    pub fn set_open_max(&self, files: Option<usize>) {
+        self.state().open_max = files;
     }
 
     /// Bytes of all files.
@@ -234,6 +241,14 @@ impl State {
         Ok(())
     }
 
+    fn check_descriptors(&self) -> io::Result<()> {
+        let open: usize = self.inodes.values().map(|inode| inode.open).sum();
+        if self.open_max.is_some_and(|max| open >= max) {
+            return Err(rustix::io::Errno::MFILE.into());
+        }
+        Ok(())
+    }
+
     fn check_room(&self, more: u64) -> io::Result<()> {
         if self.capacity.is_some_and(|capacity| self.used() + more > capacity) {
             return Err(io::ErrorKind::StorageFull.into());
@@ -360,12 +375,14 @@ impl Disk for MemoryDisk {
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
+        state.check_descriptors()?;
         let inode = state.names.get(name).copied().ok_or(io::ErrorKind::NotFound)?;
         Ok(self.file(&mut state, inode))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
+        state.check_descriptors()?;
         state.operate()?;
         state.inodes_made += 1;
         let inode = state.inodes_made;

@@ -92,6 +92,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-011", "the data directory was made for another number of shards"),
     ("SHARD-012", "the data directory cannot be used"),
     ("SHARD-013", "a thread could not be started"),
+    ("SHARD-014", "the process has no file descriptors left"),
 ];
 
 /// A refusal of the shard: come again.

@@ -1,7 +1,7 @@
 //! Keeps the next segment ready, room set aside, and uses removed segments again.
 //!
 //! Works beside the journal's thread, so that making a segment never delays a commit. A full disk is not an
-//! error here: it is noticed before anybody needs the room, and looked at again.
+//! error here, nor is a process without descriptors: it is noticed before anybody needs the room, and looked at again.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,13 +10,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::disk::DiskFile;
+use crate::error::lacks_descriptors;
 use crate::file::segments::SegmentFile;
 use crate::file::shared::Shared;
 use crate::file::stock::{Made, Replace, Stock, is_full};
 use crate::file::writer::{Progress, check_epoch};
 use crate::{Error, Position, SegmentNumber};
 
-/// How soon a full disk is looked at again.
+/// How soon a full disk, or a process without descriptors, is looked at again.
 const FULL_RETRY: Duration = Duration::from_millis(250);
 
 /// What the shard's thread asks of the keeper, and gets.
@@ -32,8 +33,35 @@ struct State {
 }
 
 enum Next {
-    Wanted { number: SegmentNumber, base: Position, is_full: bool },
+    Wanted { number: SegmentNumber, base: Position, lacks: Option<Lack> },
     Ready(Made),
+}
+
+/// What a segment is not made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lack {
+    /// Room on the disk.
+    Room,
+    /// A file descriptor.
+    Descriptors,
+}
+
+impl Lack {
+    /// What an error says is missing, if it says that.
+    fn of(error: &io::Error) -> Option<Self> {
+        if lacks_descriptors(error) {
+            return Some(Self::Descriptors);
+        }
+        is_full(error).then_some(Self::Room)
+    }
+
+    /// What a caller is told who needs it.
+    pub(crate) fn error(self) -> Error {
+        match self {
+            Self::Room => Error::Full,
+            Self::Descriptors => Error::Descriptors,
+        }
+    }
 }
 
 /// What there is to go on with when a segment is at its end.
@@ -44,8 +72,8 @@ pub(crate) enum NextSegment {
     ReadyReserved,
     /// It is being made.
     Soon,
-    /// There is no room for it.
-    NoRoom,
+    /// It cannot be made now.
+    Lacks(Lack),
 }
 
 impl Orders {
@@ -57,15 +85,15 @@ impl Orders {
     /// Looks at the next segment without taking it.
     pub(crate) fn next(&self, bytes: u64, shared: &Shared) -> NextSegment {
         match &self.state().next {
-            Next::Ready(made) if made.segment.header.capacity < bytes => NextSegment::NoRoom,
+            Next::Ready(made) if made.segment.header.capacity < bytes => NextSegment::Lacks(Lack::Room),
             Next::Ready(made)
                 if made.segment.from_reserve && !shared.reserve_ready.load(Ordering::Acquire) =>
             {
                 NextSegment::ReadyReserved
             }
             Next::Ready(_) => NextSegment::Ready,
-            Next::Wanted { is_full: true, .. } => NextSegment::NoRoom,
-            Next::Wanted { is_full: false, .. } => NextSegment::Soon,
+            Next::Wanted { lacks: Some(lack), .. } => NextSegment::Lacks(*lack),
+            Next::Wanted { lacks: None, .. } => NextSegment::Soon,
         }
     }
 
@@ -99,7 +127,7 @@ impl Orders {
 impl Next {
     fn after(segment: &SegmentFile) -> Self {
         let number = SegmentNumber(segment.header.number.0 + 1);
-        Self::Wanted { number, base: segment.header.limit(), is_full: false }
+        Self::Wanted { number, base: segment.header.limit(), lacks: None }
     }
 }
 
@@ -133,7 +161,7 @@ impl Keeper {
             let is_waiting_for_room = matches!(state.next, Next::Wanted { .. })
                 || !self.shared.reserve_ready.load(Ordering::Acquire);
             // An order that came after the last look.
-            let is_new = matches!(state.next, Next::Wanted { is_full: false, .. });
+            let is_new = matches!(state.next, Next::Wanted { lacks: None, .. });
             if is_new || !state.removed.is_empty() {
                 continue;
             }
@@ -176,7 +204,10 @@ impl Keeper {
         };
         if let Some((number, base)) = order {
             let had_reserve = self.stock.has_reserve();
-            let made = self.stock.segment(number, base, Replace::Nothing);
+            let mut made = self.stock.segment(number, base, Replace::Nothing);
+            while made.as_ref().is_err_and(lacks_descriptors) && self.shared.segments.close_oldest() {
+                made = self.stock.segment(number, base, Replace::Nothing);
+            }
             if had_reserve && !self.stock.has_reserve() {
                 tracing::warn!(
                     shard = self.shared.shard,
@@ -193,18 +224,13 @@ impl Keeper {
                     self.shared.announce();
                     Ok(Progress::Worked)
                 }
-                Err(error) if is_full(&error) => {
-                    let mut state = self.orders.state();
-                    if let Next::Wanted { is_full, .. } = &mut state.next
-                        && !*is_full
-                    {
-                        *is_full = true;
-                        drop(state);
-                        self.shared.announce();
+                Err(error) => match Lack::of(&error) {
+                    Some(lack) => {
+                        self.wait_for(lack);
+                        Ok(Progress::Nothing)
                     }
-                    Ok(Progress::Nothing)
-                }
-                Err(error) => Err(error),
+                    None => Err(error),
+                },
             };
         }
         if self.stock.has_reserve() {
@@ -217,9 +243,27 @@ impl Keeper {
                 self.shared.announce();
                 Ok(Progress::Worked)
             }
-            Err(error) if is_full(&error) => Ok(Progress::Nothing),
+            Err(error) if Lack::of(&error).is_some() => Ok(Progress::Nothing),
             Err(error) => Err(error),
         }
+    }
+
+    /// The order stands, and is tried again.
+    fn wait_for(&self, lack: Lack) {
+        let mut state = self.orders.state();
+        let Next::Wanted { lacks, .. } = &mut state.next else { return };
+        let before = lacks.replace(lack);
+        drop(state);
+        if before == Some(lack) {
+            return;
+        }
+        if lack == Lack::Descriptors {
+            tracing::error!(
+                shard = self.shared.shard,
+                "The process has no file descriptors left for the next segment of the journal; it is tried again"
+            );
+        }
+        self.shared.announce();
     }
 
     fn why(&self, error: &io::Error) -> Error {

@@ -240,7 +240,8 @@ impl FileJournal {
         match self.orders.next(needed, &self.shared) {
             NextSegment::Ready => {}
             NextSegment::ReadyReserved if room == Room::Reserved => {}
-            NextSegment::ReadyReserved | NextSegment::NoRoom => return Err(Error::Full),
+            NextSegment::ReadyReserved => return Err(Error::Full),
+            NextSegment::Lacks(lack) => return Err(lack.error()),
             NextSegment::Soon => return Err(Error::Busy { waiting: self.waiting_bytes() }),
         }
         let Some(next) = self.orders.take() else {

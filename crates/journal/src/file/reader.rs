@@ -3,6 +3,7 @@
 //! It reads what is durable and nothing after it, verifies each frame, and steps over segments that were removed, also
 //! while it stood in one. A frame that can't be read is damage, unless its segment has gone meanwhile.
 
+use std::io;
 use std::sync::Arc;
 
 use crate::file::segments::Opened;
@@ -91,15 +92,16 @@ impl FileReader {
         if self.at >= start && skip <= held && held - skip >= wanted.min(available) {
             return Ok((skip, (held - skip).min(available)));
         }
-        let bytes = wanted.max(ahead).min(available);
-        if self.buffer.len() < bytes {
-            self.buffer.resize(bytes, 0);
-        }
+        let mut bytes = wanted.max(ahead).min(available);
         let offset = current.segment.offset(self.at);
-        let read = current
-            .file
-            .read_at(&mut self.buffer[..bytes], offset)
-            .map_err(|error| Error::io(format!("cannot read {}", current.segment.name()), &error))?;
+        let failed = |error: io::Error| Error::io(format!("cannot read {}", current.segment.name()), &error);
+        if self.buffer.len() < bytes {
+            // What a header claims is not allocated unless the file has it.
+            let there = current.file.length().map_err(failed)?.saturating_sub(offset);
+            bytes = usize::try_from(there).unwrap_or(usize::MAX).min(bytes);
+            self.buffer.resize(bytes.max(self.buffer.len()), 0);
+        }
+        let read = current.file.read_at(&mut self.buffer[..bytes], offset).map_err(failed)?;
         self.buffered = (self.at, read);
         Ok((0, read))
     }

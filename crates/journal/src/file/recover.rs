@@ -351,6 +351,9 @@ fn mend(
     let mend = || -> io::Result<u64> {
         let file = disk.open(&name)?;
         let from = proof.max(first).min(cut);
+        if file.length()? < segment.offset(cut) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let mut bytes = vec![0; usize::try_from(cut.since(from)).expect("a segment fits in memory")];
         let read = file.read_at(&mut bytes, segment.offset(from))?;
         if read < bytes.len() {

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, DiskFile};
+use crate::error::lacks_descriptors;
 use crate::header::Header;
 use crate::{Error, Position, Segment, SegmentNumber};
 
@@ -156,13 +157,24 @@ impl Segments {
         }
         // Rare, and quick: the lock stays held, so that a removal waits until the file is open.
         let name = segment.name();
-        let opened: io::Result<Arc<dyn DiskFile>> = self.disk.open(&name);
+        let mut opened: io::Result<Arc<dyn DiskFile>> = self.disk.open(&name);
+        // A payload is read with a descriptor of ours, where the process has no other.
+        while opened.as_ref().is_err_and(lacks_descriptors) && table.close_oldest() {
+            opened = self.disk.open(&name);
+        }
         let file = opened.map_err(|error| Error::io(format!("cannot open {name}"), &error))?;
-        entry.file = Some(Arc::clone(&file));
-        table.open += 1;
+        if let Some(entry) = table.entries.get_mut(&segment.header.base) {
+            entry.file = Some(Arc::clone(&file));
+            table.open += 1;
+        }
         table.close_some();
         drop(table);
         Ok(Opened { segment, file })
+    }
+
+    /// Lets go of the file that was used longest ago, so that its descriptor can be used otherwise. False where none is open.
+    pub(crate) fn close_oldest(&self) -> bool {
+        self.table().close_oldest()
     }
 
     /// What the owner is told.
@@ -200,11 +212,15 @@ impl Segments {
 
 impl Table {
     fn close_some(&mut self) {
-        while self.open > OPEN_FILES_MAX {
-            let oldest = self.entries.values_mut().filter(|entry| entry.file.is_some());
-            let Some(oldest) = oldest.min_by_key(|entry| entry.last_use) else { return };
-            oldest.file = None;
-            self.open -= 1;
-        }
+        while self.open > OPEN_FILES_MAX && self.close_oldest() {}
+    }
+
+    /// Lets go of the file that was used longest ago, if one is open.
+    fn close_oldest(&mut self) -> bool {
+        let oldest = self.entries.values_mut().filter(|entry| entry.file.is_some());
+        let Some(oldest) = oldest.min_by_key(|entry| entry.last_use) else { return false };
+        oldest.file = None;
+        self.open -= 1;
+        true
     }
 }

@@ -116,11 +116,14 @@ impl Stock {
 
     /// A file with blocks, under the name `making`: a spare, a fresh one, or the one set aside.
     fn blocks(&mut self, making: &str, shrink: Shrink) -> io::Result<(Arc<dyn DiskFile>, u64, bool)> {
-        while let Some(spare) = self.spares.pop() {
-            self.disk.rename(&spare, making)?;
-            let file = self.disk.open(making)?;
-            if file.length()? == self.segment_bytes {
-                return Ok((file, self.segment_bytes, false));
+        // A file is opened before anything is done with its name: where no descriptor is left, all stays as it is.
+        while let Some(spare) = self.spares.last() {
+            let file = self.disk.open(spare)?;
+            let bytes = file.length()?;
+            self.disk.rename(spare, making)?;
+            self.spares.pop();
+            if bytes == self.segment_bytes {
+                return Ok((file, bytes, false));
             }
             self.disk.remove(making)?;
         }
@@ -128,9 +131,10 @@ impl Stock {
         match (fresh, self.reserve) {
             (Ok(file), _) => Ok((file, self.segment_bytes, false)),
             (Err(error), Some(bytes)) if is_full(&error) && bytes > 2 * HEADER_BYTES => {
+                let file = self.disk.open(RESERVE)?;
                 self.disk.rename(RESERVE, making)?;
                 self.reserve = None;
-                Ok((self.disk.open(making)?, bytes, true))
+                Ok((file, bytes, true))
             }
             (Err(error), _) if is_full(&error) && shrink == Shrink::IfFull => {
                 // Opening on a full disk: what cutting the last segment has freed may be enough to free more.
@@ -170,9 +174,11 @@ impl Stock {
                 self.reserve_bytes
             }
             Err(error) => {
-                let spare = self.spares.pop().filter(|_| is_full(&error)).ok_or(error)?;
-                self.disk.rename(&spare, &making)?;
-                self.disk.open(&making)?.length()?
+                let spare = self.spares.last().filter(|_| is_full(&error)).ok_or(error)?;
+                let bytes = self.disk.open(spare)?.length()?;
+                self.disk.rename(spare, &making)?;
+                self.spares.pop();
+                bytes
             }
         };
         self.disk.rename(&making, RESERVE)?;

@@ -7,8 +7,9 @@ use stadium_journal::{Journal, Room};
 use stadium_machine::{Incoming, StateMachine as _};
 use stadium_queue::{Place, Refusal, Time};
 
-use super::fault::{FULL_RETRY, Fault, NoRoom, disk_full};
+use super::fault::{FULL_RETRY, Fault, Lack, NoRoom};
 use super::outbox::Outbox;
+use super::payloads::{How, Unreadable};
 use super::room::{self, BASE_BYTES};
 use super::running::{Running, Waits};
 use super::seam::{Caller, Confirmation, Delivery, Output, Sent};
@@ -74,7 +75,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 }
             },
             Err(NoRoom::Behind) => return Ok(false),
-            Err(NoRoom::Full | NoRoom::TooLarge { .. }) => Err(disk_full()),
+            Err(NoRoom::Full(lack)) => Err(lack.refusal()),
+            Err(NoRoom::TooLarge { .. }) => Err(Lack::Disk.refusal()),
         };
         self.wait(Waits::Confirmation(delivery.shard(), delivery.confirmation(taken)), since_us);
         Ok(true)
@@ -104,7 +106,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             Ok(at) => at,
             Err(NoRoom::Behind) => return Ok(false),
             // It is sent again then, and confirmed again.
-            Err(NoRoom::Full | NoRoom::TooLarge { .. }) => {
+            Err(NoRoom::Full(_) | NoRoom::TooLarge { .. }) => {
                 self.outbox(sent).again(now.after(FULL_RETRY), number);
                 return Ok(true);
             }
@@ -170,7 +172,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let before = output.deliveries.len();
         let confirmed_below = self.outbox(sent).confirmed_below();
         match sent {
-            Sent::Jobs => self.send_jobs(from, which, confirmed_below, output, place),
+            Sent::Jobs => self.send_jobs(from, which, confirmed_below, now, output, place),
             Sent::Letters => self.machines.ledger.outgoing(from, &mut |shard, mut letter| {
                 if which(letter.number) {
                     letter.confirmed_below = confirmed_below;
@@ -196,6 +198,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         from: u64,
         which: impl Fn(u64) -> bool,
         confirmed_below: u64,
+        now: Time,
         output: &mut Output<C>,
         place: Place,
     ) {
@@ -220,8 +223,13 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     };
                     output.deliveries.push((shard, Delivery::Job(delivery)));
                 }
+                Err(Unreadable { how: How::ForNow, .. }) => {
+                    self.outbox(Sent::Jobs).again(now.after(FULL_RETRY), number);
+                }
                 // It stays here, counted as damaged, where an operator can find it.
-                Err(reason) => tracing::error!(number, %reason, "Job for another shard has no payload"),
+                Err(Unreadable { reason, .. }) => {
+                    tracing::error!(number, %reason, "Job for another shard has no payload")
+                }
             }
         }
     }

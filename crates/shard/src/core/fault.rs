@@ -8,7 +8,7 @@ use stadium_machine::{Corrupt, Milliseconds, Refusal};
 
 use crate::error::{busy, rejected};
 
-/// How long to wait before asking a full disk again.
+/// How long to wait before asking again for what a full disk, or a process without descriptors, did not have.
 pub(super) const FULL_RETRY: Milliseconds = 1_000;
 
 /// Why a shard throws its memory away and recovers from its journal.
@@ -34,20 +34,37 @@ impl From<Corrupt> for Fault {
 
 /// Why a record cannot be written now.
 pub(super) enum NoRoom {
-    /// The disk is full.
-    Full,
+    /// The disk is full, or the process has no descriptors left.
+    Full(Lack),
     /// The journal waits for the disk: go on when it is further.
     Behind,
     /// A record of such length is never written.
     TooLarge { bytes: usize, bytes_max: usize },
 }
 
-pub(super) fn disk_full() -> Refusal {
-    busy(
-        "SHARD-002",
-        FULL_RETRY,
-        "the disk is full: nothing new is accepted until there is room; settle, delete and reads go on",
-    )
+/// What there is too little of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    Disk,
+    Descriptors,
+}
+
+impl Lack {
+    pub(super) fn refusal(self) -> Refusal {
+        match self {
+            Lack::Disk => busy(
+                "SHARD-002",
+                FULL_RETRY,
+                "the disk is full: nothing new is accepted until there is room; settle, delete and reads go on",
+            ),
+            Lack::Descriptors => busy(
+                "SHARD-014",
+                FULL_RETRY,
+                "the server has no file descriptors left for its journal: nothing new is accepted until it has; \
+                 raise its limit of open files",
+            ),
+        }
+    }
 }
 
 pub(super) fn too_large(bytes: usize, bytes_max: usize) -> Refusal {

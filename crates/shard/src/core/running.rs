@@ -13,12 +13,12 @@ use stadium_queue::{Answer, Command, JobId, Lease, PayloadAt, Record, Refusal, R
 use stadium_session::Sessions;
 
 use super::checkpointing::{Checkpointing, Step};
-use super::fault::{FULL_RETRY, Fault, NoRoom, disk_full, too_large};
+use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, too_large};
 use super::feeds::Feeds;
 use super::history;
 use super::machines::Machines;
 use super::outbox::Outbox;
-use super::payloads::{Payloads, Spoilt};
+use super::payloads::{How, Payloads, Spoilt, Unreadable};
 use super::room::{TICK_EVENT_BYTES, is_read, record_bytes_max, room};
 use super::seam::{Caller, Confirmation, Output, Reply, Sent};
 use super::segments::Segments;
@@ -159,7 +159,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         match self.journal.make_room(bytes, room) {
             Ok(at) => Ok(Ok(at)),
             Err(Error::Busy { .. }) => Ok(Err(NoRoom::Behind)),
-            Err(Error::Full) => Ok(Err(NoRoom::Full)),
+            Err(Error::Full) => Ok(Err(NoRoom::Full(Lack::Disk))),
+            Err(Error::Descriptors) => Ok(Err(NoRoom::Full(Lack::Descriptors))),
             Err(Error::TooLarge { bytes, bytes_max }) => Ok(Err(NoRoom::TooLarge { bytes, bytes_max })),
             Err(error) => Err(error.into()),
         }
@@ -175,9 +176,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(match self.make_room(bytes, room)? {
             Ok(at) => Some(Ok(at)),
             Err(NoRoom::Behind) => None,
-            Err(NoRoom::Full) => {
+            Err(NoRoom::Full(lack)) => {
                 self.full_at = Some(now);
-                Some(Err(disk_full()))
+                Some(Err(lack.refusal()))
             }
             Err(NoRoom::TooLarge { bytes, bytes_max }) => Some(Err(too_large(bytes, bytes_max))),
         })
@@ -267,7 +268,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         match self.make_room(HEADER_BYTES + 4_096 + events * TICK_EVENT_BYTES, Room::Ordinary)? {
             Ok(at) => Ok(Some(at)),
             Err(NoRoom::Behind) => Ok(None),
-            Err(NoRoom::Full) => {
+            Err(NoRoom::Full(_)) => {
                 self.full_at = Some(now);
                 Ok(None)
             }
@@ -409,9 +410,15 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.figures.damaged = self.payloads.damaged;
     }
 
-    /// Jobs that were found unreadable when they were to be handed out are set aside.
+    /// Jobs that were found unreadable when they were to be handed out are set aside; those that may be read later are due again then.
     pub(super) fn bury_spoilt(&mut self, now: Time) -> Result<(), Fault> {
-        while let Some(Spoilt { lease, reason }) = self.spoilt.pop() {
+        while let Some(Spoilt { lease, unreadable: Unreadable { reason, how } }) = self.spoilt.pop() {
+            if how == How::ForNow {
+                tracing::warn!(job = %lease.job, %reason, "Payload cannot be read now; the job is due again later");
+                let retry = Retry::NotTried(FULL_RETRY);
+                self.execute(&Command::Release { leases: vec![lease], retry, error: None }, now)?;
+                continue;
+            }
             tracing::error!(job = %lease.job, %reason, "Payload damaged; the job is buried");
             let command = Command::Bury { leases: vec![lease], reason: Some(reason) };
             // Where there is no room its lease ends, and it comes here again.
@@ -486,7 +493,7 @@ pub(super) fn append(
     };
     let appended = appended.map_err(|error| match error {
         // Room was made: that it does not suffice is our miscalculation.
-        Error::Busy { .. } | Error::Full | Error::TooLarge { .. } => {
+        Error::Busy { .. } | Error::Full | Error::Descriptors | Error::TooLarge { .. } => {
             Fault::Broken(format!("a record of {} bytes did not fit: {error}", record.len()))
         }
         error => error.into(),

@@ -128,7 +128,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             match self.make_room(bytes, Room::Ordinary)? {
                 Ok(at) => break at,
                 Err(NoRoom::Behind) => return Ok(false),
-                Err(NoRoom::Full) => {
+                Err(NoRoom::Full(_)) => {
                     self.full_now(now);
                     return Ok(false);
                 }
