@@ -199,6 +199,17 @@ pub enum Violation {
     Frame(frame::Error),
     /// A first frame that is neither SETUP nor RESUME on stream 0.
     FirstFrame,
+    /// A first frame, or its length, that is more than a SETUP may have.
+    SetupTooLarge {
+        /// What its length says, in bytes.
+        bytes: u32,
+        /// What is taken, in bytes.
+        bytes_max: u32,
+    },
+    /// A SETUP that is not on stream 0.
+    SetupOnStream(StreamId),
+    /// A SETUP that cannot be read, and where.
+    Setup(SetupPart),
     /// A version that is not 1.0.
     Version(frame::Version),
     /// A SETUP that asks for leases, where there are none.
@@ -221,11 +232,51 @@ pub enum Violation {
     ResumePosition(u64),
 }
 
+/// The part of a SETUP that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetupPart {
+    /// It ends in its version.
+    Version,
+    /// It ends in its times, or one of them has more than 31 bits.
+    Times,
+    /// The keep-alive interval is 0.
+    KeepAlive,
+    /// The lifetime is 0.
+    Lifetime,
+    /// The resume token goes beyond the frame.
+    ResumeToken,
+    /// The metadata MIME type goes beyond the frame.
+    MetadataMime,
+    /// The data MIME type goes beyond the frame.
+    DataMime,
+    /// The metadata goes beyond the frame; authentication stands in it.
+    Metadata,
+}
+
+impl fmt::Display for SetupPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Version => "the frame ends in its version",
+            Self::Times => "keep-alive interval and lifetime are not two numbers of 31 bits",
+            Self::KeepAlive => "the keep-alive interval must be more than 0",
+            Self::Lifetime => "the lifetime must be more than 0",
+            Self::ResumeToken => "the frame ends in the resume token that its flag promises",
+            Self::MetadataMime => "the frame ends in the metadata MIME type",
+            Self::DataMime => "the frame ends in the data MIME type",
+            Self::Metadata => "the metadata, such as authentication, is longer than the frame",
+        })
+    }
+}
+
 impl Violation {
     /// The code of the ERROR frame that tells the peer.
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::FirstFrame | Self::Version(_) => ErrorCode::INVALID_SETUP,
+            Self::FirstFrame
+            | Self::SetupTooLarge { .. }
+            | Self::SetupOnStream(_)
+            | Self::Setup(_)
+            | Self::Version(_) => ErrorCode::INVALID_SETUP,
             Self::LeaseUnsupported => ErrorCode::UNSUPPORTED_SETUP,
             Self::ResumeUnsupported => ErrorCode::REJECTED_SETUP,
             Self::NoSessions => ErrorCode::REJECTED_RESUME,
@@ -239,11 +290,18 @@ impl fmt::Display for Violation {
         match self {
             Self::Frame(error) => fmt::Display::fmt(error, f),
             Self::FirstFrame => f.write_str("the first frame must be SETUP or RESUME on stream 0"),
+            Self::SetupTooLarge { bytes, bytes_max } => {
+                write!(f, "the first frame has {bytes} bytes, a SETUP may have {bytes_max}")
+            }
+            Self::SetupOnStream(stream) => write!(f, "SETUP is on stream {}, and belongs on 0", stream.0),
+            Self::Setup(part) => write!(f, "SETUP: {part}"),
             Self::Version(version) => {
                 write!(f, "version {}.{} is not supported, 1.0 is", version.major, version.minor)
             }
-            Self::LeaseUnsupported => f.write_str("lease is not supported"),
-            Self::ResumeUnsupported => f.write_str("resume is not supported"),
+            Self::LeaseUnsupported => {
+                f.write_str("lease is not supported: connect without asking for leases")
+            }
+            Self::ResumeUnsupported => f.write_str("resume is not supported: connect without a resume token"),
             Self::NoSessions => f.write_str("there is no such session"),
             Self::LateResume => f.write_str("RESUME must be the first frame"),
             Self::StreamParity(stream) => write!(f, "stream {} is not the sender's to open", stream.0),

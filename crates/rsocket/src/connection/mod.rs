@@ -26,7 +26,8 @@ use std::sync::Arc;
 
 pub use config::{Assembly, Config, Decide, Lease, Reassembly, ResumeConfig, SetupOptions};
 pub use event::{
-    Closed, Event, Payload, Received, RequestError, ResumeRefused, Role, Scope, SendError, Tag, Violation,
+    Closed, Event, Payload, Received, RequestError, ResumeRefused, Role, Scope, SendError, SetupPart, Tag,
+    Violation,
 };
 pub use receive::Taken;
 pub use resume::Suspended;
@@ -65,6 +66,8 @@ pub struct Connection {
     peers_highest: u32,
     /// Bit n: the peer has used the n-th id of its own below `peers_highest`, counted from itself.
     peers_used: u64,
+    /// The peer has used its last id, and has begun again.
+    peers_ids_again: bool,
     /// Where SETUP says that requests need leases.
     leases: Option<Box<Leases>>,
     /// Payloads that come in fragments and are not whole yet.
@@ -135,6 +138,7 @@ impl Connection {
             peers_streams: 0,
             peers_highest: 0,
             peers_used: 0,
+            peers_ids_again: false,
             leases: None,
             partials: None,
             session: None,

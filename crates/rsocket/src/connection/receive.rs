@@ -55,8 +55,9 @@ impl Connection {
             Ok(Some((frame, used))) => self.take(frame, used, out),
             Ok(None) => Received { used: 0, event: None },
             Err(error) => {
-                let violation = match self.phase {
-                    Phase::New => Violation::FirstFrame,
+                let violation = match (self.phase, error) {
+                    (Phase::New, Error::TooLarge { bytes }) => self.setup_too_large(bytes),
+                    (Phase::New, _) => Violation::FirstFrame,
                     _ => Violation::Frame(error),
                 };
                 Received { used: bytes.len(), event: Some(self.violate(violation, out)) }
@@ -84,12 +85,18 @@ impl Connection {
         if frame.len() > limit {
             let bytes = u32::try_from(frame.len()).unwrap_or(u32::MAX);
             let violation = match self.phase {
-                Phase::New => Violation::FirstFrame,
+                Phase::New => self.setup_too_large(bytes),
                 _ => Violation::Frame(Error::TooLarge { bytes }),
             };
             return (Taken::Yes, Some(self.violate(violation, out)));
         }
         (Taken::Yes, self.take(frame, frame.len(), out).event)
+    }
+
+    #[cold]
+    fn setup_too_large(&self, bytes: u32) -> Violation {
+        let bytes_max = self.config.setup_bytes_max.min(self.config.frame_bytes_max);
+        Violation::SetupTooLarge { bytes, bytes_max: u32::try_from(bytes_max).unwrap_or(u32::MAX) }
     }
 
     /// The request handed out last was not answered at once: its stream stays.
@@ -336,13 +343,17 @@ impl Connection {
     /// Notes that the peer opens a stream, and refuses ids that are not the peer's or that it has used.
     ///
     /// A requester that sends from several threads may send its newest ids in another order than it took them:
-    /// an id that is older than the newest one is fine if it has not been used. The last 64 are remembered;
-    /// of older ones only those that are open.
+    /// an id that is older than the newest one is fine if it has not been used. The last 64 are remembered, and
+    /// older ones count as used. A requester that has used its last id begins again with its lowest (Stream
+    /// Identifiers, Lifetime): from then on only ids of open streams and the last 64 are refused.
     #[inline]
     fn use_id(&mut self, stream: StreamId) -> Result<(), Violation> {
         let is_odd = stream.0 & 1 == 1;
         if stream == StreamId::CONNECTION || is_odd != (self.side == Side::Server) {
             return Err(Violation::StreamParity(stream));
+        }
+        if self.peers_ids_again && self.stream(stream).is_some() {
+            return Err(Violation::StreamReused(stream));
         }
         if stream.0 > self.peers_highest {
             let distance = (stream.0 - self.peers_highest).div_ceil(2);
@@ -356,9 +367,19 @@ impl Connection {
                 return Err(Violation::StreamReused(stream));
             }
             self.peers_used |= 1 << distance;
-        } else if self.stream(stream).is_some() {
+            return Ok(());
+        }
+        self.use_id_again(stream)
+    }
+
+    /// An id that is older than the last 64 is one of a requester that begins again, or has been used.
+    #[cold]
+    fn use_id_again(&mut self, stream: StreamId) -> Result<(), Violation> {
+        let begins_again = self.peers_highest > StreamId::MAX.0 - 128 && stream.0 < StreamId::MAX.0 / 2;
+        if !begins_again || self.stream(stream).is_some() {
             return Err(Violation::StreamReused(stream));
         }
+        (self.peers_highest, self.peers_used, self.peers_ids_again) = (stream.0, 1, true);
         Ok(())
     }
 

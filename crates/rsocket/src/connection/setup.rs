@@ -1,10 +1,12 @@
 //! The first frames: SETUP and what answers it (Connection Establishment).
 
-use crate::frame::{self, ErrorCode, Frame, Payload, Setup, StreamId, Version, WantsLease, encode};
+use crate::frame::{
+    self, ErrorCode, Frame, HEADER_BYTES, Payload, Setup, StreamId, Version, WantsLease, encode,
+};
 
 use super::lease::Leases;
 use super::resume::Session;
-use super::{Connection, Event, Lease, Phase, SetupOptions, Violation};
+use super::{Connection, Event, Lease, Phase, SetupOptions, SetupPart, Violation};
 
 impl Connection {
     pub(super) fn write_setup(&mut self, options: &SetupOptions<'_>, out: &mut Vec<u8>) {
@@ -55,7 +57,7 @@ impl Connection {
                 self.phase = Phase::Deciding;
                 Event::Resume(resume)
             }
-            _ => self.violate(Violation::FirstFrame, out),
+            _ => self.violate(what_is_wrong(bytes), out),
         }
     }
 
@@ -93,6 +95,61 @@ impl Connection {
             self.phase = Phase::Closed;
         }
     }
+}
+
+/// Why a first frame is no SETUP that can be read, part by part.
+#[cold]
+fn what_is_wrong(bytes: &[u8]) -> Violation {
+    let Some((header, body)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+        return Violation::FirstFrame;
+    };
+    let [a, b, c, d, kind, _] = *header;
+    if kind >> 2 != frame::kind::SETUP {
+        return Violation::FirstFrame;
+    }
+    let stream = StreamId(u32::from_be_bytes([a, b, c, d]));
+    if stream != StreamId::CONNECTION {
+        return Violation::SetupOnStream(stream);
+    }
+    match part_that_is_wrong(header, body) {
+        Err(violation) => violation,
+        // What is left is the payload.
+        Ok(()) => Violation::Setup(SetupPart::Metadata),
+    }
+}
+
+/// Finds the first part before the payload that cannot be read.
+fn part_that_is_wrong(header: &[u8; HEADER_BYTES], body: &[u8]) -> Result<(), Violation> {
+    let wrong = Violation::Setup;
+    let (version, body) = body.split_first_chunk::<4>().ok_or(wrong(SetupPart::Version))?;
+    let [major, major_low, minor, minor_low] = *version;
+    let version = Version {
+        major: u16::from_be_bytes([major, major_low]),
+        minor: u16::from_be_bytes([minor, minor_low]),
+    };
+    if version != Version::V1_0 {
+        return Err(Violation::Version(version));
+    }
+    let (keepalive, body) = body.split_first_chunk::<4>().ok_or(wrong(SetupPart::Times))?;
+    let (lifetime, mut body) = body.split_first_chunk::<4>().ok_or(wrong(SetupPart::Times))?;
+    match (u32::from_be_bytes(*keepalive), u32::from_be_bytes(*lifetime)) {
+        (0, _) => return Err(wrong(SetupPart::KeepAlive)),
+        (_, 0) => return Err(wrong(SetupPart::Lifetime)),
+        (keepalive, lifetime) if (keepalive | lifetime) >> 31 != 0 => {
+            return Err(wrong(SetupPart::Times));
+        }
+        _ => {}
+    }
+    if u16::from_be_bytes([header[4], header[5]]) & frame::flag::RESUME != 0 {
+        let (length, rest) = body.split_first_chunk::<2>().ok_or(wrong(SetupPart::ResumeToken))?;
+        let length = usize::from(u16::from_be_bytes(*length));
+        body = rest.get(length..).ok_or(wrong(SetupPart::ResumeToken))?;
+    }
+    for part in [SetupPart::MetadataMime, SetupPart::DataMime] {
+        let (length, rest) = body.split_first().ok_or(wrong(part))?;
+        body = rest.get(usize::from(*length)..).ok_or(wrong(part))?;
+    }
+    Ok(())
 }
 
 // A connection without leases costs no memory for them.

@@ -99,6 +99,41 @@ fn a_stream_id_that_was_used_ends_the_connection() {
     assert_eq!(server.ended(event, ErrorCode::CONNECTION_ERROR), Violation::StreamReused(StreamId(5)));
 }
 
+/// [ID-5]
+#[test]
+fn a_stream_id_stays_used_however_long_ago_that_was() {
+    for behind in [63, 64, 65, 200] {
+        let mut server = Side::server();
+        for nth in 0..=behind {
+            server.hear(request_response(1 + 2 * nth, b""));
+            server.say(1 + 2 * nth, Completes::Yes, b"");
+        }
+        server.said();
+        let event = server.hear(request_response(1, b""));
+        let expected = Violation::StreamReused(StreamId(1));
+        assert_eq!(server.ended(event, ErrorCode::CONNECTION_ERROR), expected, "{behind} ids later");
+    }
+}
+
+/// [ID-8]
+#[test]
+fn a_requester_that_has_used_its_last_id_begins_again() {
+    let mut server = Side::server();
+    // A stream that stays open while all ids are used.
+    server.hear(request_stream(3, 1));
+    for stream in [1, 0x7FFF_FFFD, 0x7FFF_FFFF] {
+        server.hear(request_response(stream, b""));
+        server.say(stream, Completes::Yes, b"");
+    }
+    server.said();
+    for stream in [1, 5, 7] {
+        let event = server.hear(request_response(stream, b""));
+        assert!(matches!(event, Some(Event::Request { .. })), "{stream}: {event:?}");
+    }
+    let event = server.hear(request_response(3, b""));
+    assert_eq!(server.ended(event, ErrorCode::CONNECTION_ERROR), Violation::StreamReused(StreamId(3)));
+}
+
 /// [ID-6]
 #[test]
 fn requests_of_several_threads_may_come_out_of_order() {

@@ -61,11 +61,62 @@ fn a_first_frame_that_is_no_setup_is_refused() {
         let event = server.hear(frame);
         assert_eq!(server.ended(event, ErrorCode::INVALID_SETUP), Violation::FirstFrame);
     }
-    for bytes in [b"GET / HTTP/1.1\r\n".as_slice(), b"\0\0\0", b"\x10\x0C\0\0\0\0"] {
+    let mut server = Side::stranger(Config::default());
+    let event = server.hear_bytes(b"\0\0\0");
+    assert_eq!(server.ended(event, ErrorCode::INVALID_SETUP), Violation::FirstFrame);
+    for (bytes, length) in [(b"GET / HTTP/1.1\r\n".as_slice(), 0x47_45_54), (b"\0\x10\x01\0\0\0", 4_097)] {
         let mut server = Side::stranger(Config::default());
         let event = server.hear_bytes(bytes);
-        assert_eq!(server.ended(event, ErrorCode::INVALID_SETUP), Violation::FirstFrame);
+        let expected = Violation::SetupTooLarge { bytes: length, bytes_max: 4_096 };
+        assert_eq!(server.ended(event, ErrorCode::INVALID_SETUP), expected);
     }
+}
+
+/// [SETUP-3]
+#[test]
+fn a_setup_that_is_refused_says_what_is_wrong() {
+    use stadium_rsocket::connection::SetupPart;
+    let mut whole = Vec::new();
+    let payload = Payload { metadata: Some(b"secret"), data: b"" };
+    frame::encode(&Frame::Setup(Setup { resume_token: Some(b"token"), payload, ..SETUP }), &mut whole);
+    // Behind the length and the header: version, two times, the token, two MIME types, metadata.
+    let token = 9 + 12;
+    let metadata_mime = token + 2 + 5;
+    let data_mime = metadata_mime + 1 + SETUP.metadata_mime.len();
+    let metadata = data_mime + 1 + SETUP.data_mime.len();
+    let cut = |to: usize| {
+        let mut bytes = whole[..to].to_vec();
+        bytes[..3].copy_from_slice(&(to as u32 - 3).to_be_bytes()[1..]);
+        bytes
+    };
+    let with = |at: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[at..at + 4].copy_from_slice(&[byte, 0, 0, 0]);
+        bytes
+    };
+    let story = [
+        (cut(9 + 3), Violation::Setup(SetupPart::Version)),
+        (cut(9 + 8), Violation::Setup(SetupPart::Times)),
+        (with(13, 0), Violation::Setup(SetupPart::KeepAlive)),
+        (with(17, 0), Violation::Setup(SetupPart::Lifetime)),
+        (with(17, 0x80), Violation::Setup(SetupPart::Times)),
+        (cut(token + 4), Violation::Setup(SetupPart::ResumeToken)),
+        (cut(metadata_mime + 1), Violation::Setup(SetupPart::MetadataMime)),
+        (cut(data_mime + 1), Violation::Setup(SetupPart::DataMime)),
+        (cut(metadata + 4), Violation::Setup(SetupPart::Metadata)),
+        // A later version may look different behind its number.
+        ([&cut(9)[..], &[0, 2, 0, 0]].concat(), Violation::Version(Version { major: 2, minor: 0 })),
+    ];
+    let mut texts = std::collections::BTreeSet::new();
+    for (mut bytes, expected) in story {
+        let length = bytes.len() as u32 - 3;
+        bytes[..3].copy_from_slice(&length.to_be_bytes()[1..]);
+        let mut server = Side::stranger(resumable());
+        let event = server.hear_bytes(&bytes);
+        assert_eq!(server.ended(event, ErrorCode::INVALID_SETUP), expected);
+        texts.insert(expected.to_string());
+    }
+    assert_eq!(texts.len(), 9, "each says something else");
 }
 
 /// [SETUP-2]
@@ -76,7 +127,8 @@ fn a_setup_on_a_stream_is_refused() {
     bytes[6] = 1;
     let mut server = Side::stranger(Config::default());
     let event = server.hear_bytes(&bytes);
-    server.ended(event, ErrorCode::INVALID_SETUP);
+    let expected = Violation::SetupOnStream(StreamId(1));
+    assert_eq!(server.ended(event, ErrorCode::INVALID_SETUP), expected);
 }
 
 /// [SETUP-3]
