@@ -4,6 +4,9 @@
 //! gradient, pulls the limit down when calls queue somewhere; an allowance of the limit's square root pushes it
 //! up while they don't. The idea is the gradient limit of Netflix's concurrency-limits.
 //!
+//! It begins with a slow start, as TCP does: a limit that is reached doubles as long as latency stays flat, each time after
+//! calls of the new limit were measured. Where latency grows the last doubling is taken back, and the gradient goes on.
+//!
 //! In short: limit' = limit * clamp(tolerance * baseline / latency, 0.5, 1) + sqrt(limit), smoothed.
 //! A baseline that followed the latency of a full server would follow its queue up. So it rises only on evidence
 //! from calls that did not queue: while the callers leave half of the limit unused, or in a probe, a few
@@ -95,6 +98,10 @@ pub struct Limiter {
     /// When the baseline was last known to be right, and how high the limit was then.
     confirmed_at_us: u64,
     confirmed_limit: f64,
+    /// The slow start that goes on, if one does.
+    start: Option<SlowStart>,
+    /// Only calls are measured that began after this.
+    begun_after_us: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,10 +118,24 @@ const PROBE_CALLS: u32 = 64;
 /// Windows after which a probe or a window is given up that has too few calls and no use for a limit.
 const PATIENCE_WINDOWS: u64 = 10;
 
+/// Windows of a slow start in the time of a usual one.
+const START_WINDOWS: u64 = 4;
+/// Times vary about as much as they last, so that a mean of n is uncertain by one in sqrt(n). So many times that is taken for
+/// chance in a slow start: a doubling where calls queue doubles their latency, which is more.
+const CHANCE: f64 = 2.0;
+
+/// A limit that doubles.
+#[derive(Clone, Copy, Debug)]
+struct SlowStart {
+    /// The limit before it last doubled.
+    before: f64,
+}
+
 impl Limiter {
     /// A limiter that has measured nothing yet.
     pub fn new(settings: LimiterSettings) -> Self {
-        let limit = settings.initial.clamp(settings.min.max(1), settings.max.max(1));
+        let lowest = settings.min.max(1);
+        let limit = settings.initial.clamp(lowest, settings.max.max(lowest));
         Self {
             settings,
             limit: f64::from(limit),
@@ -127,6 +148,8 @@ impl Limiter {
             probe_from_us: None,
             confirmed_at_us: 0,
             confirmed_limit: f64::from(limit),
+            start: Some(SlowStart { before: f64::from(limit) }),
+            begun_after_us: 0,
         }
     }
 
@@ -159,6 +182,10 @@ impl Limiter {
             // It tells of the queue that the probe is to avoid.
             return;
         }
+        if now_us.saturating_sub(latency_us) < self.begun_after_us {
+            // It tells of the limit before.
+            return;
+        }
         let window = &mut self.window;
         if window.since_us == 0 {
             window.since_us = now_us;
@@ -174,7 +201,7 @@ impl Limiter {
                 // The callers have gone, and there is nothing to confirm.
                 self.resume(now_us);
             }
-        } else if now_us.saturating_sub(window.since_us) >= self.settings.window_us {
+        } else if now_us.saturating_sub(window.since_us) >= self.window_us() {
             self.end_window(now_us);
         }
     }
@@ -247,6 +274,19 @@ impl Limiter {
         }
         let floor_us = self.settings.latency_floor_us as f64;
         let usual_us = self.settings.tolerance * self.baseline_us.max(floor_us);
+        if let Some(start) = self.start {
+            let is_flat =
+                latency_us.max(floor_us) <= usual_us * (1.0 + CHANCE / f64::from(window.calls).sqrt());
+            match is_flat {
+                true if window.inflight_max < self.in_force => {}
+                true => self.double(now_us),
+                false => {
+                    self.start = None;
+                    self.set_limit(start.before, now_us);
+                }
+            }
+            return;
+        }
         let gradient = (usual_us / latency_us.max(floor_us)).clamp(0.5, 1.0);
         let wanted = self.limit * gradient + self.limit.sqrt();
         let limit = self.limit + (wanted - self.limit) * self.settings.smoothing;
@@ -263,6 +303,37 @@ impl Limiter {
             self.probe_from_us = Some(now_us + (latency_us * 3.0) as u64);
             self.in_force = (self.in_force / 2).max(self.settings.min.max(1));
         }
+    }
+
+    /// How long the window lasts at least. A slow start measures calls of one limit only, and needs no longer than for the
+    /// slow ones among them to end too.
+    #[inline]
+    fn window_us(&self) -> u64 {
+        match self.start {
+            Some(_) => {
+                let mean_us = self.window.sum_us / u64::from(self.window.calls.max(1));
+                mean_us
+                    .max(self.settings.window_us / START_WINDOWS)
+                    .min(self.settings.window_us * PATIENCE_WINDOWS)
+            }
+            None => self.settings.window_us,
+        }
+    }
+
+    /// Latency is flat at a limit that was reached.
+    fn double(&mut self, now_us: u64) {
+        self.start = Some(SlowStart { before: self.limit });
+        self.set_limit(self.limit * 2.0, now_us);
+    }
+
+    /// Sets another limit, and measures calls from now on that it let in.
+    fn set_limit(&mut self, limit: f64, now_us: u64) {
+        let lowest = f64::from(self.settings.min.max(1));
+        self.limit = limit.clamp(lowest, f64::from(self.settings.max).max(lowest));
+        self.in_force = self.limit as u32;
+        self.window = Window::default();
+        self.begun_after_us = now_us;
+        self.confirm(now_us);
     }
 
     fn end_probe(&mut self, now_us: u64) {
