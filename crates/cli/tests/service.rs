@@ -13,7 +13,10 @@ use binary::device::Device;
 use binary::{Server, err, json, out, run, wait_for};
 use prost::Message;
 use serde_json::{Value, json};
-use stadium_rpc::{Listen, Method, Refusal, ServerConfig, Service, StreamReceiver, StreamSender};
+use stadium_rpc::{Listen, Method, Operations, Refusal, ServerConfig, Service, StreamReceiver, StreamSender};
+
+/// What operators of the numbers show.
+const OPERATORS: &str = "of-the-operators";
 
 const CONTRACT: &str = r#"
     syntax = "proto3";
@@ -92,7 +95,8 @@ impl Numbers {
                 },
             );
         let listen = vec![Listen::tcp(SocketAddr::from(([127, 0, 0, 1], 0)))];
-        let config = ServerConfig { listen, ..ServerConfig::default() };
+        let operations = Operations::bearer(OPERATORS);
+        let config = ServerConfig { listen, operations, ..ServerConfig::default() };
         Self { server: stadium_rpc::Server::start(config, vec![service]).expect("a free port") }
     }
 
@@ -248,7 +252,15 @@ fn a_file_is_a_discovery() {
 #[test]
 fn an_instance_is_asked_to_leave() {
     let numbers = Numbers::start();
-    let quiesced = run(&["service", "quiesce", "numbers", &numbers.address(), "--within", "1s", "--json"]);
+    let address = numbers.address();
+    let ask = ["service", "quiesce", "numbers", &address, "--within", "1s", "--json"];
+    let refused = run(&ask);
+    assert_eq!(code(&refused), Some(65), "{}", err(&refused));
+    assert!(err(&refused).contains("RPC-012"), "{}", err(&refused));
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let token = folder.path().join("token");
+    fs::write(&token, format!("{OPERATORS}\n")).expect("the directory is writable");
+    let quiesced = run(&[&ask[..], &["--bearer-file", &token.display().to_string()]].concat());
     assert_eq!(json(&quiesced)["inflight"], 0, "{}", err(&quiesced));
     wait_for("the server to quiesce", || numbers.server.is_quiescing().then_some(()));
     let refused = numbers.service(&["call", "numbers/Double", "--deadline", "1s"]);
@@ -276,10 +288,13 @@ fn a_servers_own_service_pushes_for_those_with_a_key() {
 fn a_servers_log_level_is_changed_while_it_runs() {
     let server = Server::start(&["--trial"]);
     let instance = server.address("rpc");
+    let ask = ["service", "log-level", "stadium", "--instance", &instance, "--json"];
+    let refused = run(&ask);
+    assert_eq!(code(&refused), Some(65), "{}", err(&refused));
+    assert!(err(&refused).contains("NODE-009"), "{}", err(&refused));
+    let key = server.data().join("admin.key").display().to_string();
     let level = |arguments: &[&str]| {
-        let asked =
-            run(&[&["service", "log-level", "stadium"], arguments, &["--instance", &instance, "--json"]]
-                .concat());
+        let asked = run(&[&ask[..], arguments, &["--bearer-file", &key]].concat());
         json(&asked)["instances"][0]["level"].clone()
     };
     assert_eq!(level(&[]), "info");

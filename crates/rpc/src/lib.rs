@@ -20,7 +20,7 @@ pub use client::{
     CallOptions, Client, ClientConfig, LocalClient, Pending, ResumeSettings, ServiceClient, Source, Streaming,
 };
 pub use method::{Idempotency, Interaction, Method, Raw};
-pub use server::{Listen, Server, ServerConfig, Sessions, StartError};
+pub use server::{Listen, Operations, Server, ServerConfig, Sessions, StartError};
 pub use service::{
     Call, CallContext, Finished, Interceptor, Next, Outcome, PieceReceiver, PieceSender, Service,
     StreamReceiver, StreamSender, Ticks,

@@ -45,6 +45,7 @@ pub(crate) fn plan(
         deadline_max: milliseconds(rpc.deadline_max_ms),
         admission: AdmissionSettings {
             inline_wait_max: milliseconds(rpc.inline_wait_max_ms),
+            concurrency_initial: rpc.concurrency_initial,
             concurrency_min: rpc.concurrency_min,
             concurrency_max: rpc.concurrency_max.max(rpc.concurrency_min),
             queue_max: rpc.queue_max as usize,

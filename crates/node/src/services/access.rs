@@ -5,11 +5,12 @@
 //! it up costs a hash and a look at a file, which is more than a small call costs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use stadium_http::keys::{KeyStore, Role};
-use stadium_rpc::{Call, Interceptor, Refusal};
+use stadium_rpc::{Call, Interceptor, Operations, Refusal};
 use stadium_rsocket::metadata::authentication::Authentication;
 
 /// How long a key is believed without looking again: so long after it was revoked it may still work here.
@@ -21,7 +22,7 @@ const BELIEVED_MAX: usize = 256;
 /// Lets calls through whose key's role is enough.
 pub(super) struct Access {
     keys: KeyStore,
-    /// What the methods of a route need; `None` is open, as the framework's own methods are.
+    /// What the methods of a route need; `None` is open, as the framework's own methods are that operate nothing.
     needed: fn(route: &str) -> Option<Role>,
     believed: Mutex<HashMap<Box<str>, Believed>>,
 }
@@ -31,6 +32,12 @@ pub(super) struct Access {
 struct Believed {
     role: Role,
     until: Instant,
+}
+
+/// Operators: holders of a key that may administer the server.
+pub(super) fn operators(keys: KeyStore) -> Operations {
+    let access = Access::new(keys, |_| Some(Role::Admin));
+    Operations::Authorised(Arc::new(move |call| access.before(call)))
 }
 
 impl Access {

@@ -68,7 +68,7 @@ impl Services {
                 mapping::discovery::config(&settings.discovery)?.map(begin).transpose()?
             }
         };
-        let (config, names) = mapping::rpc::plan(settings, tls, remote.clone());
+        let (mut config, names) = mapping::rpc::plan(settings, tls, remote.clone());
         let server = if names.is_empty() && config.udp.is_none() {
             None
         } else {
@@ -80,6 +80,7 @@ impl Services {
                 wallet::service(shards, keys()?, bounds),
                 platform::service(shards, keys()?),
             ];
+            config.operations = access::operators(keys()?);
             let started = Server::start(config, services);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
         };

@@ -17,9 +17,6 @@ use crate::answer::Refusal;
 /// A call that waits: its place in the loop's table, and its number.
 pub(crate) type Held = (u32, u64);
 
-/// Calls that are worked on at once before anything was measured. Functions that wait for others take this easily, and
-/// for those that calculate the limit falls within a second.
-const CONCURRENCY_AT_FIRST: u32 = 200;
 /// Requests a second that a loop is thought to do before it has measured any.
 const CAPACITY_UNMEASURED: f64 = 10_000.0;
 
@@ -41,7 +38,7 @@ pub(crate) struct Gate {
 impl Gate {
     pub(crate) fn new(settings: &AdmissionSettings) -> Self {
         let limits = LimiterSettings {
-            initial: CONCURRENCY_AT_FIRST.clamp(settings.concurrency_min, settings.concurrency_max),
+            initial: settings.concurrency_initial,
             min: settings.concurrency_min,
             max: settings.concurrency_max,
             ..LimiterSettings::default()

@@ -9,10 +9,60 @@ use std::time::Duration;
 use stadium_discovery::Discovery;
 use stadium_reactor::tls::ServerTls;
 use stadium_reactor::{ConnectionLimits, SocketSettings, WebSocketSettings};
+use stadium_rsocket::metadata::authentication::Authentication;
+use subtle::ConstantTimeEq as _;
+
+use crate::answer::Refusal;
+use crate::service::Call;
 
 /// Reads or sets the process's log level for `NAME/log-level`: `None` asks, `Some` sets. Levels are `error`,
 /// `warn`, `info`, `debug`, `trace`, `off`. Returns the level in force.
 pub type LogLevelControl = Arc<dyn Fn(Option<&str>) -> Result<String, String> + Send + Sync>;
+
+/// Lets a caller use the operating methods, or says why not. Called on the loop; must not block.
+pub type Authorise = Arc<dyn Fn(&Call<'_>) -> Result<(), Refusal> + Send + Sync>;
+
+/// Who may use the operating methods of a server's services: `NAME/quiesce` and `NAME/log-level`. Whoever may
+/// can end the server, so nobody may unless the server names how they are known.
+#[derive(Clone, Default)]
+pub enum Operations {
+    /// Nobody: each call is rejected as RPC-012.
+    #[default]
+    Off,
+    /// Callers that this lets through.
+    Authorised(Authorise),
+}
+
+impl Operations {
+    /// Callers that show this token as a bearer token in their request's authentication metadata. Without TLS
+    /// whoever can read the connection learns it. An empty token lets nobody through.
+    #[must_use]
+    pub fn bearer(token: impl Into<String>) -> Self {
+        let token = token.into();
+        Self::Authorised(Arc::new(move |call: &Call<'_>| {
+            let shown = match call.authentication() {
+                Some(Authentication::Bearer(shown)) => shown,
+                _ => "",
+            };
+            // The comparison takes as long wherever the two differ.
+            if !token.is_empty() && bool::from(token.as_bytes().ct_eq(shown.as_bytes())) {
+                return Ok(());
+            }
+            Err(Refusal::rejected("RPC-012", format!("{} needs the operators' bearer token", call.route())))
+        }))
+    }
+
+    /// May this caller use them?
+    pub(crate) fn authorise(&self, call: &Call<'_>) -> Result<(), Refusal> {
+        match self {
+            Self::Off => {
+                let text = format!("{} is off: this server names no operators", call.route());
+                Err(Refusal::rejected("RPC-012", text))
+            }
+            Self::Authorised(authorise) => authorise(call),
+        }
+    }
+}
 
 /// An address and what is spoken there.
 #[derive(Clone, Debug)]
@@ -39,6 +89,10 @@ pub struct AdmissionSettings {
     /// How long a request for an inline function may wait for its turn on the loop before it is told Busy. More
     /// smooths bursts and lets latency grow to about twice of it under overload.
     pub inline_wait_max: Duration,
+    /// The number of requests that asynchronous and blocking functions work on at once before anything was measured, for
+    /// each loop. It doubles while latency stays flat, so a low one costs a fraction of a second of Busy answers; a high one
+    /// lets calls queue where functions calculate, until the limit has fallen.
+    pub concurrency_initial: u32,
     /// The least number of requests that asynchronous and blocking functions work on at once, for each loop.
     pub concurrency_min: u32,
     /// The most; between the two the limit follows the measured latency.
@@ -51,6 +105,7 @@ impl Default for AdmissionSettings {
     fn default() -> Self {
         Self {
             inline_wait_max: Duration::from_millis(10),
+            concurrency_initial: 200,
             concurrency_min: 4,
             concurrency_max: 10_000,
             queue_max: 1_000,
@@ -117,6 +172,8 @@ pub struct ServerConfig {
     pub zone: Option<String>,
     /// The weight to register: an instance of weight 200 gets twice the calls of one of 100.
     pub weight: u32,
+    /// Who may use `NAME/quiesce` and `NAME/log-level`. Nobody, unless it is said here how operators are known.
+    pub operations: Operations,
     /// What `NAME/log-level` does; without it the route answers that it cannot.
     pub log_level: Option<LogLevelControl>,
     /// How long a quiesce that names no time may take.
@@ -155,6 +212,7 @@ impl Default for ServerConfig {
             advertise: None,
             zone: None,
             weight: 100,
+            operations: Operations::Off,
             log_level: None,
             quiesce_within: Duration::from_secs(30),
         }

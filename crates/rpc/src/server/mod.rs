@@ -35,7 +35,7 @@ use stadium_reactor::{
 };
 use stadium_rsocket::connection::{Assembly, Config as ProtocolConfig, Lease, Reassembly, ResumeConfig};
 
-pub use config::{AdmissionSettings, Listen, LogLevelControl, ServerConfig};
+pub use config::{AdmissionSettings, Authorise, Listen, LogLevelControl, Operations, ServerConfig};
 
 use crate::proto;
 use crate::service::{Function, Service};
@@ -140,6 +140,7 @@ impl Server {
                 let words = words.clone();
                 Box::new(move |within| drop(words.send(Word::Quiesce(within))))
             },
+            operations: config.operations.clone(),
             log_level: config.log_level.clone(),
         });
         let later = Arc::new(OnceLock::new());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::config::LogLevelControl;
+use super::config::{LogLevelControl, Operations};
 use super::counts::LoopCounts;
 use super::methods::Methods;
 use crate::service::Service;
@@ -25,5 +25,7 @@ pub(crate) struct Status {
     pub(crate) quiesce_within: Duration,
     /// Has the server quiesce within that time; returns at once.
     pub(crate) quiesce: Box<dyn Fn(Duration) + Send + Sync>,
+    /// Who may have it quiesce, and set its log level.
+    pub(crate) operations: Operations,
     pub(crate) log_level: Option<LogLevelControl>,
 }

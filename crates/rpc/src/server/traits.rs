@@ -1,7 +1,8 @@
 //! What the framework answers for every service: health, describe, statistics, quiesce, log level.
 //!
 //! They are inline methods like any other, beside the service's own, and are answered also when the service
-//! is full. Their messages are in proto/stadium/rpc/v1/service.proto.
+//! is full. Quiesce and log level are the operating methods, for those whom [`Operations`](super::Operations)
+//! names. Their messages are in proto/stadium/rpc/v1/service.proto.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
@@ -43,6 +44,23 @@ where
     A: Message + Default + 'static,
 {
     let run = Arc::new(move |_: &Call<'_>, request: &Q, answer: &mut A| run(request, answer));
+    Function::Inline(Arc::new(move || inline(Arc::clone(&run))))
+}
+
+/// A function for operators alone.
+fn operating<Q, A>(
+    status: &Arc<Status>,
+    run: impl Fn(&Status, &Q, &mut A) -> Result<(), Refusal> + Send + Sync + 'static,
+) -> Function
+where
+    Q: Message + Default + 'static,
+    A: Message + Default + 'static,
+{
+    let status = Arc::clone(status);
+    let run = Arc::new(move |call: &Call<'_>, request: &Q, answer: &mut A| {
+        status.operations.authorise(call)?;
+        run(&status, request, answer)
+    });
     Function::Inline(Arc::new(move || inline(Arc::clone(&run))))
 }
 
@@ -190,8 +208,8 @@ fn reach(later: &SharedLater) -> Result<Arc<Shared>, Refusal> {
 }
 
 fn quiesce(status: &Arc<Status>, later: &SharedLater) -> Function {
-    let (status, later) = (Arc::clone(status), Arc::clone(later));
-    function(move |request: &proto::QuiesceRequest, answer: &mut proto::Quiesced| {
+    let later = Arc::clone(later);
+    operating(status, move |status, request: &proto::QuiesceRequest, answer: &mut proto::Quiesced| {
         let shared = reach(&later)?;
         let within = match request.within_ms {
             0 => status.quiesce_within,
@@ -205,8 +223,7 @@ fn quiesce(status: &Arc<Status>, later: &SharedLater) -> Function {
 
 fn log_level(status: &Arc<Status>) -> Function {
     use proto::log_level_request::Level;
-    let status = Arc::clone(status);
-    function(move |request: &proto::LogLevelRequest, answer: &mut proto::LogLevel| {
+    operating(status, |status, request: &proto::LogLevelRequest, answer: &mut proto::LogLevel| {
         let Some(control) = &status.log_level else {
             return Err(Refusal::rejected(
                 "RPC-010",

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use stadium_rpc::proto::{self, health::Status, log_level_request::Level};
-use stadium_rpc::{Call, CallContext, Method, ServerConfig, StreamSender};
+use stadium_rpc::{Call, CallContext, CallOptions, Method, Operations, ServerConfig, StreamSender};
+use stadium_rsocket::frame::Interaction;
+use stadium_rsocket::metadata::authentication::{self, Authentication};
 
 use crate::scenery::*;
 
@@ -13,6 +15,70 @@ const DESCRIBE: Method<proto::DescribeRequest, proto::Description> = Method::una
 const STATISTICS: Method<proto::StatisticsRequest, proto::Statistics> = Method::unary("words/statistics");
 const QUIESCE: Method<proto::QuiesceRequest, proto::Quiesced> = Method::unary("words/quiesce");
 const LOG_LEVEL: Method<proto::LogLevelRequest, proto::LogLevel> = Method::unary("words/log-level");
+
+/// What operators of these tests show.
+const TOKEN: &str = "of the operators";
+
+/// Settings of a server that operators with [`TOKEN`] may end.
+fn operated() -> ServerConfig {
+    ServerConfig { operations: Operations::bearer(TOKEN), ..server_config() }
+}
+
+/// Metadata of a call that shows a token.
+fn bearer(token: &str) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    authentication::write(&mut metadata, Authentication::Bearer(token));
+    metadata
+}
+
+#[test]
+fn operating_methods_are_off_unless_the_server_names_operators() {
+    let control = |_: Option<&str>| panic!("nobody may ask");
+    let server = serve_with(ServerConfig { log_level: Some(Arc::new(control)), ..server_config() }, echo());
+    for route in ["words/quiesce", "words/log-level"] {
+        // Any RSocket client, and one that guesses a token.
+        let mut plain = crate::plain::Plain::dial(&server);
+        for guess in [Vec::new(), bearer(""), bearer(TOKEN)] {
+            let mut metadata = Vec::new();
+            stadium_rsocket::metadata::write_route(&mut metadata, route);
+            metadata.extend_from_slice(&guess);
+            plain.ask_with(Interaction::RequestResponse, 1, Some(&metadata), &[]);
+            let crate::plain::Got::Failed { code, text, .. } = plain.next() else { panic!("it is refused") };
+            assert_eq!((code.0, &text[..9]), (0x201, "RPC-012: "), "{route}: {text}");
+        }
+    }
+    assert!(!server.is_quiescing());
+    let words = client_of(&[&server]).service("words");
+    assert_eq!(words.call(&ECHO, &word("on")).wait(), Ok(word("on")), "it goes on");
+}
+
+#[test]
+fn operating_methods_are_for_operators_alone() {
+    let server = serve_with(operated(), echo());
+    let words = client_of(&[&server]).service("words");
+    let ask = |metadata: &[u8]| {
+        let options = CallOptions { metadata, ..CallOptions::default() };
+        words.call_with(&QUIESCE, &proto::QuiesceRequest::default(), &options).wait()
+    };
+    for wrong in [Vec::new(), bearer(""), bearer("of the operator"), bearer("of the operators!")] {
+        assert_eq!(rejection(ask(&wrong)).0, "RPC-012");
+    }
+    assert_eq!(words.call(&ECHO, &word("on")).wait(), Ok(word("on")), "it goes on");
+    assert!(!server.is_quiescing());
+    assert!(ask(&bearer(TOKEN)).is_ok());
+    until("it quiesces", || server.is_quiescing());
+}
+
+#[test]
+fn an_empty_token_makes_nobody_an_operator() {
+    let server = serve_with(ServerConfig { operations: Operations::bearer(""), ..server_config() }, echo());
+    let words = client_of(&[&server]).service("words");
+    for metadata in [&[][..], &bearer("")] {
+        let options = CallOptions { metadata, ..CallOptions::default() };
+        let answer = words.call_with(&QUIESCE, &proto::QuiesceRequest::default(), &options).wait();
+        assert_eq!(rejection(answer).0, "RPC-012");
+    }
+}
 
 #[test]
 fn service_describes_itself() {
@@ -69,18 +135,20 @@ fn log_level_is_asked_for_and_set() {
             Ok(level.clone())
         }
     };
-    let server = serve_with(ServerConfig { log_level: Some(Arc::new(control)), ..server_config() }, echo());
+    let server = serve_with(ServerConfig { log_level: Some(Arc::new(control)), ..operated() }, echo());
     let words = client_of(&[&server]).service("words");
+    let metadata = bearer(TOKEN);
+    let options = CallOptions { metadata: &metadata, ..CallOptions::default() };
     let ask = |level: Level| {
         let request = proto::LogLevelRequest { level: level.into() };
-        words.call(&LOG_LEVEL, &request).wait().map(|answer| answer.level())
+        words.call_with(&LOG_LEVEL, &request, &options).wait().map(|answer| answer.level())
     };
     assert_eq!(ask(Level::Unspecified), Ok(Level::Info));
     assert_eq!(ask(Level::Debug), Ok(Level::Debug));
     assert_eq!(*level.lock().expect("no test panics with it"), "debug");
-    let without = serve(echo());
+    let without = serve_with(operated(), echo());
     let words = client_of(&[&without]).service("words");
-    let answer = words.call(&LOG_LEVEL, &proto::LogLevelRequest::default()).wait();
+    let answer = words.call_with(&LOG_LEVEL, &proto::LogLevelRequest::default(), &options).wait();
     assert_eq!(rejection(answer).0, "RPC-010");
 }
 
@@ -103,13 +171,15 @@ fn traits_answer_while_the_service_is_full() {
 #[test]
 fn service_is_asked_to_quiesce_and_finishes_what_it_has() {
     let (bell, begun) = (Bell::default(), Tally::default());
-    let server = serve(named_waiting("last", &bell, &begun));
+    let server = serve_with(operated(), named_waiting("last", &bell, &begun));
     let words = client_of(&[&server]).service("words");
     let call = call_begun(&words, &begun);
     let health = || words.call(&HEALTH, &proto::HealthRequest {}).wait().map(|health| health.status());
     assert_eq!(health(), Ok(Status::Serving));
     let request = proto::QuiesceRequest { within_ms: 10_000 };
-    assert!(words.call(&QUIESCE, &request).wait().is_ok());
+    let metadata = bearer(TOKEN);
+    let options = CallOptions { metadata: &metadata, ..CallOptions::default() };
+    assert!(words.call_with(&QUIESCE, &request, &options).wait().is_ok());
     until("it quiesces", || server.is_quiescing());
     bell.ring();
     assert_eq!(answer(call), Ok(word("last")), "what was accepted is finished");

@@ -5,6 +5,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -20,7 +21,7 @@ use stadium_example_geo::discovery_flags::DiscoveryFlags;
 use stadium_example_geo::places::Places;
 use stadium_example_geo::service::service;
 use stadium_rpc::server::LogLevelControl;
-use stadium_rpc::{Listen, Server, ServerConfig};
+use stadium_rpc::{Listen, Operations, Server, ServerConfig};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -50,6 +51,9 @@ struct Flags {
     /// The zone to register
     #[arg(long)]
     zone: Option<String>,
+    /// A file with the token that lets operators call `geo/quiesce` and `geo/log-level` [default: nobody may]
+    #[arg(long, value_name = "FILE")]
+    operators: Option<PathBuf>,
     /// Seconds that accepted work may take after SIGTERM
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     grace: u64,
@@ -83,6 +87,7 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         discovery: flags.discovery.start()?,
         advertise: flags.advertise,
         zone: flags.zone.clone(),
+        operations: flags.operators.as_deref().map_or(Ok(Operations::Off), operators)?,
         log_level: Some(log_level),
         ..ServerConfig::default()
     };
@@ -117,6 +122,14 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
     server.quiesce(Duration::from_secs(flags.grace));
     server.stop();
     Ok(())
+}
+
+/// Those who show the token that the file holds.
+fn operators(path: &Path) -> anyhow::Result<Operations> {
+    let token =
+        std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    anyhow::ensure!(!token.trim().is_empty(), "{} holds no token", path.display());
+    Ok(Operations::bearer(token.trim()))
 }
 
 /// How often the service looks whether `geo/quiesce` was called.

@@ -7,7 +7,8 @@ use stadium_rpc::proto::{
     DescribeRequest, Description, Health, HealthRequest, LogLevel, LogLevelRequest, QuiesceRequest, Quiesced,
     Statistics, StatisticsRequest, health,
 };
-use stadium_rpc::{CallError, Client, ClientConfig, Method, ServiceClient};
+use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Method, ServiceClient};
+use stadium_rsocket::metadata::authentication::{self, Authentication};
 
 use crate::scenery::{PATIENCE, Service};
 
@@ -20,6 +21,24 @@ const LOG_LEVEL: Method<LogLevelRequest, LogLevel> = Method::unary("geo/log-leve
 fn client(service: &Service) -> ServiceClient {
     let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::at(vec![service.address]) };
     Client::start(config).expect("the client starts").service(geo::NAME)
+}
+
+const TOKEN: &str = "of-the-operators";
+
+/// The operators' token in a file.
+fn token() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = folder.path().join("token");
+    std::fs::write(&path, TOKEN).expect("the directory is writable");
+    let path = path.display().to_string();
+    (folder, path)
+}
+
+/// Metadata that shows it.
+fn bearer() -> Vec<u8> {
+    let mut metadata = Vec::new();
+    authentication::write(&mut metadata, Authentication::Bearer(TOKEN));
+    metadata
 }
 
 #[test]
@@ -71,11 +90,14 @@ fn statistics_count_every_end_of_a_call() {
 
 #[test]
 fn the_log_level_changes_while_the_service_runs() {
-    let service = Service::start(&["--log-level", "warn"]);
+    let (_folder, token) = token();
+    let service = Service::start(&["--log-level", "warn", "--operators", &token]);
     let geo_client = client(&service);
+    let metadata = bearer();
+    let options = CallOptions { metadata: &metadata, ..CallOptions::default() };
     let level = |wanted: Level| {
         let request = LogLevelRequest { level: wanted.into() };
-        geo_client.call(&LOG_LEVEL, &request).wait().expect("it has a log level").level()
+        geo_client.call_with(&LOG_LEVEL, &request, &options).wait().expect("it has a log level").level()
     };
     assert_eq!(level(Level::Unspecified), Level::Warn);
     assert_eq!(level(Level::Debug), Level::Debug);
@@ -84,13 +106,18 @@ fn the_log_level_changes_while_the_service_runs() {
 
 #[test]
 fn a_service_that_is_asked_to_quiesce_leaves_by_itself() {
-    let mut service = Service::start(&[]);
+    let (_folder, token) = token();
+    let mut service = Service::start(&["--operators", &token]);
     let geo_client = client(&service);
     let health = geo_client.call(&HEALTH, &HealthRequest {}).wait().expect("it is well");
     assert_eq!(health.status(), health::Status::Serving);
 
-    let quiesced =
-        geo_client.call(&QUIESCE, &QuiesceRequest { within_ms: 0 }).wait().expect("it agrees to leave");
+    let request = QuiesceRequest { within_ms: 0 };
+    let refused = geo_client.call(&QUIESCE, &request).wait();
+    assert!(matches!(&refused, Err(CallError::Rejected { code, .. }) if code == "RPC-012"), "{refused:?}");
+    let metadata = bearer();
+    let options = CallOptions { metadata: &metadata, ..CallOptions::default() };
+    let quiesced = geo_client.call_with(&QUIESCE, &request, &options).wait().expect("it agrees to leave");
     assert_eq!(quiesced.inflight, 0);
     assert_eq!(service.wait().code(), Some(0));
 }

@@ -4,7 +4,6 @@
 //! standard error for people, beside the answer with `--json`.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -13,9 +12,8 @@ use stadium_rpc::client::Explained;
 use stadium_rpc::proto::method_description::Interaction;
 use stadium_rpc::proto::{Health, HealthRequest, MethodDescription};
 use stadium_rpc::{CallError, CallOptions, Idempotency, ServiceClient};
-use stadium_rsocket::metadata::authentication::{self, Authentication};
 
-use super::caller::{self, call_trait, failure, left};
+use super::caller::{self, BearerFlags, call_trait, failure, left};
 use super::contract::Contract;
 use super::place::PlaceFlags;
 use super::{Patience, duration};
@@ -52,9 +50,8 @@ pub(super) struct Arguments {
     /// Longest that a stream may take [default: as long as it goes on]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     stream_deadline: Option<Duration>,
-    /// File with a token to show, such as an API key
-    #[arg(long, value_name = "FILE")]
-    bearer_file: Option<PathBuf>,
+    #[command(flatten)]
+    bearer: BearerFlags,
     #[command(flatten)]
     place: PlaceFlags,
     #[command(flatten)]
@@ -70,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         return Err(Failure::Usage(format!("{route:?} is not SERVICE/METHOD, such as geo/Store")));
     };
     let until = Instant::now() + arguments.patience.deadline;
-    let metadata = arguments.bearer_file.as_deref().map(bearer).transpose()?.unwrap_or_default();
+    let metadata = arguments.bearer.metadata()?;
     let client = arguments.place.client(arguments.retries.saturating_add(1))?;
     let service = client.service(name);
     if method.starts_with(|first: char| first.is_ascii_lowercase()) {
@@ -134,7 +131,8 @@ impl Call<'_> {
     ) -> Result<(), Failure> {
         self.service.one_way_bytes(&self.described.route, request, &self.options);
         // Its answer comes behind the request on the same connection: by then the request has left.
-        let _: Health = call_trait(self.service, &format!("{name}/health"), &HealthRequest {}, deadline)?;
+        let _: Health =
+            call_trait(self.service, &format!("{name}/health"), &HealthRequest {}, &[], deadline)?;
         match explained {
             Some(_) => self.print(Value::Null, explained),
             None => Ok(()),
@@ -184,11 +182,4 @@ fn request(given: Option<&str>) -> Result<String, Failure> {
         }
         Some(json) => Ok(json.to_owned()),
     }
-}
-
-fn bearer(path: &Path) -> Result<Vec<u8>, Failure> {
-    let token = std::fs::read_to_string(path).context(format_args!("{} cannot be read", path.display()))?;
-    let mut metadata = Vec::new();
-    authentication::write(&mut metadata, Authentication::Bearer(token.trim()));
-    Ok(metadata)
 }

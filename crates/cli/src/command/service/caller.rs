@@ -3,23 +3,48 @@
 //! A call of the framework's own methods is typed; others go by bytes that [`super::contract`] makes and reads.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use prost::Message;
 use stadium_rpc::{CallError, CallOptions, Idempotency, ServiceClient};
+use stadium_rsocket::metadata::authentication::{self, Authentication};
 
 use super::contract::Contract;
 use super::place::{Place, PlaceFlags};
-use crate::failure::Failure;
+use crate::failure::{Context, Failure};
+
+/// Who the caller says it is.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct BearerFlags {
+    /// File with a token to show, such as an API key
+    #[arg(long, value_name = "FILE")]
+    bearer_file: Option<PathBuf>,
+}
+
+impl BearerFlags {
+    /// The metadata that shows the token; empty without one.
+    pub(super) fn metadata(&self) -> Result<Vec<u8>, Failure> {
+        let mut metadata = Vec::new();
+        if let Some(path) = &self.bearer_file {
+            let token =
+                std::fs::read_to_string(path).context(format_args!("{} cannot be read", path.display()))?;
+            authentication::write(&mut metadata, Authentication::Bearer(token.trim()));
+        }
+        Ok(metadata)
+    }
+}
 
 /// Calls one of the framework's methods of a service.
 pub(super) fn call_trait<A: Message + Default>(
     service: &ServiceClient,
     route: &str,
     request: &impl Message,
+    metadata: &[u8],
     deadline: Duration,
 ) -> Result<A, Failure> {
-    let options = CallOptions { deadline: Some(deadline), ..CallOptions::default() };
+    let options = CallOptions { deadline: Some(deadline), metadata, ..CallOptions::default() };
     let pending = service.call_bytes(route, Idempotency::Idempotent, request.encode_to_vec(), &options);
     let answer = pending.wait().map_err(|error| failure(route, error))?;
     A::decode(answer.as_slice()).map_err(|error| Failure::new(format!("{route}: {error}")))
@@ -28,7 +53,7 @@ pub(super) fn call_trait<A: Message + Default>(
 /// What a service says of itself.
 pub(super) fn contract(service: &ServiceClient, name: &str, deadline: Duration) -> Result<Contract, Failure> {
     let request = stadium_rpc::proto::DescribeRequest {};
-    Contract::read(call_trait(service, &format!("{name}/describe"), &request, deadline)?)
+    Contract::read(call_trait(service, &format!("{name}/describe"), &request, &[], deadline)?)
 }
 
 /// A call that was not answered, as a failure with its exit code.

@@ -27,7 +27,8 @@ pub(super) fn health(
     let mut serving = 0;
     let mut told = Vec::new();
     for address in instances(name, flags, deadline)? {
-        let answer = call_trait::<Health>(&flags.tls.at(address, name)?, &route, &HealthRequest {}, deadline);
+        let answer =
+            call_trait::<Health>(&flags.tls.at(address, name)?, &route, &HealthRequest {}, &[], deadline);
         let (word, detail, style) = match &answer {
             Ok(health) if health.status() == Status::Serving => {
                 ("serving", health.detail.clone(), Style::Good)
@@ -66,7 +67,7 @@ pub(super) fn statistics(
     let mut told = Vec::new();
     for address in instances(name, flags, deadline)? {
         let statistics: Statistics =
-            call_trait(&flags.tls.at(address, name)?, &route, &StatisticsRequest {}, deadline)?;
+            call_trait(&flags.tls.at(address, name)?, &route, &StatisticsRequest {}, &[], deadline)?;
         if terminal.is_json() {
             told.push(statistics_json(address, &statistics));
             continue;
@@ -134,6 +135,7 @@ pub(super) fn quiesce(
     instance: &str,
     within: Option<Duration>,
     tls: &TlsFlags,
+    metadata: &[u8],
     deadline: Duration,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
@@ -141,7 +143,7 @@ pub(super) fn quiesce(
     let within_ms = within.map_or(0, |within| u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
     let route = format!("{name}/quiesce");
     let quiesced: Quiesced =
-        call_trait(&tls.at(address, name)?, &route, &QuiesceRequest { within_ms }, deadline)?;
+        call_trait(&tls.at(address, name)?, &route, &QuiesceRequest { within_ms }, metadata, deadline)?;
     if terminal.is_json() {
         return terminal.json(&json!({"instance": address, "inflight": quiesced.inflight}));
     }
@@ -157,6 +159,7 @@ pub(super) fn log_level(
     name: &str,
     level: Option<&str>,
     flags: &PlaceFlags,
+    metadata: &[u8],
     deadline: Duration,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
@@ -168,7 +171,8 @@ pub(super) fn log_level(
     }
     let mut told = Vec::new();
     for address in instances(name, flags, deadline)? {
-        let answer: LogLevel = call_trait(&flags.tls.at(address, name)?, &route, &request, deadline)?;
+        let answer: LogLevel =
+            call_trait(&flags.tls.at(address, name)?, &route, &request, metadata, deadline)?;
         let level = answer.level().as_str_name().to_ascii_lowercase();
         if terminal.is_json() {
             told.push(json!({"instance": address, "level": level}));

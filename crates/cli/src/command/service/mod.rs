@@ -17,6 +17,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
+use caller::BearerFlags;
 pub(crate) use place::discovery;
 use place::{PlaceFlags, TlsFlags};
 
@@ -79,6 +80,8 @@ enum Action {
         #[arg(long, value_name = "TIME", value_parser = duration)]
         within: Option<Duration>,
         #[command(flatten)]
+        bearer: BearerFlags,
+        #[command(flatten)]
         tls: TlsFlags,
         #[command(flatten)]
         patience: Patience,
@@ -90,6 +93,8 @@ enum Action {
         /// The level to set [default: only show it]
         #[arg(value_parser = ["error", "warn", "info", "debug", "trace", "off"])]
         level: Option<String>,
+        #[command(flatten)]
+        bearer: BearerFlags,
         #[command(flatten)]
         place: PlaceFlags,
         #[command(flatten)]
@@ -117,11 +122,11 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Statistics { name, place, patience } => {
             care::statistics(&name, &place, patience.deadline, terminal)
         }
-        Action::Quiesce { name, instance, within, tls, patience } => {
-            care::quiesce(&name, &instance, within, &tls, patience.deadline, terminal)
+        Action::Quiesce { name, instance, within, bearer, tls, patience } => {
+            care::quiesce(&name, &instance, within, &tls, &bearer.metadata()?, patience.deadline, terminal)
         }
-        Action::LogLevel { name, level, place, patience } => {
-            care::log_level(&name, level.as_deref(), &place, patience.deadline, terminal)
+        Action::LogLevel { name, level, bearer, place, patience } => {
+            care::log_level(&name, level.as_deref(), &place, &bearer.metadata()?, patience.deadline, terminal)
         }
     }
 }

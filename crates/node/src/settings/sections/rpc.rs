@@ -22,7 +22,7 @@ group! {
         /// Where to take requests that fit a datagram and may be lost. They are not encrypted, whatever `certificate` says.
         udp_listen: Option<SocketAddr> = None;
         /// Let callers from other machines in without a certificate: behind a firewall that knows who may call.
-        open: bool = false, cost "whoever reaches the port may call, quiesce and set the log level";
+        open: bool = false, cost "whoever reaches the port may call; the server's own services and operating methods still ask for an API key";
         /// Authorities that sign the certificates of other services, PEM. With it, devices' requests reach services over TLS,
         /// showing `certificate` where they ask for one. Read when the server starts.
         calls_ca: Option<PathBuf> = None;
@@ -36,6 +36,9 @@ group! {
         deadline_max_ms: u32 = 600_000, unit "ms", in 1..=86_400_000, cost "state of requests that take long";
         /// How long a request for an inline function may wait for its turn before it is told busy.
         inline_wait_max_ms: u32 = 10, unit "ms", in 1..=60_000, cost "latency under overload, to about twice of it";
+        /// Requests that asynchronous and blocking functions work on at once before anything was measured, for each loop. The
+        /// limit doubles while latency stays flat.
+        concurrency_initial: u32 = 200, unit "requests", in 1..=1_000_000, cost "latency at the start where functions calculate";
         /// The least number of requests that asynchronous and blocking functions work on at once, for each loop.
         concurrency_min: u32 = 4, unit "requests", in 1..=1_000_000;
         /// The most; between the two the limit follows the measured latency.
