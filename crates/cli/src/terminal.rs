@@ -6,10 +6,12 @@
 
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
 
 pub(crate) use indicatif::ProgressBar;
 use indicatif::{ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use stadium_scenario::secret::Secrets;
 
 use crate::failure::Failure;
 
@@ -29,6 +31,8 @@ pub(crate) struct Terminal {
     pub(crate) form: Form,
     colour_out: bool,
     colour_err: bool,
+    /// What no line for people and no failure may show; commands that handle no secrets have none.
+    secrets: Mutex<Option<Secrets>>,
 }
 
 impl Terminal {
@@ -40,6 +44,21 @@ impl Terminal {
             form: if json { Form::Json } else { Form::Text },
             colour_out: wanted && io::stdout().is_terminal(),
             colour_err: wanted && io::stderr().is_terminal(),
+            secrets: Mutex::new(None),
+        }
+    }
+
+    /// From here on notes and failures are shown without these secrets, nor what looks like one.
+    pub(crate) fn hide(&self, secrets: Secrets) {
+        if let Ok(mut held) = self.secrets.lock() {
+            *held = Some(secrets);
+        }
+    }
+
+    fn shown(&self, text: String) -> String {
+        match self.secrets.lock() {
+            Ok(held) => held.as_ref().map_or(text.clone(), |secrets| secrets.text(&text)),
+            Err(_) => text,
         }
     }
 
@@ -73,7 +92,7 @@ impl Terminal {
 
     /// Writes a line for people to standard error.
     pub(crate) fn note(&self, line: impl Display) {
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        let _ = writeln!(io::stderr().lock(), "{}", self.shown(line.to_string()));
     }
 
     /// Tells a failure: in words on standard error, and with `--json` as an object on standard output too.
@@ -82,8 +101,10 @@ impl Terminal {
             return;
         }
         if self.is_json() {
-            let _ =
-                self.json(&serde_json::json!({"error": failure.to_string(), "exit_code": failure.number()}));
+            let _ = self.json(&serde_json::json!({
+                "error": self.shown(failure.to_string()),
+                "exit_code": failure.number(),
+            }));
         }
         match failure {
             // Each says itself what it is.

@@ -9,6 +9,7 @@
 mod account;
 mod client_tls;
 pub mod clock;
+mod conceal;
 pub mod engine;
 mod interrupt;
 pub mod keep;
@@ -21,5 +22,6 @@ pub mod view;
 mod words;
 pub mod workers;
 
+pub use conceal::conceal;
 pub use interrupt::on_interrupt;
 pub use stadium_report::latency;

@@ -8,6 +8,9 @@
 use stadium_report::{Outcome, RunResult, Search, Trial};
 use stadium_scenario::Program;
 use stadium_scenario::program::{Arrivals, Phase, Spacing};
+use stadium_scenario::secret::Secrets;
+
+use crate::conceal;
 
 /// What is searched, and how long.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,7 +112,11 @@ pub fn search<E>(
     sorted.sort_by(f64::total_cmp);
     found.rate = sorted[sorted.len() / 2];
     found.interval = [sorted[0], sorted[sorted.len() - 1]];
-    Ok(best.map(|(_, result)| RunResult { search: Some(found), ..result }))
+    Ok(best.map(|(_, result)| {
+        let mut result = RunResult { search: Some(found), ..result };
+        conceal(&mut result, &Secrets::of(program));
+        result
+    }))
 }
 
 /// What a repeat knows.

@@ -18,6 +18,7 @@ mod series;
 mod table;
 mod tables;
 pub mod text;
+mod texts;
 pub mod thresholds;
 mod verdict;
 

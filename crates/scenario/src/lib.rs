@@ -15,6 +15,7 @@ pub mod problem;
 pub mod program;
 pub mod schema;
 pub mod scope;
+pub mod secret;
 pub mod table;
 pub mod template;
 #[cfg(test)]

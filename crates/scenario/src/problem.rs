@@ -5,6 +5,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use crate::secret::Secrets;
+
 /// Something wrong in a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -38,24 +40,27 @@ impl Problem {
         }
     }
 
-    /// The problem with its line and a caret below it; without colours, with a line feed at the end.
+    /// The problem with its line and a caret below it; without colours, with a line feed at the end. What is secret in the
+    /// line is hidden.
     pub fn render(&self, file_name: &str, text: &str) -> String {
-        let line = text.lines().nth(self.line.saturating_sub(1) as usize).unwrap_or("");
+        let whole = text.lines().nth(self.line.saturating_sub(1) as usize).unwrap_or("");
+        let secrets = Secrets::default();
+        let line = secrets.text(whole);
+        let before: String = whole.chars().take(self.column.saturating_sub(1) as usize).collect();
+        let before = if line == whole { before } else { secrets.text(&before) };
         let number = self.line.to_string();
         let margin = " ".repeat(number.len());
         // Tabs stay tabs, so that the caret stands below its character.
-        let indent: String = line
-            .chars()
-            .take(self.column.saturating_sub(1) as usize)
-            .map(|at| if at == '\t' { '\t' } else { ' ' })
-            .collect();
+        let indent: String = before.chars().map(|at| if at == '\t' { '\t' } else { ' ' }).collect();
         let carets = "^".repeat(self.width as usize);
         let mut out = String::new();
         // Writing into a string does not fail.
         let _ = write!(
             out,
             "error: {}\n{margin}--> {file_name}:{}:{}\n{margin} |\n{number} | {line}\n{margin} | {indent}{carets}\n",
-            self.message, self.line, self.column
+            secrets.text(&self.message),
+            self.line,
+            self.column
         );
         if let Some(hint) = &self.hint {
             let _ = writeln!(out, "{margin} = {hint}");
@@ -95,6 +100,18 @@ mod tests {
         assert_eq!(
             problem.render("x.toml", text),
             "error: no such value\n --> x.toml:2:6\n  |\n2 | \té = tru # x\n  | \t    ^^^\n  = did you mean `true`?\n"
+        );
+    }
+
+    #[test]
+    fn a_problem_does_not_show_the_secret_of_its_line() {
+        let text = "connect = { password = \"hunter2-and-more\", cleen = true }";
+        let start = text.find("cleen").unwrap();
+        let problem = Problem::at(text, start..start + 5, "unknown key `cleen`".into(), None);
+        assert_eq!(
+            problem.render("x.toml", text),
+            "error: unknown key `cleen`\n --> x.toml:1:44\n  |\n\
+             1 | connect = { password = \"<secret>\", cleen = true }\n  |                                    ^^^^^\n"
         );
     }
 

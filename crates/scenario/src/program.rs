@@ -29,6 +29,8 @@ pub struct Program {
     pub variables: Vec<String>,
     /// Their first values, by slot.
     pub initial: Vec<Value>,
+    /// Which of them are secrets, and where their values come from.
+    pub secrets: Vec<Secret>,
     /// One after the other.
     pub phases: Vec<Phase>,
     /// What users do. At least one, or at least one fleet.
@@ -48,6 +50,19 @@ pub struct Program {
 /// The number of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u16);
+
+/// A variable whose value is not in the scenario and is never shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Secret {
+    /// Its name.
+    pub name: String,
+    /// Where its value is kept.
+    pub slot: Slot,
+    /// The environment variable that holds its value.
+    pub env: Option<String>,
+    /// The file that holds its value, as the scenario names it.
+    pub file: Option<String>,
+}
 
 /// What a target speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,12 +3,14 @@
 use stadium_report::latency::Counts;
 use stadium_report::{Check, FORMAT, Phase, Requests, RunResult, Session, Step};
 use stadium_scenario::program::{Action, Arrivals, Program, Version};
+use stadium_scenario::secret::Secrets;
 
 use super::head::RunOptions;
 use super::machine;
+use crate::conceal;
 
-/// What a result says before anything has happened.
-pub(super) fn describe(program: &Program, options: &RunOptions) -> RunResult {
+/// What a result says before anything has happened. Nothing in it is secret.
+pub(super) fn describe(program: &Program, options: &RunOptions, secrets: &Secrets) -> RunResult {
     let now = jiff::Zoned::now();
     let mut from_s = 0.0;
     let phases = program
@@ -22,7 +24,7 @@ pub(super) fn describe(program: &Program, options: &RunOptions) -> RunResult {
             described
         })
         .collect();
-    RunResult {
+    let mut result = RunResult {
         format: FORMAT,
         id: format!("{}-{:04x}", now.strftime("%Y%m%dT%H%M%S"), fastrand::u16(..)),
         name: program.name.clone(),
@@ -56,7 +58,9 @@ pub(super) fn describe(program: &Program, options: &RunOptions) -> RunResult {
             })
             .collect(),
         ..RunResult::default()
-    }
+    };
+    conceal(&mut result, secrets);
+    result
 }
 
 fn protocol(action: &Action, version: Version) -> &'static str {

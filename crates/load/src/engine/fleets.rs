@@ -55,7 +55,7 @@ impl Fleets {
     pub(crate) fn start(program: &Program, folder: &Path, epoch_ns: u64) -> Result<Self, Error> {
         let mut fleets = Fleets::default();
         for fleet in &program.fleets {
-            let config = config(fleet, &program.targets[fleet.target], program.seed, folder)?;
+            let config = config(fleet, program, folder)?;
             config.check().map_err(|error| Error::Config(format!("fleet {:?}: {error}", fleet.name)))?;
             let watched = Arc::new(Watched::default());
             let (shared, start_ns) = (watched.clone(), epoch_ns + fleet.start_ns);
@@ -177,12 +177,8 @@ fn told(name: &str, watched: &Watched, swarm: SwarmReport) -> report::Fleet {
 }
 
 /// What a swarm is asked for by a fleet.
-fn config(
-    fleet: &program::Fleet,
-    target: &program::Target,
-    seed: u64,
-    folder: &Path,
-) -> Result<SwarmConfig, Error> {
+fn config(fleet: &program::Fleet, program: &Program, folder: &Path) -> Result<SwarmConfig, Error> {
+    let target = &program.targets[fleet.target];
     let wrong = |what: &dyn std::fmt::Display| Error::Config(format!("fleet {:?}: {what}", fleet.name));
     let template = |text: &str| -> Result<Template, Error> {
         text.replace("{number}", "{n}").parse().map_err(|error| wrong(&error))
@@ -205,13 +201,22 @@ fn config(
     let credentials = match &fleet.credentials {
         None => Credentials::default(),
         Some((user_name, password)) => {
-            Credentials { username: Some(template(user_name)?), password: Some(template(password)?) }
+            let of = |what: &str, text: &str| {
+                // Without the text: it may be secret.
+                template(&filled(text, program)).map_err(|_| {
+                    wrong(&format!("its {what} has braces that are neither {{id}} nor {{number}}"))
+                })
+            };
+            Credentials {
+                username: Some(of("user_name", user_name)?),
+                password: Some(of("password", password)?),
+            }
         }
     };
     let profiles = if fleet.profile == "steady" {
         Mixture::default()
     } else {
-        Mixture::named(&fleet.profile, seed).map_err(|error| wrong(&error))?
+        Mixture::named(&fleet.profile, program.seed).map_err(|error| wrong(&error))?
     };
     let session =
         if profiles.is_empty() { Session::Clean } else { Session::Kept { expiry_s: SESSION_EXPIRY_S } };
@@ -242,6 +247,20 @@ fn config(
         profiles,
         ..SwarmConfig::default()
     })
+}
+
+/// A text with the values of the scenario's variables: `${name}`.
+fn filled(text: &str, program: &Program) -> String {
+    let mut text = text.to_owned();
+    for (name, value) in program.variables.iter().zip(&program.initial) {
+        let place = format!("${{{name}}}");
+        if text.contains(&place) {
+            let mut bytes = Vec::new();
+            value.write(&mut bytes);
+            text = text.replace(&place, &String::from_utf8_lossy(&bytes));
+        }
+    }
+    text
 }
 
 fn transport(target: &program::Target, folder: &Path) -> Transport {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use stadium_report::latency::Latency;
 use stadium_report::{Doubt, Interval, Merge, Outcome, Requests, RunResult, thresholds};
 use stadium_scenario::program::{Action, Program};
+use stadium_scenario::secret::Secrets;
 
 use super::Error;
 use super::describe::describe;
@@ -24,6 +25,7 @@ use super::tally::{StepTally, Tally};
 use super::threads;
 use crate::account::Watch;
 use crate::clock::monotonic_ns;
+use crate::conceal;
 use crate::workers::{Crew, Lineup};
 
 /// The start is this far ahead, in nanoseconds, so that all loops know of it in time.
@@ -137,6 +139,8 @@ pub struct Run {
     open: BTreeMap<u32, (Vec<Tally>, Instant)>,
     load: Vec<Load>,
     result: RunResult,
+    /// What no text of the result may have.
+    secrets: Secrets,
     thresholds: Vec<thresholds::Threshold>,
     fleets: Fleets,
     /// Messages that fleets had received by the end of the last interval.
@@ -202,7 +206,8 @@ impl Run {
         (sender, events): (Sender<Event>, Receiver<Event>),
     ) -> Self {
         let planned_ns: u64 = program.phases.iter().map(|phase| phase.duration_ns).sum();
-        let result = describe(&program, options);
+        let secrets = Secrets::of(&program);
+        let result = describe(&program, options, &secrets);
         Run {
             program,
             members: Vec::new(),
@@ -218,6 +223,7 @@ impl Run {
             open: BTreeMap::new(),
             load: Vec::new(),
             result,
+            secrets,
             thresholds,
             fleets: Fleets::default(),
             received: 0,
@@ -285,7 +291,7 @@ impl Run {
                 watch(&Progress {
                     elapsed_s,
                     planned_s: self.planned_s,
-                    phase: phase.map_or("", |phase| &self.program.phases[phase].name),
+                    phase: phase.map_or("", |phase| &self.result.phases[phase].name),
                     interval,
                     result: &self.result,
                 });
@@ -398,7 +404,7 @@ impl Run {
                 interval.bytes[0] += step.bytes_out;
                 interval.bytes[1] += step.bytes_in;
                 for (kind, count) in &step.errors {
-                    *interval.errors.entry(kind.clone()).or_default() += count;
+                    *interval.errors.entry(self.secrets.text(kind)).or_default() += count;
                 }
                 response.add(&step.response);
                 service.add(&step.service);
@@ -417,7 +423,8 @@ impl Run {
     }
 
     fn add_step(&mut self, number: usize, tally: &StepTally) {
-        let own = requests(tally, status_name(&self.program.steps[number].action));
+        let mut own = requests(tally, status_name(&self.program.steps[number].action));
+        own.change_texts(&mut |text| self.secrets.text(text));
         let step = &mut self.result.steps[number];
         for (check, counts) in step.checks.iter_mut().zip(&tally.checks) {
             check.passed += counts[0];
@@ -464,16 +471,21 @@ impl Run {
         }
         result.workers = self.crew.into_workers();
         result.thresholds = thresholds::evaluate_all(&self.thresholds, result);
+        // What workers and fleets told comes last.
+        conceal(result, &self.secrets);
         self.result
     }
 }
 
+/// Thresholds as the result's names are written, without secrets.
 fn read_thresholds(program: &Program) -> Result<Vec<thresholds::Threshold>, Error> {
+    let secrets = Secrets::of(program);
     program
         .thresholds
         .iter()
         .map(|(text, line)| {
-            thresholds::parse(text)
+            let text = secrets.text(text);
+            thresholds::parse(&text)
                 .map_err(|mistake| Error::Config(format!("line {line}: threshold {text:?}: {mistake}")))
         })
         .collect()

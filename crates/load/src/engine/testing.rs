@@ -13,6 +13,7 @@ pub(crate) fn program() -> Program {
         tables: Vec::new(),
         variables: Vec::new(),
         initial: Vec::new(),
+        secrets: Vec::new(),
         phases: Vec::new(),
         sessions: Vec::new(),
         steps: Vec::new(),

@@ -9,6 +9,9 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use stadium_report::{FORMAT, RunResult, csv, html};
+use stadium_scenario::secret::Secrets;
+
+use crate::conceal;
 
 /// The file that has everything.
 pub(super) const RESULT: &str = "result.json";
@@ -113,7 +116,7 @@ fn put(path: &Path, content: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()
     written.map_err(Error::io(path))
 }
 
-/// Reads a result: a file, or a folder that has one.
+/// Reads a result: a file, or a folder that has one. Secrets that an older version left in it are hidden.
 ///
 /// # Errors
 /// [`Error::Io`] where it cannot be read, [`Error::Unreadable`] where it is no result or from a newer version.
@@ -121,14 +124,17 @@ pub fn read(path: &Path) -> Result<RunResult, Error> {
     let path = if path.is_dir() { path.join(RESULT) } else { path.to_owned() };
     let file = File::open(&path).map_err(Error::io(&path))?;
     let unreadable = |reason: String| Error::Unreadable { path: path.clone(), reason };
-    let result: RunResult = serde_json::from_reader(BufReader::new(file))
+    let mut result: RunResult = serde_json::from_reader(BufReader::new(file))
         .map_err(|error| unreadable(format!("this is no result of a run: {error}")))?;
     match result.format {
         0 => Err(unreadable("this is no result of a run: it does not say its format".to_owned())),
         format if format > FORMAT => Err(unreadable(format!(
             "the result has format {format}, this version understands up to {FORMAT}: use a newer stadium"
         ))),
-        _ => Ok(result),
+        _ => {
+            conceal(&mut result, &Secrets::default());
+            Ok(result)
+        }
     }
 }
 
@@ -173,6 +179,20 @@ mod tests {
         let error = write(&other, folder.path()).expect_err("the folder has a result");
         assert!(matches!(error, Error::Taken(_)), "{error}");
         assert_eq!(read(folder.path()).expect("it is read").id, result().id);
+    }
+
+    #[test]
+    fn secrets_that_an_older_version_kept_are_not_shown_again() {
+        let folder = tempfile::tempdir().expect("a folder can be had");
+        let old = RunResult {
+            command: ["stadium", "load", "run", "--set", "key=hunter2"].map(str::to_owned).to_vec(),
+            scenario: "[variables]\npassword = \"hunter2\"\n".to_owned(),
+            ..result()
+        };
+        write(&old, folder.path()).expect("it is written");
+        let read = read(folder.path()).expect("it is read");
+        assert!(!stadium_report::html::report(&read).contains("hunter2"));
+        assert!(!format!("{read:?}").contains("hunter2"));
     }
 
     #[test]

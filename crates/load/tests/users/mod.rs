@@ -61,6 +61,7 @@ impl Story {
             tables: Vec::new(),
             variables: Vec::new(),
             initial: Vec::new(),
+            secrets: Vec::new(),
             phases: Vec::new(),
             sessions: Vec::new(),
             steps: Vec::new(),

@@ -19,7 +19,7 @@ use toml::de::DeTable;
 
 use crate::mistake::Mistake;
 use crate::problem::Problem;
-use crate::program::{Program, Session, Step, Target};
+use crate::program::{Program, Secret, Session, Step, Target};
 use crate::table::Table;
 use crate::template::{Encoding, Template};
 use reader::{Fields, Item, Reader};
@@ -104,6 +104,7 @@ impl<'a> Builder<'a, '_> {
         self.timeout_ns = self.timeout(&fields).unwrap_or(TIMEOUT_NS);
 
         self.initial(&fields);
+        let secrets = self.secrets(&fields);
         self.data(&fields);
         let headers = self.open_targets(&fields);
         self.sessions(&fields, headers);
@@ -130,6 +131,7 @@ impl<'a> Builder<'a, '_> {
             tables: std::mem::take(&mut self.tables),
             variables: std::mem::take(&mut self.variables.names),
             initial: std::mem::take(&mut self.variables.initial),
+            secrets,
             phases,
             sessions: std::mem::take(&mut self.sessions),
             steps: std::mem::take(&mut self.steps),
@@ -157,6 +159,42 @@ impl<'a> Builder<'a, '_> {
                 None => self.too_many_variables(entry.at),
             }
         }
+    }
+
+    /// Variables whose values come from elsewhere.
+    fn secrets(&mut self, fields: &Fields<'a>) -> Vec<Secret> {
+        let mut secrets = Vec::new();
+        let Some(item) = fields.item("secrets") else {
+            return secrets;
+        };
+        for entry in self.reader.map(item) {
+            if !entry.item.get_ref().is_table() {
+                self.reader.note(
+                    Mistake::new(entry.item.span(), "a secret's value does not stand in the scenario").hint(
+                        format!("`{0} = {{ env = \"NAME\" }}`, `{0} = {{ file = \"PATH\" }}`, or `{0} = {{}}` for --set", entry.key),
+                    ),
+                );
+                continue;
+            }
+            let Some(fields) = self.reader.fields(entry.item, &shape::SECRET) else {
+                continue;
+            };
+            if !self.is_variable(entry.key, &entry.at) {
+                continue;
+            }
+            if self.variables.is_known(entry.key) {
+                self.reader.problem(entry.at.clone(), format!("`{}` is a variable already", entry.key));
+                continue;
+            }
+            let reader = &mut self.reader;
+            let mut text = |key: &str| fields.item(key).and_then(|item| reader.text(item)).map(str::to_owned);
+            let (env, file) = (text("env"), text("file"));
+            match self.variables.declare_everywhere(entry.key) {
+                Some(slot) => secrets.push(Secret { name: entry.key.to_owned(), slot, env, file }),
+                None => self.too_many_variables(entry.at),
+            }
+        }
+        secrets
     }
 
     fn thresholds(&mut self, fields: &Fields<'a>) -> Vec<(String, u32)> {

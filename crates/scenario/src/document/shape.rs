@@ -86,6 +86,11 @@ pub(crate) static SCENARIO: Table = Table {
         ),
         key("timeout", Duration, "Time for a step that says none. Default 30s."),
         key("variables", Map(&Scalar), "First values of variables."),
+        key(
+            "secrets",
+            Map(&Shape::Table(&SECRET)),
+            "Variables whose values are not in this file and are never shown, by name.",
+        ),
         key("targets", Map(&Shape::Table(&TARGET)), "Where steps go, by name."),
         key(
             "data",
@@ -99,6 +104,19 @@ pub(crate) static SCENARIO: Table = Table {
             "thresholds",
             Any(&[List(&Text), Map(&Text)]),
             "What must be true of the result; otherwise the exit code is not 0.",
+        ),
+    ],
+};
+
+pub(crate) static SECRET: Table = Table {
+    name: "a secret",
+    marks: &[],
+    keys: &[
+        key("env", Text, "The environment variable that holds its value."),
+        key(
+            "file",
+            Text,
+            "The file that holds its value, beside the scenario; a line end after it does not count.",
         ),
     ],
 };

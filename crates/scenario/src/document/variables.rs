@@ -78,6 +78,11 @@ impl Variables {
         self.sees_all || self.everywhere.contains(&slot) || self.here.contains(&slot)
     }
 
+    /// Whether there is a variable of that name.
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     /// Whether the name is that of a variable which this session does not see.
     pub(super) fn is_elsewhere(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(|slot| !self.is_seen(*slot))

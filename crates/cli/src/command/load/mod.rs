@@ -15,6 +15,7 @@ mod swarm;
 mod worker;
 
 use clap::{Args, Subcommand};
+use stadium_scenario::secret::Secrets;
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -56,6 +57,7 @@ enum Action {
 
 /// Does what was asked.
 pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    terminal.hide(Secrets::default());
     match &arguments.action {
         Action::Run(run) => run::run(run, terminal),
         Action::Search(search) => search::run(search, terminal),

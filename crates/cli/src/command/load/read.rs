@@ -1,12 +1,15 @@
 //! Reading a scenario with the files that it names, and changing what the command line says otherwise.
 
+use std::env::VarError;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use stadium_scenario::Program;
+use stadium_scenario::secret::Secrets;
 use stadium_scenario::value::Value;
 
 use crate::failure::{Context, Failure};
+use crate::terminal::Terminal;
 
 /// Which scenario, and what of it is different.
 #[derive(Debug, Args)]
@@ -19,7 +22,8 @@ pub(super) struct Scenario {
     #[arg(long = "target", value_name = "[NAME=]HOST:PORT")]
     targets: Vec<String>,
 
-    /// Another first value for a variable of the scenario
+    /// Another first value for a variable of the scenario. Other users of this machine see the command line: give secrets by
+    /// an environment variable or a file that the scenario names
     #[arg(long = "set", value_name = "NAME=VALUE")]
     values: Vec<String>,
 
@@ -33,18 +37,24 @@ pub(super) struct Scenario {
 }
 
 impl Scenario {
-    /// Reads it.
+    /// Reads it, and has the terminal hide what is secret in it.
     ///
     /// # Errors
-    /// [`Failure::Problems`] with each problem's line, a caret under it and a suggestion.
-    pub(super) fn read(&self) -> Result<Program, Failure> {
+    /// [`Failure::Problems`] with each problem's line, a caret under it and a suggestion; [`Failure::Usage`] for a flag that
+    /// does not fit it, and for a secret without a value.
+    pub(super) fn read(&self, terminal: &Terminal) -> Result<Program, Failure> {
         let mut program = read(&self.file)?;
         for change in &self.targets {
             retarget(&mut program, change)?;
         }
+        let mut given = Vec::new();
         for change in &self.values {
-            set(&mut program, change)?;
+            given.push(set(&mut program, change)?);
         }
+        // Those that were given are hidden also in what is said of those that were not.
+        terminal.hide(Secrets::of(&program));
+        find_secrets(&mut program, &self.folder(), &given)?;
+        terminal.hide(Secrets::of(&program));
         program.thresholds.extend(self.thresholds.iter().map(|text| (text.clone(), 0)));
         program.seed = self.seed.unwrap_or(program.seed);
         Ok(program)
@@ -98,18 +108,65 @@ fn retarget(program: &mut Program, change: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn set(program: &mut Program, change: &str) -> Result<(), Failure> {
+/// Sets a variable; gives its slot. The value is never part of what is said: it may be secret.
+fn set(program: &mut Program, change: &str) -> Result<usize, Failure> {
     let (name, value) =
-        change.split_once('=').ok_or_else(|| Failure::Usage(format!("--set {change}: it is NAME=VALUE")))?;
+        change.split_once('=').ok_or_else(|| Failure::Usage("--set takes NAME=VALUE".to_owned()))?;
     let slot = program.variables.iter().position(|known| known == name).ok_or_else(|| {
         Failure::Usage(format!(
-            "--set {change}: the scenario has no variable {name}; it has: {}",
+            "--set {name}: the scenario has no variable {name}; it has: {}",
             program.variables.join(", ")
         ))
     })?;
+    let is_secret = program.secrets.iter().any(|secret| usize::from(secret.slot.0) == slot);
     program.initial[slot] = match value.parse() {
-        Ok(number) => Value::Number(number),
-        Err(_) => Value::Text(value.to_owned()),
+        // A secret is shown to servers as it was given: 007 is not 7.
+        Ok(number) if !is_secret => Value::Number(number),
+        _ => Value::Text(value.to_owned()),
     };
+    Ok(slot)
+}
+
+/// Gives secrets that no flag gave the values of their environment variables and files.
+fn find_secrets(program: &mut Program, folder: &Path, given: &[usize]) -> Result<(), Failure> {
+    for secret in &program.secrets {
+        let slot = usize::from(secret.slot.0);
+        if given.contains(&slot) {
+            continue;
+        }
+        let name = &secret.name;
+        let from_env = match &secret.env {
+            None => None,
+            Some(variable) => match std::env::var(variable) {
+                Ok(value) => Some(value),
+                Err(VarError::NotPresent) => None,
+                Err(VarError::NotUnicode(_)) => {
+                    return Err(Failure::Usage(format!(
+                        "secret {name}: the variable {variable} is not UTF-8"
+                    )));
+                }
+            },
+        };
+        let value = match (from_env, &secret.file) {
+            (Some(value), _) => value,
+            (None, Some(file)) => {
+                let path = folder.join(file);
+                let text = std::fs::read_to_string(&path).map_err(|error| {
+                    Failure::Usage(format!("secret {name}: reading {}: {error}", path.display()))
+                })?;
+                text.trim_end_matches(['\r', '\n']).to_owned()
+            }
+            (None, None) => {
+                let how = match &secret.env {
+                    Some(variable) => {
+                        format!("set the environment variable {variable}, or say --set {name}=VALUE")
+                    }
+                    None => format!("say --set {name}=VALUE, or have the scenario name an `env` or a `file`"),
+                };
+                return Err(Failure::Usage(format!("secret {name} has no value: {how}")));
+            }
+        };
+        program.initial[slot] = Value::Text(value);
+    }
     Ok(())
 }

@@ -11,11 +11,12 @@ use std::time::Instant;
 use clap::Args;
 use stadium_load::engine::{self, Control, Progress, RunOptions};
 use stadium_load::keep::{self, UploadOptions};
-use stadium_load::on_interrupt;
 use stadium_load::scrape::{self, Scrape};
 use stadium_load::view::{self, Lines, Page, Wish};
 use stadium_load::workers::Crew;
+use stadium_load::{conceal, on_interrupt};
 use stadium_report::{Outcome, RunResult};
+use stadium_scenario::secret::Secrets;
 
 use super::crew::{CrewFlags, start};
 use super::read::Scenario;
@@ -82,7 +83,8 @@ impl Generator {
 
 /// Runs it.
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    let program = arguments.scenario.read()?;
+    let program = arguments.scenario.read(terminal)?;
+    let secrets = Secrets::of(&program);
     let options = RunOptions { folder: arguments.scenario.folder(), ..arguments.generator.options() };
     let crew = arguments.generator.crew(terminal)?;
     let mut views = Views::open(arguments, terminal)?;
@@ -96,6 +98,7 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     let mut result = ran.map_err(failure)?;
     let scrapes = scrape.finish();
     result.scraped = scrapes.series;
+    conceal(&mut result, &secrets);
     scrapes.complaints.iter().for_each(|complaint| terminal.note(complaint));
     views.end(&result);
     keep(arguments, &result, terminal)?;

@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 
 /// Searches, telling of each trial.
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    let program = arguments.scenario.read()?;
+    let program = arguments.scenario.read(terminal)?;
     if program.thresholds.is_empty() {
         return Err(Failure::Usage(
             "the scenario has no thresholds: say what must hold, such as --threshold 'response.p99 < 50ms'"
