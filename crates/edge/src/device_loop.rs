@@ -143,7 +143,9 @@ impl DeviceLoop {
                 Forward::Keep(publication, origin, to) => {
                     self.broker.forwarded_to_keep(&mut turn, &publication, origin, to);
                 }
-                Forward::Kept(then, persisted) => self.broker.persisted(&mut turn, then, persisted),
+                Forward::Kept(then, persisted, shards) => {
+                    self.broker.kept_elsewhere(&mut turn, then, persisted, &shards);
+                }
                 Forward::Group(GroupMessage::Join(join)) => {
                     let shared = Arc::clone(&turn.around.shared);
                     let (index, filter) = (turn.around.index, join.filter.clone());
@@ -163,6 +165,9 @@ impl DeviceLoop {
             let now_ms = self.around.now_ms(io);
             let Some(keeper) = &mut self.around.keeper else { break };
             keeper.collect(now_ms, &mut answered);
+            for (then, receivers) in keeper.partly.drain(..) {
+                self.broker.known_to(then, &receivers);
+            }
             if let Some(uplinks) = &mut self.around.uplinks {
                 uplinks.collect(now_ms, &mut answered);
             }

@@ -15,6 +15,7 @@ use stadium_reactor::{ListenerTag, Loop, LoopSettings};
 use stadium_shard::Shards;
 
 use crate::auth::DeviceRegistry;
+use crate::clock::Clock;
 use crate::config::{Config, Transport};
 use crate::counts::Published;
 use crate::device_loop::DeviceLoop;
@@ -139,9 +140,10 @@ impl Edge {
             return Err(Error::Loops(loops));
         }
         let retained = Arc::new(Retained::new(config.retained));
+        let epoch = Instant::now();
         let shared = Arc::new(Shared {
-            epoch: Instant::now(),
-            epoch_wall: SystemTime::now(),
+            epoch,
+            clock: Clock::system(epoch),
             handles: OnceLock::new(),
             interests: Interests::new(loops),
             keepers: Interests::new(loops),
@@ -307,7 +309,7 @@ fn start_loop(
         MailboxLimits { total_max: config.mailboxes.total_max.div_ceil(loops), ..config.mailboxes };
     let broker = Broker::new(broker_config, Arc::clone(&shared.retained), Box::new(InMemory::new(mailboxes)));
     // Any seed will do that differs between loops and runs.
-    let seed = shared.epoch_wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let seed = seed.wrapping_add((index as u64) << 32);
     let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
     around.readers = Readers::new(behind.platform.clone(), index);

@@ -9,6 +9,7 @@
 mod alarm;
 mod arrival;
 pub mod auth;
+mod clock;
 mod config;
 mod counts;
 mod device_loop;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use stadium_mqtt::broker::{GroupMessage, Origin, Persisted, Publication, ReplyTo, Then};
+use stadium_mqtt::broker::{GroupMessage, Origin, Persisted, Publication, ReplyTo, ShardSet, Then};
 use stadium_reactor::{ConnectionId, ListenerTag};
 
 use crate::auth::Late;
@@ -70,8 +70,8 @@ pub(crate) enum Forward {
     Publish(Arc<Publication>),
     /// The same, and whoever sent it hears when it is kept for those to whom it is owed.
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
-    /// What became of such a message.
-    Kept(Then, Persisted),
+    /// What became of such a message, and which shards were asked to keep it.
+    Kept(Then, Persisted, ShardSet),
     Group(GroupMessage),
     Push(PushPart),
 }

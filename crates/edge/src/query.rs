@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stadium_mqtt::broker::SessionView;
 use stadium_mqtt::packet::{QoS, Version};
@@ -149,7 +149,11 @@ impl DeviceLoop {
     }
 
     fn describe(&self, io: &Io<Message>, view: SessionView<ConnectionId, Who>) -> DeviceView {
-        let wall = |at_ms: u64| self.around.shared.epoch_wall + Duration::from_millis(at_ms);
+        let wall = |at_ms: u64| {
+            let at = self.around.shared.clock.wall_time(at_ms);
+            // The end of a session that never ends may be beyond what the type holds.
+            UNIX_EPOCH.checked_add(Duration::from_millis(at.0)).unwrap_or(UNIX_EPOCH)
+        };
         let connection = view.link.and_then(|link| {
             let (since_s, listener) = self.devices.origin(link)?;
             Some(DeviceConnection {

@@ -10,11 +10,12 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
     self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, PLATFORM_RECEIPT,
-    Persisted, Progress, Publication, ReplyTo, Request, SessionKey, Then, Uplink,
+    Persisted, Progress, Publication, ReplyTo, Request, SessionKey, ShardSet, Then, Uplink,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
 use crate::auth::{Identity, Policy, Via};
+use crate::clock::Clock;
 use crate::counts::{Counts, Published};
 use crate::interest::Interests;
 use crate::limits::Addresses;
@@ -33,8 +34,7 @@ pub(crate) type Who = Option<Arc<Identity>>;
 pub(crate) struct Shared {
     /// Zero of the node's milliseconds.
     pub(crate) epoch: Instant,
-    /// The same moment on the wall clock.
-    pub(crate) epoch_wall: std::time::SystemTime,
+    pub(crate) clock: Clock,
     pub(crate) handles: std::sync::OnceLock<Box<[LoopHandle<Message>]>>,
     pub(crate) interests: Interests,
     /// The same for sessions that are kept.
@@ -65,13 +65,6 @@ impl Shared {
             1 => 0,
             loops => (self.hasher.hash_one(text) % loops as u64) as usize,
         }
-    }
-
-    /// A moment of the wall clock in the node's milliseconds.
-    pub(crate) fn node_ms(&self, wall_ms: u64) -> u64 {
-        let zero = self.epoch_wall.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        // 0 is never: a moment before the node's zero is over.
-        wall_ms.saturating_sub(u64::try_from(zero.as_millis()).unwrap_or(u64::MAX)).max(1)
     }
 
     pub(crate) fn handle(&self, loop_index: usize) -> &LoopHandle<Message> {
@@ -340,7 +333,7 @@ impl Host for Turn<'_> {
 
     fn keep(&mut self, shard: u16, keep: &broker::Keep<'_>, then: Then) {
         let Some(keeper) = &mut self.around.keeper else { return };
-        keeper.put(shard, self.around.shared.keep(keep, self.around.index), then);
+        keeper.put(shard, self.around.shared.keep(keep), then);
     }
 
     fn retain(&mut self, publication: &Arc<Publication>, number: u64, then: Then) {
@@ -353,16 +346,13 @@ impl Host for Turn<'_> {
         );
     }
 
-    fn forget(&mut self, _client_id: &str, origin: Origin, then: Then) -> u32 {
-        let Some(keeper) = &mut self.around.keeper else { return 0 };
-        let loops = self.around.shared.published.len();
-        for shard in 0..keeper.shards() {
-            for part in 0..loops {
-                let origin = crate::sessions::origin_of_part(origin, part);
-                keeper.put(shard, stadium_session::Change::Forget { origin }, then);
-            }
-        }
-        u32::from(keeper.shards()) * u32::try_from(loops).expect("there are at most 64 loops")
+    fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
+        let Some(keeper) = &mut self.around.keeper else { return };
+        keeper.put(shard, crate::sessions::forget(origin), then);
+    }
+
+    fn shards(&self) -> u16 {
+        self.around.keeper.as_ref().map_or(1, Keeper::shards)
     }
 
     fn others_keep(&mut self, topic: &str) -> bool {
@@ -388,8 +378,8 @@ impl Host for Turn<'_> {
         kept_by.count_ones()
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted) {
-        self.around.tell(usize::from(to.at.0), Forward::Kept(to.then, persisted));
+    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted, shards: ShardSet) {
+        self.around.tell(usize::from(to.at.0), Forward::Kept(to.then, persisted, shards));
     }
 
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest) {

@@ -2,8 +2,12 @@
 //!
 //! The test's host collects changes; a story makes them durable, or fails them, when it likes.
 
+use std::sync::Arc;
+
 use stadium_mqtt::broker::testing::{Link, Server};
-use stadium_mqtt::broker::{Config, Persisted};
+use stadium_mqtt::broker::{
+    Away, Config, Head, MailboxLimits, Message, Persisted, Publication, Restored, RestoredLetter, SharedId,
+};
 use stadium_mqtt::packet::*;
 use stadium_mqtt::reason::ReasonCode;
 
@@ -196,8 +200,111 @@ fn with_several_shards_the_origin_is_remembered_until_the_release() {
     server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
     let mut said = server.persist_all();
     said.sort();
-    assert_eq!(said, ["forget 5 of w", "forget 5 of w", "w: released 5"]);
+    assert_eq!(said, ["forget 5 on 1", "w: released 5"], "r1 is kept on shard 1, r2 and w on shard 2");
     assert_eq!(heard(&mut server, writer), ["pubcomp 5"]);
+}
+
+#[test]
+fn a_release_concerns_the_shards_that_were_asked_and_no_others() {
+    let mut server = server(4, 16);
+    // r1 on shard 3, w on shard 7.
+    let reader = reader(&mut server, 3, "r1", 2);
+    let writer = server.connect(kept("w"));
+    server.persist_all();
+    for packet_id in [5, 6] {
+        server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, packet_id));
+        server.persist_all();
+        server.send(writer, &Packet::Pubrel(Ack { packet_id, ..Ack::default() }));
+        let expected = [format!("w: released {packet_id}"), format!("forget {packet_id} on 3")];
+        assert_eq!(server.persist_all(), expected);
+    }
+    // Released already: nobody has to be asked again.
+    server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
+    assert!(server.persist_all().is_empty());
+    // A session that ends takes back what it has not released, where it was kept.
+    server.send(writer, &publish("t", b"last", QoS::ExactlyOnce, 7));
+    server.persist_all();
+    server.cut(writer);
+    server.persist_all();
+    server.advance_ms(601_000);
+    let mut said = server.persist_all();
+    said.retain(|text| text.starts_with("forget"));
+    assert_eq!(said, ["forget 7 on 3"]);
+    heard(&mut server, reader);
+}
+
+/// A session of `w` as a shard gives it back.
+fn image(unreleased: Vec<u16>, letters: Vec<RestoredLetter>, sent_below: u32) -> Restored<String> {
+    Restored {
+        client_id: "w".into(),
+        identity: String::new(),
+        incarnation: 77,
+        version: Version::V5,
+        expiry_s: 600,
+        will: None,
+        away: Some(Away { ends_at_ms: Some(601_000), will_at_ms: None, sent_below }),
+        subscriptions: Vec::new(),
+        unreleased,
+        letters,
+    }
+}
+
+#[test]
+fn after_a_restart_a_release_asks_every_shard_once() {
+    let mut server = server(4, 3);
+    assert!(server.brokers[0].restore(&mut server.host, image(vec![5], Vec::new(), 1)));
+    server.brokers[0].restored(&mut server.host);
+    let writer = server.connect(kept("w"));
+    server.persist_all();
+    heard(&mut server, writer);
+    // 9 may have been released just before the server was killed.
+    for packet_id in [5, 9] {
+        server.send(writer, &Packet::Pubrel(Ack { packet_id, ..Ack::default() }));
+        let said = server.persist_all();
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert_eq!(heard(&mut server, writer), [format!("pubcomp {packet_id}")]);
+    }
+}
+
+#[test]
+fn what_a_restored_session_is_owed_keeps_to_the_bound_of_a_client_that_is_away() {
+    let mut server = server(1, 1);
+    let messages_max = MailboxLimits::default().messages_max as u32;
+    let letters = |numbers: std::ops::Range<u32>| -> Vec<RestoredLetter> {
+        let message = Message { topic: "t", properties: &[], payload: b"x", head: Head::default() };
+        let publication = Arc::new(Publication::new(&message));
+        let letter = |number| RestoredLetter {
+            number,
+            publication: Some(Arc::clone(&publication)),
+            qos: QoS::AtLeastOnce,
+            retain: false,
+            shared: SharedId::NONE,
+            ids: Box::default(),
+        };
+        numbers.map(letter).collect()
+    };
+    // Two may have been sent, and are in flight.
+    let all = letters(1..messages_max + 13);
+    assert!(server.brokers[0].restore(&mut server.host, image(Vec::new(), all, 3)));
+    server.brokers[0].restored(&mut server.host);
+    let gone: Vec<String> = (3..13).map(|number| format!("w: done #{number}")).collect();
+    assert_eq!(server.persist_all(), gone);
+    let writer = server.connect(kept("w"));
+    server.persist_all();
+    assert_eq!(heard(&mut server, writer).len() as u32, 1 + 2 + messages_max);
+}
+
+#[test]
+fn a_message_that_some_know_already_reaches_the_others() {
+    let mut server = server(1, 1);
+    let readers = ["a", "b", "c"].map(|client_id| reader(&mut server, 0, client_id, 2));
+    let writer = server.connect(kept("writer"));
+    server.persist_all();
+    heard(&mut server, writer);
+    server.send(writer, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    server.persist_partly(&[0, 2]);
+    assert_eq!(readers.map(|reader| heard(&mut server, reader).len()), [0, 1, 0]);
+    assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
 }
 
 #[test]

@@ -26,11 +26,15 @@ pub enum Change {
     WillGone {
         /// Client Identifier.
         client: CompactString,
+        /// The will's id. The change means nothing where the session has another will by now; 0 means whichever will it has.
+        will: u64,
     },
     /// A session ended, with everything it held.
     End {
         /// Client Identifier.
         client: CompactString,
+        /// The session's incarnation. The change means nothing where the client has another session by now; none means whichever it has.
+        incarnation: Option<u64>,
     },
     /// A filter was subscribed to; one with the same text is replaced.
     Subscribe {
@@ -76,7 +80,7 @@ pub enum Change {
         /// Packet Identifier.
         packet_id: u16,
     },
-    /// What was remembered of a publish of another shard's session may be forgotten: it was released.
+    /// What was remembered of a publish may be forgotten: it was released.
     Forget {
         /// Which publish.
         origin: Origin,
@@ -110,6 +114,8 @@ pub struct Connect {
 /// A will.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Will {
+    /// A random number that tells it from the wills before it; 0 for one of before wills had ids.
+    pub id: u64,
     /// The message, without a moment of expiry.
     pub message: Arc<Message>,
     /// Seconds from the end of the connection to its publishing.
@@ -154,7 +160,8 @@ pub struct Keep {
     pub message: Arc<Message>,
     /// To whom.
     pub receivers: Vec<Receiver>,
-    /// Where it was published at QoS 2 by a session that is kept: it is then taken once.
+    /// Where a session that is kept published it at QoS 2: each receiver is then owed it once, in however many parts and however often the
+    /// publish is brought here.
     pub origin: Option<Origin>,
     /// That session, where it lives on this shard and no other shard keeps anything of the publish: its packet id is then noted as
     /// received in the same event.
@@ -178,11 +185,24 @@ pub struct Receiver {
     pub ids: Box<[u32]>,
 }
 
-/// A publish at QoS 2 by a session that is kept.
+/// A publish at QoS 2 by a session that is kept, or a will. Nothing in it depends on how the server is divided into loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
-    /// The session's incarnation.
+    /// The session's incarnation; of a will, its id.
     pub incarnation: u64,
-    /// Packet Identifier.
+    /// Packet Identifier; 0 for a will.
     pub packet_id: u16,
+}
+
+/// Loops that a server of before could have: so many keys a publish may have been remembered by.
+const LOOPS_OF_BEFORE: u64 = 64;
+
+impl Origin {
+    /// The keys by which servers remembered parts of this publish when each loop had a key of its own. The first loop's was the origin itself.
+    pub(crate) fn of_before(self) -> impl Iterator<Item = Origin> {
+        (1..LOOPS_OF_BEFORE).map(move |part| Origin {
+            incarnation: self.incarnation ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            packet_id: self.packet_id,
+        })
+    }
 }

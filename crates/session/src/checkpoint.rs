@@ -4,18 +4,21 @@
 //! docs/formats/session-events.md.
 
 use stadium_machine::encoding::{Reader, corrupt, number};
-use stadium_table::Restored;
+use stadium_table::{Restored, Table};
 
-use crate::entries::NOTHING;
+use crate::entries::{NOTHING, Taken, TakenBefore};
 use crate::{Corrupt, Sessions};
 
 /// What the first chunk begins with, behind its byte: the version of what follows.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 const META: u8 = 0;
-const FIRST: u8 = 1;
+/// The table of publishes as version 1 has it, which is only read.
+const TAKEN_BEFORE: u8 = 5;
+/// The tables that are written, in their order.
+const TABLES: [u8; 5] = [1, 2, 3, 4, 6];
 /// Behind the last table.
-const END: u8 = 6;
+const END: u8 = 7;
 
 /// How far a checkpoint got.
 #[derive(Default)]
@@ -26,6 +29,15 @@ pub(crate) struct Progress {
     table: u8,
     /// Parts that a restore has whole: bit n is table n.
     restored: u8,
+    /// The version that is being restored.
+    version: u8,
+    /// The publishes of a checkpoint of version 1.
+    taken_before: Table<TakenBefore>,
+}
+
+/// The part behind this one.
+fn behind(part: u8) -> u8 {
+    TABLES.into_iter().find(|&table| table > part).unwrap_or(END)
 }
 
 macro_rules! with_table {
@@ -48,6 +60,10 @@ macro_rules! with_table {
                 $body
             }),
             5 => Some({
+                let $table = &mut $state.checkpoint.taken_before;
+                $body
+            }),
+            6 => Some({
                 let $table = &mut $state.taken;
                 $body
             }),
@@ -58,10 +74,10 @@ macro_rules! with_table {
 
 impl Sessions {
     pub(crate) fn save_begin(&mut self) {
-        for number in FIRST..END {
+        for number in TABLES {
             with_table!(self, number, |table| table.checkpoint_begin());
         }
-        self.checkpoint = Progress { next_order: self.next_order, table: META, restored: 0 };
+        self.checkpoint = Progress { next_order: self.next_order, table: META, ..Progress::default() };
     }
 
     pub(crate) fn save_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
@@ -73,18 +89,18 @@ impl Sessions {
         if table == META {
             out.push(VERSION);
             number(out, self.checkpoint.next_order);
-            self.checkpoint.table = FIRST;
+            self.checkpoint.table = behind(META);
             return true;
         }
         let more = with_table!(self, table, |table| table.checkpoint_next(out, bytes_max));
         if more == Some(false) {
-            self.checkpoint.table += 1;
+            self.checkpoint.table = behind(table);
         }
         self.checkpoint.table < END
     }
 
     pub(crate) fn save_abort(&mut self) {
-        for number in FIRST..END {
+        for number in TABLES {
             with_table!(self, number, |table| table.checkpoint_abort());
         }
         self.checkpoint.table = END;
@@ -95,9 +111,10 @@ impl Sessions {
         if table == META {
             let mut input = Reader::new(slice);
             let version = input.byte()?;
-            if version != VERSION {
-                return Err(corrupt(format!("sessions of version {version}; known is {VERSION}")));
+            if !(1..=VERSION).contains(&version) {
+                return Err(corrupt(format!("sessions of version {version}; known are those to {VERSION}")));
             }
+            self.checkpoint.version = version;
             self.next_order = input.number()?;
             self.checkpoint.restored |= 1;
             return Ok(());
@@ -113,10 +130,15 @@ impl Sessions {
 
     /// Builds what stands in no table.
     pub(crate) fn take_back_finish(&mut self) -> Result<(), Corrupt> {
-        if self.checkpoint.restored != (1 << END) - 1 {
+        let publishes = if self.checkpoint.version == 1 { TAKEN_BEFORE } else { 6 };
+        if self.checkpoint.restored != 0b1_1111 | 1 << publishes {
             return Err(corrupt("a part of the sessions is missing"));
         }
         self.checkpoint.table = END;
+        let taken_before = std::mem::take(&mut self.checkpoint.taken_before);
+        for (_, &TakenBefore { origin, order }) in taken_before.iter() {
+            self.taken.insert(Taken { origin, order, receivers: None, of_before: true });
+        }
         let sessions: Vec<u32> = self.sessions.iter().map(|(at, _)| at).collect();
         sessions.into_iter().for_each(|at| self.session_is_at(at));
         let messages: Vec<u32> = self.messages.iter().map(|(at, _)| at).collect();

@@ -33,12 +33,14 @@ pub enum Answer {
 }
 
 /// What became of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It is remembered, or means nothing.
     Done,
     /// This publish was taken already: nobody is owed it a second time.
     Known,
+    /// It is remembered for all receivers but those at these places of its list, who were owed this publish already.
+    Partly(Box<[u32]>),
     /// A bound is reached: nothing of it is remembered.
     Full,
 }

@@ -17,13 +17,15 @@ const WILL_GONE: u8 = 3;
 const END: u8 = 4;
 const SUBSCRIBE: u8 = 5;
 const UNSUBSCRIBE: u8 = 6;
-const KEEP: u8 = 7;
+pub(crate) const KEEP: u8 = 7;
 const RECEIVED: u8 = 8;
 const DONE: u8 = 9;
 const UNRELEASED: u8 = 10;
 const RELEASED: u8 = 11;
 const FORGET: u8 = 12;
 const RETAIN: u8 = 13;
+/// 14 is of [`crate::machine`].
+const KEEP_ONCE: u8 = 15;
 
 /// Bytes of an event beside its texts, messages and lists, at most.
 const FIXED_BYTES: usize = 64;
@@ -47,8 +49,8 @@ impl Change {
                 }
                 Change::Done { client, letters } => client.len() + 5 * letters.len(),
                 Change::Disconnect { client, .. }
-                | Change::WillGone { client }
-                | Change::End { client }
+                | Change::WillGone { client, .. }
+                | Change::End { client, .. }
                 | Change::Received { client, .. }
                 | Change::Unreleased { client, .. }
                 | Change::Released { client, .. } => client.len(),
@@ -68,8 +70,8 @@ impl Change {
                 text(out, client);
                 presence.encode(out);
             }
-            Change::WillGone { client } => named(out, WILL_GONE, client),
-            Change::End { client } => named(out, END, client),
+            Change::WillGone { client, .. } => named(out, WILL_GONE, client),
+            Change::End { client, .. } => named(out, END, client),
             Change::Subscribe { client, subscription } => {
                 named(out, SUBSCRIBE, client);
                 subscription.encode(out);
@@ -79,7 +81,7 @@ impl Change {
                 text(out, filter);
             }
             Change::Keep(keep) => {
-                out.push(KEEP);
+                out.push(if keep.is_once() { KEEP_ONCE } else { KEEP });
                 keep.encode(out);
             }
             Change::Received { client, letter } => {
@@ -115,7 +117,7 @@ impl Change {
         let kind = input.byte()?;
         match kind {
             CONNECT => return Ok(Change::Connect(Box::new(Connect::decode(input)?))),
-            KEEP => return Ok(Change::Keep(Box::new(Keep::decode(input)?))),
+            KEEP | KEEP_ONCE => return Ok(Change::Keep(Box::new(Keep::decode(input)?))),
             FORGET => return Ok(Change::Forget { origin: Origin::decode(input)? }),
             RETAIN => {
                 let number = input.number()?;
@@ -126,8 +128,8 @@ impl Change {
         let client = CompactString::new(input.text()?);
         Ok(match kind {
             DISCONNECT => Change::Disconnect { client, presence: Presence::decode(input)? },
-            WILL_GONE => Change::WillGone { client },
-            END => Change::End { client },
+            WILL_GONE => Change::WillGone { client, will: 0 },
+            END => Change::End { client, incarnation: None },
             SUBSCRIBE => Change::Subscribe { client, subscription: Subscription::decode(input)? },
             UNSUBSCRIBE => Change::Unsubscribe { client, filter: input.text()?.into() },
             RECEIVED => Change::Received { client, letter: input.small()? },
@@ -186,7 +188,14 @@ impl Connect {
         number(out, u64::from(self.expiry_s));
         number(out, self.identity.len() as u64);
         out.extend_from_slice(&self.identity);
-        out.push(u8::from(self.will.is_some()));
+        match &self.will {
+            None => out.push(0),
+            Some(will) if will.id == 0 => out.push(1),
+            Some(will) => {
+                out.push(2);
+                number(out, will.id);
+            }
+        }
         if let Some(will) = &self.will {
             number(out, u64::from(will.delay_s));
             maybe(out, will.expiry_s);
@@ -203,7 +212,8 @@ impl Connect {
         let identity = Bytes::copy_from_slice(input.take(identity)?);
         let will = match input.byte()? {
             0 => None,
-            1 => Some(Will {
+            has_id @ (1 | 2) => Some(Will {
+                id: if has_id == 2 { input.number()? } else { 0 },
                 delay_s: input.small()?,
                 expiry_s: read_maybe(input)?,
                 message: Arc::new(Message::decode(input)?),
@@ -256,6 +266,11 @@ impl Subscription {
 }
 
 impl Keep {
+    /// Whether receivers are remembered by the publish's origin. With a publisher its packet id is noted instead.
+    pub(crate) fn is_once(&self) -> bool {
+        self.origin.is_some() && self.publisher.is_none()
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.origin.is_some()) | u8::from(self.publisher.is_some()) << 1);
         if let Some(origin) = self.origin {
@@ -276,7 +291,7 @@ impl Keep {
         }
     }
 
-    fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
         let flags = input.byte()?;
         if flags > 0b11 {
             return Err(corrupt("where a message comes from"));

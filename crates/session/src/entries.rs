@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use compact_str::CompactString;
-use stadium_machine::encoding::{Reader, number};
+use stadium_machine::encoding::{Reader, corrupt, number};
 use stadium_table::{Damaged, Entry};
 
 use crate::change::{Connect, Origin, Presence, Subscription};
-use crate::encoding::delivery;
+use crate::encoding::{delivery, list};
 use crate::{Corrupt, Message};
 
 /// A session, without its letters.
@@ -48,8 +48,19 @@ pub(crate) struct Retained {
     pub message: Arc<Message>,
 }
 
-/// A publish of another shard's session that was taken.
+/// A publish that was taken for sessions of this shard and is not released.
 pub(crate) struct Taken {
+    pub origin: Origin,
+    pub order: u64,
+    /// Who is or was owed it: incarnations of sessions, in order. None where a server of before took it and only a checkpoint says so:
+    /// then it was whoever could be.
+    pub receivers: Option<Vec<u64>>,
+    /// A server of before took it, which had a key of its own for each loop.
+    pub of_before: bool,
+}
+
+/// The same as version 1 of a checkpoint has it.
+pub(crate) struct TakenBefore {
     pub origin: Origin,
     pub order: u64,
 }
@@ -184,9 +195,50 @@ impl Entry for Retained {
     }
 }
 
+const NO_ORIGIN: Origin = Origin { incarnation: 0, packet_id: 0 };
+
+const LISTED: u8 = 1;
+const OF_BEFORE: u8 = 2;
+
 impl Entry for Taken {
     fn vacant() -> Self {
-        Self { origin: Origin { incarnation: 0, packet_id: 0 }, order: 0 }
+        Self { origin: NO_ORIGIN, order: 0, receivers: None, of_before: false }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        self.origin.encode(out);
+        number(out, self.order);
+        let listed = if self.receivers.is_some() { LISTED } else { 0 };
+        out.push(listed | if self.of_before { OF_BEFORE } else { 0 });
+        if let Some(receivers) = &self.receivers {
+            number(out, receivers.len() as u64);
+            receivers.iter().for_each(|&one| number(out, one));
+        }
+    }
+
+    fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
+        read(input, |input| {
+            let origin = Origin::decode(input)?;
+            let order = input.number()?;
+            let flags = input.byte()?;
+            if flags > LISTED | OF_BEFORE {
+                return Err(corrupt("the flags of a publish"));
+            }
+            let receivers = if flags & LISTED != 0 {
+                let mut receivers = list(input, |input| input.number())?;
+                receivers.sort_unstable();
+                Some(receivers)
+            } else {
+                None
+            };
+            Ok(Self { origin, order, receivers, of_before: flags & OF_BEFORE != 0 })
+        })
+    }
+}
+
+impl Entry for TakenBefore {
+    fn vacant() -> Self {
+        Self { origin: NO_ORIGIN, order: 0 }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {

@@ -6,8 +6,9 @@
 use stadium_machine::encoding::{Reader, number};
 use stadium_machine::{Record, StateMachine};
 
-use crate::change::Change;
-use crate::encoding::list;
+use crate::change::{Change, Keep};
+use crate::encoding::{KEEP, list};
+use crate::sessions::Known;
 use crate::{Answer, Command, Corrupt, Outcome, Refusal, Sessions, Time};
 
 /// A number of retained messages are over: the event's byte, then the moment and how many. It is read and no longer written.
@@ -93,6 +94,11 @@ impl StateMachine for Sessions {
                     let numbers = list(&mut input, |input| input.number())?;
                     self.end_numbers(until, numbers);
                 }
+                KEEP => {
+                    input.byte()?;
+                    let keep = Keep::decode(&mut input)?;
+                    self.keep_as_before(&keep);
+                }
                 _ => {
                     let change = Change::decode(&mut input)?;
                     self.take_in(time, &change);
@@ -151,16 +157,37 @@ impl Change {
 
 impl Sessions {
     fn carry_out(&mut self, now: Time, change: &Change, record: &mut Record) -> Outcome {
-        if let Change::Keep(keep) = change
-            && self.knows(keep)
-        {
-            return Outcome::Known;
+        if let Change::Keep(keep) = change {
+            match self.knows(keep) {
+                Known::ToNobody => {}
+                Known::ToAll => return Outcome::Known,
+                Known::ToSome(known) => {
+                    let mut rest = keep.clone();
+                    let mut at = 0..;
+                    rest.receivers.retain(|_| at.next().is_none_or(|at| known.binary_search(&at).is_err()));
+                    return match self.carry_out_new(now, &Change::Keep(rest), record) {
+                        Outcome::Done => Outcome::Partly(known.into()),
+                        other => other,
+                    };
+                }
+            }
         }
+        self.carry_out_new(now, change, record)
+    }
+
+    fn carry_out_new(&mut self, now: Time, change: &Change, record: &mut Record) -> Outcome {
         if !self.means_something(change) {
             return Outcome::Done;
         }
         if !self.has_room(change) {
             return Outcome::Full;
+        }
+        if let Change::Keep(keep) = change
+            && let Some(origin) = self.oldest_that_goes_for(keep)
+        {
+            let forget = Change::Forget { origin };
+            forget.encode(record.events_mut());
+            self.take_in(now, &forget);
         }
         change.encode(record.events_mut());
         self.take_in(now, change);

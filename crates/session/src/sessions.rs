@@ -12,7 +12,7 @@ use foldhash::quality::FixedState;
 use stadium_machine::Place;
 use stadium_table::{Index, Paged, Table};
 
-use crate::change::{Change, Connect, Keep, Origin, Presence};
+use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver};
 use crate::checkpoint::Progress;
 use crate::entries::{Kept, Letter, NOTHING, Retained, Session, Taken};
 use crate::{Bounds, Figures, Message, Time};
@@ -36,6 +36,8 @@ pub struct Sessions {
     by_client: Index,
     by_topic: Index,
     by_origin: BTreeMap<Origin, u32>,
+    /// Publishes taken by servers of before, which have a key for each loop.
+    of_before: usize,
     /// Publishes that were taken, the oldest first.
     origins: BTreeMap<u64, u32>,
     /// When retained messages are over.
@@ -87,6 +89,14 @@ impl PartialEq for Ending {
 
 impl Eq for Ending {}
 
+/// Who was owed a publish already.
+pub(crate) enum Known {
+    ToNobody,
+    ToAll,
+    /// To the receivers at these places, in order.
+    ToSome(Vec<u32>),
+}
+
 impl Sessions {
     /// Without anything in it.
     pub fn new(place: Place, bounds: Bounds) -> Self {
@@ -102,6 +112,7 @@ impl Sessions {
             by_client: Index::new(),
             by_topic: Index::new(),
             by_origin: BTreeMap::new(),
+            of_before: 0,
             origins: BTreeMap::new(),
             retained_ends: BTreeSet::new(),
             session_places: 0,
@@ -144,25 +155,71 @@ impl Sessions {
 
     /// A publish of a session that lives here, as shards remember it.
     fn origin_of(&self, client: &str, packet_id: u16) -> Option<Origin> {
-        let incarnation = self.sessions.at(self.find(client)?).connect.incarnation;
-        Some(Origin { incarnation, packet_id })
+        Some(Origin { incarnation: self.incarnation_of(client)?, packet_id })
     }
 
-    /// Whether this publish was taken already.
-    pub(crate) fn knows(&self, keep: &Keep) -> bool {
-        let Some(origin) = keep.origin else { return false };
+    /// The keys by which a publish may be remembered.
+    fn keys_of(&self, origin: Origin) -> impl Iterator<Item = Origin> + use<> {
+        let before = (self.of_before > 0).then(|| origin.of_before());
+        std::iter::once(origin).chain(before.into_iter().flatten())
+    }
+
+    /// Who of these receivers was owed this publish already.
+    pub(crate) fn knows(&self, keep: &Keep) -> Known {
+        let Some(origin) = keep.origin else { return Known::ToNobody };
         let unreleased = |at: u32| self.sessions.at(at).unreleased.contains(&origin.packet_id);
-        self.by_origin.contains_key(&origin)
-            || keep.publisher.as_ref().and_then(|client| self.find(client)).is_some_and(unreleased)
+        if keep.publisher.as_ref().and_then(|client| self.find(client)).is_some_and(unreleased) {
+            return Known::ToAll;
+        }
+        let mut lists: Vec<&[u64]> = Vec::new();
+        for &at in self.keys_of(origin).filter_map(|key| self.by_origin.get(&key)) {
+            match &self.taken.at(at).receivers {
+                Some(receivers) => lists.push(receivers),
+                None => return Known::ToAll,
+            }
+        }
+        if lists.is_empty() {
+            return Known::ToNobody;
+        }
+        let is_known = |receiver: &Receiver| {
+            let incarnation = self.incarnation_of(&receiver.client);
+            incarnation.is_some_and(|one| lists.iter().any(|list| list.binary_search(&one).is_ok()))
+        };
+        let known: Vec<u32> =
+            (0_u32..).zip(&keep.receivers).filter(|(_, one)| is_known(one)).map(|(at, _)| at).collect();
+        match known.len() {
+            all if all == keep.receivers.len() => Known::ToAll,
+            0 => Known::ToNobody,
+            _ => Known::ToSome(known),
+        }
+    }
+
+    fn incarnation_of(&self, client: &str) -> Option<u64> {
+        Some(self.sessions.at(self.find(client)?).connect.incarnation)
+    }
+
+    /// The publish that is forgotten for one more.
+    pub(crate) fn oldest_that_goes_for(&self, keep: &Keep) -> Option<Origin> {
+        let is_new =
+            keep.is_once() && keep.origin.is_some_and(|origin| !self.by_origin.contains_key(&origin));
+        if !is_new || (self.taken.len() as u32) < self.bounds.origins_max {
+            return None;
+        }
+        self.origins.first_key_value().map(|(_, &oldest)| self.taken.at(oldest).origin)
     }
 
     /// Whether a change means anything: it does not where it names a session that is not there, or says what is known.
     pub(crate) fn means_something(&self, change: &Change) -> bool {
         match change {
             Change::Connect(_) => true,
+            Change::WillGone { client, will } => self.find(client).is_some_and(|at| {
+                let has = self.sessions.at(at).connect.will.as_ref();
+                *will == 0 || has.is_some_and(|has| has.id == *will)
+            }),
+            Change::End { client, incarnation } => self
+                .incarnation_of(client)
+                .is_some_and(|has| incarnation.is_none_or(|incarnation| incarnation == has)),
             Change::Disconnect { client, .. }
-            | Change::WillGone { client }
-            | Change::End { client }
             | Change::Subscribe { client, .. }
             | Change::Unsubscribe { client, .. }
             | Change::Unreleased { client, .. } => self.find(client).is_some(),
@@ -177,11 +234,11 @@ impl Sessions {
                 .is_some_and(|at| letters.iter().any(|&letter| self.find_letter(at, letter).is_some())),
             Change::Released { client, packet_id } => {
                 let unreleased = |at: u32| self.sessions.at(at).unreleased.contains(packet_id);
-                let taken = |origin: Origin| self.by_origin.contains_key(&origin);
+                let taken = |origin: Origin| self.is_taken(origin);
                 self.find(client).is_some_and(unreleased)
                     || self.origin_of(client, *packet_id).is_some_and(taken)
             }
-            Change::Forget { origin } => self.by_origin.contains_key(origin),
+            Change::Forget { origin } => self.is_taken(*origin),
             Change::Retain { number, message } => match self.find_topic(message.topic()) {
                 Some(at) => self.retained.at(at).number < *number,
                 None => true,
@@ -219,13 +276,13 @@ impl Sessions {
             Change::Disconnect { client, presence } => {
                 self.with(client, |session| session.presence = *presence);
             }
-            Change::WillGone { client } => self.with(client, |session| {
+            Change::WillGone { client, .. } => self.with(client, |session| {
                 session.connect.will = None;
                 if let Presence::Away { will_at, .. } = &mut session.presence {
                     *will_at = None;
                 }
             }),
-            Change::End { client } => {
+            Change::End { client, .. } => {
                 if let Some(at) = self.find(client) {
                     self.end(at);
                 }
@@ -321,9 +378,31 @@ impl Sessions {
         if let Some(origin) = keep.origin {
             match &keep.publisher {
                 Some(client) => self.with(client, |session| session.note_unreleased(origin.packet_id)),
-                None => self.remember(origin),
+                None => self.remember(origin, &keep.receivers, false),
             }
         }
+        self.owe(keep);
+    }
+
+    /// What the event *keep* means, by which servers of before remembered publishes too: each loop by a key of its own.
+    pub(crate) fn keep_as_before(&mut self, keep: &Keep) {
+        match keep.origin {
+            Some(origin) if keep.publisher.is_none() => {
+                // They wrote no event of what was forgotten for it.
+                if self.taken.len() as u32 >= self.bounds.origins_max
+                    && let Some((_, &oldest)) = self.origins.first_key_value()
+                {
+                    let oldest = self.taken.at(oldest).origin;
+                    self.forget_key(oldest);
+                }
+                self.remember(origin, &keep.receivers, true);
+                self.owe(keep);
+            }
+            _ => self.keep(keep),
+        }
+    }
+
+    fn owe(&mut self, keep: &Keep) {
         let mut message = NOTHING;
         for receiver in &keep.receivers {
             let Some(session) = self.find(&receiver.client) else { continue };
@@ -374,31 +453,45 @@ impl Sessions {
         }
     }
 
-    fn remember(&mut self, origin: Origin) {
-        if self.taken.len() as u32 >= self.bounds.origins_max
-            && let Some((_, &oldest)) = self.origins.first_key_value()
-        {
-            let oldest = self.taken.at(oldest).origin;
-            self.forget(oldest);
+    fn remember(&mut self, origin: Origin, receivers: &[Receiver], of_before: bool) {
+        let mut owed: Vec<u64> =
+            receivers.iter().filter_map(|one| self.incarnation_of(&one.client)).collect();
+        if let Some(&at) = self.by_origin.get(&origin) {
+            if let Some(receivers) = &mut self.taken.at_mut(at).receivers {
+                receivers.append(&mut owed);
+                receivers.sort_unstable();
+            }
+            return;
         }
+        owed.sort_unstable();
         let order = self.next_order;
         self.next_order += 1;
-        let at = self.taken.insert(Taken { origin, order });
+        let at = self.taken.insert(Taken { origin, order, receivers: Some(owed), of_before });
         self.taken_is_at(at);
     }
 
     /// Makes a publish in this place known.
     pub(crate) fn taken_is_at(&mut self, at: u32) {
-        let &Taken { origin, order } = self.taken.at(at);
+        let &Taken { origin, order, of_before, .. } = self.taken.at(at);
         self.by_origin.insert(origin, at);
         self.origins.insert(order, at);
+        self.of_before += usize::from(of_before);
+    }
+
+    fn is_taken(&self, origin: Origin) -> bool {
+        self.keys_of(origin).any(|key| self.by_origin.contains_key(&key))
     }
 
     fn forget(&mut self, origin: Origin) {
-        if let Some(at) = self.by_origin.remove(&origin)
+        self.keys_of(origin).for_each(|key| self.forget_key(key));
+    }
+
+    fn forget_key(&mut self, key: Origin) {
+        if let Some(at) = self.by_origin.remove(&key)
             && let Some(taken) = self.taken.remove(at)
         {
             self.origins.remove(&taken.order);
+            self.of_before -= usize::from(taken.of_before);
         }
     }
 

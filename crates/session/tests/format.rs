@@ -1,7 +1,8 @@
 //! The format as fixtures hold it: what any version wrote is read for ever, and what the newest wrote is written the same today.
 //!
 //! `tests/fixtures/v*/events` has one event of each kind, `checkpoint` the chunks of the state after them, each behind its length.
-//! A change of either is a new version, beside the old ones. Version 2 of the events names retained messages that are over.
+//! A change of either is a new version, beside the old ones. Version 2 names retained messages that are over, and
+//! remembers publishes at QoS 2 with their receivers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,7 +68,12 @@ fn keep(payload: &[u8], receivers: Vec<Receiver>, origin: Option<Origin>, publis
 fn changes() -> Vec<Change> {
     let phone = || "phone".into();
     let origin = |packet_id| Some(Origin { incarnation: u64::MAX, packet_id });
-    let will = Will { message: message("gone", b"phone", 1, true, None), delay_s: 5, expiry_s: Some(30) };
+    let will = Will {
+        id: 1 << 40,
+        message: message("gone", b"phone", 1, true, None),
+        delay_s: 5,
+        expiry_s: Some(30),
+    };
     let presence = Presence::Away { ends_at: Some(Time(NOW.0 + 600_000)), will_at: None, sent_below: 3 };
     let subscription =
         |filter: &str, id, shared| Subscription { filter: filter.into(), options: 0x2e, id, shared };
@@ -92,10 +98,10 @@ fn changes() -> Vec<Change> {
         Change::Retain { number: 1, message: message("state", b"on", 1, true, None) },
         Change::Retain { number: 2, message: message("removed", b"", 0, true, None) },
         Change::Retain { number: 3, message: message("over", b"soon", 0, true, Some(NOW)) },
-        Change::WillGone { client: phone() },
+        Change::WillGone { client: phone(), will: 0 },
         Change::Disconnect { client: phone(), presence },
         Change::Disconnect { client: "old".into(), presence: Presence::Here },
-        Change::End { client: "ends".into() },
+        Change::End { client: "ends".into(), incarnation: None },
     ]
 }
 
@@ -162,16 +168,25 @@ fn events_are_read(events: &[u8]) {
 }
 
 #[test]
-fn a_checkpoint_of_version_1_is_read_and_written() {
+fn checkpoints_are_written_as_version_2_has_them() {
+    let today = chunks(&mut written().0);
+    assert!(today == newest("v2/checkpoint", &today), "they are written in another way");
+}
+
+#[test]
+fn checkpoints_of_all_versions_are_read() {
+    for version in ["v1/checkpoint", "v2/checkpoint"] {
+        checkpoint_is_read(&fixture(version));
+    }
+}
+
+fn checkpoint_is_read(checkpoint: &[u8]) {
     let (mut wrote, _) = written();
-    let today = chunks(&mut wrote);
-    let checkpoint = newest("v1/checkpoint", &today);
-    assert!(today == checkpoint, "checkpoints are written in another way than version 1 has them");
     let mut read = machine();
-    let mut rest = &checkpoint[..];
+    let mut rest = checkpoint;
     while let Some((length, behind)) = rest.split_first_chunk() {
         let (chunk, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
-        read.restore(chunk).expect("version 1 is read");
+        read.restore(chunk).expect("every version is read");
         rest = behind;
     }
     read.restore_finish().expect("all of it is there");
@@ -179,7 +194,7 @@ fn a_checkpoint_of_version_1_is_read_and_written() {
     // What was taken by its origin is known still.
     let again = Command::Batch(vec![keep(
         b"two",
-        Vec::new(),
+        vec![receiver("phone", 4, 2)],
         Some(Origin { incarnation: u64::MAX, packet_id: 9 }),
         None,
     )]);

@@ -94,7 +94,7 @@ fn connect(client: &str, incarnation: u64) -> Change {
         version: 5,
         expiry_s: 600,
         identity: Bytes::from_static(b"me"),
-        will: Some(Will { message: message("gone", client), delay_s: 5, expiry_s: None }),
+        will: Some(Will { id: 8, message: message("gone", client), delay_s: 5, expiry_s: None }),
     }))
 }
 
@@ -133,7 +133,7 @@ fn a_session_is_owed_letters_in_their_order_until_it_is_done_with_them() {
     one.batch(Time(3), vec![Change::Done { client: "a".into(), letters: vec![1] }]);
     assert_eq!(owed(&mut one.machine, "a"), [(2, Some("y".into()))]);
     assert_eq!(owed(&mut one.machine, "b"), [(1, Some("x".into()))]);
-    one.batch(Time(4), vec![Change::End { client: "b".into() }]);
+    one.batch(Time(4), vec![Change::End { client: "b".into(), incarnation: None }]);
     assert_eq!(one.machine.figures().message_bytes, 2, "nobody is owed x any more");
     assert_eq!(everything(&mut one.replayed()), everything(&mut one.machine));
 }
@@ -173,6 +173,98 @@ fn a_publish_at_qos_2_is_taken_once() {
         again.batch(Time(4), vec![Change::Released { client: "p".into(), packet_id: 77 }]);
         assert_eq!(again.batch(Time(5), vec![publish(3)]), [Outcome::Done]);
     }
+}
+
+const ORIGIN: Origin = Origin { incarnation: 5, packet_id: 77 };
+
+/// The publish [`ORIGIN`] for these receivers.
+fn publish(receivers: &[(&str, u32)]) -> Change {
+    let receivers = receivers.iter().map(|&(client, letter)| receiver(client, letter)).collect();
+    let message = message("t", "x");
+    Change::Keep(Box::new(Keep { message, receivers, origin: Some(ORIGIN), publisher: None }))
+}
+
+fn three_clients() -> Journalled {
+    let mut one = Journalled::new();
+    one.batch(Time(1), vec![connect("a", 1), connect("b", 2), connect("c", 3)]);
+    one
+}
+
+#[test]
+fn parts_of_a_publish_are_taken_once_for_each_receiver_however_they_are_cut() {
+    let mut one = three_clients();
+    // Two loops have receivers here.
+    let outcomes = one.batch(Time(2), vec![publish(&[("a", 1)]), publish(&[("b", 1)])]);
+    assert_eq!(outcomes, [Outcome::Done, Outcome::Done], "the second part is no repeat of the first");
+    // After a restart one loop has them all, and finds another one.
+    let mut again = Journalled { machine: one.replayed(), records: Vec::new() };
+    let outcomes = again.batch(Time(3), vec![publish(&[("a", 2), ("c", 1), ("b", 2)])]);
+    assert_eq!(outcomes, [Outcome::Partly([0, 2].into())]);
+    assert_eq!(again.batch(Time(3), vec![publish(&[("c", 2), ("b", 3)])]), [Outcome::Known]);
+    for (client, letter) in [("a", 1), ("b", 1), ("c", 1)] {
+        assert_eq!(owed(&mut again.machine, client), [(letter, Some("x".into()))]);
+    }
+    // A letter that was delivered meanwhile is not owed again, a session of another life is.
+    again.batch(Time(4), vec![Change::Done { client: "a".into(), letters: vec![1] }, connect("b", 9)]);
+    let outcomes = again.batch(Time(5), vec![publish(&[("a", 3), ("b", 4)])]);
+    assert_eq!(outcomes, [Outcome::Partly([0].into())]);
+    assert_eq!(again.batch(Time(6), vec![Change::Forget { origin: ORIGIN }]), [Outcome::Done]);
+    assert_eq!(again.batch(Time(7), vec![publish(&[("a", 5)])]), [Outcome::Done]);
+}
+
+/// A loop's part as servers wrote it that had a key for each loop.
+fn part_of_before(part: u64, receivers: &[(&str, u32)]) -> Vec<u8> {
+    let Change::Keep(mut keep) = publish(receivers) else { unreachable!() };
+    let incarnation = ORIGIN.incarnation ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    keep.origin = Some(Origin { incarnation, ..ORIGIN });
+    let mut other = three_clients();
+    other.batch(Time(2), vec![Change::Keep(keep)]);
+    let mut events = other.records.pop().expect("it was written").1;
+    assert_eq!(std::mem::replace(&mut events[0], 7), 15);
+    events
+}
+
+#[test]
+fn publishes_that_servers_of_before_remembered_by_loop_are_known_and_forgotten() {
+    let mut one = three_clients();
+    for (part, receiver) in [(0, ("a", 1)), (3, ("b", 1))] {
+        let events = part_of_before(part, &[receiver]);
+        one.machine.apply(1, Time(2), &events).expect("it is read for ever");
+        one.records.push((Time(2), events));
+    }
+    assert_eq!(one.batch(Time(3), vec![publish(&[("b", 2), ("c", 1)])]), [Outcome::Partly([0].into())]);
+    assert_eq!(one.batch(Time(3), vec![publish(&[("a", 2)])]), [Outcome::Known]);
+    assert_eq!(everything(&mut one.replayed()), everything(&mut one.machine));
+    one.batch(Time(4), vec![Change::Forget { origin: ORIGIN }]);
+    assert_eq!(one.batch(Time(5), vec![publish(&[("a", 3), ("b", 3)])]), [Outcome::Done]);
+    assert_eq!(owed(&mut one.replayed(), "b").len(), 2);
+}
+
+#[test]
+fn the_publish_that_is_forgotten_for_one_more_is_named() {
+    let mut one = Journalled::with(Bounds { origins_max: 1, ..Bounds::default() });
+    one.batch(Time(1), vec![connect("a", 1)]);
+    one.batch(Time(2), vec![publish(&[("a", 1)])]);
+    let Change::Keep(mut next) = publish(&[("a", 2)]) else { unreachable!() };
+    next.origin = Some(Origin { packet_id: 78, ..ORIGIN });
+    one.batch(Time(3), vec![Change::Keep(next)]);
+    // A replay has other bounds, and remembers no more than the machine that wrote.
+    let mut again = Journalled { machine: one.replayed(), records: Vec::new() };
+    assert_eq!(again.batch(Time(4), vec![publish(&[("a", 3)])]), [Outcome::Done]);
+}
+
+#[test]
+fn a_will_and_a_session_end_only_if_they_are_those_that_were_meant() {
+    let mut one = Journalled::new();
+    one.batch(Time(1), vec![connect("a", 1)]);
+    let ends = |incarnation| Change::End { client: "a".into(), incarnation: Some(incarnation) };
+    let gone = |will| Change::WillGone { client: "a".into(), will };
+    one.batch(Time(2), vec![gone(7), ends(2)]);
+    assert!(one.records[1].1.is_empty(), "the will has the id 8, the session the incarnation 1");
+    one.batch(Time(3), vec![gone(8)]);
+    assert_eq!(everything(&mut one.replayed()).0[0].connect.will, None);
+    one.batch(Time(4), vec![ends(1)]);
+    assert!(everything(&mut one.replayed()).0.is_empty());
 }
 
 #[test]
@@ -218,7 +310,10 @@ fn bounds_refuse_what_would_pass_them_and_nothing_else() {
 fn a_change_of_a_session_that_ended_means_nothing() {
     let mut one = Journalled::new();
     let done = Change::Done { client: "a".into(), letters: vec![1] };
-    assert_eq!(one.batch(Time(1), vec![done, keep("x", vec![receiver("a", 1)])]), [Outcome::Done; 2]);
+    assert_eq!(
+        one.batch(Time(1), vec![done, keep("x", vec![receiver("a", 1)])]),
+        [Outcome::Done, Outcome::Done]
+    );
     assert!(one.records[0].1.is_empty(), "nothing was written");
 }
 
@@ -258,8 +353,8 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         2 => (client(), 0..3_u64).prop_map(|(client, incarnation)| connect(&client, incarnation)),
         1 => (client(), presence).prop_map(|(client, presence)| Change::Disconnect { client: client.into(), presence }),
-        1 => client().prop_map(|client| Change::WillGone { client: client.into() }),
-        1 => client().prop_map(|client| Change::End { client: client.into() }),
+        1 => client().prop_map(|client| Change::WillGone { client: client.into(), will: 0 }),
+        1 => client().prop_map(|client| Change::End { client: client.into(), incarnation: None }),
         2 => (client(), 0..3_u8, any::<bool>()).prop_map(|(client, filter, id)| Change::Subscribe {
             client: client.into(),
             subscription: Subscription {

@@ -26,8 +26,9 @@ struct Journalled {
 }
 
 impl Journalled {
+    /// The bounds are of no account to a replay, which has wide ones.
     fn new() -> Self {
-        let machine = Sessions::new(PLACE, Bounds::default());
+        let machine = Sessions::new(PLACE, Bounds { origins_max: 2, ..Bounds::default() });
         let mut one = Self { machine, checkpoint: Vec::new(), tail: Vec::new(), begun: None };
         one.checkpoint_begin();
         while one.checkpoint_next(4_096) {}
@@ -244,7 +245,7 @@ impl Kind {
                 client: name(client).into(),
                 presence: Presence::Away { ends_at: Some(Time(9)), will_at: None, sent_below: 3 },
             },
-            Kind::End(client) => Change::End { client: name(client).into() },
+            Kind::End(client) => Change::End { client: name(client).into(), incarnation: None },
             Kind::Keep { receivers, origin, publisher } => Change::Keep(Box::new(Keep {
                 message: message("t", "x", None),
                 receivers: receivers.into_iter().map(receiver).collect(),

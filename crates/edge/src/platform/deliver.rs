@@ -63,7 +63,7 @@ impl DeviceLoop {
         told.encode_forwardable(&mut properties);
         let head = Head {
             qos: qos(dispatch.qos),
-            expires_at_ms: dispatch.expires_at.map(|at| self.around.shared.node_ms(at.0)),
+            expires_at_ms: dispatch.expires_at.map(|at| self.around.shared.clock.node_ms(at)),
             receipt: token(shard, dispatch.push),
             ..Head::default()
         };

@@ -41,6 +41,8 @@ pub(crate) struct Keeper {
     waiting_bytes: usize,
     /// What failed before it was handed over.
     failed: Vec<Then>,
+    /// Of messages that are durable: receivers who knew them already, by their places.
+    pub(crate) partly: Vec<(Then, Box<[u32]>)>,
     /// Connections that were let in and are to be read on.
     pub(crate) entered: Vec<ConnectionId>,
 }
@@ -92,6 +94,7 @@ impl Keeper {
             alarm,
             waiting_bytes: 0,
             failed: Vec::new(),
+            partly: Vec::new(),
             entered: Vec::new(),
         }
     }
@@ -133,9 +136,14 @@ impl Keeper {
             };
             match answer {
                 Ok(Answer::Batch(outcomes)) => {
+                    let partly = &mut self.partly;
                     into.extend(sent.iter().zip(outcomes).map(|(one, outcome)| {
                         let persisted = match outcome {
                             Outcome::Done => Persisted::Done,
+                            Outcome::Partly(known) => {
+                                partly.push((one.then, known));
+                                Persisted::Done
+                            }
                             Outcome::Known => Persisted::Known,
                             Outcome::Full => Persisted::Full,
                         };

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use stadium_mqtt::broker::{self, Head, Publication};
 use stadium_mqtt::packet::{QoS, Version};
-use stadium_session::{Change, Connect, Keep, Message, Origin, Presence, Receiver, Subscription, Time, Will};
+use stadium_session::{Change, Connect, Keep, Message, Origin, Presence, Receiver, Subscription, Will};
 
 use crate::auth::{Identity, Via};
 use crate::turn::{Shared, Who};
@@ -24,12 +24,6 @@ impl AsRef<[u8]> for Owned {
 }
 
 impl Shared {
-    /// A moment in the node's milliseconds on the wall clock.
-    pub(crate) fn wall_time(&self, node_ms: u64) -> Time {
-        let zero = self.epoch_wall.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Time(u64::try_from(zero.as_millis()).unwrap_or(u64::MAX).saturating_add(node_ms))
-    }
-
     pub(crate) fn kept_message(&self, publication: &Arc<Publication>) -> Arc<Message> {
         let message = publication.message();
         let topic_bytes =
@@ -41,7 +35,7 @@ impl Shared {
             .expect("the lengths are those of the publication's parts");
         kept.qos = message.head.qos as u8;
         kept.retain = message.head.retain;
-        kept.expires_at = message.head.expires_at_ms.map(|at_ms| self.wall_time(at_ms));
+        kept.expires_at = message.head.expires_at_ms.map(|at_ms| self.clock.wall_time(at_ms));
         Arc::new(kept)
     }
 
@@ -49,7 +43,7 @@ impl Shared {
         let head = Head {
             qos: QoS::from_byte(message.qos).unwrap_or(QoS::AtMostOnce),
             retain: message.retain,
-            expires_at_ms: message.expires_at.map(|at| self.node_ms(at.0)),
+            expires_at_ms: message.expires_at.map(|at| self.clock.node_ms(at)),
             ..Head::default()
         };
         Arc::new(Publication::new(&broker::Message {
@@ -70,6 +64,7 @@ impl Shared {
                 expiry_s: connected.expiry_s,
                 identity: written(connected.identity),
                 will: connected.will.map(|will| Will {
+                    id: will.id,
                     message: self.kept_message(will.publication),
                     delay_s: will.delay_s,
                     expiry_s: will.expiry_s,
@@ -78,13 +73,13 @@ impl Shared {
             broker::Change::Disconnect(away) => Change::Disconnect {
                 client,
                 presence: Presence::Away {
-                    ends_at: away.ends_at_ms.map(|at_ms| self.wall_time(at_ms)),
-                    will_at: away.will_at_ms.map(|at_ms| self.wall_time(at_ms)),
+                    ends_at: away.ends_at_ms.map(|at_ms| self.clock.wall_time(at_ms)),
+                    will_at: away.will_at_ms.map(|at_ms| self.clock.wall_time(at_ms)),
                     sent_below: away.sent_below,
                 },
             },
-            broker::Change::WillGone => Change::WillGone { client },
-            broker::Change::End => Change::End { client },
+            broker::Change::WillGone => Change::WillGone { client, will: 0 },
+            broker::Change::End => Change::End { client, incarnation: None },
             broker::Change::Subscribe(kept) => Change::Subscribe {
                 client,
                 subscription: Subscription {
@@ -102,7 +97,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn keep(&self, keep: &broker::Keep<'_>, part: usize) -> Change {
+    pub(crate) fn keep(&self, keep: &broker::Keep<'_>) -> Change {
         let receiver = |one: &broker::Receiver<'_>| Receiver {
             client: one.client_id.into(),
             letter: one.letter,
@@ -114,19 +109,18 @@ impl Shared {
         Change::Keep(Box::new(Keep {
             message: self.kept_message(keep.publication),
             receivers: keep.receivers.iter().map(receiver).collect(),
-            origin: keep.origin.map(|origin| match keep.publisher {
-                Some(_) => Origin { incarnation: origin.incarnation, packet_id: origin.packet_id },
-                None => origin_of_part(origin, part),
-            }),
+            origin: keep.origin.map(kept_origin),
             publisher: keep.publisher.map(Into::into),
         }))
     }
 }
 
-/// The origin of a publish as a loop's part of it is remembered: several loops may have receivers on one shard.
-pub(crate) fn origin_of_part(origin: broker::Origin, part: usize) -> Origin {
-    let incarnation = origin.incarnation ^ (part as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Origin { incarnation, packet_id: origin.packet_id }
+fn kept_origin(origin: broker::Origin) -> Origin {
+    Origin { incarnation: origin.incarnation, packet_id: origin.packet_id }
+}
+
+pub(crate) fn forget(origin: broker::Origin) -> Change {
+    Change::Forget { origin: kept_origin(origin) }
 }
 
 /// An identity as it is kept. An anonymous device's is empty.

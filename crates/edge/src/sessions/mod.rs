@@ -9,5 +9,5 @@ mod mapping;
 mod restore;
 
 pub(crate) use keeper::Keeper;
-pub(crate) use mapping::origin_of_part;
+pub(crate) use mapping::forget;
 pub(crate) use restore::Returning;

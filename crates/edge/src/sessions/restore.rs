@@ -156,6 +156,7 @@ fn restored(shared: &Shared, image: SessionImage, known: &mut Publications) -> R
         version: if connect.version == 5 { Version::V5 } else { Version::V311 },
         expiry_s: connect.expiry_s,
         will: connect.will.map(|will| RestoredWill {
+            id: will.id,
             publication: shared.publication(&will.message),
             delay_s: will.delay_s,
             expiry_s: will.expiry_s,
@@ -163,8 +164,8 @@ fn restored(shared: &Shared, image: SessionImage, known: &mut Publications) -> R
         away: match image.presence {
             Presence::Here => None,
             Presence::Away { ends_at, will_at, sent_below } => Some(Away {
-                ends_at_ms: ends_at.map(|at| shared.node_ms(at.0)),
-                will_at_ms: will_at.map(|at| shared.node_ms(at.0)),
+                ends_at_ms: ends_at.map(|at| shared.clock.node_ms(at)),
+                will_at_ms: will_at.map(|at| shared.clock.node_ms(at)),
                 sent_below,
             }),
         },

@@ -53,14 +53,16 @@ where
         let mut waits = None;
         if durable {
             let rare = session.rare();
-            let noted = rare.noted.remove(packet_id);
+            let noted = rare.noted.remove(&packet_id);
             // One that is not known may have been released just before the server was killed.
-            if noted || !known {
+            if noted.is_some() || (!known && rare.came_back) {
+                let shards = noted.flatten();
                 let origin = Origin { incarnation: rare.incarnation, packet_id };
                 let client_id = session.client_id.clone();
+                let own = host.shard_of(&client_id);
                 let then = self.pendings.part(&mut waits);
                 host.persist(&client_id, Change::Released { packet_id }, then);
-                let others = host.forget(&client_id, origin, then);
+                let others = Self::forget(host, origin, shards.as_ref(), Some(own), then);
                 self.pendings.more(then, others);
             }
         }

@@ -163,7 +163,7 @@ where
         };
         let keep_alive_s = self.granted_keep_alive_s(host, connect);
         let in_flight_max = self.config.in_flight_max;
-        let will = connect.will.as_ref().map(|will| self.hold_will(key, will, version));
+        let will = connect.will.as_ref().map(|will| self.hold_will(key, will, version, host.random().max(1)));
         let Some(session) = self.session_mut(key) else {
             refuse(host, link, version, ReasonCode::UnspecifiedError, None);
             return None;
@@ -224,6 +224,7 @@ where
             expiry_s: session.expiry_s,
             identity: &session.identity,
             will: will.map(|will| KeptWill {
+                id: will.id,
                 publication: &will.publication,
                 delay_s: will.delay_s,
                 expiry_s: will.expiry_s,
@@ -539,8 +540,9 @@ where
             if durable {
                 host.persist(&client_id, Change::End, Then::NOTHING);
             }
-            for packet_id in noted.iter() {
-                host.forget(&client_id, Origin { incarnation, packet_id }, Then::NOTHING);
+            for (packet_id, shards) in noted {
+                let origin = Origin { incarnation, packet_id };
+                Self::forget(host, origin, shards.as_ref(), None, Then::NOTHING);
             }
         }
         for held in &shared {
@@ -648,7 +650,7 @@ where
         max - u16::try_from(host.random() % spread).expect("a fifth of a u16 fits")
     }
 
-    fn hold_will(&mut self, key: SessionKey, will: &Will<'_>, version: Version) -> HeldWill {
+    fn hold_will(&mut self, key: SessionKey, will: &Will<'_>, version: Version, id: u64) -> HeldWill {
         let mut properties = Vec::new();
         if version == Version::V5 {
             will.properties.encode_forwardable(&mut properties);
@@ -666,6 +668,7 @@ where
             },
         };
         HeldWill {
+            id,
             publication: Arc::new(Publication::new(&message)),
             delay_s: will.delay_s,
             expiry_s: will.properties.message_expiry_s,

@@ -284,6 +284,7 @@ where
                             subscription_id,
                             shared,
                             publication: Arc::clone(publication),
+                            origin: self.from.map(|from| from.origin),
                             reply_to,
                         },
                     );

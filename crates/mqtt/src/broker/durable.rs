@@ -28,6 +28,24 @@ impl Then {
     pub const NOTHING: Self = Self(u32::MAX);
 }
 
+/// Shards, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ShardSet(SmallVec<[u16; 4]>);
+
+impl ShardSet {
+    /// Adds one.
+    pub fn insert(&mut self, shard: u16) {
+        if !self.0.contains(&shard) {
+            self.0.push(shard);
+        }
+    }
+
+    /// Adds all of another set.
+    pub fn extend(&mut self, others: &Self) {
+        others.0.iter().for_each(|&shard| self.insert(shard));
+    }
+}
+
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Persisted {
@@ -109,6 +127,8 @@ pub struct Connected<'a, I> {
 /// A will that is kept.
 #[derive(Debug)]
 pub struct KeptWill<'a> {
+    /// A random number that tells it from the wills before it.
+    pub id: u64,
     /// The message.
     pub publication: &'a Arc<Publication>,
     /// Will Delay Interval.
@@ -213,6 +233,8 @@ pub struct ReplyTo {
 pub(super) struct Pending<L> {
     left: u32,
     worst: Persisted,
+    /// The shards that were asked to keep something of it.
+    shards: ShardSet,
     pub what: What<L>,
 }
 
@@ -252,7 +274,7 @@ pub(super) enum What<L> {
 #[derive(Debug)]
 pub(super) enum Answer {
     /// PUBACK or PUBREC.
-    Publish { kind: AckKind, packet_id: u16, reason: ReasonCode, noted: Noted },
+    Publish { kind: AckKind, packet_id: u16, reason: ReasonCode, noted: Noted, origin: Option<Origin> },
     /// Bytes that are right as they are; where the change fails the connection ends.
     Bytes(Vec<u8>),
 }
@@ -288,7 +310,7 @@ impl<L> Default for Pendings<L> {
 impl<L> Pendings<L> {
     /// Something that waits for so many changes.
     pub fn add(&mut self, left: u32, what: What<L>) -> Then {
-        let at = self.0.insert(Pending { left, worst: Persisted::Done, what });
+        let at = self.0.insert(Pending { left, worst: Persisted::Done, shards: ShardSet::default(), what });
         Then(u32::try_from(at).expect("what waits is bounded by packets, far below 2^32"))
     }
 
@@ -310,6 +332,13 @@ impl<L> Pendings<L> {
         }
     }
 
+    /// These shards are asked to keep something of it.
+    pub fn concerns(&mut self, then: Then, shards: &ShardSet) {
+        if let Some(pending) = self.0.get_mut(then.0 as usize) {
+            pending.shards.extend(shards);
+        }
+    }
+
     /// This is what goes on then.
     pub fn goes_on(&mut self, then: Then, what: What<L>) {
         if let Some(pending) = self.0.get_mut(then.0 as usize) {
@@ -318,15 +347,15 @@ impl<L> Pendings<L> {
     }
 
     /// One is durable, or not: what goes on if it was the last.
-    fn take(&mut self, then: Then, persisted: Persisted) -> Option<(What<L>, Persisted)> {
+    fn take(&mut self, then: Then, persisted: Persisted) -> Option<(What<L>, Persisted, ShardSet)> {
         let pending = self.0.get_mut(then.0 as usize)?;
         pending.left -= 1;
         pending.worst = pending.worst.max(persisted);
         if pending.left > 0 {
             return None;
         }
-        let Pending { what, worst, .. } = self.0.remove(then.0 as usize);
-        Some((what, worst))
+        let Pending { what, worst, shards, .. } = self.0.remove(then.0 as usize);
+        Some((what, worst, shards))
     }
 }
 
@@ -340,12 +369,12 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let Some((what, worst)) = self.pendings.take(then, persisted) else { return };
+        let Some((what, worst, shards)) = self.pendings.take(then, persisted) else { return };
         match what {
             What::Nothing => {}
             What::Admit { key, link } => self.admit(host, key, link, worst.refusal()),
             What::Answer { key, link, place, answer } => {
-                self.answer_held(host, key, link, place, answer, worst)
+                self.answer_held(host, (key, link, place), answer, worst, shards)
             }
             What::Release { key, link, packet_id } => {
                 let Some(session) = self.session(key).filter(|session| session.link == Some(link)) else {
@@ -360,7 +389,7 @@ where
                     Some(reason) => self.cut(host, key, link, reason),
                 }
             }
-            What::Reply(to) => host.tell_kept(to, worst),
+            What::Reply(to) => host.tell_kept(to, worst, shards),
             What::Deliver { parent, publication, unkept } => {
                 if worst == Persisted::Done {
                     self.deliver_kept(host, &publication, unkept);
@@ -368,6 +397,52 @@ where
                 self.persisted(host, parent, worst);
             }
         }
+    }
+
+    /// Word of another loop on its part of a message; and which shards that part concerns.
+    pub fn kept_elsewhere<H>(&mut self, host: &mut H, then: Then, persisted: Persisted, shards: &ShardSet)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        self.pendings.concerns(then, shards);
+        self.persisted(host, then, persisted);
+    }
+
+    /// Of the receivers of a message that was to be kept, those at these places are owed it already: it is not sent to them. To be said
+    /// before [`Self::persisted`].
+    pub fn known_to(&mut self, then: Then, receivers: &[u32]) {
+        let pending = self.pendings.0.get_mut(then.0 as usize);
+        if let Some(Pending { what: What::Deliver { unkept, .. }, .. }) = pending {
+            let mut at = 0..;
+            unkept.retain(|_| at.next().is_none_or(|at| !receivers.contains(&at)));
+        }
+    }
+
+    /// Has shards forget a publish: these, or all where they are not known. The shard `but` is not asked. Says how many will answer.
+    pub(super) fn forget<H>(
+        host: &mut H,
+        origin: Origin,
+        shards: Option<&ShardSet>,
+        but: Option<u16>,
+        then: Then,
+    ) -> u32
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let all: ShardSet;
+        let shards = match shards {
+            Some(shards) => shards,
+            None => {
+                all = ShardSet((0..host.shards()).collect());
+                &all
+            }
+        };
+        let mut asked = 0;
+        for &shard in shards.0.iter().filter(|&&shard| Some(shard) != but) {
+            host.forget(shard, origin, then);
+            asked += 1;
+        }
+        asked
     }
 
     /// Ends a connection because something cannot be made durable.
@@ -444,6 +519,7 @@ where
         self.noted = publisher.is_some();
         for (shard, unkept) in by_shard {
             let parent = self.pendings.part(&mut self.parts);
+            self.pendings.concerns(parent, &ShardSet(SmallVec::from_slice(&[shard])));
             let receivers: Vec<Receiver<'_>> = unkept
                 .iter()
                 .map(|one| Receiver {
@@ -495,15 +571,20 @@ where
     fn answer_held<H>(
         &mut self,
         host: &mut H,
-        key: SessionKey,
-        link: L,
-        place: u32,
+        (key, link, place): (SessionKey, L, u32),
         answer: Answer,
         worst: Persisted,
+        shards: ShardSet,
     ) where
         H: Host<Link = L, Identity = I>,
     {
-        let Some(session) = self.session_mut(key) else { return };
+        let Some(session) = self.session_mut(key) else {
+            // It ended meanwhile: nobody will release the publish.
+            if let Answer::Publish { origin: Some(origin), .. } = answer {
+                Self::forget(host, origin, Some(&shards), None, Then::NOTHING);
+            }
+            return;
+        };
         let (version, now) = (session.version, session.link);
         let bytes = match answer {
             Answer::Bytes(bytes) => match worst.refusal() {
@@ -511,9 +592,9 @@ where
                 Some(_) if now != Some(link) => return,
                 Some(reason) => return self.cut(host, key, link, reason),
             },
-            Answer::Publish { kind, packet_id, reason, noted } => {
+            Answer::Publish { kind, packet_id, reason, noted, origin } => {
                 if let Some(refusal) = worst.refusal() {
-                    self.publish_failed(host, key, kind, packet_id, noted);
+                    self.publish_failed(host, key, kind, packet_id, noted, &shards);
                     if version == Version::V311 {
                         // It must acknowledge or close, and has nothing to say but yes [MQTT-3.3.5-2 of 3.1.1].
                         if now == Some(link) {
@@ -522,10 +603,14 @@ where
                         return;
                     }
                     ack(kind, version, packet_id, ReasonCode::QuotaExceeded)
+                } else if reason.is_error() {
+                    self.publish_failed(host, key, kind, packet_id, noted, &shards);
+                    ack(kind, version, packet_id, reason)
                 } else if noted == Noted::Yet {
                     // Whoever wants it is owed it; that it was received is noted before it is said.
-                    let answer = Answer::Publish { kind, packet_id, reason, noted: Noted::Now };
+                    let answer = Answer::Publish { kind, packet_id, reason, noted: Noted::Now, origin };
                     let then = self.pendings.add(1, What::Answer { key, link, place, answer });
+                    self.pendings.concerns(then, &shards);
                     let Some(session) = self.session(key) else { return };
                     host.persist(&session.client_id, Change::Unreleased { packet_id }, then);
                     return;
@@ -533,7 +618,7 @@ where
                     if noted == Noted::Now {
                         let rare = session.rare();
                         rare.waiting.remove(packet_id);
-                        rare.noted.insert(packet_id);
+                        rare.noted.insert(packet_id, Some(shards));
                     } else if kind == AckKind::Pubrec {
                         session.rare().waiting.remove(packet_id);
                     }
@@ -550,13 +635,14 @@ where
         self.fill(host, key, link, place, bytes);
     }
 
-    pub(super) fn publish_failed<H>(
+    fn publish_failed<H>(
         &mut self,
         host: &mut H,
         key: SessionKey,
         kind: AckKind,
         packet_id: u16,
         noted: Noted,
+        shards: &ShardSet,
     ) where
         H: Host<Link = L, Identity = I>,
     {
@@ -571,8 +657,9 @@ where
             // Where some shards have taken it, the next message with this packet id must not be taken for it.
             let origin = Origin { incarnation: rare.incarnation, packet_id };
             let client_id = session.client_id.clone();
+            let own = host.shard_of(&client_id);
             host.persist(&client_id, Change::Released { packet_id }, Then::NOTHING);
-            host.forget(&client_id, origin, Then::NOTHING);
+            Self::forget(host, origin, Some(shards), Some(own), Then::NOTHING);
         }
     }
 

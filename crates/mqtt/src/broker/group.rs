@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Broker;
 use super::deliver::{Parcel, Terms};
-use super::durable::{Persisted, ReplyTo};
+use super::durable::{Origin, Persisted, PublishedBy, ReplyTo, ShardSet};
 use super::host::{Host, Interest, LoopIndex};
 use super::publication::Publication;
 use super::session::{SessionKey, SharedHeld, SharedId};
@@ -37,17 +37,18 @@ where
                 subscription_id,
                 shared,
                 publication,
+                origin,
                 reply_to,
             } => {
                 if self.session(member).is_some() {
                     let turn = Turn { member, options, subscription_id, shared };
-                    self.deliver_turn(host, turn, &publication, reply_to);
+                    self.deliver_turn(host, turn, &publication, origin, reply_to);
                 } else {
-                    host.tell(home, GroupMessage::Return { filter, publication, reply_to });
+                    host.tell(home, GroupMessage::Return { filter, publication, origin, reply_to });
                 }
             }
-            GroupMessage::Return { filter, publication, reply_to } => {
-                self.next_turn(host, &filter, &publication, reply_to);
+            GroupMessage::Return { filter, publication, origin, reply_to } => {
+                self.next_turn(host, &filter, &publication, origin, reply_to);
             }
         }
     }
@@ -168,6 +169,7 @@ where
         host: &mut H,
         text: &str,
         publication: &Arc<Publication>,
+        origin: Option<Origin>,
         reply_to: Option<ReplyTo>,
     ) where
         H: Host<Link = L, Identity = I>,
@@ -181,7 +183,7 @@ where
         });
         let Some((filter, member)) = turn else {
             if let Some(to) = reply_to {
-                host.tell_kept(to, Persisted::Done);
+                host.tell_kept(to, Persisted::Done, ShardSet::default());
             }
             return;
         };
@@ -189,7 +191,7 @@ where
         let (subscription_id, shared) = (member.subscription_id, member.shared);
         if who.at == home {
             let turn = Turn { member: who.session, options, subscription_id, shared };
-            self.deliver_turn(host, turn, publication, reply_to);
+            self.deliver_turn(host, turn, publication, origin, reply_to);
         } else {
             let deliver = GroupMessage::Deliver {
                 filter,
@@ -199,6 +201,7 @@ where
                 subscription_id,
                 shared,
                 publication: Arc::clone(publication),
+                origin,
                 reply_to,
             };
             host.tell(who.at, deliver);
@@ -213,9 +216,10 @@ where
     {
         let home = host.group_home(filter);
         if home == self.config.loop_index {
-            self.next_turn(host, filter, &publication, None);
+            self.next_turn(host, filter, &publication, None, None);
         } else {
-            host.tell(home, GroupMessage::Return { filter: filter.into(), publication, reply_to: None });
+            let filter = filter.into();
+            host.tell(home, GroupMessage::Return { filter, publication, origin: None, reply_to: None });
         }
     }
 
@@ -224,6 +228,7 @@ where
         host: &mut H,
         turn: Turn,
         publication: &Arc<Publication>,
+        origin: Option<Origin>,
         reply_to: Option<ReplyTo>,
     ) where
         H: Host<Link = L, Identity = I>,
@@ -241,7 +246,9 @@ where
             host.begin_message();
             let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
             self.courier().deliver(host, turn.member.index, terms, &mut parcel);
+            self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
             self.keep_unkept(host, publication);
+            self.from = None;
         }
         if let Some(to) = reply_to {
             self.reply_when_kept(host, to);

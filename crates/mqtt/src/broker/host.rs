@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::durable::{Change, Keep, Origin, Persisted, ReplyTo, Then};
+use super::durable::{Change, Keep, Origin, Persisted, ReplyTo, ShardSet, Then};
 use super::publication::Publication;
 use super::request::{NotTaken, Request};
 use super::session::SessionKey;
@@ -118,8 +118,11 @@ pub trait Host {
     /// Keeps a retained message; the highest number is a topic's last one.
     fn retain(&mut self, publication: &Arc<Publication>, number: u64, then: Then);
 
-    /// Has other shards than that of this client forget a publish of it. Says how many will answer.
-    fn forget(&mut self, client_id: &str, origin: Origin, then: Then) -> u32;
+    /// Has a shard forget a publish.
+    fn forget(&mut self, shard: u16, origin: Origin, then: Then);
+
+    /// How many shards there are.
+    fn shards(&self) -> u16;
 
     /// Whether a session that persists may have a matching subscription on another loop that [`Host::others_want`] found.
     fn others_keep(&mut self, topic: &str) -> bool;
@@ -127,8 +130,9 @@ pub trait Host {
     /// As [`Host::forward`]; loops with sessions that persist say when they have kept it. Says how many will.
     fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, then: Then) -> u32;
 
-    /// Tells another loop what became of a message that it sent.
-    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted);
+    /// Tells another loop what became of a message that it sent, and which shards were asked to keep it; for
+    /// [`super::Broker::kept_elsewhere`].
+    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted, shards: ShardSet);
 
     /// A session that persists gained or lost a subscription that concerns this loop; for [`Host::others_keep`].
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest);

@@ -41,7 +41,8 @@ use slab::Slab;
 
 pub use connect::{Admitted, Arrival, refuse, refuse_within};
 pub use durable::{
-    Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, Receiver, ReplyTo, Then,
+    Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, Receiver, ReplyTo,
+    ShardSet, Then,
 };
 pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};

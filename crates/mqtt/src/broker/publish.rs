@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::deliver::Scope;
-use super::durable::{Answer, Change, Noted, Origin, Persisted, PublishedBy, ReplyTo, Then, What};
+use super::durable::{Answer, Change, Noted, Origin, Persisted, PublishedBy, ReplyTo, ShardSet, Then, What};
 use super::host::{Action, Client, Event, Host, Uplink};
 use super::publication::{self, Head, Message, Publication};
 use super::request::NotTaken;
@@ -71,7 +71,7 @@ where
             QoS::ExactlyOnce => (AckKind::Pubrec, publish.packet_id),
         };
         if let Some(then) = waits {
-            self.answer_later(host, key, link, (kind, id, reason), then);
+            self.answer_later(key, link, (kind, id, reason), then);
             return Ok(());
         }
         if reason.is_error() {
@@ -139,16 +139,13 @@ where
     }
 
     /// Acknowledges a publish once everybody to whom it is owed is owed it durably.
-    fn answer_later<H>(
+    fn answer_later(
         &mut self,
-        host: &mut H,
         key: SessionKey,
         link: L,
         (kind, packet_id, reason): (AckKind, u16, ReasonCode),
         then: Then,
-    ) where
-        H: Host<Link = L, Identity = I>,
-    {
+    ) {
         let exactly_once = kind == AckKind::Pubrec;
         let is_durable = self.session(key).is_some_and(|session| session.durable);
         let noted = match (exactly_once && is_durable, self.noted) {
@@ -156,21 +153,16 @@ where
             (true, true) => Noted::Now,
             (true, false) => Noted::Yet,
         };
-        if reason.is_error() {
-            // Some are owed it all the same, but the publisher is told no at once.
-            if exactly_once {
-                self.publish_failed(host, key, kind, packet_id, noted);
-            }
-            let version = self.version_of(key);
-            let said = if version == Version::V311 { ReasonCode::Success } else { reason };
-            self.say(host, key, link, |buf| encode::ack(buf, kind, version, packet_id, said));
-            return;
-        }
+        // 3.1.1 cannot say no.
+        let reason = if self.version_of(key) == Version::V311 { ReasonCode::Success } else { reason };
+        let origin = self.session(key).filter(|session| session.durable && exactly_once).map(|session| {
+            Origin { incarnation: session.rare.as_ref().map_or(0, |rare| rare.incarnation), packet_id }
+        });
         if exactly_once && let Some(session) = self.session_mut(key) {
             session.rare().waiting.insert(packet_id);
         }
         let place = self.hold(key);
-        let answer = Answer::Publish { kind, packet_id, reason, noted };
+        let answer = Answer::Publish { kind, packet_id, reason, noted, origin };
         self.pendings.goes_on(then, What::Answer { key, link, place, answer });
     }
 
@@ -336,7 +328,7 @@ where
     {
         match self.parts.take() {
             Some(then) => self.pendings.goes_on(then, What::Reply(to)),
-            None => host.tell_kept(to, Persisted::Done),
+            None => host.tell_kept(to, Persisted::Done, ShardSet::default()),
         }
     }
 

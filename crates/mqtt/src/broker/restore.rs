@@ -8,10 +8,11 @@ use std::sync::Arc;
 use super::Broker;
 use super::deadlines::Due;
 use super::deliver::{Terms, kept_packet_id};
-use super::durable::Away;
+use super::durable::{Away, done};
 use super::filters::{HasId, Subscriber};
 use super::flight::{Flight, Stage};
-use super::host::{Host, Interest};
+use super::host::{Drop, Event, Host, Interest};
+use super::mailbox::Letter;
 use super::publication::Publication;
 use super::session::{Held, HeldWill, SessionKey, SharedHeld, SharedId};
 use crate::packet::{QoS, SubscriptionOptions, Version};
@@ -45,6 +46,8 @@ pub struct Restored<I> {
 /// A will that was kept.
 #[derive(Debug)]
 pub struct RestoredWill {
+    /// Tells it from the wills before it; 0 for one of which that is not known.
+    pub id: u64,
     /// The message.
     pub publication: Arc<Publication>,
     /// Will Delay Interval.
@@ -104,9 +107,11 @@ where
         session.expiry_s = restored.expiry_s;
         let rare = session.rare();
         rare.incarnation = restored.incarnation;
-        rare.noted = restored.unreleased.iter().copied().collect();
+        rare.came_back = true;
+        rare.noted = restored.unreleased.iter().map(|&packet_id| (packet_id, None)).collect();
         rare.unreleased = restored.unreleased.into_iter().collect();
         rare.will = restored.will.map(|will| HeldWill {
+            id: will.id,
             publication: will.publication,
             delay_s: will.delay_s,
             expiry_s: will.expiry_s,
@@ -115,7 +120,7 @@ where
             self.restore_subscription(host, key, &subscription);
         }
         let sent_below = restored.away.map_or(u32::MAX, |away| away.sent_below);
-        self.restore_letters(key, restored.letters, sent_below);
+        self.restore_letters(host, key, restored.letters, sent_below);
         self.restored.push((key, restored.away));
         true
     }
@@ -183,7 +188,15 @@ where
         }
     }
 
-    fn restore_letters(&mut self, key: SessionKey, letters: Vec<RestoredLetter>, sent_below: u32) {
+    fn restore_letters<H>(
+        &mut self,
+        host: &mut H,
+        key: SessionKey,
+        letters: Vec<RestoredLetter>,
+        sent_below: u32,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
         let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
         for letter in letters {
             let RestoredLetter { number, publication, qos, retain, shared, ids } = letter;
@@ -196,14 +209,19 @@ where
                 self.flights.push_back(&mut session.in_flight, flight);
                 continue;
             };
-            let mut flight = Flight::queued(publication, terms);
             if number < sent_below {
                 // It may have been sent: it goes out again as what it was.
+                let mut flight = Flight::queued(publication, terms);
                 flight.packet_id = kept_packet_id(number);
                 flight.stage = Stage::Published;
                 self.flights.push_back(&mut session.in_flight, flight);
-            } else {
-                self.flights.push_back(&mut session.queued, flight);
+                continue;
+            }
+            // Its client is away, and has as much waiting as such a client may have.
+            let letter = Letter { publication, qos, retain, subscription_ids: ids, shared, number };
+            for evicted in self.mailboxes.put(key, &session.client_id, letter) {
+                host.count(Event::Dropped(Drop::QueueFull));
+                done(host, &session.client_id, evicted.number);
             }
         }
         let rare = session.rare();

@@ -5,14 +5,14 @@
 //! clients need hangs off [`Rare`]. A [`SessionKey`] stays valid for one session: a slot that was used
 //! again has another generation.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use super::deadlines::{Deadlines, Due};
-use super::durable::Held as HeldAnswer;
+use super::durable::{Held as HeldAnswer, ShardSet};
 use super::flight::List;
 use super::packet_ids::PacketIds;
 use super::publication::Publication;
@@ -98,8 +98,11 @@ pub(super) struct Rare<L> {
     pub held_first: u32,
     /// Of those unreleased: whose PUBREC is held back.
     pub waiting: PacketIds,
-    /// Of those unreleased: those that the host has noted.
-    pub noted: PacketIds,
+    /// Of those unreleased: those that the host has noted, each with the shards that were asked to keep its message; none where that is
+    /// not known any more, because the server was started anew.
+    pub noted: BTreeMap<u16, Option<ShardSet>>,
+    /// It was given back when the server started.
+    pub came_back: bool,
     /// A connection whose CONNECT waits until it is durable.
     pub arriving: Option<Box<(L, Arriving)>>,
     /// Something could not be kept: the host is told all of it at the next CONNECT.
@@ -201,6 +204,8 @@ pub(super) struct SharedHeld {
 /// A will that the server holds for a connected client.
 #[derive(Debug)]
 pub(super) struct HeldWill {
+    /// Tells it from the wills before it; 0 for one of which that is not known.
+    pub id: u64,
     pub publication: Arc<Publication>,
     pub delay_s: u32,
     /// Message Expiry Interval, which counts from the moment the will is published.
@@ -223,7 +228,8 @@ impl<L> Default for Rare<L> {
             held: VecDeque::new(),
             held_first: 0,
             waiting: PacketIds::default(),
-            noted: PacketIds::default(),
+            noted: BTreeMap::new(),
+            came_back: false,
             arriving: None,
             out_of_step: false,
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use slab::Slab;
 
-use super::durable::ReplyTo;
+use super::durable::{Origin, ReplyTo};
 use super::filters::FilterId;
 use super::host::LoopIndex;
 use super::publication::Publication;
@@ -55,6 +55,8 @@ pub enum GroupMessage {
         shared: SharedId,
         /// The message.
         publication: Arc<Publication>,
+        /// Where a session that persists published it at QoS 2.
+        origin: Option<Origin>,
         /// Who hears when it is kept, where the member's session persists.
         reply_to: Option<ReplyTo>,
     },
@@ -65,6 +67,8 @@ pub enum GroupMessage {
         filter: Box<str>,
         /// The message.
         publication: Arc<Publication>,
+        /// Where a session that persists published it at QoS 2.
+        origin: Option<Origin>,
         /// Who hears when it is kept, or that it need not be.
         reply_to: Option<ReplyTo>,
     },

@@ -73,7 +73,7 @@ enum Wire {
     Publish(Arc<Publication>),
     Group(GroupMessage),
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
-    Kept(Then, Persisted),
+    Kept(Then, Persisted, ShardSet),
 }
 
 impl Host for TestHost {
@@ -222,16 +222,13 @@ impl Host for TestHost {
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
     }
 
-    fn forget(&mut self, client_id: &str, origin: Origin, then: Then) -> u32 {
-        let own = self.shard_of(client_id);
-        let others = (0..self.shards.max(1)).filter(|&shard| shard != own);
-        let mut count = 0;
-        for shard in others {
-            let text = format!("forget {} of {client_id}", origin.packet_id);
-            self.changes.push_back(KeptChange { at: self.at, shard, then, text });
-            count += 1;
-        }
-        count
+    fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
+        let text = format!("forget {} on {shard}", origin.packet_id);
+        self.changes.push_back(KeptChange { at: self.at, shard, then, text });
+    }
+
+    fn shards(&self) -> u16 {
+        self.shards.max(1)
     }
 
     fn others_keep(&mut self, _topic: &str) -> bool {
@@ -247,8 +244,8 @@ impl Host for TestHost {
         u32::from(self.loops) - 1
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted) {
-        self.wire.push_back((to.at.0, Wire::Kept(to.then, persisted)));
+    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted, shards: ShardSet) {
+        self.wire.push_back((to.at.0, Wire::Kept(to.then, persisted, shards)));
     }
 
     fn keep_interest(&mut self, _at: LoopIndex, _filter: &str, change: Interest) {
@@ -502,6 +499,15 @@ impl Server {
         Some(change.text)
     }
 
+    /// The oldest change, a message for several, becomes durable for all but the receivers at these places, who know it. Returns what it
+    /// says.
+    pub fn persist_partly(&mut self, known: &[u32]) -> Option<String> {
+        let change = self.host.changes.front()?;
+        let (at, then) = (change.at, change.then);
+        self.brokers[usize::from(at)].known_to(then, known);
+        self.persist_one(Persisted::Done)
+    }
+
     /// All changes become durable, also those that follow from them. Returns what they say.
     pub fn persist_all(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.persist_one(Persisted::Done)).collect()
@@ -537,7 +543,9 @@ impl Server {
                     Wire::Keep(publication, origin, to) => {
                         broker.forwarded_to_keep(&mut self.host, &publication, origin, to);
                     }
-                    Wire::Kept(then, persisted) => broker.persisted(&mut self.host, then, persisted),
+                    Wire::Kept(then, persisted, shards) => {
+                        broker.kept_elsewhere(&mut self.host, then, persisted, &shards);
+                    }
                 }
             } else {
                 return;
