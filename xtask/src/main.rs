@@ -1,17 +1,21 @@
 //! Project tasks: `cargo xtask test | verify | fix | bench NAME`.
 //!
 //! `test` installs what is missing, verifies and runs every suite; `verify` is what CI relies on and
-//! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation.
+//! changes nothing; `fix` is the one that edits; `bench` reruns a figure quoted in the documentation;
+//! `fuzz` and `mutants` look for what the tests do not see.
 //! Every command runs from the workspace root, whatever the caller's directory.
 
 mod bench;
 mod components;
 mod fix;
+mod fuzz;
 mod generated;
 mod licences;
+mod mutants;
 mod step;
 mod suite;
 mod tidy;
+mod tools;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +48,10 @@ enum Task {
     Fix,
     /// Rerun a quoted figure and write bench/results/NAME.md and NAME.json
     Bench(bench::Options),
+    /// Run the libFuzzer targets of fuzz/ with sanitizers; needs the nightly toolchain
+    Fuzz(fuzz::Options),
+    /// Change the code in small ways and count how many of the changes the tests notice
+    Mutants(mutants::Options),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +73,8 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Tidy => Ok(verify::run(&root, &["tidy".to_owned()])?.exit_code()),
         Task::Fix => fix::run(&root),
         Task::Bench(options) => bench::run(&root, &options),
+        Task::Fuzz(options) => fuzz::run(&root, &options),
+        Task::Mutants(options) => mutants::run(&root, &options),
     }
 }
 
