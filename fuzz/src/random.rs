@@ -1,6 +1,6 @@
 //! Numbers for the fuzz bodies where they run with a fixed seed: SplitMix64, small, and the same on every machine.
 //!
-//! How bytes are damaged with them is each suite's own: what is left must still be worth trying.
+//! `damage` damages bytes with them; a suite whose input needs more care does that by itself.
 
 /// The state: a seed at first.
 pub struct Random(pub u64);

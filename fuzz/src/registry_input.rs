@@ -71,3 +71,51 @@ pub fn changes_bytes(registry: &mut Registry, bytes: &[u8]) -> bool {
     registry.device(slot).expect("it is there").to_json();
     true
 }
+
+/// A whole checkpoint, in slices.
+pub fn saved(registry: &mut Registry) -> Vec<Vec<u8>> {
+    registry.checkpoint_begin();
+    let mut slices = Vec::new();
+    loop {
+        let mut slice = Vec::new();
+        let more = registry.checkpoint_next(&mut slice, 500);
+        slices.push(slice);
+        if !more {
+            return slices;
+        }
+    }
+}
+
+/// A registry out of a checkpoint.
+pub fn restored(slices: &[Vec<u8>]) -> Result<Registry, stadium_registry::Corrupt> {
+    let mut registry = Registry::new(Limits::default(), 2);
+    slices.iter().try_for_each(|slice| registry.restore(slice))?;
+    registry.restore_finish()?;
+    Ok(registry)
+}
+
+/// Whether these slices are a checkpoint. The devices in it must be found, and can all be removed.
+pub fn registry_slices(slices: &[Vec<u8>], selectors: &[Selector]) -> bool {
+    let Ok(mut registry) = restored(slices) else { return false };
+    for slot in registry.devices().clone() {
+        let device = registry.device(Slot(slot)).expect("it is there");
+        assert_eq!(registry.find(&device.id), Some(Slot(slot)));
+        selectors.iter().for_each(|selector| drop(registry.explain(selector, Slot(slot), NOW)));
+    }
+    for slot in registry.devices().clone() {
+        let id = DeviceId::new(registry.id(Slot(slot)).expect("it is there")).expect("an id");
+        registry.remove(&id);
+    }
+    assert!(registry.is_empty() && registry.tags(None, 10).is_empty());
+    true
+}
+
+/// Reads `data` as a slice of a checkpoint whose other slices are whole: its first byte says which.
+pub fn registry_checkpoint(data: &[u8]) -> bool {
+    let Some((&which, slice)) = data.split_first() else { return false };
+    let changes = [Changes::default(), Changes::default(), Changes::default()];
+    let mut slices = saved(&mut some_registry(&changes));
+    let which = usize::from(which) % slices.len();
+    slices[which] = slice.to_vec();
+    registry_slices(&slices, &[Selector::All])
+}

@@ -14,6 +14,8 @@ mod connect;
 mod drive;
 mod event_loop;
 mod flush;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod handler;
 mod id;
 mod input;

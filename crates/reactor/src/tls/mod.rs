@@ -13,6 +13,8 @@ mod handshake;
 mod record;
 
 pub(crate) use handshake::{Handshake, Progress};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use record::fuzzing;
 pub(crate) use record::{End, KeyCache, Records, alert};
 
 /// TLS of one connection.

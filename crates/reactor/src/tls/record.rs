@@ -25,6 +25,9 @@ const EMPTY_MAX: u8 = 32;
 /// Key updates in a row without data.
 const UPDATES_MAX: u8 = 32;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod content {
     pub(super) const CHANGE_CIPHER_SPEC: u8 = 20;
     pub(super) const ALERT: u8 = 21;

@@ -1,0 +1,38 @@
+//! The fuzz bodies of fuzz/, run on stable with a fixed seed. A failure prints what it ran.
+
+#[path = "../../../fuzz/src/damage.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod damage;
+#[path = "../../../fuzz/src/push_events.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod push_events;
+#[path = "../../../fuzz/src/random.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod random;
+#[path = "../../../fuzz/src/state_machine.rs"]
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+mod state_machine;
+
+use damage::damaged_runs;
+use push_events::RECORDS;
+use random::Random;
+
+#[test]
+fn any_events_are_taken_or_refused() {
+    let samples: Vec<Vec<u8>> = RECORDS
+        .iter()
+        .enumerate()
+        .map(|(before, (_, _, events))| [&[before as u8], &events[..]].concat())
+        .collect();
+    let taken = damaged_runs(&mut Random(1), 6_000, &samples, push_events::push_events);
+    assert!(taken > 600, "only {taken} were taken: this tests nothing");
+}
+
+#[test]
+fn any_chunk_is_restored_or_refused() {
+    let chunks = push_events::saved();
+    let samples: Vec<Vec<u8>> =
+        chunks.iter().enumerate().map(|(which, chunk)| [&[which as u8], &chunk[..]].concat()).collect();
+    let taken = damaged_runs(&mut Random(2), 6_000, &samples, push_events::push_checkpoint);
+    assert!(taken > 300, "only {taken} were taken: this tests nothing");
+}
