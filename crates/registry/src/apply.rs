@@ -301,8 +301,11 @@ impl Registry {
 }
 
 /// What a text takes outside its entry.
+///
+/// By its length: two texts that say the same may have different capacities, and one is counted when it comes, the other one when it
+/// goes.
 pub(crate) fn heap_bytes(text: &compact_str::CompactString) -> usize {
-    if text.is_heap_allocated() { text.capacity() } else { 0 }
+    if text.len() > size_of::<compact_str::CompactString>() { text.len() } else { 0 }
 }
 
 fn text_of<T: AsRef<str>>(change: &Option<Option<T>>) -> Option<Option<&str>> {

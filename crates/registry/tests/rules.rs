@@ -2,10 +2,11 @@
 //!
 //! And quiet hours around the changes of the clocks.
 
+use compact_str::CompactString;
 use serde_json::json;
 use stadium_registry::{
     AppVersion, Changes, DeviceId, Field, Filter, Language, Limits, QuietHours, Registry, Selector, Slot,
-    Tag, Time, ZoneName, refusal,
+    Tag, Time, Value, ZoneName, refusal,
 };
 
 fn id(text: &str) -> DeviceId {
@@ -273,6 +274,26 @@ fn bounds_are_kept_and_told() {
     // What nobody has any more makes room.
     registry.remove(&id("b"));
     registry.check(&id("d"), &changes(json!({"app_version": "3", "tags": ["t5"]}))).expect("there is room");
+}
+
+#[test]
+fn the_memory_of_a_text_is_given_back_however_it_was_made() {
+    let mut registry = Registry::new(Limits::default(), 1);
+    // As long as its capacity, with room for more, and as a clone has it: counted when one comes and another one goes.
+    let words = "thirty characters of plain text";
+    let mut roomy = CompactString::with_capacity(4_000);
+    roomy.push_str(words);
+    let clone = roomy.clone();
+    let mut seen = Vec::new();
+    for text in [CompactString::from(words.to_owned()), roomy, clone] {
+        let name = "name".parse().expect("a name");
+        let attributes = vec![(name, Some(Value::Text(text)))];
+        registry.apply(NOW, &id("a"), &Changes { attributes, ..Changes::default() });
+        let held = registry.bytes();
+        registry.remove(&id("a"));
+        seen.push((held, registry.bytes()));
+    }
+    assert!(seen.iter().all(|bytes| *bytes == seen[0]), "{seen:?}");
 }
 
 #[test]
