@@ -173,6 +173,15 @@ fn a_push_is_checked_named_timed_and_cancelled() {
     let dry = server.says(&["push", "send", "tag:vip", "--title", "x", "--per-second", "2", "--dry-run"]);
     assert!(dry.starts_with("valid; nothing was pushed\n3 of 3 devices: 3 matched"), "{dry}");
     assert!(err(&server.does(&["push", "list"])).contains("nothing was pushed yet"));
+    let dry = server.says(&["push", "send", "tag:vip", "--title", "Hi {{nickname}}", "--dry-run"]);
+    let warning = "it would reach nobody: of 3 devices that match, 3 lack a value for `nickname`";
+    assert!(dry.contains(&format!("warning: {warning}\n0 of 3 devices: 3 matched")), "{dry}");
+    assert!(dry.contains("3 left out: they lack a value for `nickname`, and a text needs it"), "{dry}");
+    let nobody = server.says(&["audience", "preview", "tag:gone"]);
+    assert!(
+        nobody.contains("warning: it would reach nobody: none of 3 registered devices matches"),
+        "{nobody}"
+    );
 
     // The same again under one name is one push; another one under that name is refused.
     let push = sent(&server, &["tag:vip", "--title", "x", "--id", "monday"]);

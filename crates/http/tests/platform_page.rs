@@ -107,6 +107,14 @@ fn an_audience_is_counted_while_it_is_typed_and_a_push_composed_for_it() {
         Some(1),
         "a dry run pushes nothing"
     );
+    // One whose text needs a value that nobody has reaches nobody, and the page says so.
+    browser.evaluate(&fill("title", "Hello {{nickname}}"));
+    browser.evaluate("document.getElementById('dry').click()");
+    browser.wait_until(
+        "document.querySelector('#preview [role=alert]')?.textContent.includes('it would reach nobody')",
+    );
+    browser.wait_until("document.querySelector('#preview [data-figure=Reached]').textContent === '0'");
+    browser.evaluate(&fill("title", "Hello {{name|fan}}"));
     browser.evaluate("document.getElementById('push').requestSubmit()");
     browser.wait_until("document.getElementById('confirm').open");
     browser.evaluate("document.getElementById('confirm-yes').click()");

@@ -120,6 +120,38 @@ fn a_dry_run_checks_and_counts_and_pushes_nothing() {
 }
 
 #[test]
+fn a_dry_run_says_who_lacks_a_value_and_warns_where_nobody_is_reached() {
+    let scene = fleet_scene();
+    let dry = |audience: Value, title: &str| {
+        let body = json!({"audience": audience, "notification": {"title": title}});
+        let answer = scene.post(&format!("{PUSHES}?dry_run=true"), &body.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()["preview"].clone()
+    };
+    // Nobody has a nickname, and phone-9 is not opted in.
+    let preview = dry(json!("all"), "Hello {{nickname}}");
+    assert_eq!((&preview["matched"], &preview["reached"]), (&10.into(), &0.into()), "{preview}");
+    assert_eq!(preview["missing_values"], json!([{"name": "nickname", "devices": 9}]));
+    let warning =
+        "it would reach nobody: of 10 devices that match, 9 lack a value for `nickname`, 1 are not opted in";
+    assert_eq!(preview["warning"], warning);
+    // One has one by now.
+    post(
+        &scene,
+        "/api/apps/default/devices",
+        json!({"devices": [{"device": "phone-2", "attributes": {"nickname": "Bo"}}]}),
+    );
+    let preview = dry(json!("all"), "Hello {{nickname}}");
+    assert_eq!((&preview["no_value"], &preview["reached"]), (&8.into(), &1.into()), "{preview}");
+    assert_eq!((&preview["sample"], preview.get("warning")), (&json!(["phone-2"]), None), "{preview}");
+    assert_eq!(dry(json!("all"), "Hello {{nickname|fan}}")["reached"], 9);
+    let preview = dry(json!({"tag": "nobody"}), "Hello");
+    assert_eq!(preview["warning"], "it would reach nobody: none of 10 registered devices matches");
+    let counted = post(&scene, "/api/apps/default/audiences/preview", json!({"audience": {"tag": "nobody"}}));
+    assert_eq!(counted["warning"], preview["warning"], "{counted}");
+}
+
+#[test]
 fn one_that_waits_is_edited_and_cancelled() {
     let scene = fleet_scene();
     let at = next_year(&scene);

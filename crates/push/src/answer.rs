@@ -143,20 +143,30 @@ pub struct Owed {
     pub priority: u8,
 }
 
-/// How many an audience reaches.
+/// How many an audience reaches, or a push to it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Preview {
     /// Registered devices.
     pub devices: u64,
     /// Those that match.
     pub matched: u64,
-    /// Of those: not opted in, or revoked.
+    /// Matched devices that were evaluated. Fewer than `matched` where a push needs values of more devices than
+    /// [`Platform::PREVIEW_EVALUATED_MAX`](crate::Platform::PREVIEW_EVALUATED_MAX) a shard: the counts below are
+    /// then estimates from a random sample of this size.
+    pub evaluated: u64,
+    /// Of the matched: not opted in, or revoked.
     pub opted_out: u64,
-    /// Of the rest: in their quiet hours now.
+    /// Of the rest: held out of the push.
+    pub held_out: u64,
+    /// Of the rest: a text of the push needs a value that they lack.
+    pub no_value: u64,
+    /// Of those, by the first value that each lacks; the most frequent first.
+    pub missing: Vec<MissingValue>,
+    /// Of the rest: in their quiet hours now. A push that skips quiet hours leaves them out.
     pub quiet: u64,
-    /// Of the rest: had their fill, by the app's cap.
+    /// Of the rest: had their fill, by the push's cap or the app's.
     pub capped: u64,
-    /// Who would get it: matched, opted in, and not had their fill.
+    /// Who would get it: matched, and not left out for any of these reasons.
     pub reached: u64,
     /// Of those, connected now and reading their inbox.
     pub connected: u64,
@@ -166,6 +176,15 @@ pub struct Preview {
     pub sample: Vec<DeviceId>,
     /// How long the shard took, microseconds; of several, the longest.
     pub took_us: u64,
+}
+
+/// A value that a push's texts need, and how many devices it leaves out for the lack of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingValue {
+    /// The attribute or built-in field, as in `{{name}}`.
+    pub name: CompactString,
+    /// Devices that lack it.
+    pub devices: u64,
 }
 
 /// How far a push has come.

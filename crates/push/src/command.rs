@@ -91,6 +91,8 @@ pub enum Command {
         audience: Selector,
         /// Device ids to show as a sample, 0 to 100.
         sample_max: u32,
+        /// What would be pushed: counts then whom its options and the values that its texts need leave out.
+        push: Option<Box<NewPush>>,
     },
     /// Keeps a selector under a name, or another one. App.
     SaveAudience {

@@ -34,6 +34,7 @@ mod parts;
 mod passed;
 mod platform;
 mod presence;
+mod preview;
 mod progress;
 mod read;
 pub mod refusal;
@@ -50,7 +51,7 @@ mod validate;
 
 pub use answer::{
     Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Located,
-    Owed, Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
+    MissingValue, Owed, Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
 };
 pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient, ToEdge};

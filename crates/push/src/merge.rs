@@ -26,7 +26,16 @@ pub(crate) fn apps(all: &mut Vec<AppView>, more: Vec<AppView>) {
 pub(crate) fn preview(all: &mut Preview, more: Preview) {
     all.devices += more.devices;
     all.matched += more.matched;
+    all.evaluated += more.evaluated;
     all.opted_out += more.opted_out;
+    all.held_out += more.held_out;
+    all.no_value += more.no_value;
+    for value in more.missing {
+        match all.missing.iter_mut().find(|known| known.name == value.name) {
+            Some(known) => known.devices += value.devices,
+            None => all.missing.push(value),
+        }
+    }
     all.quiet += more.quiet;
     all.capped += more.capped;
     all.reached += more.reached;

@@ -7,6 +7,7 @@ use stadium_registry::{AppName, ClauseCount, DeviceId};
 
 use crate::answer::{Answer, AppView, Located, Preview};
 use crate::merge;
+use crate::preview::MISSING_VALUES_MAX;
 use crate::{Audience, Command, PushView, Refusal};
 
 /// A command, taken apart.
@@ -287,6 +288,10 @@ impl Parts {
                 }
                 all.sample.sort();
                 all.sample.truncate(*sample_max);
+                all.missing.sort_by(|one, other| {
+                    other.devices.cmp(&one.devices).then_with(|| one.name.cmp(&other.name))
+                });
+                all.missing.truncate(MISSING_VALUES_MAX);
                 Ok(Answer::Preview(Box::new(all)))
             }
             How::Push(home) => {

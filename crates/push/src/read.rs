@@ -4,7 +4,7 @@
 
 use std::ops::Bound;
 
-use stadium_registry::{AppName, DeviceId, Filter, RoaringBitmap, Selector, Slot};
+use stadium_registry::{AppName, DeviceId, Filter, Selector, Slot};
 
 use crate::app::App;
 use crate::execute::unknown;
@@ -15,8 +15,8 @@ use crate::platform::{Platform, Spot};
 use crate::refusal::{COUNT, DEVICE_UNKNOWN, MISDIRECTED, rejected};
 use crate::single::{NEVER, Single};
 use crate::{
-    Answer, AppView, Authenticated, Command, Counts, DeliveryView, DeviceView, Owed, Preview, PushId,
-    PushView, Refusal, Sample, Stage, Time,
+    Answer, AppView, Authenticated, Command, Counts, DeliveryView, DeviceView, Owed, PushId, PushView,
+    Refusal, Sample, Stage, Time,
 };
 
 /// What a device is owed, as far as it is shown.
@@ -66,13 +66,14 @@ impl Platform {
                     Some(_) => Authenticated::No,
                 }))
             }
-            Command::Preview { app, audience, sample_max } => {
+            Command::Preview { app, audience, sample_max, push } => {
                 let app = self.app(app)?;
                 Ok(Answer::Preview(Box::new(self.preview(
                     now,
                     app,
                     audience,
                     (*sample_max).min(100) as usize,
+                    push.as_deref(),
                 ))))
             }
             Command::Audiences { app } => {
@@ -184,29 +185,6 @@ impl Platform {
         newest.truncate(NEWEST_SHOWN);
         let connection = app.connections.get(&slot).map(|connection| connection.name);
         Some(DeviceView { device, connection, inbox, newest })
-    }
-
-    fn preview(&self, now: Time, app: &App, audience: &Selector, sample_max: usize) -> Preview {
-        let registry = &app.registry;
-        let matched = registry.evaluate(audience, now);
-        let wanting = (&matched & registry.opted_in()) - registry.revoked();
-        let quiet: RoaringBitmap =
-            registry.quiet_groups(now).into_iter().fold(RoaringBitmap::new(), |all, (group, _)| all | group);
-        let capped =
-            app.settings.cap.map(|cap| self.had_their_fill(now, app, cap, &wanting)).unwrap_or_default();
-        let reached = &wanting - &capped;
-        Preview {
-            devices: registry.len() as u64,
-            matched: matched.len(),
-            opted_out: matched.len() - wanting.len(),
-            quiet: wanting.intersection_len(&quiet),
-            capped: capped.len(),
-            reached: reached.len(),
-            connected: reached.iter().filter(|slot| app.connections.contains_key(slot)).count() as u64,
-            clauses: registry.clauses(audience, now),
-            sample: reached.iter().take(sample_max).filter_map(|slot| app.device_id(slot)).collect(),
-            took_us: 0,
-        }
     }
 
     pub(crate) fn push_view(&self, spot: Spot) -> PushView {

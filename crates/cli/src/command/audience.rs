@@ -9,7 +9,7 @@ use crate::api::{Api, Method};
 use crate::failure::Failure;
 use crate::of_app::{AppFlag, parse_audience};
 use crate::on::{On, ask};
-use crate::shown::{Table, items, number, text};
+use crate::shown::{Table, clean, items, number, text};
 use crate::terminal::{Style, Terminal, count, short};
 
 /// What to do with audiences.
@@ -136,6 +136,9 @@ fn preview(api: &Api, arguments: PreviewArguments, terminal: &Terminal) -> Resul
 /// Whom an audience reaches, in a few lines.
 pub(super) fn show_preview(preview: &Value, terminal: &Terminal) -> Result<(), Failure> {
     let figure = |field: &str| count(number(preview, field));
+    if let Some(warning) = preview.get("warning").and_then(Value::as_str) {
+        terminal.data(&format!("{} {warning}", terminal.out(Style::Warning, "warning:")))?;
+    }
     terminal.data(&format!(
         "{} of {} devices: {} matched, {} of those not opted in; {} connected now",
         terminal.out(Style::Strong, figure("reached")),
@@ -144,10 +147,21 @@ pub(super) fn show_preview(preview: &Value, terminal: &Terminal) -> Result<(), F
         figure("opted_out"),
         figure("connected"),
     ))?;
-    for (field, what) in [("quiet", "in their quiet hours now"), ("capped", "had their fill")] {
+    for value in items(preview, "missing_values") {
+        terminal.data(&format!(
+            "  {} left out: they lack a value for `{}`, and a text needs it",
+            count(number(value, "devices")),
+            clean(text(value, "name"), 64)
+        ))?;
+    }
+    let left_out = [("held_out", "left out: held out"), ("capped", "left out: had their fill")];
+    for (field, what) in left_out.into_iter().chain([("quiet", "in their quiet hours now")]) {
         if number(preview, field) > 0 {
             terminal.data(&format!("  {} {what}", figure(field)))?;
         }
+    }
+    if number(preview, "evaluated") < number(preview, "matched") {
+        terminal.data(&format!("  estimated from a random sample of {}", figure("evaluated")))?;
     }
     if let Some(seconds) = preview.get("expected_s").and_then(Value::as_f64) {
         terminal.data(&format!("  the connected ones take {}", short(seconds)))?;

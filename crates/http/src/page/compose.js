@@ -101,7 +101,8 @@ at("push").addEventListener("submit", async (event) => {
   event.preventDefault();
   const preview = await dryRun();
   if (!preview) return;
-  show("confirm-text", `It would reach ${count(preview.reached)} of ${count(preview.devices)} devices; ${count(preview.connected)} of them are connected now.`);
+  const left = preview.missing_values.map(({ name, devices }) => ` ${count(devices)} lack a value for ${name}.`).join("");
+  show("confirm-text", preview.warning ? `Warning: ${preview.warning}.` : `It would reach ${count(preview.reached)} of ${count(preview.devices)} devices; ${count(preview.connected)} of them are connected now.${left}`);
   at("confirm").showModal();
 });
 at("confirm").querySelector("form").addEventListener("submit", async (event) => {

@@ -73,8 +73,8 @@ export function headLink(text, href) {
 export function showPreview(into, preview) {
   const figures = element("dl", "sums");
   for (const [name, figure] of [
-    ["Reached", preview.reached], ["Matched", preview.matched], ["Not opted in", preview.opted_out],
-    ["Connected", preview.connected], ["Quiet now", preview.quiet], ["Had their fill", preview.capped],
+    ["Reached", preview.reached], ["Matched", preview.matched], ["Not opted in", preview.opted_out], ["Lack a value", preview.no_value],
+    ["Held out", preview.held_out], ["Connected", preview.connected], ["Quiet now", preview.quiet], ["Had their fill", preview.capped],
   ]) {
     const fact = element("div");
     fact.append(element("dt", "", name), element("dd", "", count(figure)));
@@ -91,6 +91,12 @@ export function showPreview(into, preview) {
     clauses.append(row);
   }
   const parts = [figures, clauses];
+  for (const { name, devices } of preview.missing_values.toReversed()) parts.unshift(element("p", "sample", `${count(devices)} left out: they lack a value for ${name}`));
+  if (preview.evaluated < preview.matched) parts.push(element("p", "sample", `Estimated from a random sample of ${count(preview.evaluated)}.`));
+  if (preview.warning) {
+    parts.unshift(element("p", "error", preview.warning));
+    parts[0].setAttribute("role", "alert");
+  }
   if (preview.sample.length) parts.push(element("p", "sample", `Such as ${preview.sample.join(", ")}`));
   if (preview.expected_s !== null) parts.push(element("p", "sample", `The connected ones take ${Math.ceil(preview.expected_s)} s at this pace.`));
   into.replaceChildren(...parts);

@@ -1,4 +1,4 @@
-//! Previews: how many devices an audience reaches, who is kept out by what, and how long a push to it takes.
+//! Previews: how many devices an audience or a push reaches, who is left out for what, and how long the push takes.
 //!
 //! Counts are exact at the moment at which each shard counts; who comes and goes meanwhile is counted where they were.
 
@@ -25,21 +25,36 @@ pub(crate) struct PreviewFields {
     pub(crate) pace: Option<PaceField>,
 }
 
-/// How many an audience reaches.
+/// How many an audience reaches, or a push to it: `matched` is the sum of those left out and of those reached.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PreviewReport {
     /// Registered devices.
     devices: u64,
     /// Those that match.
     matched: u64,
-    /// Of those: not opted in, or revoked.
+    /// Matched devices that were evaluated. Fewer than `matched` where very many devices match a push whose texts need values: the
+    /// counts below are then estimates from a random sample of this size.
+    evaluated: u64,
+    /// Of the matched: not opted in, or revoked.
     opted_out: u64,
-    /// Of the rest: in their quiet hours now.
+    /// Of the rest: held out of the push.
+    held_out: u64,
+    /// Of the rest: a text of the push needs a value that they lack.
+    no_value: u64,
+    /// Of those, by the first value that each lacks; the most frequent first, at most 20.
+    missing_values: Vec<MissingValueReport>,
+    /// Of the rest: in their quiet hours now. A push with `quiet_hours` `skip` leaves them out, any other reaches them.
     quiet: u64,
-    /// Of the rest: had their fill, by the app's cap.
+    /// Of the rest: had their fill, by the push's cap or the app's.
     capped: u64,
-    /// Who would get it: matched and opted in.
+    /// Who would get it: matched, and not left out for any of these reasons.
     reached: u64,
+    /// Why nobody would get it; missing where somebody would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(
+        example = "it would reach nobody: of 179 devices that match, 179 lack a value for `first_name`"
+    )]
+    warning: Option<String>,
     /// Of those, connected now.
     connected: u64,
     /// What each clause matches by itself, and keeps out.
@@ -50,6 +65,16 @@ pub(crate) struct PreviewReport {
     expected_s: Option<f64>,
     /// How long a shard took to count, at most.
     took_us: u64,
+}
+
+/// A value that a push's texts need, and how many devices it leaves out for the lack of it.
+#[derive(Serialize, ToSchema)]
+struct MissingValueReport {
+    /// The attribute or built-in field.
+    #[schema(example = "first_name")]
+    name: String,
+    /// Devices that lack it.
+    devices: u64,
 }
 
 /// What a clause does in an audience.
@@ -74,10 +99,19 @@ impl PreviewReport {
             matches: clause.matches,
             keeps_out: clause.keeps_out,
         };
+        let missing = |value: &stadium_push::MissingValue| MissingValueReport {
+            name: value.name.to_string(),
+            devices: value.devices,
+        };
         Self {
             devices: preview.devices,
             matched: preview.matched,
+            evaluated: preview.evaluated,
             opted_out: preview.opted_out,
+            held_out: preview.held_out,
+            no_value: preview.no_value,
+            missing_values: preview.missing.iter().map(missing).collect(),
+            warning: warning(preview),
             quiet: preview.quiet,
             capped: preview.capped,
             reached: preview.reached,
@@ -92,6 +126,38 @@ impl PreviewReport {
             took_us: preview.took_us,
         }
     }
+}
+
+/// Why nobody would get it, in words; none where somebody would.
+fn warning(preview: &Preview) -> Option<String> {
+    if preview.reached > 0 {
+        return None;
+    }
+    if preview.devices == 0 {
+        return Some("it would reach nobody: the app has no registered device".to_owned());
+    }
+    if preview.matched == 0 {
+        let devices = preview.devices;
+        return Some(format!("it would reach nobody: none of {devices} registered devices matches"));
+    }
+    let named =
+        preview.missing.iter().map(|value| (value.devices, format!("lack a value for `{}`", value.name)));
+    let named_sum: u64 = preview.missing.iter().map(|value| value.devices).sum();
+    let rest = [
+        (preview.no_value.saturating_sub(named_sum), "lack another value"),
+        (preview.opted_out, "are not opted in"),
+        (preview.held_out, "are held out"),
+        (preview.capped, "had their fill"),
+        (preview.quiet, "are in their quiet hours"),
+    ];
+    let rest = rest.into_iter().map(|(devices, why)| (devices, why.to_owned()));
+    let why: Vec<String> = named
+        .chain(rest)
+        .filter(|(devices, _)| *devices > 0)
+        .map(|(devices, why)| format!("{devices} {why}"))
+        .collect();
+    let matched = preview.matched;
+    Some(format!("it would reach nobody: of {matched} devices that match, {}", why.join(", ")))
 }
 
 /// A saved audience.

@@ -263,12 +263,127 @@ fn a_preview_counts_what_a_push_would_reach() {
     }
     scene.connect("d01");
     let audience = Selector::Tag("vip".parse().unwrap());
-    let preview = scene.ask(Command::Preview { app: app(), audience, sample_max: 3 }).unwrap();
+    let preview = scene.ask(Command::Preview { app: app(), audience, sample_max: 3, push: None }).unwrap();
     let Answer::Preview(preview) = preview else { panic!("{preview:?}") };
     assert_eq!((preview.devices, preview.matched, preview.opted_out, preview.reached), (20, 10, 2, 8));
     assert_eq!((preview.connected, preview.sample.len()), (1, 3));
     scene.send(to_tag(1, "vip")).unwrap();
     assert_eq!(scene.counts(1).targeted, preview.reached);
+}
+
+/// A push of a text that needs the value `name`.
+fn needing_name(id: u64, audience: Audience) -> NewPush {
+    let words = Words { title: Some("hello {{name}}".into()), body: None, data: None };
+    let content = Content::Notification(Box::new(Notification { words, ..Notification::default() }));
+    NewPush { content, ..push(id, audience) }
+}
+
+fn named(name: &str) -> Changes {
+    let attributes = vec![(AttributeName::new("name").unwrap(), Some(Value::Text(name.into())))];
+    Changes { attributes, ..Changes::default() }
+}
+
+fn preview_of(scene: &mut Scene, push: &NewPush) -> stadium_push::Preview {
+    let audience = match &push.audience {
+        Audience::Device(device) => Selector::Device(device.clone()),
+        Audience::Selector(selector) => selector.clone(),
+        Audience::Saved(name) => panic!("{name} is not resolved"),
+    };
+    let push = Some(Box::new(push.clone()));
+    match scene.ask(Command::Preview { app: app(), audience, sample_max: 100, push }).unwrap() {
+        Answer::Preview(preview) => *preview,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_preview_of_a_push_counts_those_who_lack_a_value_that_its_texts_need() {
+    for shards in [1, 3] {
+        let mut scene = Scene::new(shards);
+        for number in 0..40 {
+            let name = format!("d{number:02}");
+            scene.change(&name, if number % 4 == 0 { named("Eva") } else { Changes::default() });
+        }
+        let push = needing_name(1, Audience::Selector(Selector::All));
+        let preview = preview_of(&mut scene, &push);
+        assert_eq!((preview.matched, preview.evaluated, preview.no_value, preview.reached), (40, 40, 30, 10));
+        let missing: Vec<_> = preview.missing.iter().map(|value| (&*value.name, value.devices)).collect();
+        assert_eq!(missing, [("name", 30)]);
+        assert!(preview.sample.iter().all(|id| id.as_str()[1..].parse::<u32>().unwrap() % 4 == 0));
+        scene.send(push).unwrap();
+        let counts = scene.counts(1);
+        assert_eq!((counts.targeted, counts.no_value), (preview.reached, preview.no_value));
+        // To one device, which is not opted in and gets it all the same; and to one that lacks the value.
+        scene.change("d00", Changes { opt_in: Some(false), ..Changes::default() });
+        let one = preview_of(&mut scene, &needing_name(2, Audience::Device(device("d00"))));
+        assert_eq!((one.matched, one.opted_out, one.reached), (1, 0, 1));
+        let one = preview_of(&mut scene, &needing_name(3, Audience::Device(device("d01"))));
+        assert_eq!((one.matched, one.no_value, one.reached), (1, 1, 0));
+        let none = preview_of(&mut scene, &needing_name(4, Audience::Device(device("nobody"))));
+        assert_eq!((none.matched, none.reached), (0, 0));
+    }
+}
+
+#[test]
+fn a_preview_of_a_push_leaves_out_whom_its_options_leave_out() {
+    use stadium_push::{Cap, QuietHours};
+    let skips = QuietHours::Skip;
+    let cap = Some(Cap { pushes: 1, within: HOUR });
+    let options = [
+        Options { holdout: 40, ..Options::default() },
+        Options { cap, ..Options::default() },
+        Options { quiet_hours: skips, ..Options::default() },
+        Options { quiet_hours: QuietHours::Ignore, ..Options::default() },
+        Options { qos: 0, ..Options::default() },
+        Options { holdout: 20, cap, quiet_hours: skips, ..Options::default() },
+    ];
+    for (at, options) in options.into_iter().enumerate() {
+        let mut scene = Scene::new(1);
+        // It is noon.
+        let quiet = stadium_registry::QuietHours::new(11 * 60, 13 * 60);
+        for number in 0..60 {
+            let mut changes = if number % 3 == 0 { Changes::default() } else { named("Eva") };
+            changes.opt_in = Some(number % 10 != 0);
+            changes.quiet_hours = (number % 4 == 0).then_some(quiet);
+            scene.change(&format!("d{number:02}"), changes);
+        }
+        scene.tag("d01", "had");
+        scene.tag("d02", "had");
+        scene.send(to_tag(9, "had")).unwrap();
+        let push = NewPush { options, ..needing_name(1, Audience::Selector(Selector::All)) };
+        let preview = preview_of(&mut scene, &push);
+        scene.send(push).unwrap();
+        let counts = scene.counts(1);
+        assert_eq!(preview.reached, counts.targeted, "options {at}: {preview:?} {counts:?}");
+        assert_eq!(
+            (preview.opted_out, preview.held_out, preview.no_value, preview.capped),
+            (counts.opted_out, counts.held_out, counts.no_value, counts.capped),
+            "options {at}"
+        );
+        assert!(preview.no_value > 0 && preview.quiet > 0, "options {at}: {preview:?}");
+    }
+}
+
+#[test]
+fn a_preview_of_a_push_to_very_many_evaluates_a_sample_and_says_so() {
+    let mut scene = Scene::new(1);
+    let devices = 30_000_u64;
+    for part in 0..devices / 1_000 {
+        // Every fifth has a name.
+        let change = |number: u64| if number % 5 == 0 { named("Eva") } else { Changes::default() };
+        let part = part * 1_000..(part + 1) * 1_000;
+        let devices = part.map(|number| (device(&format!("d{number}")), change(number))).collect();
+        scene.ask(Command::Change { app: app(), devices }).unwrap();
+    }
+    let preview = preview_of(&mut scene, &needing_name(1, Audience::Selector(Selector::All)));
+    assert_eq!((preview.devices, preview.matched), (devices, devices));
+    let most = stadium_push::Platform::PREVIEW_EVALUATED_MAX;
+    assert!((most * 9 / 10..=most * 11 / 10).contains(&preview.evaluated), "{preview:?}");
+    assert!(preview.reached.abs_diff(devices / 5) < devices / 50, "{preview:?}");
+    assert_eq!(preview.reached + preview.no_value, devices);
+    // Words that need nothing are counted exactly, however many devices there are.
+    let preview = preview_of(&mut scene, &to_all(2));
+    assert_eq!((preview.evaluated, preview.reached), (devices, devices));
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn locate(scene: &mut Scene, sightings: Vec<Sighting>) -> Located {
 
 fn within(scene: &mut Scene, latitude: f64, radius_m: u32) -> u64 {
     let audience = Selector::Within(Circle { centre: place(latitude), radius_m });
-    let preview = scene.ask(Command::Preview { app: app(), audience, sample_max: 0 }).unwrap();
+    let preview = scene.ask(Command::Preview { app: app(), audience, sample_max: 0, push: None }).unwrap();
     let Answer::Preview(preview) = preview else { panic!("{preview:?}") };
     preview.matched
 }

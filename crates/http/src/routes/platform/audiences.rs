@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use stadium_push::{Audience, AudienceName, Command, DeviceView, Pace, Preview, Refusal, refusal};
+use stadium_push::{Audience, AudienceName, Command, DeviceView, NewPush, Pace, Preview, Refusal, refusal};
 use stadium_registry::{AppName, Changes, DeviceId, ListName, Selector, Tag};
 
 use super::app_name;
@@ -104,16 +104,17 @@ pub(crate) async fn preview(
     }
     let audience = notification::audience("audience", &fields.audience)?;
     let pace = fields.pace.map_or(Ok(Pace::AtOnce), |pace| pace.check("pace"))?;
-    let preview = count(&app, &of, audience, sample_max).await?;
+    let preview = count(&app, &of, audience, sample_max, None).await?;
     Ok(Json(PreviewReport::of(&preview, pace)))
 }
 
-/// Whom an audience reaches now.
+/// Whom an audience reaches now, or this push to it.
 pub(super) async fn count(
     app: &App,
     of: &AppName,
     audience: Audience,
     sample_max: u32,
+    push: Option<Box<NewPush>>,
 ) -> Result<Box<Preview>, Problem> {
     let audience = match audience {
         Audience::Device(device) => Selector::Device(device),
@@ -129,7 +130,7 @@ pub(super) async fn count(
             selector
         }
     };
-    ask_for(app, Command::Preview { app: of.clone(), audience, sample_max }).await
+    ask_for(app, Command::Preview { app: of.clone(), audience, sample_max, push }).await
 }
 
 /// Puts up to 1,000 registered devices onto a static list; those that are on it stay.

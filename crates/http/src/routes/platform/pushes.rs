@@ -42,7 +42,8 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Hands a push over.
 ///
 /// 202: it is on disk, and `url` shows what becomes of it. 200 with `duplicate`: it was accepted before, nothing happened now. With
-/// `dry_run=true` nothing is pushed: 200 says that it would be accepted, and whom it would reach now.
+/// `dry_run=true` nothing is pushed: 200 says that it would be accepted, whom it would reach now, and whom it would
+/// leave out for which reason; `warning` says so where it would reach nobody.
 #[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform", request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("dry_run" = Option<bool>, Query, description = "`true`: check it and preview its audience, push nothing."),
@@ -68,8 +69,9 @@ pub(crate) async fn create(
     let url = format!("/api/apps/{of}/pushes/{id}");
     if dry_run {
         let known: Accepted = ask_for(&app, Command::Check { push: push.clone() }).await?;
-        let preview = count(&app, &of, push.audience, SAMPLE).await?;
-        let preview = Some(PreviewReport::of(&preview, push.options.pace));
+        let (audience, pace) = (push.audience.clone(), push.options.pace);
+        let preview = count(&app, &of, audience, SAMPLE, Some(push)).await?;
+        let preview = Some(PreviewReport::of(&preview, pace));
         let report = AcceptedPushReport {
             id: id.to_string(),
             status: "valid",
@@ -145,7 +147,14 @@ pub(super) async fn find(app: &App, of: &AppName, push: PushId) -> Result<Box<Pu
 
 /// A push's id out of the path.
 pub(super) fn known_id(text: &str) -> Result<PushId, Problem> {
-    in_path("push", text.parse())
+    let problem = match in_path("push", text.parse()) {
+        Ok(id) => return Ok(id),
+        Err(problem) => problem,
+    };
+    match text.parse::<crate::fleet::PushId>() {
+        Ok(_) => Err(problem.adding(&format!("a push of POST /api/push is at /api/pushes/{text}"))),
+        Err(_) => Err(problem),
+    }
 }
 
 /// Changes a push that has not started. What is left out stays.

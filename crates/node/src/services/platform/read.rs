@@ -67,6 +67,7 @@ pub(super) fn preview(request: proto::PreviewRequest) -> Result<Command, Refusal
         app: app(&request.app)?,
         audience: selector(&request.selector)?,
         sample_max: request.sample_max,
+        push: None,
     })
 }
 
