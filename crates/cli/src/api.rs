@@ -36,7 +36,7 @@ const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerFlags {
-    /// The server [default: the one of the data directory, else http://127.0.0.1:8080]
+    /// The server, http://HOST:PORT or HOST:PORT [default: the one of the data directory, else http://127.0.0.1:8080]
     #[arg(long, value_name = "URL", env = "STADIUM_URL")]
     pub(crate) url: Option<String>,
     /// API key [default: admin.key of the data directory]
@@ -126,7 +126,7 @@ impl Api {
             None => SettingsFlags::default().load()?.settings.server.data,
         };
         let url = match &flags.url {
-            Some(url) => url.trim_end_matches('/').to_owned(),
+            Some(url) => base_url(url)?,
             None => local_url(&data)?,
         };
         let key_file = data.join("admin.key");
@@ -137,13 +137,7 @@ impl Api {
                     Some(key.trim().to_owned()),
                     format!("the key in {} is not accepted", key_file.display()),
                 ),
-                Err(error) => (
-                    None,
-                    format!(
-                        "there is no key: {} cannot be read ({error}); give --key or --data",
-                        key_file.display()
-                    ),
-                ),
+                Err(error) => (None, format!("{} cannot be read ({error})", key_file.display())),
             },
         };
         let tls = if url.starts_with("https://") { tls(flags.ca.as_deref())? } else { TlsConfig::default() };
@@ -327,7 +321,7 @@ impl Api {
         let mut text = match (field("detail"), field("title")) {
             ("", "") => format!("{} answered {status}", self.url),
             ("", title) => title.to_owned(),
-            (detail, _) => detail.to_owned(),
+            (detail, _) => in_flags(field("code"), detail),
         };
         // Where the body is wrong; `.` is all of it.
         if !matches!(field("path"), "" | ".") {
@@ -343,6 +337,51 @@ impl Api {
             text = format!("{text}; try again in {seconds} s");
         }
         text
+    }
+}
+
+/// What a problem says, for those who write flags and no headers.
+fn in_flags(code: &str, detail: &str) -> String {
+    match code {
+        "HTTP-001" => {
+            "this needs an API key: give --key or STADIUM_KEY, or the server's data directory with --data"
+                .to_owned()
+        }
+        "HTTP-006" => "the server did not take the body as JSON: is it of another version?".to_owned(),
+        "HTTP-016" => "--id has 1 to 128 visible ASCII characters".to_owned(),
+        _ => detail
+            .replace(
+                "repeat a push, a put or a transfer with its Idempotency-Key",
+                "repeat it with the same --id",
+            )
+            .replace("the header `Idempotency-Key`", "--id")
+            .replace("the `Idempotency-Key`", "the --id")
+            .replace("`Idempotency-Key`", "--id"),
+    }
+}
+
+/// The address of a server as it was given: a URL, or HOST:PORT, which is one of `http`.
+fn base_url(given: &str) -> Result<String, Failure> {
+    let wrong =
+        |why: &str| Err(Failure::Usage(format!("--url {given:?}: {why}; give one as http://127.0.0.1:8080")));
+    let (scheme, rest) = given.trim().split_once("://").unwrap_or(("http", given.trim()));
+    let (scheme, rest) = (scheme.to_ascii_lowercase(), rest.trim_end_matches('/'));
+    if !matches!(&*scheme, "http" | "https") {
+        return wrong("a server is asked over http or https");
+    }
+    if rest.is_empty() || rest.contains(char::is_whitespace) {
+        return wrong("it names no host");
+    }
+    let url = format!("{scheme}://{rest}");
+    match url.parse::<ureq::http::Uri>() {
+        Ok(uri) => match (uri.host(), uri.authority().map(|authority| authority.as_str())) {
+            (None | Some(""), _) | (_, None) => wrong("it names no host"),
+            (Some(host), Some(authority)) if authority != host && uri.port_u16().is_none() => {
+                wrong("what follows the host is no port")
+            }
+            _ => Ok(url),
+        },
+        Err(error) => wrong(&error.to_string()),
     }
 }
 
@@ -411,12 +450,52 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_named_by_url_or_by_host_and_port() {
+        for (given, url) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+            ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+            ("localhost:8080/", "http://localhost:8080"),
+            ("stadium.example", "http://stadium.example"),
+            ("[::1]:8080", "http://[::1]:8080"),
+            ("HTTPS://stadium.example/", "https://stadium.example"),
+            (" 10.0.0.7:80 ", "http://10.0.0.7:80"),
+        ] {
+            assert_eq!(base_url(given).expect(given), url);
+        }
+        for wrong in ["", "http://", "ftp://stadium.example", "a b", "http://:8080", "127.0.0.1:port"] {
+            assert!(matches!(base_url(wrong), Err(Failure::Usage(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn refusals_speak_of_flags_and_not_of_headers() {
+        for (code, detail) in [
+            ("HTTP-001", "send the header `Authorization: Bearer sk_...` with an API key"),
+            ("HTTP-006", "the content type is nothing"),
+            ("HTTP-016", "`Idempotency-Key` is sent once and has 1 to 128 visible ASCII characters"),
+            (
+                "HTTP-018",
+                "it was not answered within 30 s; repeat a push, a put or a transfer with its Idempotency-Key",
+            ),
+            ("HTTP-005", "it is another one than that of the header `Idempotency-Key`: give one"),
+            ("HTTP-005", "give each transfer an `id`, or the header `Idempotency-Key`"),
+            ("HTTP-015", "the `Idempotency-Key` (or a `dedup_id`) came with other jobs before"),
+        ] {
+            let said = in_flags(code, detail);
+            for header in ["header", "Idempotency-Key", "Authorization", "content type"] {
+                assert!(!said.contains(header), "{code}: {said}");
+            }
+        }
+        assert_eq!(in_flags("QUE-020", "there is no queue \"a\""), "there is no queue \"a\"");
+    }
+
+    #[test]
     fn refusals_say_the_servers_words_and_what_to_do() {
         let api = Api::new("http://s".into(), None, "there is no key".into(), TlsConfig::default());
         let problem = r#"{"title":"Unauthorized","detail":"a key is needed","code":"HTTP-001"}"#;
         assert_eq!(
             api.refused(StatusCode::UNAUTHORIZED, None, problem),
-            "a key is needed (HTTP-001); there is no key"
+            "this needs an API key: give --key or STADIUM_KEY, or the server's data directory with --data (HTTP-001); there is no key"
         );
         assert_eq!(
             api.refused(StatusCode::SERVICE_UNAVAILABLE, Some("2"), "<html>"),

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::api::{Api, Ask, Method, ServerFlags, encoded};
+use crate::api::{Api, Ask, Method, Refused, ServerFlags, encoded};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
@@ -57,7 +57,7 @@ pub(crate) struct Pages<'a> {
 
 impl Pages<'_> {
     /// The items, and where the next page would begin.
-    pub(crate) fn read(&self, api: &Api) -> Result<(Vec<Value>, Option<String>), Failure> {
+    pub(crate) fn read(&self, api: &Api) -> Result<(Vec<Value>, Option<String>), Refused> {
         let mut found: Vec<Value> = Vec::new();
         let mut next: Option<String> = None;
         loop {
@@ -67,7 +67,9 @@ impl Pages<'_> {
             }
             let Self { path, filter, field, from, .. } = self;
             let place = next.map(|next| format!("&{from}={}", encoded(&next))).unwrap_or_default();
-            let mut page = ask(api, Method::Get, &format!("{path}?limit={wanted}{filter}{place}"), None)?;
+            let path = format!("{path}?limit={wanted}{filter}{place}");
+            let ask = Ask { method: Method::Get, path: &path, body: None, idempotency_key: None };
+            let mut page = api.ask(ask)?;
             if let Some(Value::Array(items)) = page.get_mut(*field).map(Value::take) {
                 found.extend(items);
             }

@@ -34,6 +34,9 @@ pub(crate) struct PushReport {
     pub(crate) status: String,
     /// 0 or 1.
     pub(crate) qos: u8,
+    /// Loops are still finding devices: `targeted` grows.
+    #[serde(default)]
+    pub(crate) counting: bool,
     /// Devices found for it.
     pub(crate) targeted: u64,
     /// Written to a device's socket.

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 
 pub(crate) use indicatif::ProgressBar;
-use indicatif::{ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use stadium_scenario::secret::Secrets;
 
@@ -33,6 +33,8 @@ pub(crate) struct Terminal {
     colour_err: bool,
     /// What no line for people and no failure may show; commands that handle no secrets have none.
     secrets: Mutex<Option<Secrets>>,
+    /// The progress bars on standard error: a line that is written meanwhile takes their place, and they follow below it.
+    bars: MultiProgress,
 }
 
 impl Terminal {
@@ -40,7 +42,10 @@ impl Terminal {
     pub(crate) fn new(json: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let watched = io::stderr().is_terminal() && !json;
+        let target = if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         Self {
+            bars: MultiProgress::with_draw_target(target),
             form: if json { Form::Json } else { Form::Text },
             colour_out: wanted && io::stdout().is_terminal(),
             colour_err: wanted && io::stderr().is_terminal(),
@@ -92,7 +97,10 @@ impl Terminal {
 
     /// Writes a line for people to standard error.
     pub(crate) fn note(&self, line: impl Display) {
-        let _ = writeln!(io::stderr().lock(), "{}", self.shown(line.to_string()));
+        let line = self.shown(line.to_string());
+        self.bars.suspend(|| {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        });
     }
 
     /// Tells a failure: in words on standard error, and with `--json` as an object on standard output too.
@@ -147,12 +155,7 @@ impl Terminal {
 
     /// A progress bar on standard error, or nothing where no person watches.
     pub(crate) fn progress(&self, length: u64, label: &str) -> ProgressBar {
-        let target = if self.is_watched() && !self.is_json() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        let bar = ProgressBar::with_draw_target(Some(length), target);
+        let bar = self.bars.add(ProgressBar::new(length));
         let template = if self.colour_err {
             "  {prefix:<12} {bar:32.cyan/dim} {human_pos:>9} / {human_len} {msg:.dim}"
         } else {
@@ -243,7 +246,14 @@ mod tests {
 
     #[test]
     fn colour_is_absent_unless_asked_for() {
-        let plain = Terminal { form: Form::Text, colour_out: false, colour_err: true };
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::hidden());
+        let plain = Terminal {
+            form: Form::Text,
+            colour_out: false,
+            colour_err: true,
+            secrets: Mutex::new(None),
+            bars,
+        };
         assert_eq!(plain.out(Style::Bad, "x").to_string(), "x");
         assert_eq!(plain.err(Style::Bad, "x").to_string(), "\x1b[1;31mx\x1b[0m");
     }

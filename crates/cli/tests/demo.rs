@@ -33,6 +33,11 @@ fn every_device_is_lit_up_by_every_push() {
         assert_eq!(push["server"]["acknowledged"], 500);
         assert_eq!(push["devices"]["received"], 500);
         assert_eq!(push["devices"]["missing"], 0);
+        // The server counts from acceptance, the devices from before the HTTP call: a message is sent before it is received.
+        let (sent, received) =
+            (push["server"]["first_sent_ms"].as_f64(), push["devices"]["to_first_ms"].as_f64());
+        assert!(sent.is_some() && sent <= received, "first sent {sent:?}, first received {received:?}");
+        assert_eq!(push["server"]["counting"], false);
     }
     assert_eq!(figures["burst"]["deliveries"], 20 * 500);
     // The second act: everybody votes once, and nobody twice.

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use binary::device::Device;
-use binary::{Server, err, json, out, run_in, stadium, wait_for};
+use binary::{Server, err, json, out, run, run_in, stadium, wait_for};
 
 /// DISCONNECT (MQTT 5.0, 3.14).
 const DISCONNECT: u8 = 0xe0;
@@ -64,6 +64,113 @@ fn devices_are_listed_shown_and_kicked() {
     let gone = server.client(&["device", "kick", "nobody"]);
     assert_eq!(gone.status.code(), Some(1));
     assert!(err(&gone).contains("nobody"), "{}", err(&gone));
+}
+
+#[test]
+fn a_list_of_devices_holds_those_registered_and_those_with_a_session() {
+    let server = Server::start(&["--trial"]);
+    server.does(&["device", "set", "b-registered", "--platform", "ios", "--tag", "vip"]);
+    let _only_session = Device::connect(&server.address("mqtt"), "a-session");
+    let mut both = Device::connect(&server.address("mqtt"), "c-both");
+    both.subscribe("inbox/c-both");
+    wait_for("the registration of c-both", || {
+        let listed = server.answers(&["device", "list", "--registered"]);
+        (listed["devices"].as_array().map(Vec::len) == Some(2)).then_some(())
+    });
+    let listed = server.says(&["device", "list"]);
+    let lines: Vec<&str> = listed.lines().collect();
+    for (line, begins, holds) in [
+        (0, "device", "registered"),
+        (1, "a-session ", "connected tcp MQTT 5.0 from 127.0.0.1:"),
+        (2, "b-registered ", "never seen"),
+        (3, "c-both ", "connected tcp MQTT 5.0 from 127.0.0.1:"),
+    ] {
+        assert!(lines[line].starts_with(begins) && lines[line].contains(holds), "{listed}");
+    }
+    // For programs each has the fields of a session, and what is registered beside them.
+    let listed = server.answers(&["device", "list"]);
+    let of = |index: usize| &listed["devices"][index];
+    assert_eq!(
+        (&of(0)["id"], &of(0)["connected"], &of(0)["registered"]),
+        (&"a-session".into(), &true.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(
+        (&of(1)["id"], &of(1)["connected"], &of(1)["queued"]),
+        (&"b-registered".into(), &false.into(), &0.into())
+    );
+    assert_eq!(
+        (&of(1)["registered"]["platform"], &of(2)["registered"]["device"]),
+        (&"ios".into(), &"c-both".into())
+    );
+    assert_eq!(listed["next"], serde_json::Value::Null);
+    let first = server.answers(&["device", "list", "--limit", "2"]);
+    assert_eq!(
+        (first["devices"].as_array().map(Vec::len), &first["next"]),
+        (Some(2), &"b-registered".into())
+    );
+    for (flag, ids) in [("--sessions", ["a-session", "c-both"]), ("--connected", ["a-session", "c-both"])] {
+        let found = server.answers(&["device", "list", flag]);
+        let found: Vec<_> =
+            found["devices"].as_array().expect("a list").iter().map(|each| each["id"].clone()).collect();
+        assert_eq!(found, ids, "{flag}");
+    }
+}
+
+#[test]
+fn a_server_is_named_by_host_and_port_and_advice_speaks_of_flags() {
+    let server = Server::start(&["--trial"]);
+    let (address, key) = (server.address("http"), std::fs::read_to_string(server.data().join("admin.key")));
+    let key = key.expect("its owner reads it");
+    for url in [address.clone(), format!("http://{address}/")] {
+        let listed = run(&["key", "list", "--url", &url, "--key", &key, "--json"]);
+        assert!(listed.status.success(), "{url}: {}", err(&listed));
+    }
+    let refused = run(&["key", "list", "--url", "ftp://stadium.example", "--key", &key]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(err(&refused).contains("http or https"), "{}", err(&refused));
+    // Without a key, and with a name for the request that is none.
+    let refused = run(&["key", "list", "--url", &address]);
+    assert!(err(&refused).contains("--key or STADIUM_KEY"), "{}", err(&refused));
+    let strange = run(&["push", "everybody", "x", "--url", &address, "--key", &key, "--id", "a b"]);
+    assert!(err(&strange).contains("--id has 1 to 128 visible ASCII characters"), "{}", err(&strange));
+    for said in [err(&refused), err(&strange)] {
+        assert!(!said.contains("header") && !said.contains("Idempotency-Key"), "{said}");
+    }
+}
+
+#[test]
+fn a_push_of_either_kind_is_shown_by_its_id() {
+    let server = Server::start(&["--trial"]);
+    let live = server.answers(&["push", "everybody", "x"])["id"].as_str().expect("an id").to_owned();
+    let shown = server.says(&["push", "show", &live]);
+    assert!(shown.starts_with(&format!("live push {live}, settled")), "{shown}");
+    assert!(shown.contains("warning: nobody gets it: no device subscribes to where it went"), "{shown}");
+    assert_eq!(server.answers(&["push", "show", &live])["status"], "settled");
+    assert_eq!(server.answers(&["push", "watch", &live])["targeted"], 0);
+    for command in
+        [&["push", "cancel", &live][..], &["push", "trace", &live, "a"], &["push", "deliveries", &live]]
+    {
+        server.fails(1, command, &format!("{live} is a live push, made by `stadium push TO MESSAGE`"));
+    }
+    let kept =
+        server.answers(&["push", "send", "all", "--title", "x"])["id"].as_str().expect("an id").to_owned();
+    assert!(server.says(&["push", "show", &kept]).starts_with(&kept));
+    // The API says where a push of the other kind is.
+    let key = std::fs::read_to_string(server.data().join("admin.key")).expect("its owner reads it");
+    for (path, other) in [
+        (format!("/api/pushes/{kept}"), "/api/apps/APP/pushes/"),
+        (format!("/api/apps/default/pushes/{live}"), "/api/pushes/"),
+    ] {
+        let url = format!("http://{}{path}", server.address("http"));
+        let answer = ureq::get(&url)
+            .config()
+            .http_status_as_error(false)
+            .build()
+            .header("Authorization", format!("Bearer {}", key.trim()))
+            .call();
+        let text = answer.expect("it answers").body_mut().read_to_string().expect("text");
+        assert!(text.contains(other), "{path}: {text}");
+    }
 }
 
 #[test]

@@ -131,8 +131,10 @@ impl PushRecord {
         }
     }
 
+    /// Adds what a loop has counted until `now`. Latencies are counted as of now: no delivery took longer.
     pub(super) fn add(&self, tally: &Tally, now: Instant) {
-        let took = now.saturating_duration_since(self.accepted);
+        let after = |at: Instant| at.saturating_duration_since(self.accepted);
+        let took = after(now);
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENCY_US_MAX);
         let mut sums = self.sums.lock();
         sums.targeted += tally.targeted;
@@ -142,11 +144,13 @@ impl PushRecord {
         sums.dropped += tally.dropped;
         if tally.sent > 0 {
             sums.sent.saturating_record_n(us, u32::try_from(tally.sent).unwrap_or(u32::MAX));
-            sums.sent_between = Some(widened(sums.sent_between, took));
+            let first = tally.first_sent.map_or(took, after);
+            sums.sent_between = Some(widened(sums.sent_between, (first, took)));
         }
         if tally.acknowledged > 0 {
             sums.acknowledged.saturating_record_n(us, u32::try_from(tally.acknowledged).unwrap_or(u32::MAX));
-            sums.acknowledged_between = Some(widened(sums.acknowledged_between, took));
+            let first = tally.first_acknowledged.map_or(took, after);
+            sums.acknowledged_between = Some(widened(sums.acknowledged_between, (first, took)));
         }
     }
 
@@ -176,8 +180,8 @@ impl PushRecord {
     }
 }
 
-fn widened(between: Option<(Duration, Duration)>, took: Duration) -> (Duration, Duration) {
-    between.map_or((took, took), |(first, last)| (first.min(took), last.max(took)))
+fn widened(between: Option<(Duration, Duration)>, more: (Duration, Duration)) -> (Duration, Duration) {
+    between.map_or(more, |(first, last)| (first.min(more.0), last.max(more.1)))
 }
 
 /// The pushes that are remembered.

@@ -164,6 +164,7 @@ impl State {
             qos: push.qos,
             payload_bytes: push.payload.len() as u64,
             progress: Progress::Settled,
+            counting: false,
             targeted: audience.len() as u64,
             sent: 0,
             acknowledged: 0,

@@ -116,7 +116,9 @@ pub struct PushReport {
     pub payload_bytes: u64,
     /// How far it has come.
     pub progress: Progress,
-    /// Devices found for the audience; grows while the loops look.
+    /// Loops are still finding devices: `targeted` and `not_connected` grow.
+    pub counting: bool,
+    /// Devices found for the audience; of all loops once `counting` is false.
     pub targeted: u64,
     /// Written to a device's socket.
     pub sent: u64,

@@ -95,12 +95,13 @@ function onPush(push) {
   const status = at("push-status");
   status.dataset.status = push.status;
   status.textContent = { accepted: "Accepted", sending: "Sending", settled: "✓ Settled" }[push.status] ?? push.status;
-  const of = (n) => (push.targeted ? Math.min(100, (100 * n) / push.targeted) : 0);
-  const percent = (n) => { const p = of(n); return p > 99.95 || p === 0 ? `${p.toFixed(0)}%` : `${Math.min(99.9, p).toFixed(1)}%`; };
-  show("push-targeted", count(push.targeted));
+  const of = (n) => (push.targeted && !push.counting ? Math.min(100, (100 * n) / push.targeted) : 0);
+  const percent = (n) => { if (push.counting) return "…"; const p = of(n); return p > 99.95 || p === 0 ? `${p.toFixed(0)}%` : `${Math.min(99.9, p).toFixed(1)}%`; };
+  // Each loop reports its own devices: until all have, the count is of some of them.
+  show("push-targeted", push.counting ? `${count(push.targeted)} so far` : count(push.targeted));
   show("push-sent", `${count(push.sent)} · ${percent(push.sent)}`);
   show("push-acknowledged", push.qos === 0 ? "not asked at QoS 0" : `${count(push.acknowledged)} · ${percent(push.acknowledged)}`);
-  fill("bar-targeted", push.targeted ? 100 : 0);
+  fill("bar-targeted", push.targeted && !push.counting ? 100 : 0);
   fill("bar-sent", of(push.sent));
   fill("bar-acknowledged", of(push.acknowledged));
   const summary = push.qos === 0 ? push.sent_latency : push.acknowledged_latency;

@@ -360,7 +360,9 @@ pub(crate) struct PushView {
     qos: u8,
     /// Bytes of one message.
     payload_bytes: u64,
-    /// Devices found for it.
+    /// The event loops are still finding devices: `targeted` and `not_connected` grow.
+    counting: bool,
+    /// Devices found for it: so far, while `counting`.
     targeted: u64,
     /// Written to a device's socket.
     sent: u64,
@@ -450,6 +452,7 @@ impl PushView {
             },
             qos: report.qos.number(),
             payload_bytes: report.payload_bytes,
+            counting: report.counting,
             targeted: report.targeted,
             sent: report.sent,
             acknowledged: report.acknowledged,
@@ -505,7 +508,12 @@ pub(crate) async fn show(
 ) -> Result<Json<PushView>, Problem> {
     let report = id.parse().ok().and_then(|id| app.fleet.push_report(id));
     let report = report.ok_or_else(|| {
-        Problem::new(PUSH_UNKNOWN, format!("{id:?} was never given here or is no longer remembered"))
+        let problem =
+            Problem::new(PUSH_UNKNOWN, format!("{id:?} was never given here or is no longer remembered"));
+        match id.parse::<stadium_push::PushId>() {
+            Ok(_) => problem.adding(&format!("a push of the platform is at /api/apps/APP/pushes/{id}")),
+            Err(_) => problem,
+        }
     })?;
     Ok(Json(PushView::of(&report)))
 }

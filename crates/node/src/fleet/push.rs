@@ -91,6 +91,7 @@ pub(super) fn report(progress: &PushProgress) -> PushReport {
             _ if targeted + progress.not_connected > 0 => Progress::Sending,
             _ => Progress::Accepted,
         },
+        counting: progress.loops_left > 0,
         targeted: targeted + progress.not_connected,
         sent,
         acknowledged,
@@ -186,6 +187,17 @@ mod tests {
             Progress::Settled
         );
         assert_eq!(state(|p| (p.loops_left, p.targeted, p.queued) = (0, 3, 3)), Progress::Settled);
+    }
+
+    #[test]
+    fn until_every_loop_has_found_its_devices_the_count_goes_on() {
+        let mut progress = progress();
+        // One of two loops has reported.
+        (progress.targeted, progress.sent) = (4_984, 4_984);
+        assert!(report(&progress).counting);
+        (progress.targeted, progress.sent, progress.loops_left) = (10_000, 10_000, 0);
+        let report = report(&progress);
+        assert!(!report.counting && report.progress == Progress::Sending, "{report:?}");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `stadium device`: who is connected, who is registered, and their passwords.
 //!
-//! `list`, `show` and `kick` are about sessions and connections; `list --registered` and what stands below it are the push platform's
-//! registry. All but `passwd` ask a running server; `passwd` edits the password file, which a server notices by itself.
+//! A device may be registered with the push platform, have a session, or both: `list` and `show` tell of both, `kick` closes a
+//! connection. All but `passwd` ask a running server; `passwd` edits the password file, which a server notices by itself.
 
 mod files;
+mod known;
 mod registered;
 mod sessions;
 
@@ -21,6 +22,7 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  stadium device list                                        registered, connected, or both
   stadium device list --connected                            who is connected
   stadium device list --audience tag:vip                     who is registered, and has the tag
   stadium device set phone-7 --platform ios --tag vip --attribute score=12
@@ -63,13 +65,16 @@ struct ListArguments {
     /// Only ids that begin so
     #[arg(long)]
     prefix: Option<String>,
-    /// Only devices with an open connection
-    #[arg(long, conflicts_with_all = ["away", "registered", "audience", "user"])]
+    /// Only devices with an open connection, registered or not
+    #[arg(long, conflicts_with_all = ["away", "sessions", "registered", "audience", "user"])]
     connected: bool,
-    /// Only devices whose session waits for them
-    #[arg(long, conflicts_with_all = ["registered", "audience", "user"])]
+    /// Only devices whose session waits for them, registered or not
+    #[arg(long, conflicts_with_all = ["sessions", "registered", "audience", "user"])]
     away: bool,
-    /// Those that are registered, connected or not
+    /// Only devices with a connection or a session, registered or not
+    #[arg(long, conflicts_with_all = ["registered", "audience", "user"])]
+    sessions: bool,
+    /// Only those that are registered, connected or not
     #[arg(long)]
     registered: bool,
     /// Those that are registered and match: all, tag:TAG, list:LIST, or a selector as JSON
@@ -109,15 +114,17 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
 }
 
 fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let ListArguments { prefix, connected, away, registered, audience, user, limit, app } = arguments;
+    let ListArguments { prefix, connected, away, sessions, registered, audience, user, limit, app } =
+        arguments;
     if registered || audience.is_some() || user.is_some() {
         let which = registered::Which { prefix, audience, user, limit };
         return registered::list(api, &app, &which, terminal);
     }
-    let connection = match (connected, away) {
-        (true, _) => Some("true"),
-        (_, true) => Some("false"),
-        _ => None,
+    let connection = match (connected, away, sessions) {
+        (true, ..) => Some("true"),
+        (_, true, _) => Some("false"),
+        (.., true) => None,
+        _ => return known::list(api, &app, prefix, limit, terminal),
     };
     sessions::list(api, prefix.as_deref(), connection, limit, terminal)
 }

@@ -99,15 +99,19 @@ pub(super) struct Which {
     pub(super) limit: u64,
 }
 
-/// Lists them.
-pub(super) fn list(api: &Api, app: &AppFlag, which: &Which, terminal: &Terminal) -> Result<(), Failure> {
+/// Those, and where the next page would begin.
+pub(super) fn read(api: &Api, app: &AppFlag, which: &Which) -> Result<(Vec<Value>, Option<String>), Refused> {
     let audience = which.audience.as_ref().map(Value::to_string);
     let said = [("prefix", &which.prefix), ("named_user", &which.user), ("audience", &audience)];
     let said = said.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
     let filter: String = said.map(|(name, value)| format!("&{name}={}", encoded(value))).collect();
     let path = app.path("/devices");
-    let pages = Pages { path: &path, filter: &filter, field: "devices", from: "after", limit: which.limit };
-    let (devices, next) = pages.read(api)?;
+    Pages { path: &path, filter: &filter, field: "devices", from: "after", limit: which.limit }.read(api)
+}
+
+/// Lists them.
+pub(super) fn list(api: &Api, app: &AppFlag, which: &Which, terminal: &Terminal) -> Result<(), Failure> {
+    let (devices, next) = read(api, app, which)?;
     if terminal.is_json() {
         return terminal.json(&json!({"devices": devices, "next": next}));
     }

@@ -2,12 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Api, encoded};
+use crate::api::{Api, Refused, encoded};
 use crate::failure::Failure;
+use crate::on::{Pages, more};
 use crate::terminal::{Style, Terminal, count};
 
-/// Devices asked for in one request.
-const PAGE: u64 = 1_000;
+/// Those that begin so and are connected or not, and where the next page would begin.
+pub(super) fn read(
+    api: &Api,
+    prefix: Option<&str>,
+    connected: Option<&str>,
+    limit: u64,
+) -> Result<(Vec<Value>, Option<String>), Refused> {
+    let said = [("prefix", prefix), ("connected", connected)].into_iter();
+    let said = said.filter_map(|(name, value)| value.map(|value| format!("&{name}={}", encoded(value))));
+    let filter: String = said.collect();
+    Pages { path: "/api/devices", filter: &filter, field: "devices", from: "after", limit }.read(api)
+}
 
 /// Lists them.
 pub(super) fn list(
@@ -17,54 +28,39 @@ pub(super) fn list(
     limit: u64,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let mut devices: Vec<Value> = Vec::new();
-    let mut after: Option<String> = None;
-    let more = loop {
-        let wanted = limit.saturating_sub(devices.len() as u64).min(PAGE);
-        if wanted == 0 {
-            break after.is_some();
-        }
-        let mut path = format!("/api/devices?limit={wanted}");
-        for (name, value) in [("prefix", prefix), ("connected", connected), ("after", after.as_deref())] {
-            if let Some(value) = value {
-                path.push_str(&format!("&{name}={}", encoded(value)));
-            }
-        }
-        let mut page = api.get(&path)?;
-        if let Some(Value::Array(found)) = page.get_mut("devices").map(Value::take) {
-            devices.extend(found);
-        }
-        after = page.get("next").and_then(Value::as_str).map(str::to_owned);
-        if after.is_none() {
-            break false;
-        }
-    };
+    let (devices, next) = read(api, prefix, connected, limit)?;
     if terminal.is_json() {
-        return terminal.json(&json!({"devices": devices, "next": after}));
+        return terminal.json(&json!({"devices": devices, "next": next}));
     }
     let width =
         devices.iter().map(|device| text(device, "id").chars().count()).max().unwrap_or(0).clamp(8, 40);
     for device in &devices {
-        let state = match device.get("connection") {
-            Some(connection) => format!(
-                "{} {} MQTT {} from {}",
-                terminal.out(Style::Good, "connected"),
+        let (word, facts) = state(device);
+        let style = if device.get("connection").is_some() { Style::Good } else { Style::Faint };
+        let state = format!("{}{facts}", terminal.out(style, word));
+        terminal.data(&format!("{:<width$}  {state}", text(device, "id")))?;
+    }
+    if devices.is_empty() {
+        terminal.note("no device that is connected or has a session matches");
+    }
+    more(next.as_ref(), limit, terminal);
+    Ok(())
+}
+
+/// Whether a session is connected, and from where, or what waits for it.
+pub(super) fn state(session: &Value) -> (&'static str, String) {
+    match session.get("connection") {
+        Some(connection) => (
+            "connected",
+            format!(
+                " {} MQTT {} from {}",
                 text(connection, "transport"),
                 text(connection, "mqtt_version"),
                 text(connection, "address"),
             ),
-            None => {
-                format!("{}, {} queued", terminal.out(Style::Faint, "away"), count(number(device, "queued")))
-            }
-        };
-        terminal.data(&format!("{:<width$}  {state}", text(device, "id")))?;
+        ),
+        None => ("away", format!(", {} queued", count(number(session, "queued")))),
     }
-    if devices.is_empty() {
-        terminal.note("no device matches");
-    } else if more {
-        terminal.note(format_args!("there are more: raise --limit above {limit}"));
-    }
-    Ok(())
 }
 
 /// Shows one.

@@ -131,8 +131,29 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
         return terminal.data(&format!("{} {id}", terminal.out(Style::Good, "accepted")));
     }
     terminal.note(format_args!("accepted {id}"));
-    let bar = terminal.progress(0, if qos == 1 { "acknowledged" } else { "sent" });
-    let followed = follow(&api, &id, Duration::from_secs(arguments.timeout), |report| {
+    watch(&api, &id, Duration::from_secs(arguments.timeout), terminal)
+}
+
+/// Whether that is the id of a live push: `p` and sixteen hexadecimal digits. Pushes of the platform have UUIDs.
+pub(super) fn is_id(text: &str) -> bool {
+    let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.strip_prefix('p').is_some_and(|digits| digits.len() == 16 && digits.bytes().all(lower_hex))
+}
+
+/// Shows how far one has come.
+pub(super) fn show(api: &Api, id: &str, terminal: &Terminal) -> Result<(), Failure> {
+    let push = api.get(&format!("/api/pushes/{id}"))?;
+    if terminal.is_json() {
+        return terminal.json(&push);
+    }
+    let report = serde_json::from_value(push).context("the server's report of the push cannot be read")?;
+    summary(&report, terminal)
+}
+
+/// Follows one until nothing more will happen.
+pub(super) fn watch(api: &Api, id: &str, patience: Duration, terminal: &Terminal) -> Result<(), Failure> {
+    let bar = terminal.progress(0, "delivered");
+    let followed = follow(api, id, patience, |report| {
         bar.set_length(report.targeted - report.not_connected.min(report.targeted));
         bar.set_position(report.done());
     })?;
@@ -151,7 +172,7 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
     } else {
         Err(Failure::new(format!(
             "push {id} was not settled within {} s: {} of {} deliveries are done; it goes on without us",
-            arguments.timeout,
+            patience.as_secs(),
             count(report.done()),
             count(report.targeted)
         )))
@@ -160,10 +181,16 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
 
 /// The end of a push in a few lines.
 fn summary(report: &PushReport, terminal: &Terminal) -> Result<(), Failure> {
-    terminal.data(&format!("{} {}", terminal.out(Style::Strong, "push"), report.id))?;
+    let status = terminal.out(if report.is_settled() { Style::Good } else { Style::Warning }, &report.status);
+    terminal.data(&format!("{} {}, {status}", terminal.out(Style::Strong, "live push"), report.id))?;
+    if report.targeted == 0 && !report.counting {
+        let warning = terminal.out(Style::Warning, "warning:");
+        terminal.data(&format!("  {warning} nobody gets it: no device subscribes to where it went"))?;
+    }
     terminal.data(&format!(
-        "  {} targeted, {} sent{}",
+        "  {} targeted{}, {} sent{}",
         count(report.targeted),
+        if report.counting { " so far" } else { "" },
         count(report.sent),
         if report.qos == 1 {
             format!(", {} acknowledged", count(report.acknowledged))
@@ -198,6 +225,16 @@ fn summary(report: &PushReport, terminal: &Terminal) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn live_pushes_are_known_by_their_ids() {
+        assert!(is_id("p000000000192f00d"));
+        for other in
+            ["", "p", "p000000000192f00", "p000000000192F00D", "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"]
+        {
+            assert!(!is_id(other), "{other}");
+        }
+    }
 
     #[test]
     fn audiences_are_spelt_out() {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::live;
 use crate::api::{Api, Method};
 use crate::failure::{Context, Failure};
 use crate::of_app::AppFlag;
@@ -117,7 +118,9 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
         ]);
     }
     if table.is_empty() {
-        terminal.note("nothing was pushed yet; `stadium push send --help` shows how");
+        terminal.note(
+            "nothing was pushed yet with `stadium push send`; a live push is shown by `stadium push show ID`",
+        );
         return Ok(());
     }
     table.print(terminal)?;
@@ -125,8 +128,21 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
     Ok(())
 }
 
-/// Shows one.
+/// Refuses a live push, which the server does not keep for single devices.
+fn kept(push: &str, what: &str) -> Result<(), Failure> {
+    if !live::is_id(push) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "{push} is a live push, made by `stadium push TO MESSAGE`: {what}; `stadium push show {push}` says how far it has come"
+    )))
+}
+
+/// Shows one, of either kind.
 pub(super) fn show(api: &Api, arguments: PushArguments, terminal: &Terminal) -> Result<(), Failure> {
+    if live::is_id(&arguments.push) {
+        return live::show(api, &arguments.push, terminal);
+    }
     let push = ask(api, Method::Get, &arguments.app.named("pushes", &arguments.push, ""), None)?;
     if terminal.is_json() {
         return terminal.json(&push);
@@ -136,6 +152,7 @@ pub(super) fn show(api: &Api, arguments: PushArguments, terminal: &Terminal) -> 
 
 /// Ends one.
 pub(super) fn cancel(api: &Api, arguments: PushArguments, terminal: &Terminal) -> Result<(), Failure> {
+    kept(&arguments.push, "it went out at once and cannot be cancelled")?;
     let push = ask(api, Method::Post, &arguments.app.named("pushes", &arguments.push, "/cancel"), None)?;
     if terminal.is_json() {
         return terminal.json(&push);
@@ -145,6 +162,10 @@ pub(super) fn cancel(api: &Api, arguments: PushArguments, terminal: &Terminal) -
 
 /// Follows one.
 pub(super) fn watch(api: &Api, arguments: WatchArguments, terminal: &Terminal) -> Result<(), Failure> {
+    if live::is_id(&arguments.push) {
+        let patience = Duration::from_millis(arguments.timeout);
+        return live::watch(api, &arguments.push, patience, terminal);
+    }
     follow(api, &arguments, terminal)
 }
 
@@ -207,6 +228,14 @@ fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
         terminal.out(Style::Strong, figure("delivered")),
         figure("opened"),
     ))?;
+    if push.get("started_at").is_some_and(|at| !at.is_null()) && number(counts, "targeted") == 0 {
+        let why = if number(counts, "matched") == 0 {
+            "no device matched"
+        } else {
+            "every device that matched was left out"
+        };
+        terminal.data(&format!("  {} {why}: nobody gets it", terminal.out(Style::Warning, "warning:")))?;
+    }
     for (field, what) in [
         ("in_flight", "sent and not acknowledged yet"),
         ("owed", "owed still"),
@@ -244,6 +273,7 @@ fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
 
 /// Says why.
 pub(super) fn trace(api: &Api, arguments: TraceArguments, terminal: &Terminal) -> Result<(), Failure> {
+    kept(&arguments.push, "what became of it is counted, and not kept for each device")?;
     let below = format!("/devices/{}", crate::api::encoded(&arguments.device));
     let trace = ask(api, Method::Get, &arguments.app.named("pushes", &arguments.push, &below), None)?;
     if terminal.is_json() {
@@ -264,6 +294,7 @@ pub(super) fn deliveries(
     arguments: DeliveriesArguments,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
+    kept(&arguments.push, "what became of it is counted, and not kept for each device")?;
     let format = Format::word(arguments.format, terminal);
     let path = arguments.app.named("pushes", &arguments.push, &format!("/deliveries?format={format}"));
     download(api, &path, arguments.output.as_ref(), terminal)

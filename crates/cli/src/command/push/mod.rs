@@ -37,7 +37,7 @@ enum Action {
     Send(Box<On<send::Arguments>>),
     /// List pushes, newest first
     List(On<look::ListArguments>),
-    /// Show a push and what became of it
+    /// Show a push and what became of it, also a live one
     Show(On<look::PushArguments>),
     /// Follow a push until it is over
     Watch(On<look::WatchArguments>),

@@ -356,5 +356,5 @@ fn pages(
     field: &str,
     limit: u64,
 ) -> Result<(Vec<Value>, Option<String>), Failure> {
-    Pages { path, filter, field, from: "after", limit }.read(api)
+    Ok(Pages { path, filter, field, from: "after", limit }.read(api)?)
 }
