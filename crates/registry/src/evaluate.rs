@@ -384,7 +384,7 @@ fn last(seconds: u64, now: Time) -> (i64, i64) {
 fn contains(span: Span, second: u32, now: Time) -> bool {
     match span {
         // A moment behind now is there where a clock was set back: it is within any span.
-        Span::WithinSeconds(within) => u64::from(second) + within >= u64::from(seconds(now)),
+        Span::WithinSeconds(within) => u64::from(second).saturating_add(within) >= u64::from(seconds(now)),
         Span::Between { from, to } => {
             let second = u64::from(second);
             from.is_none_or(|from| second >= from) && to.is_none_or(|to| second < to)

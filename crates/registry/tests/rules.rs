@@ -277,6 +277,24 @@ fn bounds_are_kept_and_told() {
 }
 
 #[test]
+fn a_span_as_long_as_a_number_can_be_is_for_ever() {
+    let mut registry = Registry::new(Limits::default(), 1);
+    let born = changes(json!({"attributes": {"born": {"date": "1990-05-17T00:00:00Z"}}}));
+    registry.apply(NOW, &id("a"), &born);
+    let slot = registry.find(&id("a")).expect("it is registered");
+    registry.seen(slot, NOW);
+    for clause in [
+        json!({"registered": {"within_s": u64::MAX}}),
+        json!({"last_seen": {"within_s": u64::MAX}}),
+        json!({"attribute": "born", "within_s": u64::MAX}),
+    ] {
+        let selector = selector(clause.clone());
+        assert_eq!(registry.evaluate(&selector, NOW).len(), 1, "{clause}");
+        assert_eq!(registry.clauses(&selector, NOW)[0].matches, 1, "{clause}");
+    }
+}
+
+#[test]
 fn the_memory_of_a_text_is_given_back_however_it_was_made() {
     let mut registry = Registry::new(Limits::default(), 1);
     // As long as its capacity, with room for more, and as a clone has it: counted when one comes and another one goes.

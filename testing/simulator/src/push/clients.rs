@@ -112,7 +112,12 @@ impl Choice<'_> {
                 Some(Ask::Question(match self.random.u8(..3) {
                     0 => Command::Push { app: app_name, push },
                     1 => Command::Trace { app: app_name, push, device },
-                    _ => Command::Preview { app: app_name, audience: self.selector(2), sample_max: 3, push: None },
+                    _ => Command::Preview {
+                        app: app_name,
+                        audience: self.selector(2),
+                        sample_max: 3,
+                        push: None,
+                    },
                 }))
             }
             Kind::Wrong => {
