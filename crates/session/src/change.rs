@@ -92,6 +92,15 @@ pub enum Change {
         /// The message.
         message: Arc<Message>,
     },
+    /// A topic's retained message was removed where the broker knew of none. It means nothing unless one is kept here; then it is the same
+    /// as [`Change::Retain`], and is written as that. Whatever is on its way for this topic was removed by a change with a number of its
+    /// own, so that nothing need be remembered of this one.
+    ClearNothing {
+        /// As in [`Change::Retain`].
+        number: u64,
+        /// The message, without payload.
+        message: Arc<Message>,
+    },
 }
 
 /// See [`Change::Connect`].

@@ -55,7 +55,9 @@ impl Change {
                 | Change::Unreleased { client, .. }
                 | Change::Released { client, .. } => client.len(),
                 Change::Forget { .. } => 0,
-                Change::Retain { message, .. } => message.encoded_max(),
+                Change::Retain { message, .. } | Change::ClearNothing { message, .. } => {
+                    message.encoded_max()
+                }
             }
     }
 
@@ -105,7 +107,7 @@ impl Change {
                 out.push(FORGET);
                 origin.encode(out);
             }
-            Change::Retain { number: at, message } => {
+            Change::Retain { number: at, message } | Change::ClearNothing { number: at, message } => {
                 out.push(RETAIN);
                 number(out, *at);
                 message.encode(out);

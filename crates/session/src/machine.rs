@@ -60,11 +60,12 @@ impl StateMachine for Sessions {
     }
 
     fn tick(&mut self, _at: u64, now: Time, _random: u64, record: &mut Record, events_max: u32) -> bool {
-        let ended = self.end_retained(now, events_max);
+        let mut ended = self.end_retained(now, events_max);
+        let until = self.forget_removed(events_max, &mut ended).map_or(now, |until| until.max(now));
         if !ended.is_empty() {
             let out = record.events_mut();
             out.push(RETAINED_ENDED);
-            number(out, now.0);
+            number(out, until.0);
             number(out, ended.len() as u64);
             ended.into_iter().for_each(|one| number(out, one));
         }

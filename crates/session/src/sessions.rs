@@ -21,6 +21,13 @@ use crate::{Bounds, Figures, Message, Time};
 /// come back.
 const REMOVED_MS: u64 = 60_000;
 
+/// Removals that are remembered for that long. For more the oldest is forgotten: changes overtake each other by milliseconds, and so many in
+/// a minute are a thousand each second.
+const REMOVED_MAX: usize = 65_536;
+
+/// Bytes of their topics and properties likewise: a topic may have 64 KiB.
+const REMOVED_BYTES_MAX: u64 = 16 << 20;
+
 /// Persistent sessions and retained messages of a shard.
 pub struct Sessions {
     pub(crate) bounds: Bounds,
@@ -42,6 +49,9 @@ pub struct Sessions {
     origins: BTreeMap<u64, u32>,
     /// When retained messages are over.
     retained_ends: BTreeSet<Ending>,
+    /// Of those: removals of a topic's message.
+    removed: BTreeSet<Ending>,
+    removed_bytes: u64,
     /// Places that were ever in use.
     pub(crate) session_places: u32,
     pub(crate) retained_places: u32,
@@ -115,6 +125,8 @@ impl Sessions {
             of_before: 0,
             origins: BTreeMap::new(),
             retained_ends: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            removed_bytes: 0,
             session_places: 0,
             retained_places: 0,
             next_order: 0,
@@ -131,9 +143,14 @@ impl Sessions {
             sessions: self.sessions.len() as u64,
             letters: self.letters.len() as u64,
             message_bytes: self.message_bytes,
-            retained: self.retained.len() as u64,
+            retained: self.retained_count() as u64,
             retained_bytes: self.retained_bytes,
         }
+    }
+
+    /// Topics with a retained message; those of which one was removed are in the same table and are not counted.
+    fn retained_count(&self) -> usize {
+        self.retained.len() - self.removed.len()
     }
 
     pub(crate) fn find(&self, client: &str) -> Option<u32> {
@@ -243,6 +260,10 @@ impl Sessions {
                 Some(at) => self.retained.at(at).number < *number,
                 None => true,
             },
+            Change::ClearNothing { number, message } => self.find_topic(message.topic()).is_some_and(|at| {
+                let kept = self.retained.at(at);
+                kept.number < *number && !kept.message.payload().is_empty()
+            }),
         }
     }
 
@@ -259,11 +280,12 @@ impl Sessions {
                     && self.message_bytes + keep.message.len() as u64 <= message_bytes_max
             }
             Change::Retain { message, .. } => {
-                let before = self.find_topic(message.topic()).map(|at| self.retained.at(at).message.len());
+                let before = self.find_topic(message.topic()).map(|at| &self.retained.at(at).message);
+                let before = before.filter(|before| !before.payload().is_empty()).map(|before| before.len());
                 let bytes = self.retained_bytes - before.unwrap_or(0) as u64 + message.len() as u64;
                 message.payload().is_empty()
                     || (bytes <= retained_bytes_max
-                        && (before.is_some() || (self.retained.len() as u32) < retained_max))
+                        && (before.is_some() || (self.retained_count() as u32) < retained_max))
             }
             _ => true,
         }
@@ -326,7 +348,9 @@ impl Sessions {
                 }
             }
             Change::Forget { origin } => self.forget(*origin),
-            Change::Retain { number, message } => self.retain(now, *number, message),
+            Change::Retain { number, message } | Change::ClearNothing { number, message } => {
+                self.retain(now, *number, message);
+            }
         }
     }
 
@@ -514,7 +538,12 @@ impl Sessions {
     pub(crate) fn retained_is_at(&mut self, at: u32) {
         self.retained_places = self.retained_places.max(at + 1);
         let Retained { number, message } = self.retained.at(at);
-        self.retained_bytes += message.len() as u64;
+        if message.payload().is_empty() {
+            self.removed_bytes += message.len() as u64;
+            self.removed.extend(Ending::of(*number, message));
+        } else {
+            self.retained_bytes += message.len() as u64;
+        }
         self.retained_ends.extend(Ending::of(*number, message));
         let (retained, hasher) = (&self.retained, &self.hasher);
         let hash = |at: u32| hasher.hash_one(retained.at(at).message.topic());
@@ -525,15 +554,42 @@ impl Sessions {
         let hash = self.hasher.hash_one(self.retained.at(at).message.topic());
         self.by_topic.remove(hash, at);
         if let Some(one) = self.retained.remove(at) {
-            self.retained_bytes -= one.message.len() as u64;
+            let is_removal = one.message.payload().is_empty();
+            let bytes = if is_removal { &mut self.removed_bytes } else { &mut self.retained_bytes };
+            *bytes -= one.message.len() as u64;
             if let Some(ending) = Ending::of(one.number, &one.message) {
                 self.retained_ends.remove(&ending);
+                self.removed.remove(&ending);
             }
         }
     }
 
+    /// Whether more removals are remembered than bounds allow.
+    fn has_too_many_removed(&self) -> bool {
+        self.removed.len() > REMOVED_MAX || self.removed_bytes > REMOVED_BYTES_MAX
+    }
+
+    /// Forgets removals beyond the bounds, the oldest first, at most `most`; adds their numbers. Returns until when the last of them was
+    /// to be remembered.
+    pub(crate) fn forget_removed(&mut self, most: u32, numbers: &mut Vec<u64>) -> Option<Time> {
+        let mut until = None;
+        while numbers.len() < most as usize
+            && self.has_too_many_removed()
+            && let Some(oldest) = self.removed.first()
+        {
+            until = Some(oldest.at);
+            numbers.push(oldest.number);
+            let message = Arc::clone(&oldest.message);
+            self.remove_topic(message.topic());
+        }
+        until
+    }
+
     /// When the next retained message is over.
     pub(crate) fn next_end(&self) -> Option<Time> {
+        if self.has_too_many_removed() {
+            return Some(Time(0));
+        }
         self.retained_ends.first().map(|ending| ending.at)
     }
 

@@ -268,6 +268,68 @@ fn a_will_and_a_session_end_only_if_they_are_those_that_were_meant() {
 }
 
 #[test]
+fn clearing_topics_without_a_message_leaves_nothing_behind() {
+    let mut one = Journalled::new();
+    let clear = |number, topic: &str| Change::ClearNothing { number, message: message(topic, "") };
+    let outcomes = one.batch(Time(1), (0..1_000).map(|number| clear(number, &number.to_string())).collect());
+    assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done));
+    assert!(one.records[0].1.is_empty(), "nothing is written");
+    assert_eq!(everything(&mut one.machine).1, []);
+    assert_eq!(one.machine.next_deadline(), None);
+    // One that is kept here goes all the same, and does not come back by a change that it overtook.
+    let retain = |number, payload: &str| Change::Retain { number, message: message("t", payload) };
+    one.batch(Time(2), vec![retain(1_001, "kept"), clear(1_003, "t"), retain(1_002, "overtaken")]);
+    assert_eq!((one.machine.figures().retained, one.machine.figures().retained_bytes), (0, 0));
+    assert_eq!(everything(&mut one.replayed()), everything(&mut one.machine));
+}
+
+#[test]
+fn removals_take_no_room_from_retained_messages() {
+    let mut one = Journalled::with(Bounds { retained_max: 2, retained_bytes_max: 4, ..Bounds::default() });
+    let retain = |number, topic: &str, payload| Change::Retain { number, message: message(topic, payload) };
+    for round in 0..10 {
+        let number = round * 10;
+        let (a, b, c) = (format!("a{round}"), format!("b{round}"), format!("c{round}"));
+        let outcomes = one.batch(
+            Time(1),
+            vec![retain(number, &a, ""), retain(number + 1, &b, ""), retain(number + 2, &c, "")],
+        );
+        assert_eq!(outcomes, [Outcome::Done, Outcome::Done, Outcome::Done]);
+    }
+    let outcomes = one.batch(
+        Time(2),
+        vec![retain(200, "a", "x"), retain(201, "b", "x"), retain(202, "c", "x"), retain(203, "a0", "x")],
+    );
+    assert_eq!(outcomes, [Outcome::Done, Outcome::Done, Outcome::Full, Outcome::Full]);
+    assert_eq!(one.machine.figures().retained, 2);
+}
+
+#[test]
+fn removals_are_remembered_in_a_bounded_number() {
+    const REMOVED_MAX: u64 = 65_536;
+    let mut one = Journalled::new();
+    let clear = |number: u64| Change::Retain { number, message: message(&format!("t{number}"), "") };
+    one.batch(Time(1), (1..=REMOVED_MAX + 100).map(clear).collect());
+    assert!(one.machine.next_deadline().is_some_and(|at| at <= Time(1)));
+    let mut record = Record::new();
+    record.begin(0);
+    assert!(one.machine.tick(1, Time(1), 0, &mut record, 64), "a turn forgets as many as it may");
+    assert!(record.events().len() <= one.machine.tick_bytes_max(64));
+    assert!(!one.machine.tick(1, Time(1), 0, &mut record, 64));
+    one.records.push((Time(1), record.events().to_vec()));
+    // The oldest are forgotten, on replay as well; the others keep what they overtook out.
+    let late = |number: u64| Change::Retain { number: 0, message: message(&format!("t{number}"), "late") };
+    for machine in [&mut one.replayed(), &mut one.machine] {
+        let kept = everything(machine).1;
+        assert_eq!(kept.len() as u64, REMOVED_MAX);
+        assert_eq!(kept.iter().map(|(number, _)| *number).min(), Some(101));
+        assert_eq!(machine.next_deadline(), Some(Time(60_001)));
+    }
+    one.batch(Time(2), vec![late(100), late(101)]);
+    assert_eq!(one.machine.figures().retained, 1);
+}
+
+#[test]
 fn the_last_retained_message_of_a_topic_counts_whatever_arrives_last() {
     let mut one = Journalled::new();
     let retain = |number, payload: &str| Change::Retain { number, message: message("t", payload) };
