@@ -162,6 +162,10 @@ counts! {
     sessions_expired,
     /// Wills published.
     wills,
+    /// Messages that were to be retained and were not: the store was full.
+    retains_refused,
+    /// Replays of retained messages that ended at their bound.
+    replays_cut,
     /// Requests to services whose answer has not left, now.
     requests_in_flight,
     /// Requests to services that were taken.
@@ -192,6 +196,8 @@ impl Counts {
             Event::SessionResumed => self.sessions_resumed += 1,
             Event::SessionExpired => self.sessions_expired += 1,
             Event::WillPublished => self.wills += 1,
+            Event::RetainRefused => self.retains_refused += 1,
+            Event::ReplayCut => self.replays_cut += 1,
         }
     }
 

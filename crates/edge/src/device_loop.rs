@@ -205,7 +205,9 @@ impl DeviceLoop {
         let retry = (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
         let keeper = self.around.keeper.as_ref().and_then(Keeper::retry_at_ms);
         let uplinks = self.around.uplinks.as_ref().and_then(Uplinks::retry_at_ms);
-        match broker.into_iter().chain(drain).chain(retry).chain(keeper).chain(uplinks).min() {
+        // The next turn goes on with them, after whatever else came meanwhile.
+        let replays = self.broker.has_replays().then(|| self.around.now_ms(io));
+        match broker.into_iter().chain(replays).chain(drain).chain(retry).chain(keeper).chain(uplinks).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),
         }
@@ -281,6 +283,10 @@ impl Handler for DeviceLoop {
         self.timer_went_off(io, id);
     }
 
+    fn drained(&mut self, _io: &mut Io<Message>, id: ConnectionId) {
+        self.broker.drained(self.devices.session(id));
+    }
+
     fn closed(&mut self, io: &mut Io<Message>, id: ConnectionId, reason: CloseReason) {
         let state = self.devices.state(id);
         let key = self.devices.session(id);
@@ -348,6 +354,7 @@ impl Handler for DeviceLoop {
         // Those whose word found the mailbox full, and refusals of this turn.
         self.deliver_answers(io);
         self.take_from_doorstep(io);
+        self.broker.replay(&mut Turn { io: &mut *io, around: &mut self.around });
         self.keep_sessions(io);
         // Before this loop spends its time in writes, so that the others begin with theirs.
         self.around.send_forwards();

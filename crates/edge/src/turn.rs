@@ -10,7 +10,7 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
     self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, PLATFORM_RECEIPT,
-    Persisted, Progress, Publication, ReplyTo, Request, SessionKey, ShardSet, Then, Uplink,
+    Persisted, Prior, Progress, Publication, ReplyTo, Request, SessionKey, ShardSet, Stored, Then, Uplink,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -336,14 +336,16 @@ impl Host for Turn<'_> {
         keeper.put(shard, self.around.shared.keep(keep), then);
     }
 
-    fn retain(&mut self, publication: &Arc<Publication>, number: u64, then: Then) {
+    fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then) {
         let Some(keeper) = &mut self.around.keeper else { return };
         let message = self.around.shared.kept_message(publication);
-        keeper.put(
-            keeper.shard_of(publication.topic()),
-            stadium_session::Change::Retain { number, message },
-            then,
-        );
+        let Stored { number, prior } = stored;
+        let is_clear = message.payload().is_empty();
+        let change = match prior {
+            Prior::None if is_clear => stadium_session::Change::ClearNothing { number, message },
+            _ => stadium_session::Change::Retain { number, message },
+        };
+        keeper.put(keeper.shard_of(publication.topic()), change, then);
     }
 
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
@@ -394,5 +396,13 @@ impl Host for Turn<'_> {
 
     fn count(&mut self, event: Event) {
         self.around.counts.count(event);
+        let refused = self.around.counts.retains_refused;
+        if event == Event::RetainRefused && refused.is_power_of_two() {
+            // The first, the second, the fourth: a full store is said and does not fill the log.
+            tracing::warn!(
+                refused,
+                "Messages are not retained: retained_messages_max or retained_bytes_max is reached"
+            );
+        }
     }
 }

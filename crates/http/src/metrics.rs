@@ -127,6 +127,10 @@ fn fleet(to: &mut Encoder<'_>, stats: &FleetStats) -> fmt::Result {
     to.gauge("sessions", "Sessions, of connected devices and of those away", stats.sessions)?;
     to.gauge("subscriptions", "Subscriptions of all sessions", stats.subscriptions)?;
     to.gauge("retained_messages", "Retained messages", stats.retained)?;
+    let refused = stats.retains_refused_total;
+    to.counter("retains_refused", "Messages that were not retained because a bound was reached", refused)?;
+    let left_out = stats.retained_left_out_total;
+    to.counter("retained_left_out", "Subscriptions that were not sent all retained messages", left_out)?;
     to.counter("accepts", "Sockets accepted", stats.accepts_total)?;
     to.counter("connects", "CONNECT packets answered with success", stats.connects_total)?;
     to.counter("publishes_in", "Messages that devices published", stats.publishes_in_total)?;

@@ -384,4 +384,14 @@ fn a_retained_message_is_acknowledged_when_it_is_durable() {
     assert!(heard(&mut server, writer).is_empty());
     assert_eq!(server.persist_all(), ["retain t"]);
     assert_eq!(heard(&mut server, writer), ["puback 5 0x10"]);
+    // The host hears whether there was anything to remove: what never was need not be remembered as removed.
+    for expected in ["clear t", "clear nothing of t"] {
+        let mut empty = publish("t", b"", QoS::AtLeastOnce, 6);
+        if let Packet::Publish(publish) = &mut empty {
+            publish.retain = true;
+        }
+        server.send(writer, &empty);
+        assert_eq!(server.persist_all(), [expected]);
+        assert_eq!(heard(&mut server, writer), ["puback 6 0x10"]);
+    }
 }

@@ -29,6 +29,10 @@ pub struct FleetStats {
     pub subscriptions: u64,
     /// Retained messages.
     pub retained: u64,
+    /// Messages that were to be retained and were not, because a bound was reached.
+    pub retains_refused_total: u64,
+    /// Subscriptions that were sent fewer retained messages than there are, because a bound was reached.
+    pub retained_left_out_total: u64,
     /// Sockets accepted.
     pub accepts_total: u64,
     /// CONNECT packets answered with success.

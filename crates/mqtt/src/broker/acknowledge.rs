@@ -109,6 +109,7 @@ where
         if !session.queued.is_empty() {
             self.courier().pump(host, key.index);
         }
+        self.wake_replays(key);
         Ok(())
     }
 
@@ -149,6 +150,7 @@ where
             done(host, &session.client_id, flight.number);
             self.flights.remove(&mut session.in_flight, packet_id);
             self.courier().pump(host, key.index);
+            self.wake_replays(key);
             return Ok(());
         }
         flight.stage = Stage::Released;

@@ -19,6 +19,7 @@ use super::publication::{Head, Message, Publication};
 use super::publish::is_of_shares;
 use super::session::{Arriving, HeldWill, Rare, Session, SessionKey, SharedId};
 use super::shared::Presence;
+use super::shares::Shares;
 use super::{Broker, Flow};
 use crate::packet::{Connack, Connect, Disconnect, Packet, QoS, Version, Will};
 use crate::property::UserPropertiesBuffer;
@@ -250,7 +251,7 @@ where
             let filter = self.filters.text(held.filter);
             Some(KeptSubscription { filter, options: subscriber.options(), id, shared: SharedId::NONE })
         });
-        let shared = session.rare.iter().flat_map(|rare| &rare.shared).map(|held| KeptSubscription {
+        let shared = session.rare.iter().flat_map(|rare| rare.shared.iter()).map(|held| KeptSubscription {
             filter: &held.filter,
             options: held.options,
             id: held.subscription_id,
@@ -532,7 +533,7 @@ where
         self.publish_will(host, key);
         let durable = self.sessions[key.index as usize].durable;
         let rare = self.sessions[key.index as usize].rare.take();
-        let mut shared = Vec::new();
+        let mut shared = Shares::default();
         if let Some(rare) = rare {
             let Rare { incarnation, noted, shared: held, .. } = *rare;
             shared = held;
@@ -545,7 +546,7 @@ where
                 Self::forget(host, origin, shards.as_ref(), None, Then::NOTHING);
             }
         }
-        for held in &shared {
+        for held in shared.iter() {
             if durable {
                 self.group_interest(host, &held.filter, Interest::Lost);
             }

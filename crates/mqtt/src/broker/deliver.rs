@@ -353,6 +353,7 @@ where
             }
         }
         self.courier().pump(host, key.index);
+        self.wake_replays(key);
     }
 }
 
@@ -382,6 +383,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
                 retain: terms.retain,
                 shared: terms.shared,
                 ids: terms.ids.into(),
+                replayed: None,
             });
             return;
         }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::deliver::{Parcel, Terms};
+use super::filters::FilterId;
 use super::host::{Close, Event, Host, LoopIndex};
 use super::publication::Publication;
 use super::session::{SessionKey, SharedId};
@@ -60,7 +61,7 @@ pub enum Persisted {
 }
 
 impl Persisted {
-    fn refusal(self) -> Option<ReasonCode> {
+    pub(super) fn refusal(self) -> Option<ReasonCode> {
         match self {
             Self::Done | Self::Known => None,
             Self::Full => Some(ReasonCode::QuotaExceeded),
@@ -217,6 +218,8 @@ pub(super) struct Unkept {
     pub retain: bool,
     pub shared: SharedId,
     pub ids: SmallVec<[u32; 2]>,
+    /// The subscription for which a retained message is replayed.
+    pub replayed: Option<FilterId>,
 }
 
 /// Whom word goes to when a message of another loop is durable here.
@@ -391,8 +394,12 @@ where
             }
             What::Reply(to) => host.tell_kept(to, worst, shards),
             What::Deliver { parent, publication, unkept } => {
+                let replayed = unkept.first().and_then(|one| Some((one.session, one.replayed?)));
                 if worst == Persisted::Done {
                     self.deliver_kept(host, &publication, unkept);
+                }
+                if let Some((key, filter)) = replayed {
+                    self.replay_kept(host, key, filter, publication.topic(), worst);
                 }
                 self.persisted(host, parent, worst);
             }
@@ -446,7 +453,7 @@ where
     }
 
     /// Ends a connection because something cannot be made durable.
-    fn cut<H>(&mut self, host: &mut H, key: SessionKey, link: L, reason: ReasonCode)
+    pub(super) fn cut<H>(&mut self, host: &mut H, key: SessionKey, link: L, reason: ReasonCode)
     where
         H: Host<Link = L, Identity = I>,
     {
@@ -682,6 +689,8 @@ where
             rare.held_first = rare.held_first.wrapping_add(1);
             host.send(link, |buf| buf.extend_from_slice(&held.bytes));
         }
+        // Retained messages follow a SUBACK.
+        self.wake_replays(key);
     }
 }
 

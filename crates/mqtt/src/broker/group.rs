@@ -10,8 +10,9 @@ use super::deliver::{Parcel, Terms};
 use super::durable::{Origin, Persisted, PublishedBy, ReplyTo, ShardSet};
 use super::host::{Host, Interest, LoopIndex};
 use super::publication::Publication;
-use super::session::{SessionKey, SharedHeld, SharedId};
+use super::session::{SessionKey, SharedId};
 use super::shared::{Group, GroupMessage, Join, MemberRef, Presence};
+use super::shares::SharedHeld;
 use crate::packet::SubscriptionOptions;
 use crate::topic::SharedFilter;
 
@@ -100,7 +101,7 @@ where
         }
         let member = self.member(key);
         let filters: Vec<Box<str>> =
-            session.rare.iter().flat_map(|rare| &rare.shared).map(|held| held.filter.clone()).collect();
+            session.rare.iter().flat_map(|rare| rare.shared.iter()).map(|held| held.filter.clone()).collect();
         for filter in filters {
             let home = host.group_home(&filter);
             if home == self.config.loop_index {
@@ -115,17 +116,11 @@ where
         MemberRef { at: self.config.loop_index, session: key }
     }
 
-    fn find_group(&self, text: &str) -> Option<u32> {
-        let shared = SharedFilter::parse(text)?.ok()?;
-        let filter = self.filters.find(shared.filter.as_str())?;
-        self.groups.find(text, self.filters.groups(filter))
-    }
-
     fn joined<H>(&mut self, host: &mut H, join: &Join)
     where
         H: Host<Link = L, Identity = I>,
     {
-        let id = match self.find_group(&join.filter) {
+        let id = match self.groups.find(&join.filter) {
             Some(id) => id,
             None => {
                 let Some(Ok(shared)) = SharedFilter::parse(&join.filter) else { return };
@@ -144,7 +139,7 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let Some(id) = self.find_group(text) else { return };
+        let Some(id) = self.groups.find(text) else { return };
         let group = self.groups.group_mut(id);
         group.leave(member);
         if !group.members.is_empty() {
@@ -158,7 +153,7 @@ where
     }
 
     fn noticed(&mut self, text: &str, member: MemberRef, presence: Presence) {
-        if let Some(id) = self.find_group(text) {
+        if let Some(id) = self.groups.find(text) {
             self.groups.group_mut(id).presence(member, presence);
         }
     }
@@ -175,7 +170,7 @@ where
         H: Host<Link = L, Identity = I>,
     {
         let home: LoopIndex = self.config.loop_index;
-        let found = self.find_group(text);
+        let found = self.groups.find(text);
         let group = found.map(|id| self.groups.group_mut(id));
         let turn = group.and_then(|group| {
             let text = group.text.clone();

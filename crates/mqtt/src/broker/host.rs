@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::durable::{Change, Keep, Origin, Persisted, ReplyTo, ShardSet, Then};
 use super::publication::Publication;
 use super::request::{NotTaken, Request};
+use super::retained::Stored;
 use super::session::SessionKey;
 use super::shared::GroupMessage;
 use crate::packet::QoS;
@@ -115,8 +116,9 @@ pub trait Host {
     /// Keeps a message for sessions of a shard.
     fn keep(&mut self, shard: u16, keep: &Keep<'_>, then: Then);
 
-    /// Keeps a retained message; the highest number is a topic's last one.
-    fn retain(&mut self, publication: &Arc<Publication>, number: u64, then: Then);
+    /// Keeps a retained message, or that a topic has none any more; the highest number is a topic's last one. One without payload
+    /// for a topic that had none leaves nothing behind where that is kept.
+    fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then);
 
     /// Has a shard forget a publish.
     fn forget(&mut self, shard: u16, origin: Origin, then: Then);
@@ -253,6 +255,10 @@ pub enum Event {
     SessionExpired,
     /// A will was published.
     WillPublished,
+    /// A message was to be retained, and was not: the store is full.
+    RetainRefused,
+    /// A replay of retained messages ended at its bound; the rest was left out.
+    ReplayCut,
 }
 
 /// Why a delivery was dropped.

@@ -7,7 +7,8 @@
 //! goes to every loop that has a matching subscription.
 //!
 //! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`deliver`] it leaves,
-//! [`acknowledge`] it is answered, [`subscribe`] filters change, [`request`] a client asks a service.
+//! [`acknowledge`] it is answered, [`subscribe`] filters change, [`replay`] retained messages follow,
+//! [`request`] a client asks a service.
 
 mod acknowledge;
 mod connect;
@@ -23,15 +24,19 @@ mod mailbox;
 mod packet_ids;
 mod publication;
 mod publish;
+mod replay;
 mod request;
 mod restore;
 mod retained;
 mod session;
 mod shared;
+mod shares;
 mod subscribe;
 pub mod testing;
+mod topics;
 mod view;
 
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -49,7 +54,7 @@ pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
 pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use restore::{Restored, RestoredLetter, RestoredSubscription, RestoredWill};
-pub use retained::{Full, Retained, RetainedLimits};
+pub use retained::{Full, Prior, Retained, RetainedLimits, Stored};
 pub use session::{SessionKey, SharedId};
 pub use shared::{GroupMessage, Join, MemberRef, Presence};
 pub use view::{SessionView, Totals};
@@ -89,7 +94,7 @@ pub struct Config {
     pub subscriptions_max: usize,
     /// Sessions of this broker; one more is answered with Server busy.
     pub sessions_max: usize,
-    /// Retained messages sent for one new subscription; the rest is left out.
+    /// Retained messages sent for one new subscription; the rest is left out, and that is counted. 0 for all there are.
     pub retained_per_subscription_max: usize,
     /// Prefix of the Response Information given to clients that ask: `PREFIX/CLIENT ID`.
     pub response_topic_prefix: Option<Box<str>>,
@@ -113,7 +118,7 @@ impl Default for Config {
             queued_max: 10_000,
             subscriptions_max: 1_000,
             sessions_max: 1_000_000,
-            retained_per_subscription_max: 10_000,
+            retained_per_subscription_max: 0,
             response_topic_prefix: Some("inbox".into()),
             request_prefix: None,
             durable: false,
@@ -149,6 +154,8 @@ pub struct Broker<L, I> {
     noted: bool,
     /// Sessions that were given back, and what is to be done once all are.
     restored: Vec<(SessionKey, Option<Away>)>,
+    /// Sessions that are to be sent retained messages, each once, in their turn.
+    replaying: VecDeque<SessionKey>,
     /// Scratch of one turn, kept so that it is not allocated again.
     scratch: Scratch,
 }
@@ -164,6 +171,7 @@ struct Scratch {
     properties: Vec<u8>,
     topic: String,
     reasons: Vec<u8>,
+    retained: Vec<Arc<Publication>>,
 }
 
 /// Whether a connection goes on after a packet.
@@ -208,6 +216,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             went_elsewhere: false,
             noted: false,
             restored: Vec::new(),
+            replaying: VecDeque::new(),
             scratch: Scratch::default(),
         }
     }
@@ -272,7 +281,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
 
     /// The moment of the earliest deadline, in the host's milliseconds.
     pub fn next_deadline_ms(&self) -> Option<u64> {
-        self.deadlines.next_ms()
+        self.deadlines.next_ms().into_iter().chain(self.retained.next_end_ms()).min()
     }
 
     /// Acts on every deadline that has passed.
@@ -281,6 +290,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
         H: Host<Link = L, Identity = I>,
     {
         let now_ms = host.now_ms();
+        self.retained.expire(now_ms);
         while let Some((entry_ms, due, key)) = self.deadlines.pop_due(now_ms) {
             let Some(session) =
                 self.sessions.get_mut(key.index as usize).filter(|s| s.generation == key.generation)

@@ -12,6 +12,7 @@ use super::durable::{Answer, Change, Noted, Origin, Persisted, PublishedBy, Repl
 use super::host::{Action, Client, Event, Host, Uplink};
 use super::publication::{self, Head, Message, Publication};
 use super::request::NotTaken;
+use super::retained::Full;
 use super::session::SessionKey;
 use super::{Broker, Violation};
 use crate::encode;
@@ -19,6 +20,15 @@ use crate::packet::{Ack, AckKind, Packet, Publish, QoS, Version};
 use crate::property::UserPropertiesBuffer;
 use crate::reason::ReasonCode;
 use crate::topic::TopicName;
+
+/// What becomes of a message that is to be retained where there is no room for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Otherwise {
+    /// It is delivered to those who are there.
+    Deliver,
+    /// Its publisher hears of it, and nobody gets it.
+    Refuse,
+}
 
 impl<L, I> Broker<L, I>
 where
@@ -78,7 +88,11 @@ where
             if kind == AckKind::Pubrec {
                 self.release(key, id);
             }
-            // 3.1.1 cannot say no: it must acknowledge or close [MQTT-3.3.5-2].
+            // 3.1.1 cannot say no: it must acknowledge or close [MQTT-3.3.5-2]. What it must store and cannot it does not
+            // acknowledge [MQTT-3.3.1-5 of 3.1.1].
+            if version == Version::V311 && publish.retain && reason == ReasonCode::QuotaExceeded {
+                return Err(Violation(reason));
+            }
             if version == Version::V311 {
                 self.say(host, key, link, |buf| encode::ack(buf, kind, version, id, ReasonCode::Success));
                 if kind == AckKind::Pubrec {
@@ -237,7 +251,9 @@ where
                 receipt: 0,
             },
         };
-        let anybody = match self.take_over_message(host, &message) {
+        // A message that nobody hears an answer to is delivered at least.
+        let otherwise = if publish.qos == QoS::AtMostOnce { Otherwise::Deliver } else { Otherwise::Refuse };
+        let anybody = match self.take_over_message(host, &message, otherwise) {
             Ok(anybody) => anybody,
             Err(reason) => return Ok(Err(reason.into())),
         };
@@ -280,12 +296,17 @@ where
         H: Host<Link = L, Identity = I>,
     {
         self.parts = None;
-        let accepted = self.take_over_message(host, message);
+        let accepted = self.take_over_message(host, message, Otherwise::Refuse);
         self.parts = None;
         accepted
     }
 
-    fn take_over_message<H>(&mut self, host: &mut H, message: &Message<'_>) -> Result<bool, ReasonCode>
+    fn take_over_message<H>(
+        &mut self,
+        host: &mut H,
+        message: &Message<'_>,
+        otherwise: Otherwise,
+    ) -> Result<bool, ReasonCode>
     where
         H: Host<Link = L, Identity = I>,
     {
@@ -293,15 +314,20 @@ where
             return Ok(self.route(host, message, None, Scope::Everywhere));
         }
         let kept = self.pool.keep(message);
-        let stored = self.retained.set(&kept);
-        if let Ok(number) = stored
-            && self.config.durable
-        {
-            let then = self.pendings.part(&mut self.parts);
-            host.retain(&kept, number, then);
+        match self.retained.set(&kept, host.now_ms()) {
+            Ok(stored) if self.config.durable => {
+                let then = self.pendings.part(&mut self.parts);
+                host.retain(&kept, stored, then);
+            }
+            Ok(_) => {}
+            Err(Full) => {
+                host.count(Event::RetainRefused);
+                if otherwise == Otherwise::Refuse {
+                    return Err(ReasonCode::QuotaExceeded);
+                }
+            }
         }
-        let anybody = self.route(host, message, Some(kept), Scope::Everywhere);
-        stored.map(|_| anybody).map_err(|_| ReasonCode::QuotaExceeded)
+        Ok(self.route(host, message, Some(kept), Scope::Everywhere))
     }
 
     /// A message that came in on another loop, which hears when it is kept for those to whom it is owed here.
@@ -359,8 +385,10 @@ where
         }
         let mut message = will.publication.message();
         message.head.expires_at_ms = will.expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
-        // Refused only when the retained store is full; those who are there got it all the same.
-        let _ = self.accept(host, &message);
+        self.parts = None;
+        let published = self.take_over_message(host, &message, Otherwise::Deliver);
+        debug_assert!(published.is_ok(), "nothing is refused that nobody hears of");
+        self.parts = None;
         host.count(Event::WillPublished);
     }
 

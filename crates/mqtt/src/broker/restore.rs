@@ -14,7 +14,8 @@ use super::flight::{Flight, Stage};
 use super::host::{Drop, Event, Host, Interest};
 use super::mailbox::Letter;
 use super::publication::Publication;
-use super::session::{Held, HeldWill, SessionKey, SharedHeld, SharedId};
+use super::session::{Held, HeldWill, SessionKey, SharedId};
+use super::shares::SharedHeld;
 use crate::packet::{QoS, SubscriptionOptions, Version};
 use crate::topic::Subscribed;
 
@@ -179,7 +180,7 @@ where
                     options: *options,
                     subscription_id: *id,
                 };
-                session.rare().shared.push(held.clone());
+                session.rare().shared.put(held.clone());
                 self.group_interest(host, filter, Interest::Gained);
                 self.join_group(host, key, &held);
             }

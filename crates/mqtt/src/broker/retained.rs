@@ -2,15 +2,32 @@
 //!
 //! The brokers of a node share one store behind a lock, so that what a client retained is there for the
 //! next subscriber whichever loop serves it. Publishing without RETAIN and subscribing while nothing is
-//! retained never take the lock.
+//! retained never take the lock. Messages whose time is over are removed when it is, by whichever broker's
+//! loop turns next, and before a new one is refused. A reader takes a bounded number of steps and goes on
+//! from its place later, see [`Place`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use compact_str::CompactString;
 
 use super::publication::Publication;
-use crate::topic;
+use super::topics::{self, Look};
+
+/// Messages whose time is over that are removed in one go, so that a loop neither spends more than a fraction of a
+/// millisecond on them nor holds the lock for longer.
+const EXPIRED_MAX: usize = 1_024;
+
+/// Bytes of a topic that are compared for the work of one step.
+const STEP_BYTES: usize = 256;
+
+/// Steps that a message counts for that is taken: it is authorised, encoded and queued, about a microsecond.
+const TAKEN_STEPS: usize = 8;
+
+/// Bytes of a message that are copied for the work of one step.
+const TAKEN_BYTES: usize = 256;
 
 /// Bounds of the retained store.
 #[derive(Debug, Clone, Copy)]
@@ -28,18 +45,29 @@ impl Default for RetainedLimits {
 }
 
 /// The retained messages of a node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Retained {
     limits: RetainedLimits,
     by_topic: RwLock<Topics>,
     len: AtomicUsize,
+    /// When the first of them is over; `u64::MAX` for never.
+    next_end_ms: AtomicU64,
+}
+
+impl Default for Retained {
+    fn default() -> Self {
+        Self::new(RetainedLimits::default())
+    }
 }
 
 #[derive(Debug, Default)]
 struct Topics {
     /// How often messages were replaced or removed: names each time, in their order.
     changes: u64,
-    messages: BTreeMap<Box<str>, Arc<Publication>>,
+    /// Topics up to 24 bytes stand in the map itself.
+    messages: BTreeMap<CompactString, Arc<Publication>>,
+    /// When those that expire are over, the first one first.
+    ends: BTreeSet<(u64, CompactString)>,
     bytes: usize,
 }
 
@@ -47,32 +75,110 @@ struct Topics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
+/// A topic's retained message was replaced or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Higher than those of all changes before.
+    pub number: u64,
+    /// Whether the topic had a message before.
+    pub prior: Prior,
+}
+
+/// Whether a topic had a retained message before it was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prior {
+    /// It had.
+    Some,
+    /// It had none.
+    None,
+}
+
+/// How far a reader got in the order of topics: the next one to look at. What was retained behind a reader's
+/// place after it passed reaches a subscriber as it is published.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Empty where nothing was looked at.
+    pub next: String,
+}
+
+/// What a reader may do in one go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allowance {
+    /// Topics that it may look at; long ones, and those whose message it takes, count more. What it used is taken off.
+    pub steps: u32,
+    /// Messages that it may take.
+    pub messages: usize,
+}
+
 impl Topics {
-    fn set(&mut self, publication: &Publication, limits: &RetainedLimits) -> Result<(), Full> {
-        let before = self.messages.get(publication.topic()).map_or(0, |old| old.bytes_held());
+    fn set(
+        &mut self,
+        publication: &Publication,
+        room: Option<(&RetainedLimits, u64)>,
+    ) -> Result<Prior, Full> {
         if publication.payload().is_empty() {
-            self.messages.remove(publication.topic());
-            self.bytes -= before;
-            return Ok(());
+            return Ok(self.remove(publication.topic()));
         }
-        let full = before == 0 && self.messages.len() >= limits.messages_max;
         // A copy of its own: what came from the pool must go back there.
         let mut kept = publication.clone();
         kept.head.receipt = 0;
-        let bytes = self.bytes - before + kept.bytes_held();
-        if full || bytes > limits.bytes_max {
-            return Err(Full);
+        let more = kept.bytes_held();
+        if let Some((limits, now_ms)) = room
+            && !self.has_room(publication.topic(), more, limits)
+        {
+            self.expire(now_ms, EXPIRED_MAX);
+            if !self.has_room(publication.topic(), more, limits) {
+                return Err(Full);
+            }
         }
-        self.bytes = bytes;
+        let prior = self.remove(publication.topic());
+        self.bytes += more;
+        if let Some(at_ms) = kept.head.expires_at_ms {
+            self.ends.insert((at_ms, publication.topic().into()));
+        }
         self.messages.insert(publication.topic().into(), Arc::new(kept));
-        Ok(())
+        Ok(prior)
+    }
+
+    fn has_room(&self, topic: &str, more: usize, limits: &RetainedLimits) -> bool {
+        let before = self.messages.get(topic).map_or(0, |old| old.bytes_held());
+        (before > 0 || self.messages.len() < limits.messages_max)
+            && self.bytes - before + more <= limits.bytes_max
+    }
+
+    fn remove(&mut self, topic: &str) -> Prior {
+        let Some((topic, old)) = self.messages.remove_entry(topic) else { return Prior::None };
+        self.bytes -= old.bytes_held();
+        if let Some(at_ms) = old.head.expires_at_ms {
+            self.ends.remove(&(at_ms, topic));
+        }
+        Prior::Some
+    }
+
+    /// Removes messages whose time is over, so many at most.
+    fn expire(&mut self, now_ms: u64, most: usize) {
+        for _ in 0..most {
+            if self.ends.first().is_none_or(|&(at_ms, _)| at_ms > now_ms) {
+                return;
+            }
+            if let Some((_, topic)) = self.ends.pop_first()
+                && let Some(old) = self.messages.remove(&topic)
+            {
+                self.bytes -= old.bytes_held();
+            }
+        }
     }
 }
 
 impl Retained {
     /// An empty store with these bounds.
     pub fn new(limits: RetainedLimits) -> Self {
-        Self { limits, ..Self::default() }
+        Self {
+            limits,
+            by_topic: RwLock::default(),
+            len: AtomicUsize::new(0),
+            next_end_ms: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// Topics with a retained message.
@@ -87,81 +193,317 @@ impl Retained {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.by_topic.read().unwrap_or_else(PoisonError::into_inner).bytes
+        self.read().bytes
     }
 
     /// Replaces the retained message of the publication's topic [MQTT-3.3.1-5]; an empty payload removes
-    /// it [MQTT-3.3.1-6]. Returns a number that is higher than those of all changes before.
-    pub fn set(&self, publication: &Publication) -> Result<u64, Full> {
-        let mut topics = self.by_topic.write().unwrap_or_else(PoisonError::into_inner);
-        topics.set(publication, &self.limits)?;
+    /// it [MQTT-3.3.1-6].
+    pub fn set(&self, publication: &Publication, now_ms: u64) -> Result<Stored, Full> {
+        let mut topics = self.write();
+        let set = topics.set(publication, Some((&self.limits, now_ms)));
+        self.note(&topics);
+        let prior = set?;
         topics.changes += 1;
-        self.len.store(topics.messages.len(), Ordering::Release);
-        Ok(topics.changes)
+        Ok(Stored { number: topics.changes, prior })
     }
 
-    /// Takes back a message that was retained before the server was started, with its number.
-    pub fn restore(&self, publication: &Publication, number: u64) -> Result<(), Full> {
-        let mut topics = self.by_topic.write().unwrap_or_else(PoisonError::into_inner);
+    /// Takes back a message that was retained before the server was started, with its number. It was acknowledged, so
+    /// it stays where bounds are lower now: they hold for new ones.
+    pub fn restore(&self, publication: &Publication, number: u64) {
+        let mut topics = self.write();
         topics.changes = topics.changes.max(number);
-        topics.set(publication, &self.limits)?;
-        self.len.store(topics.messages.len(), Ordering::Release);
-        Ok(())
+        let restored = topics.set(publication, None);
+        debug_assert!(restored.is_ok(), "no bound was given");
+        self.note(&topics);
     }
 
-    /// The retained messages whose topics match the filter, in the order of their topics, at most
-    /// `limit` of them; those whose time is over are left out and removed.
-    pub fn matching(&self, filter: &str, now_ms: u64, limit: usize) -> Vec<Arc<Publication>> {
+    /// When a message's time is over next, in the host's milliseconds.
+    pub fn next_end_ms(&self) -> Option<u64> {
+        Some(self.next_end_ms.load(Ordering::Acquire)).filter(|&at_ms| at_ms != u64::MAX)
+    }
+
+    /// Removes messages whose time is over: some, where there are many, see [`Self::next_end_ms`].
+    pub fn expire(&self, now_ms: u64) {
+        if self.next_end_ms().is_none_or(|at_ms| at_ms > now_ms) {
+            return;
+        }
+        let mut topics = self.write();
+        topics.expire(now_ms, EXPIRED_MAX);
+        self.note(&topics);
+    }
+
+    /// Takes the next retained messages whose topics match the filter, in the order of their topics. Those whose time
+    /// is over are left out. Says whether it came to the last one.
+    pub(super) fn take(
+        &self,
+        filter: &str,
+        place: &mut Place,
+        now_ms: u64,
+        allowed: &mut Allowance,
+        found: &mut Vec<Arc<Publication>>,
+    ) -> bool {
         if self.is_empty() {
-            return Vec::new();
+            return true;
         }
-        let mut expired = Vec::new();
-        let mut found = Vec::new();
-        {
-            let topics = self.by_topic.read().unwrap_or_else(PoisonError::into_inner);
-            let mut look = |publication: &Arc<Publication>| {
-                if publication.head.expiry_s(now_ms).is_err() {
-                    expired.push(Arc::clone(publication));
-                } else if found.len() < limit {
-                    found.push(Arc::clone(publication));
-                }
-            };
-            match filter.find(['+', '#']) {
-                None => {
-                    if let Some(publication) = topics.messages.get(filter) {
-                        look(publication);
-                    }
-                }
-                Some(wildcard) => {
-                    // `sport/#` also matches `sport`, which sorts before `sport/`.
-                    let prefix = filter[..wildcard].trim_end_matches('/');
-                    let from = (Bound::Included(prefix), Bound::Unbounded);
-                    for (topic, publication) in topics.messages.range::<str, _>(from) {
-                        if !topic.starts_with(prefix) {
-                            break;
-                        }
-                        if topic::matches(filter, topic) {
-                            look(publication);
-                        }
-                    }
-                }
+        let topics = self.read();
+        let from = if place.next.is_empty() { topics::first(filter) } else { &place.next };
+        let mut range = topics.messages.range::<str, _>(on_from(from));
+        let mut next = range.next();
+        let mut target = String::new();
+        while let Some((topic, publication)) = next {
+            if allowed.steps == 0 || allowed.messages == 0 {
+                place.next.clear();
+                place.next.push_str(topic);
+                return false;
             }
+            let mut steps = 1 + topic.len() / STEP_BYTES;
+            next = match topics::look(filter, topic, &mut target) {
+                Look::Match => {
+                    if publication.head.expiry_s(now_ms).is_ok() {
+                        found.push(Arc::clone(publication));
+                        steps += TAKEN_STEPS + publication.bytes().len() / TAKEN_BYTES;
+                        allowed.messages -= 1;
+                    }
+                    range.next()
+                }
+                Look::Next => range.next(),
+                Look::Seek => match range.next() {
+                    // Nearly as often as not the next one is the one, and to find it would cost more.
+                    Some((near, _)) if near.as_str() < target.as_str() => {
+                        steps *= 2;
+                        range = topics.messages.range::<str, _>(on_from(&target));
+                        range.next()
+                    }
+                    near => near,
+                },
+                Look::Over => None,
+            };
+            allowed.steps = allowed.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
         }
-        if !expired.is_empty() {
-            self.remove(&expired);
-        }
-        found
+        true
     }
 
-    fn remove(&self, expired: &[Arc<Publication>]) {
-        let mut topics = self.by_topic.write().unwrap_or_else(PoisonError::into_inner);
-        for old in expired {
-            // It may have been replaced since it was seen.
-            if topics.messages.get(old.topic()).is_some_and(|now| Arc::ptr_eq(now, old)) {
-                topics.messages.remove(old.topic());
-                topics.bytes -= old.bytes_held();
+    /// What others may see without the lock.
+    fn note(&self, topics: &Topics) {
+        self.len.store(topics.messages.len(), Ordering::Release);
+        let next_end_ms = topics.ends.first().map_or(u64::MAX, |&(at_ms, _)| at_ms);
+        self.next_end_ms.store(next_end_ms, Ordering::Release);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Topics> {
+        self.by_topic.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Topics> {
+        self.by_topic.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A topic and all behind it.
+fn on_from(topic: &str) -> (Bound<&str>, Bound<&str>) {
+    (Bound::Included(topic), Bound::Unbounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::publication::{Head, Message};
+    use super::*;
+    use crate::topic;
+    use proptest::prelude::*;
+
+    fn publication(topic: &str, payload: &str, expires_at_ms: Option<u64>) -> Publication {
+        let head = Head { retain: true, expires_at_ms, ..Head::default() };
+        Publication::new(&Message { topic, properties: &[], payload: payload.as_bytes(), head })
+    }
+
+    fn set(retained: &Retained, topic: &str) {
+        retained.set(&publication(topic, "x", None), 0).expect("there is room");
+    }
+
+    /// All that match, read in pieces of so many steps.
+    fn read(retained: &Retained, filter: &str, steps: u32) -> Vec<String> {
+        let (mut place, mut found) = (Place::default(), Vec::new());
+        loop {
+            let mut allowed = Allowance { steps, messages: usize::MAX };
+            if retained.take(filter, &mut place, 0, &mut allowed, &mut found) {
+                return found.iter().map(|one| one.topic().to_owned()).collect();
             }
         }
-        self.len.store(topics.messages.len(), Ordering::Release);
+    }
+
+    /// Steps that it takes to read all that match.
+    fn steps(retained: &Retained, filter: &str) -> u32 {
+        let mut allowed = Allowance { steps: u32::MAX, messages: usize::MAX };
+        assert!(retained.take(filter, &mut Place::default(), 0, &mut allowed, &mut Vec::new()));
+        u32::MAX - allowed.steps
+    }
+
+    fn level() -> impl Strategy<Value = String> {
+        prop_oneof![Just("a"), Just("a!"), Just("b"), Just(""), Just("$c"), Just("a0"), Just("é")]
+            .prop_map(str::to_owned)
+    }
+
+    fn filter() -> impl Strategy<Value = String> {
+        let single = prop_oneof![3 => level(), 2 => Just("+".to_owned())];
+        (proptest::collection::vec(single, 0..5), any::<bool>())
+            .prop_map(|(mut levels, multi)| {
+                if multi || levels.is_empty() {
+                    levels.push("#".to_owned());
+                }
+                levels.join("/")
+            })
+            .prop_filter("not empty", |filter| !filter.is_empty())
+    }
+
+    fn topic_name() -> impl Strategy<Value = String> {
+        proptest::collection::vec(level(), 1..6)
+            .prop_map(|levels| levels.join("/"))
+            .prop_filter("not empty", |topic| !topic.is_empty())
+    }
+
+    proptest! {
+        #[test]
+        fn reading_agrees_with_the_rules_of_matching(
+            topics in proptest::collection::btree_set(topic_name(), 0..60),
+            filters in proptest::collection::vec(filter(), 1..20),
+            steps in 1..20_u32,
+        ) {
+            let retained = Retained::default();
+            topics.iter().for_each(|topic| set(&retained, topic));
+            for filter in filters {
+                let expected: Vec<&String> =
+                    topics.iter().filter(|topic| topic::matches(&filter, topic)).collect();
+                let found = read(&retained, &filter, steps);
+                prop_assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{}", filter);
+            }
+        }
+
+        #[test]
+        fn what_stays_is_read_once_whatever_comes_and_goes_meanwhile(
+            stays in proptest::collection::btree_set(topic_name(), 0..40),
+            others in proptest::collection::vec(topic_name(), 1..60),
+            filter in filter(),
+        ) {
+            let retained = Retained::default();
+            stays.iter().for_each(|topic| set(&retained, topic));
+            let (mut place, mut found) = (Place::default(), Vec::new());
+            for other in others.iter().cycle() {
+                let mut allowed = Allowance { steps: 1, messages: 1 };
+                if retained.take(&filter, &mut place, 0, &mut allowed, &mut found) {
+                    break;
+                }
+                if !stays.contains(other) {
+                    let payload = if retained.len() > stays.len() + 5 { "" } else { "x" };
+                    retained.set(&publication(other, payload, None), 0).expect("there is room");
+                }
+            }
+            let expected: Vec<&str> =
+                stays.iter().map(String::as_str).filter(|topic| topic::matches(&filter, topic)).collect();
+            let found: Vec<&str> =
+                found.iter().map(|one| one.topic()).filter(|&topic| stays.contains(topic)).collect();
+            prop_assert_eq!(found, expected, "{}", filter);
+        }
+    }
+
+    #[test]
+    fn only_branches_that_can_match_are_read() {
+        let retained = Retained::default();
+        for house in 0..1_000 {
+            for room in 0..100 {
+                set(&retained, &format!("house{house:04}/room{room:02}/light"));
+            }
+        }
+        let taken = TAKEN_STEPS as u32;
+        assert!(steps(&retained, "house0500/room50/light") <= 2 + taken);
+        assert!(steps(&retained, "house0500/#") <= 101 + 100 * taken);
+        assert!(steps(&retained, "house0500/+/light") <= 2 * 100 + 100 * taken);
+        assert!(steps(&retained, "house0500/+/heating") <= 2 * 100);
+        assert!(steps(&retained, "nowhere/+/light") <= 1);
+        // A step or two for each house, whatever is in it.
+        assert!(steps(&retained, "+/room50/light") <= (5 + taken) * 1_000);
+        assert!(steps(&retained, "+/nothing/#") <= 5 * 1_000);
+        assert!(steps(&retained, "+/room50") <= 5 * 1_000);
+    }
+
+    #[test]
+    fn a_reader_stops_when_its_steps_are_used_up() {
+        let retained = Retained::default();
+        for device in 0..10_000 {
+            set(&retained, &format!("dev{device:06}/status"));
+        }
+        let (mut place, mut found) = (Place::default(), Vec::new());
+        let mut turns = 0;
+        loop {
+            let mut allowed = Allowance { steps: 512, messages: 64 };
+            let over = retained.take("+/nothing", &mut place, 0, &mut allowed, &mut found);
+            turns += 1;
+            if over {
+                break;
+            }
+            assert_eq!(allowed.steps, 0);
+        }
+        assert!(found.is_empty());
+        assert!((10_000 / 512..=2 * 10_000 / 512 + 1).contains(&turns), "{turns}");
+    }
+
+    #[test]
+    fn what_is_over_goes_when_it_is_and_before_one_is_refused() {
+        let retained = Retained::new(RetainedLimits { messages_max: 3, ..RetainedLimits::default() });
+        for (topic, ends) in [("a", Some(1_000)), ("b", Some(3_000)), ("c", None)] {
+            retained.set(&publication(topic, "x", ends), 0).expect("there is room");
+        }
+        assert_eq!(retained.set(&publication("d", "x", None), 999), Err(Full));
+        assert_eq!(retained.next_end_ms(), Some(1_000));
+        // It makes room at the very moment, without anybody who subscribes.
+        assert!(retained.set(&publication("d", "x", None), 1_000).is_ok());
+        assert_eq!((retained.len(), retained.next_end_ms()), (3, Some(3_000)));
+        retained.expire(2_999);
+        assert_eq!(retained.len(), 3);
+        retained.expire(3_000);
+        assert_eq!((retained.len(), retained.next_end_ms()), (2, None));
+        assert_eq!(read(&retained, "#", 10), ["c", "d"]);
+    }
+
+    #[test]
+    fn a_message_in_the_place_of_one_that_expires_stays() {
+        let retained = Retained::default();
+        retained.set(&publication("t", "old", Some(1_000)), 0).expect("there is room");
+        retained.set(&publication("t", "new", None), 0).expect("there is room");
+        retained.expire(5_000);
+        assert_eq!((retained.len(), retained.next_end_ms()), (1, None));
+        let bytes = retained.bytes();
+        retained.set(&publication("t", "new", Some(9_000)), 5_000).expect("there is room");
+        assert_eq!((retained.bytes(), retained.next_end_ms()), (bytes, Some(9_000)));
+        retained.expire(9_000);
+        assert_eq!((retained.bytes(), retained.len()), (0, 0));
+    }
+
+    #[test]
+    fn many_that_are_over_go_some_at_a_time() {
+        let retained = Retained::default();
+        for number in 0..3 * EXPIRED_MAX {
+            retained.set(&publication(&number.to_string(), "x", Some(7)), 0).expect("there is room");
+        }
+        retained.expire(7);
+        assert_eq!(retained.len(), 2 * EXPIRED_MAX);
+        assert_eq!(retained.next_end_ms(), Some(7));
+        retained.expire(7);
+        retained.expire(7);
+        assert_eq!((retained.len(), retained.next_end_ms()), (0, None));
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_restored_over_a_lower_bound() {
+        let retained = Retained::new(RetainedLimits { messages_max: 1, ..RetainedLimits::default() });
+        retained.restore(&publication("a", "x", None), 7);
+        retained.restore(&publication("b", "x", None), 9);
+        assert_eq!(retained.len(), 2);
+        assert_eq!(retained.set(&publication("c", "x", None), 0), Err(Full));
+        let stored = retained.set(&publication("b", "y", None), 0);
+        assert_eq!(stored, Ok(Stored { number: 10, prior: Prior::Some }));
+        assert_eq!(
+            retained.set(&publication("never", "", None), 0).map(|stored| stored.prior),
+            Ok(Prior::None)
+        );
     }
 }

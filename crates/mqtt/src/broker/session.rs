@@ -16,7 +16,9 @@ use super::durable::{Held as HeldAnswer, ShardSet};
 use super::flight::List;
 use super::packet_ids::PacketIds;
 use super::publication::Publication;
-use crate::packet::{SubscriptionOptions, Version};
+use super::replay::Replays;
+use super::shares::Shares;
+use crate::packet::Version;
 
 /// Names a session of this broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,8 +88,8 @@ pub(super) struct Rare<L> {
     pub unreleased_before: usize,
     /// Subscription identifiers by filter.
     pub subscription_ids: Vec<(super::filters::FilterId, u32)>,
-    /// Shared subscriptions: the text of the filter, `$share/...` included.
-    pub shared: Vec<SharedHeld>,
+    /// Shared subscriptions.
+    pub shared: Shares,
     /// Tells it from sessions before it with the same client id, where the host keeps it.
     pub incarnation: u64,
     /// The number of the letter that was kept last.
@@ -96,6 +98,8 @@ pub(super) struct Rare<L> {
     pub held: VecDeque<HeldAnswer>,
     /// The place of the first of them.
     pub held_first: u32,
+    /// Retained messages that its subscriptions are still to get.
+    pub replays: Replays,
     /// Of those unreleased: whose PUBREC is held back.
     pub waiting: PacketIds,
     /// Of those unreleased: those that the host has noted, each with the shards that were asked to keep its message; none where that is
@@ -192,15 +196,6 @@ impl SharedId {
     }
 }
 
-/// A shared subscription, as the session sees it.
-#[derive(Debug, Clone)]
-pub(super) struct SharedHeld {
-    pub id: SharedId,
-    pub filter: Box<str>,
-    pub options: SubscriptionOptions,
-    pub subscription_id: Option<u32>,
-}
-
 /// A will that the server holds for a connected client.
 #[derive(Debug)]
 pub(super) struct HeldWill {
@@ -222,11 +217,12 @@ impl<L> Default for Rare<L> {
             unreleased: PacketIds::default(),
             unreleased_before: 0,
             subscription_ids: Vec::new(),
-            shared: Vec::new(),
+            shared: Shares::default(),
             incarnation: 0,
             last_letter: 0,
             held: VecDeque::new(),
             held_first: 0,
+            replays: Replays::default(),
             waiting: PacketIds::default(),
             noted: BTreeMap::new(),
             came_back: false,
@@ -247,12 +243,6 @@ impl<L> Rare<L> {
     pub fn drop_held(&mut self) {
         self.held_first = self.held_first.wrapping_add(self.held.len() as u32);
         self.held.clear();
-    }
-
-    /// An id that no shared subscription of the session has.
-    pub fn free_shared_id(&self) -> SharedId {
-        let taken = |id: u16| self.shared.iter().any(|held| held.id.0 == id);
-        SharedId((1..=u16::MAX).find(|&id| !taken(id)).unwrap_or(0))
     }
 }
 

@@ -4,8 +4,11 @@
 //! members may be sessions of any loop. Members that are connected take turns; while none is, the turns
 //! go round those whose sessions are kept.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 use slab::Slab;
 
 use super::durable::{Origin, ReplyTo};
@@ -175,19 +178,28 @@ impl Group {
     }
 }
 
-/// The groups whose home is this broker.
+/// The groups whose home is this broker, found by their texts.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     slots: Slab<Group>,
+    by_text: HashTable<GroupId>,
+    hasher: FixedState,
 }
 
 impl Groups {
-    pub fn find(&self, text: &str, candidates: &[GroupId]) -> Option<GroupId> {
-        candidates.iter().copied().find(|&id| &*self.slots[id as usize].text == text)
+    pub fn find(&self, text: &str) -> Option<GroupId> {
+        let is_it = |&id: &GroupId| &*self.slots[id as usize].text == text;
+        self.by_text.find(self.hasher.hash_one(text), is_it).copied()
     }
 
+    /// Adds a group, which has [`Self::next_id`] then.
     pub fn insert(&mut self, group: Group) -> GroupId {
-        u32::try_from(self.slots.insert(group)).expect("groups are bounded by subscriptions, far below 2^32")
+        let Self { slots, by_text, hasher } = self;
+        let hash = hasher.hash_one(&*group.text);
+        let id =
+            u32::try_from(slots.insert(group)).expect("groups are bounded by subscriptions, far below 2^32");
+        by_text.insert_unique(hash, id, |&id| hasher.hash_one(&*slots[id as usize].text));
+        id
     }
 
     pub fn next_id(&self) -> GroupId {
@@ -199,6 +211,10 @@ impl Groups {
     }
 
     pub fn remove(&mut self, id: GroupId) -> Group {
-        self.slots.remove(id as usize)
+        let group = self.slots.remove(id as usize);
+        if let Ok(found) = self.by_text.find_entry(self.hasher.hash_one(&*group.text), |&other| other == id) {
+            found.remove();
+        }
+        group
     }
 }

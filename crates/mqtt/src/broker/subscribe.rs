@@ -2,12 +2,13 @@
 //!
 //! Each filter of a packet gets its own answer. A new subscription is counted before its SUBACK is
 //! written, so that a message published after the client saw the SUBACK finds it, and retained messages
-//! follow the SUBACK.
+//! follow the SUBACK, see [`super::replay`].
 
 use super::durable::{Answer, Change, KeptSubscription, What};
-use super::filters::{HasId, Subscriber};
+use super::filters::{FilterId, HasId, Subscriber};
 use super::host::{Action, Client, Event, Host, Interest};
-use super::session::{Held, SessionKey, SharedHeld, SharedId};
+use super::session::{Held, SessionKey, SharedId};
+use super::shares::SharedHeld;
 use super::{Broker, Violation};
 use crate::packet::{
     Packet, QoS, RetainHandling, Suback, Subscribe, Subscription, SubscriptionOptions, Unsubscribe, Version,
@@ -35,13 +36,26 @@ where
         self.parts = None;
         let mut reasons = std::mem::take(&mut self.scratch.reasons);
         reasons.clear();
-        // Rows whose retained messages are to be sent.
-        let mut replay: Vec<usize> = Vec::new();
+        // Filters whose retained messages are to be sent.
+        let mut replay: Vec<FilterId> = Vec::new();
         let anything_retained = !self.retained.is_empty();
-        for (row, subscription) in packet.filters.iter().enumerate() {
-            let (reason, new) = match Subscribed::parse(subscription.filter) {
+        for subscription in packet.filters.iter() {
+            let reason = match Subscribed::parse(subscription.filter) {
                 Ok(Subscribed::Own(_)) => {
-                    self.subscribe_own(host, key, &subscription, packet.subscription_id)
+                    match self.subscribe_own(host, key, &subscription, packet.subscription_id) {
+                        Ok((filter, new)) => {
+                            let wants = match subscription.options.retain_handling {
+                                RetainHandling::Send => true,
+                                RetainHandling::SendIfNew => new,
+                                RetainHandling::DontSend => false,
+                            };
+                            if wants && anything_retained {
+                                replay.push(filter);
+                            }
+                            granted(subscription.options)
+                        }
+                        Err(reason) => reason,
+                    }
                 }
                 Ok(Subscribed::Shared(_)) if subscription.options.no_local => {
                     // A protocol error [MQTT-3.8.3-4].
@@ -51,54 +65,43 @@ where
                 Ok(Subscribed::Shared(_)) => {
                     self.subscribe_shared(host, key, &subscription, packet.subscription_id)
                 }
-                Err(_) => (ReasonCode::TopicFilterInvalid, false),
+                Err(_) => ReasonCode::TopicFilterInvalid,
             };
             if reason == ReasonCode::TopicFilterInvalid && version == Version::V311 {
                 // 3.1.1 has no code for a filter that is none: the packet is malformed [MQTT-4.7.1-2].
                 self.scratch.reasons = reasons;
                 return Err(Violation(ReasonCode::MalformedPacket));
             }
-            let wants = match subscription.options.retain_handling {
-                RetainHandling::Send => true,
-                RetainHandling::SendIfNew => new,
-                RetainHandling::DontSend => false,
-            };
-            let shared = subscription.filter.starts_with("$share/");
-            if wants && !shared && !reason.is_error() && anything_retained {
-                replay.push(row);
-            }
             reasons.push(reason as u8);
         }
         let packet_answer = Packet::Suback(answers(packet.packet_id, &reasons));
-        self.answer_filters(host, key, link, version, limit, &packet_answer);
+        let behind = self.answer_filters(host, key, link, version, limit, &packet_answer);
         self.scratch.reasons = reasons;
-        let mut replay = replay.into_iter().peekable();
-        for (row, subscription) in packet.filters.iter().enumerate() {
-            if replay.next_if_eq(&row).is_some() {
-                self.replay_retained(host, key, &subscription, packet.subscription_id);
-            }
+        for filter in replay {
+            self.begin_replay(key, filter, behind);
         }
         Ok(())
     }
 
+    /// Makes or replaces a subscription. Says which, and whether it is new.
     fn subscribe_own<H>(
         &mut self,
         host: &mut H,
         key: SessionKey,
         asked: &Subscription<'_>,
         subscription_id: Option<u32>,
-    ) -> (ReasonCode, bool)
+    ) -> Result<(FilterId, bool), ReasonCode>
     where
         H: Host<Link = L, Identity = I>,
     {
         let Self { sessions, filters, config, .. } = self;
         let Some(session) = sessions.get_mut(key.index as usize) else {
-            return (ReasonCode::UnspecifiedError, false);
+            return Err(ReasonCode::UnspecifiedError);
         };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Subscribe, asked.filter) {
             host.count(Event::SubscribeDenied);
-            return (ReasonCode::NotAuthorized, false);
+            return Err(ReasonCode::NotAuthorized);
         }
         let has_id = if subscription_id.is_some() { HasId::Yes } else { HasId::No };
         let subscriber = Subscriber::new(key.index, asked.options, has_id);
@@ -112,7 +115,7 @@ where
             }
             None => {
                 if session.subscriptions.len() >= config.subscriptions_max {
-                    return (ReasonCode::QuotaExceeded, false);
+                    return Err(ReasonCode::QuotaExceeded);
                 }
                 let added = filters.add(asked.filter, subscriber);
                 session.subscriptions.push(Held { filter: added.filter, position: added.position });
@@ -122,7 +125,9 @@ where
                 (added.filter, true)
             }
         };
-        if let Some(rare) = &mut session.rare {
+        if let Some(rare) = &mut session.rare
+            && !new
+        {
             rare.subscription_ids.retain(|(other, _)| *other != filter);
         }
         if let Some(id) = subscription_id {
@@ -142,7 +147,7 @@ where
                 host.keep_interest(self.config.loop_index, asked.filter, Interest::Gained);
             }
         }
-        (granted(asked.options), new)
+        Ok((filter, new))
     }
 
     fn subscribe_shared<H>(
@@ -151,36 +156,30 @@ where
         key: SessionKey,
         asked: &Subscription<'_>,
         subscription_id: Option<u32>,
-    ) -> (ReasonCode, bool)
+    ) -> ReasonCode
     where
         H: Host<Link = L, Identity = I>,
     {
         let subscriptions_max = self.config.subscriptions_max;
-        let Some(session) = self.session_mut(key) else { return (ReasonCode::UnspecifiedError, false) };
+        let Some(session) = self.session_mut(key) else { return ReasonCode::UnspecifiedError };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Subscribe, asked.filter) {
             host.count(Event::SubscribeDenied);
-            return (ReasonCode::NotAuthorized, false);
+            return ReasonCode::NotAuthorized;
         }
         let rare = session.rare();
-        let before = rare.shared.iter().position(|other| &*other.filter == asked.filter);
-        let held = SharedHeld {
-            id: before.map_or_else(|| rare.free_shared_id(), |at| rare.shared[at].id),
-            filter: asked.filter.into(),
-            options: asked.options,
-            subscription_id,
+        let before = rare.shared.find(asked.filter).map(|held| held.id);
+        let id = match before {
+            Some(id) => id,
+            None if rare.shared.len() >= subscriptions_max => return ReasonCode::QuotaExceeded,
+            None => match rare.shared.free_id() {
+                Some(id) => id,
+                None => return ReasonCode::QuotaExceeded,
+            },
         };
-        let new = match before {
-            Some(at) => {
-                rare.shared[at] = held.clone();
-                false
-            }
-            None if rare.shared.len() >= subscriptions_max => return (ReasonCode::QuotaExceeded, false),
-            None => {
-                rare.shared.push(held.clone());
-                true
-            }
-        };
+        let new = before.is_none();
+        let held = SharedHeld { id, filter: asked.filter.into(), options: asked.options, subscription_id };
+        rare.shared.put(held.clone());
         if session.durable {
             let kept = KeptSubscription {
                 filter: asked.filter,
@@ -196,44 +195,7 @@ where
             }
         }
         self.join_group(host, key, &held);
-        (granted(asked.options), new)
-    }
-
-    fn replay_retained<H>(
-        &mut self,
-        host: &mut H,
-        key: SessionKey,
-        asked: &Subscription<'_>,
-        subscription_id: Option<u32>,
-    ) where
-        H: Host<Link = L, Identity = I>,
-    {
-        let found =
-            self.retained.matching(asked.filter, host.now_ms(), self.config.retained_per_subscription_max);
-        for publication in found {
-            let Some(session) = self.session(key) else { return };
-            let client = Client { client_id: &session.client_id, identity: &session.identity };
-            // A subscription covers its topics, but rules may have changed since it was granted.
-            if !host.authorise(client, Action::Subscribe, publication.topic()) {
-                continue;
-            }
-            let message = publication.message();
-            let Ok(expiry_s) = message.expiry_s(host.now_ms()) else { continue };
-            let terms = super::deliver::Terms {
-                qos: message.head.qos.min(asked.options.qos),
-                retain: true,
-                ids: subscription_id.as_slice(),
-                shared: SharedId::NONE,
-                number: 0,
-            };
-            host.begin_message();
-            let mut parcel =
-                super::deliver::Parcel::new(message, expiry_s, Some(std::sync::Arc::clone(&publication)));
-            self.courier().deliver(host, key.index, terms, &mut parcel);
-            self.parts = None;
-            self.keep_unkept(host, &publication);
-            self.parts = None;
-        }
+        granted(asked.options)
     }
 
     pub(super) fn unsubscribe<H>(
@@ -288,6 +250,8 @@ where
         let held = session.subscriptions.swap_remove(at);
         if let Some(rare) = &mut session.rare {
             rare.subscription_ids.retain(|(other, _)| *other != id);
+            // No message is added any more [MQTT-3.10.4-2].
+            rare.replays.end(id);
         }
         self.unkeep_subscription(host, key, filter);
         self.drop_subscription(host, held);
@@ -321,7 +285,8 @@ where
         }
     }
 
-    /// Sends SUBACK or UNSUBACK, once what it says is durable. One larger than the client takes is not sent [MQTT-3.1.2-25].
+    /// Sends SUBACK or UNSUBACK, once what it says is durable: then says its place among the answers that are held back. One larger than
+    /// the client takes is not sent [MQTT-3.1.2-25].
     fn answer_filters<H>(
         &mut self,
         host: &mut H,
@@ -330,19 +295,21 @@ where
         version: Version,
         limit: u32,
         packet: &Packet<'_>,
-    ) where
+    ) -> Option<u32>
+    where
         H: Host<Link = L, Identity = I>,
     {
         let Some(then) = self.parts.take() else {
             self.say(host, key, link, |buf| {
                 packet.encode_within(version, limit, buf);
             });
-            return;
+            return None;
         };
         let mut bytes = Vec::new();
         packet.encode_within(version, limit, &mut bytes);
         let place = self.hold(key);
         self.pendings.goes_on(then, What::Answer { key, link, place, answer: Answer::Bytes(bytes) });
+        Some(place)
     }
 
     /// Takes a subscription out of the index, after it was taken out of its session.
@@ -368,8 +335,7 @@ where
         let Some(rare) = self.session_mut(key).and_then(|session| session.rare.as_mut()) else {
             return false;
         };
-        let Some(at) = rare.shared.iter().position(|held| &*held.filter == filter) else { return false };
-        let held = rare.shared.swap_remove(at);
+        let Some(held) = rare.shared.remove(filter) else { return false };
         self.unkeep_subscription(host, key, &held.filter);
         self.leave_group(host, key, &held.filter);
         true
@@ -391,7 +357,7 @@ where
                     denied.push((key, filter.into()));
                 }
             }
-            for held in session.rare.iter().flat_map(|rare| &rare.shared) {
+            for held in session.rare.iter().flat_map(|rare| rare.shared.iter()) {
                 if !host.authorise(client, Action::Subscribe, &held.filter) {
                     denied.push((key, held.filter.clone()));
                 }

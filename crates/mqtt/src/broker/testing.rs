@@ -216,9 +216,15 @@ impl Host for TestHost {
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
     }
 
-    fn retain(&mut self, publication: &Arc<Publication>, _number: u64, then: Then) {
+    fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then) {
         let shard = self.shard_of(publication.topic());
-        let text = format!("retain {}", publication.topic());
+        let is_clear = publication.payload().is_empty();
+        let verb = match stored.prior {
+            _ if !is_clear => "retain",
+            Prior::Some => "clear",
+            Prior::None => "clear nothing of",
+        };
+        let text = format!("{verb} {}", publication.topic());
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
     }
 
@@ -309,6 +315,8 @@ pub struct Server {
     /// Connections whose CONNECT is not durable.
     waiting: HashSet<Link>,
     next_link: u32,
+    /// Retained messages leave when the test says so, by [`Server::replay`].
+    pub replays_by_hand: bool,
 }
 
 impl Default for Server {
@@ -325,7 +333,12 @@ impl Server {
 
     /// A server of several loops, all with this configuration.
     pub fn with(config: Config, loops: u16) -> Self {
-        let retained = Arc::new(Retained::default());
+        Self::with_retained(config, loops, RetainedLimits::default())
+    }
+
+    /// The same with bounds of the retained messages.
+    pub fn with_retained(config: Config, loops: u16, limits: RetainedLimits) -> Self {
+        let retained = Arc::new(Retained::new(limits));
         let brokers = (0..loops)
             .map(|at| {
                 let config = Config { loop_index: LoopIndex(at), ..config.clone() };
@@ -341,6 +354,7 @@ impl Server {
             received: HashMap::new(),
             waiting: HashSet::new(),
             next_link: 0,
+            replays_by_hand: false,
         }
     }
 
@@ -488,6 +502,27 @@ impl Server {
         self.settle();
     }
 
+    /// Retained messages leave, as many as one turn of each loop has time for. Says how many steps that took; 0 if there were none to send.
+    pub fn replay(&mut self) -> u32 {
+        let mut steps = 0;
+        for at in 0..self.brokers.len() {
+            self.host.at = at as u16;
+            if self.brokers[at].has_replays() {
+                steps += self.brokers[at].replay(&mut self.host);
+            }
+        }
+        steps
+    }
+
+    /// A slow client has read what waited for it.
+    pub fn drained(&mut self, link: Link) {
+        self.host.congested.remove(&link);
+        if let Some(&(key, _)) = self.sessions.get(&link) {
+            self.brokers[usize::from(link.at)].drained(key);
+        }
+        self.settle();
+    }
+
     /// The oldest change becomes durable, or fails to. Returns what it says.
     pub fn persist_one(&mut self, persisted: Persisted) -> Option<String> {
         let change = self.host.changes.pop_front()?;
@@ -547,7 +582,7 @@ impl Server {
                         broker.kept_elsewhere(&mut self.host, then, persisted, &shards);
                     }
                 }
-            } else {
+            } else if self.replays_by_hand || self.replay() == 0 {
                 return;
             }
         }

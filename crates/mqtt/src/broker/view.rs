@@ -114,7 +114,7 @@ where
         let rare = session.rare.as_deref();
         let shared = rare
             .into_iter()
-            .flat_map(|rare| &rare.shared)
+            .flat_map(|rare| rare.shared.iter())
             .map(|held| (held.filter.to_string(), held.options.qos));
         let ends_at_ms = rare.map(|rare| rare.ends_at.at_ms).filter(|&at_ms| at_ms != u64::MAX);
         SessionView {

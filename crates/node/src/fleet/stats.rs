@@ -101,6 +101,8 @@ impl Observer {
             sessions: all.sessions,
             subscriptions: all.subscriptions,
             retained: retained as u64,
+            retains_refused_total: all.retains_refused,
+            retained_left_out_total: all.replays_cut,
             accepts_total: sum(|stats| stats.accepts.value()),
             connects_total: all.connects,
             publishes_in_total: all.publishes_in_total(),

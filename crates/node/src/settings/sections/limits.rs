@@ -61,9 +61,10 @@ group! {
         /// Subscriptions of one session. One more is refused with quota exceeded.
         subscriptions_per_session_max: u32 = 1_000, unit "subscriptions", in 1..=1_000_000,
             cost "about 100 bytes and the filter's length each";
-        /// Retained messages sent for one new subscription; the rest is left out.
-        retained_per_subscription_max: u32 = 10_000, unit "messages", in 1..=10_000_000,
-            cost "a burst of this size for each subscription with a wildcard";
+        /// Retained messages sent for one new subscription; the rest is left out, and counted. 0 sends all that match. They leave as fast
+        /// as the device reads, in turns with other devices.
+        retained_per_subscription_max: u32 = 0, unit "messages", in 0..=10_000_000,
+            cost "traffic of this size for each subscription with a wildcard";
         /// Sessions of the server, with and without a connection. One more is refused as server busy.
         sessions_max: u32 = 2_000_000, unit "sessions", in 1..=20_000_000, cost "about 200 bytes and what is queued for each";
         /// Longest time that a session outlives its connection; a device asking for more gets this much.
@@ -76,7 +77,7 @@ group! {
         /// Messages kept for all devices that are away. At the bound a device's own oldest is dropped, or the new one.
         away_messages_max: u32 = 10_000_000, unit "messages", in 64..=1_000_000_000,
             cost "about 100 bytes each, and each different message once";
-        /// Retained messages of the server. One more is refused with quota exceeded.
+        /// Retained messages of the server. One more is refused with quota exceeded; those whose time is over go first.
         retained_messages_max: u32 = 100_000, unit "messages", in 0..=100_000_000, cost "about 200 bytes and the message each";
         /// Bytes of retained messages: topics, properties and payloads.
         retained_bytes_max: u64 = 268_435_456, unit "bytes", in 0..=1_099_511_627_776, cost "as much memory";

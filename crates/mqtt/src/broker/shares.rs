@@ -1,0 +1,146 @@
+//! The shared subscriptions of one session.
+//!
+//! Each is found by its text in constant time and has a number that no other of the session has: a number that
+//! was given back is given again, so that a packet with a thousand of them costs a thousand times one.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashTable, hash_table};
+
+use super::session::SharedId;
+use crate::packet::SubscriptionOptions;
+
+/// A shared subscription, as the session sees it.
+#[derive(Debug, Clone)]
+pub(super) struct SharedHeld {
+    pub id: SharedId,
+    /// `$share/GROUP/FILTER`.
+    pub filter: Box<str>,
+    pub options: SubscriptionOptions,
+    pub subscription_id: Option<u32>,
+}
+
+/// What a session has of them, in no particular order.
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    by_text: HashTable<SharedHeld>,
+    /// The highest number that was given.
+    given: u16,
+    /// Numbers below it that were given back.
+    free: Vec<u16>,
+}
+
+impl Shares {
+    pub fn len(&self) -> usize {
+        self.by_text.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_text.is_empty()
+    }
+
+    pub fn iter(&self) -> hash_table::Iter<'_, SharedHeld> {
+        self.by_text.iter()
+    }
+
+    pub fn find(&self, filter: &str) -> Option<&SharedHeld> {
+        self.by_text.find(hash(filter), |held| &*held.filter == filter)
+    }
+
+    /// The number for one more; none where all are in use. It is in use once it is [put](Self::put).
+    pub fn free_id(&mut self) -> Option<SharedId> {
+        if self.given == u16::MAX && self.free.is_empty() {
+            // Numbers that came back from the disk leave gaps.
+            let mut used = vec![false; usize::from(u16::MAX) + 1];
+            self.iter().for_each(|held| used[usize::from(held.id.number())] = true);
+            self.free = (1..=u16::MAX).rev().filter(|&id| !used[usize::from(id)]).collect();
+        }
+        let number = self.free.last().copied().or_else(|| self.given.checked_add(1))?;
+        Some(SharedId::from_number(number))
+    }
+
+    /// Adds one, or replaces the one with the same text.
+    pub fn put(&mut self, held: SharedHeld) {
+        if self.free.last() == Some(&held.id.number()) {
+            self.free.pop();
+        }
+        self.given = self.given.max(held.id.number());
+        let entry = self.by_text.entry(
+            hash(&held.filter),
+            |other| other.filter == held.filter,
+            |held| hash(&held.filter),
+        );
+        match entry {
+            hash_table::Entry::Occupied(mut same) => *same.get_mut() = held,
+            hash_table::Entry::Vacant(place) => {
+                place.insert(held);
+            }
+        }
+    }
+
+    pub fn remove(&mut self, filter: &str) -> Option<SharedHeld> {
+        let found = self.by_text.find_entry(hash(filter), |held| &*held.filter == filter).ok()?;
+        let (held, _) = found.remove();
+        self.free.push(held.id.number());
+        Some(held)
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    FixedState::default().hash_one(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{QoS, RetainHandling};
+    use std::collections::HashSet;
+
+    fn add(shares: &mut Shares, filter: &str) -> Option<u16> {
+        let id = shares.free_id()?;
+        let options = SubscriptionOptions {
+            qos: QoS::AtLeastOnce,
+            no_local: false,
+            retain_as_published: false,
+            retain_handling: RetainHandling::Send,
+        };
+        shares.put(SharedHeld { id, filter: filter.into(), options, subscription_id: None });
+        Some(id.number())
+    }
+
+    #[test]
+    fn numbers_differ_whatever_comes_and_goes() {
+        let mut shares = Shares::default();
+        for round in 0..5 {
+            for one in 0..1_000 {
+                add(&mut shares, &format!("$share/g/{round}/{one}"));
+            }
+            for one in (0..1_000).step_by(3) {
+                assert!(shares.remove(&format!("$share/g/{round}/{one}")).is_some());
+            }
+        }
+        let numbers: HashSet<u16> = shares.iter().map(|held| held.id.number()).collect();
+        assert_eq!(numbers.len(), shares.len());
+        assert!(!numbers.contains(&0));
+        assert!(shares.given <= 4_000, "numbers are given again: {}", shares.given);
+    }
+
+    #[test]
+    fn numbers_of_restored_ones_are_not_given_again_and_all_are_used() {
+        let mut shares = Shares::default();
+        let first = add(&mut shares, "$share/g/first").expect("there are many");
+        let mut high = shares.remove("$share/g/first").expect("it was added");
+        high.id = SharedId::from_number(u16::MAX);
+        shares = Shares::default();
+        shares.put(high);
+        for one in 1..u16::MAX {
+            let given = add(&mut shares, &one.to_string()).expect("one is free");
+            assert!((first..u16::MAX).contains(&given));
+        }
+        assert_eq!(shares.len(), usize::from(u16::MAX));
+        assert_eq!(add(&mut shares, "one too many"), None);
+        let numbers: HashSet<u16> = shares.iter().map(|held| held.id.number()).collect();
+        assert_eq!(numbers.len(), shares.len());
+    }
+}
