@@ -193,7 +193,7 @@ impl Queues {
 
     /// While the timers lag behind, what is due at once goes through them too, so that it keeps its turn.
     fn due_at_once(&self) -> JobState {
-        if self.timers.reached(self.now) { JobState::Due } else { JobState::Delayed }
+        if self.is_up_to_date() { JobState::Due } else { JobState::Delayed }
     }
 
     /// # Errors

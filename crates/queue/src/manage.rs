@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// Places of the table of jobs that a purge looks at before it answers; the rest goes on in the background.
-const PURGE_PLACES: u32 = 65_536;
+const PURGE_PLACES: u32 = 32_768;
 /// Jobs that it takes out before it answers.
-const PURGE_EVENTS: u32 = 10_000;
+const PURGE_EVENTS: u32 = 2_048;
 
 impl Queues {
     /// Those of the set that are in that state of the queue.

@@ -3,7 +3,8 @@
 //! What must last stands in tables. Everything else is built from them: indexes, timers, and lists. How
 //! jobs move between these is [`crate::lists`]'s business, when they do [`crate::clock`]'s.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::quality::FixedState;
@@ -85,7 +86,10 @@ pub struct Queues {
     pub(crate) random: u64,
     pub(crate) checkpoint: crate::checkpoint::Progress,
     pub(crate) fired: Vec<u32>,
-    pub(crate) came_due: Vec<(Time, u64, u32)>,
+    /// Jobs whose moment has come and that are not due yet: moment, sequence and place, the first one on top.
+    pub(crate) came_due: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    /// The moment to which time went last.
+    pub(crate) went_to: Option<Time>,
 }
 
 impl Queues {
@@ -129,7 +133,8 @@ impl Queues {
             random: 0,
             checkpoint: crate::checkpoint::Progress::default(),
             fired: Vec::new(),
-            came_due: Vec::new(),
+            came_due: BinaryHeap::new(),
+            went_to: None,
         }
     }
 
@@ -155,6 +160,7 @@ impl Queues {
             + self.by_finished.allocation_size()
             + self.lines.bytes()
             + self.timers.bytes()
+            + self.came_due.capacity() * size_of::<(Time, u64, u32)>()
     }
 
     // Finding.

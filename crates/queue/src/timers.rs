@@ -104,9 +104,14 @@ impl Timers {
         self.places.0[(index >> KIND) as usize].has(index & PLACE) && self.places.link(index).armed()
     }
 
-    /// Fires whole ticks up to `now` until there are `enough`. Returns whether it got there.
-    pub(crate) fn advance(&mut self, now: Time, fired: &mut Vec<u32>, enough: usize) -> bool {
-        self.wheel.advance_some(&mut self.places, now.0 as u32, fired, enough)
+    /// Fires what is due up to `now` in so many steps at most, and takes off those that it took.
+    pub(crate) fn advance(&mut self, now: Time, fired: &mut Vec<u32>, steps: &mut usize) {
+        self.wheel.advance_some(&mut self.places, now.0 as u32, fired, steps);
+    }
+
+    /// Whether some timers of a millisecond have fired and others of it have not.
+    pub(crate) fn is_amid(&self) -> bool {
+        self.wheel.is_amid()
     }
 
     /// Whether every tick up to `now` has fired.

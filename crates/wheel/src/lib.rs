@@ -75,6 +75,10 @@ pub struct Wheel {
     /// Whether tick zero follows the last one.
     around: bool,
     armed: usize,
+    /// The level from which timers are still to be moved down to `now`; 0 where none are.
+    moving: usize,
+    /// Timers of tick `now` have fired, and others of it have not.
+    amid: bool,
     heads: Box<[u32; LEVELS * SLOTS]>,
 }
 
@@ -88,7 +92,14 @@ impl Wheel {
     /// An empty wheel at tick zero. One that starts later is advanced first, which costs nothing
     /// while no timer is armed.
     pub fn new() -> Wheel {
-        Wheel { now: 0, around: false, armed: 0, heads: Box::new([NONE; LEVELS * SLOTS]) }
+        Wheel {
+            now: 0,
+            around: false,
+            armed: 0,
+            moving: 0,
+            amid: false,
+            heads: Box::new([NONE; LEVELS * SLOTS]),
+        }
     }
 
     /// An empty wheel whose ticks go around: after the last 32-bit tick comes zero, so it never ends.
@@ -165,32 +176,40 @@ impl Wheel {
     /// Moves to tick `to`, appending every timer due at or before it to `fired`, disarmed: earlier
     /// ticks first, those of one tick in any order. Where it moved there before, nothing happens.
     pub fn advance(&mut self, links: &mut impl Links, to: u32, fired: &mut Vec<u32>) {
-        self.advance_some(links, to, fired, usize::MAX);
+        self.advance_some(links, to, fired, &mut { usize::MAX });
     }
 
-    /// Like [`Wheel::advance`], but stops behind the first tick with which `fired` holds `enough`. Returns
-    /// whether it came to tick `to`.
+    /// Like [`Wheel::advance`] in so many steps at most: each timer that fires or is moved down is one. Takes
+    /// off what it used, and returns whether it came to tick `to`. It may stop within a tick, see [`Wheel::is_amid`].
     pub fn advance_some(
         &mut self,
         links: &mut impl Links,
         to: u32,
         fired: &mut Vec<u32>,
-        enough: usize,
+        steps: &mut usize,
     ) -> bool {
+        if !self.move_down(links, steps) {
+            return false;
+        }
         while self.ahead(to) > 0 || self.now == to {
             if self.armed == 0 {
+                self.amid = false;
                 self.now = to.wrapping_add(1);
                 return true;
             }
-            if fired.len() >= enough {
+            if *steps == 0 {
                 return false;
             }
             let (start, left) = ((self.now & 0xff) as usize, self.ahead(to));
             let occupied = self.heads[start..SLOTS].iter().position(|head| *head != NONE);
             match occupied.map(|ticks| ticks as u32).filter(|ticks| *ticks <= left) {
                 Some(ticks) => {
-                    self.take(links, start + ticks as usize, fired);
-                    self.now = self.now.wrapping_add(ticks + 1);
+                    self.now = self.now.wrapping_add(ticks);
+                    self.amid = !self.take(links, start + ticks as usize, fired, steps);
+                    if self.amid {
+                        return false;
+                    }
+                    self.now = self.now.wrapping_add(1);
                 }
                 // Nothing for a long while: a round of rounds at once.
                 None if self.now & 0xffff == 0 && left >= 0x1_0000 && self.none_near() => {
@@ -199,11 +218,33 @@ impl Wheel {
                 // Nothing more fires in this round, or not by then.
                 None => self.now = self.now.wrapping_add(left.min((SLOTS - 1 - start) as u32) + 1),
             }
-            let mut level = 1;
-            while level < LEVELS && (self.now >> (8 * (level - 1))) & 0xff == 0 {
-                self.cascade(links, level);
-                level += 1;
+            self.amid = false;
+            self.moving = self.level_behind(0);
+            if !self.move_down(links, steps) {
+                return false;
             }
+        }
+        true
+    }
+
+    /// Whether some timers of tick [`Wheel::now`] have fired and others of it have not.
+    pub fn is_amid(&self) -> bool {
+        self.amid && self.heads[(self.now & 0xff) as usize] != NONE
+    }
+
+    /// The level behind this one whose next slot begins with tick `now`; 0 for none.
+    fn level_behind(&self, level: usize) -> usize {
+        if level + 1 < LEVELS && (self.now >> (8 * level)) & 0xff == 0 { level + 1 } else { 0 }
+    }
+
+    /// Moves timers down whose slots begin now. While some are left nothing is armed in those slots, for
+    /// they are less than a round away. Returns whether it moved all.
+    fn move_down(&mut self, links: &mut impl Links, steps: &mut usize) -> bool {
+        while self.moving > 0 {
+            if !self.cascade(links, self.moving, steps) {
+                return false;
+            }
+            self.moving = self.level_behind(self.moving);
         }
         true
     }
@@ -213,9 +254,11 @@ impl Wheel {
         self.heads[..2 * SLOTS].iter().all(|head| *head == NONE)
     }
 
-    fn take(&mut self, links: &mut impl Links, slot: usize, fired: &mut Vec<u32>) {
-        let mut index = std::mem::replace(&mut self.heads[slot], NONE);
-        while index != NONE {
+    /// Takes the timers of a slot out, and returns whether those were all.
+    fn take(&mut self, links: &mut impl Links, slot: usize, fired: &mut Vec<u32>, steps: &mut usize) -> bool {
+        let mut index = self.heads[slot];
+        while index != NONE && *steps > 0 {
+            *steps -= 1;
             let link = links.link(index);
             let next = link.next;
             *link = Link { at: link.at, ..Link::IDLE };
@@ -223,16 +266,29 @@ impl Wheel {
             fired.push(index);
             index = next;
         }
+        self.begin_with(links, slot, index)
     }
 
-    fn cascade(&mut self, links: &mut impl Links, level: usize) {
+    /// Moves the timers of the slot of a level that begins now, and returns whether those were all.
+    fn cascade(&mut self, links: &mut impl Links, level: usize, steps: &mut usize) -> bool {
         let slot = level * SLOTS + ((self.now >> (8 * level)) & 0xff) as usize;
-        let mut index = std::mem::replace(&mut self.heads[slot], NONE);
-        while index != NONE {
+        let mut index = self.heads[slot];
+        while index != NONE && *steps > 0 {
+            *steps -= 1;
             let next = links.link(index).next;
             self.insert(links, index);
             index = next;
         }
+        self.begin_with(links, slot, index)
+    }
+
+    /// What is left of a slot begins with this timer. Returns whether nothing is.
+    fn begin_with(&mut self, links: &mut impl Links, slot: usize, index: u32) -> bool {
+        self.heads[slot] = index;
+        if index != NONE {
+            links.link(index).previous = slot as u32 | SLOT;
+        }
+        index == NONE
     }
 
     /// The tick for which [`Wheel::advance`] must be called next: of the next timer where it is near,
@@ -241,6 +297,9 @@ impl Wheel {
     pub fn next(&self) -> Option<u32> {
         if self.armed == 0 {
             return None;
+        }
+        if self.moving > 0 {
+            return Some(self.now);
         }
         let start = (self.now & 0xff) as usize;
         // Slots from now to the end of the round, then those of the next round that are near already.
@@ -376,6 +435,93 @@ mod tests {
         assert_eq!((wheel.next(), fired.len()), (Some(400), 0));
     }
 
+    /// Advances in so many steps at a time, and says how many times.
+    fn advance_in_steps(
+        wheel: &mut Wheel,
+        links: &mut Vec<Link>,
+        to: u32,
+        fired: &mut Vec<u32>,
+        steps: usize,
+    ) -> usize {
+        for times in 1.. {
+            let (before, mut left) = (fired.len(), steps);
+            let is_there = wheel.advance_some(links, to, fired, &mut left);
+            assert!(fired.len() - before <= steps - left, "each that fires is a step");
+            if is_there {
+                return times;
+            }
+            assert_eq!(left, 0, "it stops for its steps alone");
+        }
+        unreachable!("it comes to its tick");
+    }
+
+    #[test]
+    fn many_timers_of_one_tick_fire_and_move_in_bounded_steps() {
+        const MANY: u32 = 10_000;
+        // One round away, two rounds away and three: they are moved once, twice and three times.
+        for at in [200, 300, 70_000, 20_000_000] {
+            let mut links = vec![Link::IDLE; MANY as usize + 1];
+            let (mut wheel, mut fired) = (Wheel::new(), Vec::new());
+            (0..MANY).for_each(|index| wheel.arm(&mut links, index, at));
+            assert!(advance_in_steps(&mut wheel, &mut links, at - 1, &mut fired, 64) < 1_000_000);
+            assert!(fired.is_empty());
+            let mut steps = 64;
+            assert!(!wheel.advance_some(&mut links, at, &mut fired, &mut steps));
+            assert_eq!((steps, fired.len(), wheel.is_amid()), (0, 64, true));
+            assert_eq!(wheel.next(), Some(at));
+            // One that is armed and one that is disarmed meanwhile.
+            wheel.arm(&mut links, MANY, at);
+            let rest = (0..MANY).find(|index| links[*index as usize].armed()).expect("most are");
+            wheel.disarm(&mut links, rest);
+            advance_in_steps(&mut wheel, &mut links, at, &mut fired, 64);
+            assert_eq!((fired.len(), wheel.is_amid(), wheel.armed()), (MANY as usize, false, 0));
+            assert!(fired.contains(&MANY) && !fired.contains(&rest));
+        }
+    }
+
+    #[test]
+    fn in_steps_the_same_timers_fire_in_the_same_ticks() {
+        for seed in 0..20 {
+            let mut numbers = Numbers(seed);
+            let mut links = vec![Link::IDLE; 200];
+            let mut due = vec![None; links.len()];
+            let mut wheel = Wheel::around(u32::MAX - 100_000);
+            let mut fired = Vec::new();
+            let mut now = wheel.now();
+            wheel.advance(&mut links, now, &mut fired);
+            for _ in 0..5_000 {
+                let index = numbers.below(links.len() as u32);
+                if due[index as usize].is_none() {
+                    let within = [2, 256, 70_000, 1 << 25][numbers.below(4) as usize];
+                    let at = now.wrapping_add(1 + numbers.below(within));
+                    wheel.arm(&mut links, index, at);
+                    due[index as usize] = Some(at);
+                }
+                let far = [3, 600, 70_000][numbers.below(3) as usize];
+                let to = now.wrapping_add(1 + numbers.below(far));
+                // Armed and disarmed while it is on its way as well.
+                let mut steps = numbers.below(4) as usize;
+                wheel.advance_some(&mut links, to, &mut fired, &mut steps);
+                let other = numbers.below(links.len() as u32);
+                if links[other as usize].armed() {
+                    wheel.disarm(&mut links, other);
+                    due[other as usize] = None;
+                }
+                advance_in_steps(&mut wheel, &mut links, to, &mut fired, 1 + numbers.below(5) as usize);
+                for index in fired.drain(..) {
+                    let at = due[index as usize].take().expect("it was armed");
+                    assert!(at.wrapping_sub(now) <= to.wrapping_sub(now), "seed {seed}");
+                }
+                now = to;
+                assert!(
+                    due.iter().flatten().all(|at| at.wrapping_sub(now) < 1 << 31 && *at != now),
+                    "seed {seed}: one was left at {now}"
+                );
+                assert_eq!(wheel.armed(), due.iter().flatten().count());
+            }
+        }
+    }
+
     #[test]
     fn a_timer_in_the_past_fires_at_once() {
         let mut links = vec![Link::IDLE; 2];
@@ -426,16 +572,18 @@ mod tests {
     }
 
     #[test]
-    fn a_bounded_advance_stops_between_ticks_and_goes_on() {
+    fn a_bounded_advance_stops_within_a_tick_and_goes_on() {
         let mut links = vec![Link::IDLE; 10];
         let mut wheel = Wheel::new();
         for index in 0..10 {
             wheel.arm(&mut links, index, 10 + index / 2);
         }
         let mut fired = Vec::new();
-        assert!(!wheel.advance_some(&mut links, 100, &mut fired, 3));
-        assert_eq!((fired.len(), wheel.now()), (4, 12), "whole ticks, and no more of them");
-        assert!(wheel.advance_some(&mut links, 100, &mut fired, usize::MAX));
+        assert!(!wheel.advance_some(&mut links, 100, &mut fired, &mut 3));
+        assert_eq!((fired.len(), wheel.now(), wheel.is_amid()), (3, 11, true));
+        assert!(!wheel.advance_some(&mut links, 100, &mut fired, &mut 1));
+        assert_eq!((fired.len(), wheel.now(), wheel.is_amid()), (4, 12, false));
+        assert!(wheel.advance_some(&mut links, 100, &mut fired, &mut { usize::MAX }));
         assert_eq!((fired.len(), wheel.now()), (10, 101));
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Each starts at a fresh desk: `desk.rs`. What no story tells, the model checks at random: `tests/model`.
 
+mod bursts;
 mod dedup;
 mod desk;
 mod lives;
