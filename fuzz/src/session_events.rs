@@ -58,7 +58,7 @@ fn works(sessions: &mut Sessions, now: Time) {
         Change::Keep(Box::new(keep)),
         Change::Done { client: "phone".into(), letters: vec![1_000, 3] },
         Change::Released { client: "old".into(), packet_id: 65_535 },
-        Change::End { client: "old".into() },
+        Change::End { client: "old".into(), incarnation: None },
     ];
     record.begin(0);
     let command = Command::Batch(changes);
