@@ -1,7 +1,9 @@
 """A device: connects over MQTT 5, listens to its inbox and to everybody, and answers on its uplink.
 
     python3 -m pip install paho-mqtt
-    python3 examples/device.py phone-1 [host] [port]
+    python3 examples/device.py phone-1
+
+A host and a port may follow the device's id.
 """
 
 import sys

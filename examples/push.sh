@@ -2,7 +2,8 @@
 # Pushes a message with curl and follows it until nothing more will happen.
 #
 #   STADIUM_DATA=/tmp/stadium examples/push.sh everybody 'Doors open at eight'
-#   STADIUM_URL=https://stadium.example STADIUM_KEY=sk_... examples/push.sh phone-1 'Your seat is 12F'
+#
+# With a device's id in the place of `everybody` it goes to that device; STADIUM_URL and STADIUM_KEY name a server elsewhere.
 set -eu
 
 to=${1:?who: everybody, or a device id}

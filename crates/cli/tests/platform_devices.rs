@@ -380,3 +380,42 @@ fn audiences_are_counted_saved_and_forgotten() {
     server.fails(2, &["audience", "preview", r#"{"and": "#], "it is no JSON");
     server.fails(1, &["audience", "preview", "all", "--sample", "101"], "sample: it is 0 to 100, not 101");
 }
+
+#[test]
+fn devices_are_removed_by_prefix_and_audience_and_a_swarm_removes_its_own() {
+    let server = Server::trial();
+    for id in ["bus-1", "bus-2", "tram-1"] {
+        server.does(&["device", "set", id, "--tag", "city"]);
+    }
+    server.fails(2, &["device", "remove", "--prefix", "bus-"], "--yes");
+    server.fails(2, &["device", "remove"], "required");
+    server.fails(2, &["device", "remove", "bus-1", "--prefix", "bus-"], "cannot be used with");
+    let removal = ["device", "remove", "--yes", "--prefix", "bus-", "--audience", "tag:city"];
+    assert_eq!(server.says(&removal), "2 devices are forgotten\n");
+    assert_eq!(server.answers(&removal)["removed"], 0);
+
+    let registered = |prefix: &str| -> usize {
+        let listed =
+            server.answers(&["device", "list", "--registered", "--prefix", prefix, "--limit", "2000"]);
+        listed["devices"].as_array().expect("a list").len()
+    };
+    let mqtt = server.address("mqtt");
+    let swarm = ["load", "swarm", "--target", &mqtt, "--devices", "1200", "--rate", "0", "--hold", "1s"];
+    let kept = server.does(&[&swarm[..], &["--keep-devices", "--id-prefix", "kept-"]].concat());
+    assert!(!err(&kept).contains("removed"), "{}", err(&kept));
+    assert_eq!(registered("kept-"), 1_200, "more than one request removes");
+    let done = server.does(&swarm);
+    assert!(
+        err(&done).contains("1,200 devices that the server had registered are removed"),
+        "{}",
+        err(&done)
+    );
+    assert_eq!(registered("swarm-"), 0);
+    assert_eq!((registered("kept-"), registered("tram-")), (1_200, 1), "others stay");
+    // A server that was not named is not guessed: the swarm says how to clean up.
+    let unnamed = stadium(&["load", "swarm", "--target", &mqtt, "--devices", "3", "--hold", "1s"]).output();
+    let unnamed = unnamed.expect("the binary can be run");
+    assert!(unnamed.status.success() && err(&unnamed).contains("stadium device remove --prefix swarm-"));
+    let log = std::fs::read_to_string(server.data().join("audit.ndjson")).expect("the audit log");
+    assert!(log.contains("DELETE /api/apps/{app}/devices\"") && log.contains("prefix=swarm-"), "{log}");
+}

@@ -41,7 +41,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         transfers::create, transfers::batch, transfers::show, transfers::capture, transfers::void, transfers::reverse,
         transfers::together,
         apps::list, apps::show, apps::declare, apps::remove,
-        registered::list, registered::show, registered::change_several, registered::replace, registered::change, registered::remove,
+        registered::list, registered::show, registered::change_several, registered::replace, registered::change, registered::remove, registered::remove_several,
         files::import, files::export, credentials::issue, credentials::withdraw, credentials::revoke, credentials::restore,
         audiences::list, audiences::save, audiences::remove, audiences::preview, audiences::add_to_list, audiences::remove_from_list,
         pushes::create, pushes::list, pushes::show, pushes::edit, pushes::cancel, live_push::events,

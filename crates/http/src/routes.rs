@@ -218,7 +218,9 @@ impl ChangeAsked {
         }
         let caller = CallerPlace::default();
         request.extensions_mut().insert(Arc::clone(&caller));
-        Some(Self { path: request.uri().path().to_owned(), caller })
+        // A query says what was changed where a path names several things.
+        let path = request.uri().path_and_query().map_or(request.uri().path(), |whole| whole.as_str());
+        Some(Self { path: path.to_owned(), caller })
     }
 
     /// Writes it down, unless nobody knows who asked.

@@ -51,6 +51,59 @@ fn a_device_is_registered_changed_replaced_and_removed() {
 }
 
 #[test]
+fn devices_are_removed_by_prefix_and_audience_page_by_page_and_the_log_says_which() {
+    let scene = Scene::with_queues();
+    let devices: Vec<Value> = (0..25)
+        .map(|number| json!({"device": format!("swarm-{number:02}"), "tags": [if number < 5 { "kept" } else { "old" }]}))
+        .chain([json!({"device": "phone-7"})])
+        .collect();
+    let made = scene.post(DEVICES, &json!({ "devices": devices }).to_string());
+    assert_eq!(made.status, 200, "{}", made.text);
+
+    scene.delete(DEVICES).problem(400, "HTTP-017");
+    scene.delete(&format!("{DEVICES}?prefix=")).problem(400, "HTTP-017");
+    let query = "prefix=swarm-&audience=%7B%22tag%22:%22old%22%7D&limit=8";
+    let mut counts = Vec::new();
+    let mut after = String::new();
+    loop {
+        let path = format!("{DEVICES}?{query}{after}");
+        let answer = scene.delete(&path);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let answer = answer.json();
+        counts.push(answer["removed"].as_u64().expect("a number"));
+        if counts.len() == 1 {
+            // As after an answer that was lost on its way.
+            assert_eq!(
+                scene.delete(&format!("{path}&after={}", answer["next"].as_str().expect("more"))).status,
+                200
+            );
+        }
+        match answer["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(counts.iter().sum::<u64>(), 12, "eight more went with the request in between: {counts:?}");
+    let left = scene.get(&format!("{DEVICES}?limit=100")).json();
+    let left: Vec<&str> = left["devices"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|device| device["device"].as_str().unwrap())
+        .collect();
+    assert_eq!(left, ["phone-7", "swarm-00", "swarm-01", "swarm-02", "swarm-03", "swarm-04"]);
+    let log = scene.get("/api/audit?limit=50").json();
+    let entries = log["entries"].as_array().expect("a list");
+    let removals: Vec<&Value> =
+        entries.iter().filter(|entry| entry["route"] == "DELETE /api/apps/{app}/devices").collect();
+    assert!(removals.len() >= 3, "{log}");
+    assert!(
+        removals.iter().any(|entry| entry["path"].as_str().is_some_and(|path| path.contains(query))),
+        "{log}"
+    );
+}
+
+#[test]
 fn each_mistake_has_its_path_and_nothing_happens() {
     let scene = Scene::with_queues();
     let table = [

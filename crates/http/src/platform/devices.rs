@@ -231,6 +231,16 @@ pub(crate) struct DevicePage {
     pub(crate) next: Option<String>,
 }
 
+/// What became of the devices that a request removed.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RemovedRegisteredDevices)]
+pub(crate) struct RemovedDevices {
+    /// Devices that are forgotten now and were not before.
+    pub(crate) removed: u64,
+    /// `after` of the next request; none where no more devices match.
+    pub(crate) next: Option<String>,
+}
+
 /// What became of several devices, each.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ChangedDevices {

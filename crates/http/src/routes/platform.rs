@@ -30,7 +30,10 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/api/apps", get(apps::list))
         .route("/api/apps/{app}", get(apps::show).put(apps::declare).delete(apps::remove))
-        .route("/api/apps/{app}/devices", get(devices::list).post(devices::change_several))
+        .route(
+            "/api/apps/{app}/devices",
+            get(devices::list).post(devices::change_several).delete(devices::remove_several),
+        )
         .route(IMPORT, post(files::import))
         .route("/api/apps/{app}/devices/export", get(files::export))
         .route(

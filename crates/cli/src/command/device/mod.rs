@@ -6,6 +6,7 @@
 mod files;
 mod known;
 mod registered;
+pub(super) mod removal;
 mod sessions;
 
 use clap::{Args, Subcommand};
@@ -28,6 +29,7 @@ Examples:
   stadium device set phone-7 --platform ios --tag vip --attribute score=12
   stadium device import fans.csv                             a heading with `device`, then a line each
   stadium device export --format ndjson --output fans.ndjson
+  stadium device remove --prefix swarm-                      asks, then forgets them a page at a time
   stadium device credential phone-7                          a new MQTT password, shown once")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -44,8 +46,8 @@ enum Action {
     Kick(On<KickArguments>),
     /// Register a device, or change what is known of it; what is left out stays
     Set(On<registered::SetArguments>),
-    /// Forget a registered device with what it is owed
-    Remove(On<registered::OneArguments>),
+    /// Forget a registered device with what it is owed, or all that match
+    Remove(On<removal::Arguments>),
     /// Register the devices of a file, or change those that are known
     Import(On<files::ImportArguments>),
     /// Write all registered devices, or those of an audience, as a file
@@ -103,7 +105,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::Show(on) => on.run(registered::show, terminal),
         Action::Kick(on) => on.run(|api, which, terminal| sessions::kick(api, &which.id, terminal), terminal),
         Action::Set(on) => on.run(registered::set, terminal),
-        Action::Remove(on) => on.run(registered::remove, terminal),
+        Action::Remove(on) => on.run(removal::run, terminal),
         Action::Import(on) => on.run(files::import, terminal),
         Action::Export(on) => on.run(files::export, terminal),
         Action::Credential(on) => on.run(registered::credential, terminal),

@@ -270,17 +270,11 @@ pub(super) fn set(api: &Api, arguments: SetArguments, terminal: &Terminal) -> Re
 }
 
 /// Says that something was done to a device.
-fn done(id: &str, word: &str, terminal: &Terminal) -> Result<(), Failure> {
+pub(super) fn done(id: &str, word: &str, terminal: &Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
         return terminal.json(&json!({"device": id, "status": word}));
     }
     terminal.data(&format!("{} is {word}", terminal.out(Style::Name, id)))
-}
-
-/// Forgets it.
-pub(super) fn remove(api: &Api, which: OneArguments, terminal: &Terminal) -> Result<(), Failure> {
-    ask(api, Method::Delete, &which.app.named("devices", &which.id, ""), None)?;
-    done(&which.id, "forgotten", terminal)
 }
 
 /// Keeps it out.

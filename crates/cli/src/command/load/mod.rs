@@ -49,7 +49,7 @@ enum Action {
     /// Start workers over SSH, and run something on them
     Launch(launch::Arguments),
     /// Connect simulated MQTT devices to a broker, hold them, and measure
-    Swarm(Box<stadium_load::swarm::Args>),
+    Swarm(Box<swarm::Arguments>),
     /// One process of a swarm; takes its orders on standard input
     #[command(hide = true)]
     SwarmWorker,

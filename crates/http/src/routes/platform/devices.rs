@@ -17,8 +17,8 @@ use crate::access::{Admin, Reader, Sender};
 use crate::app::App;
 use crate::platform::changes;
 use crate::platform::devices::{
-    ChangedDevice, ChangedDevices, DeviceFields, DevicePage, DeviceReport, DevicesFields, device_id, listed,
-    replacing, selector_in_query, whole,
+    ChangedDevice, ChangedDevices, DeviceFields, DevicePage, DeviceReport, DevicesFields, RemovedDevices,
+    device_id, listed, replacing, selector_in_query, whole,
 };
 use crate::problem::Problem;
 use crate::routes::body::read_json;
@@ -207,4 +207,52 @@ pub(crate) async fn remove(
     disconnect(&app, &name, &device, "the device was removed").await;
     tracing::info!(app = name.as_str(), device = device.as_str(), by = admin.key_id, "Device removed");
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Forgets up to 1,000 registered devices that match, with what they are owed, and closes their connections. A fleet is removed in
+/// several requests: each gives the `next` of the one before as `after`, until there is none. One that was cut off is sent again:
+/// what is gone is not counted twice.
+#[utoipa::path(delete, operation_id = "remove_registered_devices", path = "/api/apps/{app}/devices", tag = "Push platform",
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("prefix" = Option<String>, Query, description = "Only devices whose ids begin with this."),
+           ("named_user" = Option<String>, Query, description = "Only devices of this named user."),
+           ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON; `\"all\"` for all. One of `prefix`, `named_user` and `audience` is needed."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices removed at most; 1000 unless said otherwise."),
+           ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the answer before.")),
+    responses((status = 200, description = "How many are forgotten, and whether there may be more.", body = RemovedDevices), PlatformProblems))]
+pub(crate) async fn remove_several(
+    admin: Admin,
+    State(app): State<Arc<App>>,
+    Name(name): Name,
+    uri: Uri,
+) -> Result<Json<RemovedDevices>, Problem> {
+    let name = app_name(&name)?;
+    let query = Query::read(&uri, &["prefix", "named_user", "audience", "limit", "after"])?;
+    let limit = query.limit(PAGE_MAX, PAGE_MAX)?;
+    let after = query.value("after").map(DeviceId::new).transpose();
+    let (prefix, audience) = (query.value("prefix").unwrap_or_default().to_owned(), audience(&query)?);
+    if prefix.is_empty() && audience.is_none() {
+        let detail =
+            "say which devices: `prefix`, `named_user` or `audience`; audience=\"all\" means all of the app";
+        return Err(wrong("audience", detail.to_owned()));
+    }
+    let command = Command::Devices {
+        app: name.clone(),
+        audience,
+        prefix,
+        after: after.map_err(|error| wrong("after", error.to_string()))?,
+        devices_max: limit as u32,
+    };
+    let found: Vec<DeviceView> = ask_for(&app, command).await?;
+    let next = found.last().filter(|_| found.len() >= limit).map(|view| view.device.id.to_string());
+    let devices: Vec<DeviceId> = found.into_iter().map(|view| view.device.id).collect();
+    let mut removed = 0;
+    if !devices.is_empty() {
+        removed = ask_for(&app, Command::Remove { app: name.clone(), devices: devices.clone() }).await?;
+        for device in &devices {
+            disconnect(&app, &name, device, "the device was removed").await;
+        }
+        tracing::info!(app = name.as_str(), devices = removed, by = admin.key_id, "Devices removed");
+    }
+    Ok(Json(RemovedDevices { removed, next }))
 }
