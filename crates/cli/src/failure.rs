@@ -27,6 +27,8 @@ pub(crate) enum Failure {
     Deadline(String),
     /// It was done, and what was measured is not what must be: exit code 99, as of k6.
     Threshold(String),
+    /// What failed was shown already, as data: exit code 1.
+    Shown,
     /// A second signal ended it before it had finished: 128 and the signal's number.
     Signalled(u8),
 }
@@ -45,7 +47,7 @@ impl Failure {
     /// The exit code as a number.
     pub(crate) fn number(&self) -> u8 {
         match self {
-            Self::Failed(_) => 1,
+            Self::Failed(_) | Self::Shown => 1,
             Self::Usage(_) | Self::Input(_) | Self::Problems(_) => 2,
             Self::Busy(_) => 75,
             Self::Rejected(_) => 65,
@@ -69,6 +71,7 @@ impl fmt::Display for Failure {
             | Self::Unavailable(text)
             | Self::Deadline(text)
             | Self::Threshold(text) => f.write_str(text),
+            Self::Shown => f.write_str("it failed, as was shown"),
             Self::Signalled(signal) => write!(f, "left at once on signal {signal}"),
         }
     }

@@ -105,7 +105,7 @@ impl Terminal {
 
     /// Tells a failure: in words on standard error, and with `--json` as an object on standard output too.
     pub(crate) fn failure(&self, failure: &Failure) {
-        if matches!(failure, Failure::Signalled(_)) {
+        if matches!(failure, Failure::Signalled(_) | Failure::Shown) {
             return;
         }
         if self.is_json() {

@@ -217,6 +217,20 @@ impl KeyStore {
         Ok(store)
     }
 
+    /// Whether the keys of a data directory can be read; makes and changes nothing. A directory without keys is right, too.
+    ///
+    /// # Errors
+    /// As [`KeyStore::open`].
+    pub fn check(dir: &Path) -> Result<(), Error> {
+        let store = Self {
+            dir: dir.to_owned(),
+            loaded: RwLock::default(),
+            opened: Instant::now(),
+            looked_us: AtomicU64::new(0),
+        };
+        if store.path().try_exists().map_err(|error| store.io_error(error))? { store.load() } else { Ok(()) }
+    }
+
     /// Whose key this is; `None` when it is not one of ours. Takes the same time for every wrong secret.
     ///
     /// A key revoked on the command line stops within [`LOOK_EVERY`]: that often at most it is looked whether the file

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 
 /// Name of the lock file.
-const LOCK_NAME: &str = "lock";
+pub(crate) const LOCK_NAME: &str = "lock";
 
 /// The directory, ours alone until dropped.
 #[derive(Debug)]

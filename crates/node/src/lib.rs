@@ -3,6 +3,7 @@
 //! [`settings`] holds the configuration; [`Node`] puts the parts together from it, watches them and stops them. What the
 //! parts do is theirs: devices in `stadium_edge`, the API in `stadium_http`, services in `stadium_rpc`.
 
+pub mod check;
 mod credentials;
 mod data_directory;
 mod error;

@@ -5,7 +5,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors a process needs besides connections: listeners, loops, files, the control plane.
-const RESERVED: u64 = 256;
+pub(crate) const RESERVED: u64 = 256;
 
 /// Raises the limit as far as the process may, and returns how many connections fit under it.
 pub(crate) fn raise() -> u64 {
@@ -17,4 +17,9 @@ pub(crate) fn raise() -> u64 {
         Err(_) => current,
     };
     limit.unwrap_or(u64::MAX).saturating_sub(RESERVED)
+}
+
+/// How many connections would fit under the limit once it is raised; changes nothing.
+pub(crate) fn room() -> u64 {
+    getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX).saturating_sub(RESERVED)
 }

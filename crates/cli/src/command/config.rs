@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use stadium_node::check::{self, Finding, Scope, Severity};
 use stadium_node::settings::{Origin, reference};
 
 use crate::failure::Failure;
@@ -22,8 +23,15 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say everything that is wrong with the configuration
+    /// Say everything that is wrong with the configuration and with what it names on this machine: files, certificates, ports, the
+    /// data folder, limits. Changes nothing; exits with 1 where there is an error, with 0 where there are only warnings
     Check {
+        /// Look at the settings alone, not at this machine: the check runs elsewhere than the server will
+        #[arg(long)]
+        offline: bool,
+        /// Do not try ports: another server has them for now
+        #[arg(long, conflicts_with = "offline")]
+        no_ports: bool,
         /// The file; like --config
         #[arg(value_name = "FILE", conflicts_with = "config")]
         file: Option<PathBuf>,
@@ -47,31 +55,79 @@ enum Action {
 /// Runs one of them.
 pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.action {
-        Action::Check { file, flags } => check(file, *flags, terminal),
+        Action::Check { offline, no_ports, file, flags } => {
+            let scope = match (offline, no_ports) {
+                (true, _) => None,
+                (_, true) => Some(Scope::WithoutPorts),
+                _ => Some(Scope::Machine),
+            };
+            check(file, *flags, scope, terminal)
+        }
         Action::Show { changed, flags } => show(changed, &flags, terminal),
         Action::Reference => terminal.data(reference::markdown().trim_end()),
         Action::Sample => terminal.data(reference::sample().trim_end()),
     }
 }
 
-fn check(file: Option<PathBuf>, mut flags: SettingsFlags, terminal: &Terminal) -> Result<(), Failure> {
+fn check(
+    file: Option<PathBuf>,
+    mut flags: SettingsFlags,
+    scope: Option<Scope>,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
     if file.is_some() {
         flags.config = file;
     }
     let loaded = flags.load()?;
     let changed = loaded.effective.iter().filter(|effective| effective.origin != Origin::Default).count();
     let file = loaded.file.as_ref().map(|path| path.display().to_string());
+    let findings = scope.map(|scope| check::check(&loaded, scope)).unwrap_or_default();
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let errors = count(Severity::Error);
     if terminal.is_json() {
-        return terminal.json(
-            &json!({"ok": true, "file": file, "settings": loaded.effective.len(), "changed": changed}),
-        );
+        let findings: Vec<_> = findings.iter().map(shown).collect();
+        terminal.json(&json!({
+            "ok": errors == 0, "file": file, "settings": loaded.effective.len(), "changed": changed, "findings": findings,
+        }))?;
+        return if errors == 0 { Ok(()) } else { Err(Failure::Shown) };
+    }
+    for finding in &findings {
+        let style = match finding.severity {
+            Severity::Error => Style::Bad,
+            Severity::Warning => Style::Warning,
+            Severity::Note => Style::Faint,
+        };
+        let word = terminal.err(style, format!("{}:", finding.severity.word()));
+        terminal.note(format_args!("{word} {finding}"));
+    }
+    let warnings = match count(Severity::Warning) {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        count => format!(", {count} warnings"),
+    };
+    if errors > 0 {
+        let noun = if errors == 1 { "error" } else { "errors" };
+        return Err(Failure::new(format!("the configuration has {errors} {noun}{warnings}")));
     }
     let file = file.unwrap_or_else(|| "no file".to_owned());
     terminal.data(&format!(
-        "{} {file}, {changed} of {} settings changed",
+        "{} {file}, {changed} of {} settings changed{warnings}",
         terminal.out(Style::Good, "ok:"),
         loaded.effective.len()
     ))
+}
+
+fn shown(finding: &Finding) -> serde_json::Value {
+    json!({
+        "severity": finding.severity.word(),
+        "code": finding.code.id(),
+        "setting": finding.setting,
+        "value": finding.value,
+        "from": finding.origin.to_string(),
+        "file": finding.file,
+        "message": finding.message,
+        "remedy": finding.remedy,
+    })
 }
 
 fn show(changed: bool, flags: &SettingsFlags, terminal: &Terminal) -> Result<(), Failure> {

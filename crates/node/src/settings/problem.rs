@@ -20,11 +20,29 @@ pub enum Code {
     Bounds,
     /// Two settings contradict each other, or one needs another.
     Conflict,
+    /// A file that a setting names cannot be used.
+    Named,
+    /// An address cannot be listened at.
+    Address,
+    /// The data folder cannot be used.
+    Data,
+    /// A limit of the process is below a bound of the settings.
+    Limit,
 }
 
 impl Code {
     /// Every code, for the reference.
-    pub const ALL: [Self; 5] = [Self::File, Self::Unknown, Self::Kind, Self::Bounds, Self::Conflict];
+    pub const ALL: [Self; 9] = [
+        Self::File,
+        Self::Unknown,
+        Self::Kind,
+        Self::Bounds,
+        Self::Conflict,
+        Self::Named,
+        Self::Address,
+        Self::Data,
+        Self::Limit,
+    ];
 
     /// The stable code.
     #[must_use]
@@ -35,6 +53,10 @@ impl Code {
             Self::Kind => "SET-003",
             Self::Bounds => "SET-004",
             Self::Conflict => "SET-005",
+            Self::Named => "SET-006",
+            Self::Address => "SET-007",
+            Self::Data => "SET-008",
+            Self::Limit => "SET-009",
         }
     }
 
@@ -55,6 +77,22 @@ impl Code {
             }
             Self::Conflict => {
                 "The value is possible alone, but not together with another setting that the message names."
+            }
+            Self::Named => {
+                "Found by `stadium config check`: a file that the setting names is missing, cannot be read, does not hold what it \
+                 should, ends soon, or does not fit its counterpart (a certificate and its key)."
+            }
+            Self::Address => {
+                "Found by `stadium config check`: the address was tried and cannot be listened at. Another process has the port, \
+                 two settings name the same one, the address is none of this machine, or the user may not use the port."
+            }
+            Self::Data => {
+                "Found by `stadium config check`: the data folder can neither be used nor made, a file in it is damaged, or \
+                 (as a note) a server is running on it."
+            }
+            Self::Limit => {
+                "Found by `stadium config check`: the open-file limit of the process is below the connections that the settings \
+                 allow. The server starts and serves what fits."
             }
         }
     }

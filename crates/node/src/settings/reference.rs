@@ -54,9 +54,11 @@ from four places; a later one wins:
 3. the environment: `STADIUM_SECTION__KEY`, a double underscore for each dot (`STADIUM_MQTT__LISTEN=0.0.0.0:1883`);
 4. the flags: `--mqtt`, `--mqtts`, `--ws`, `--wss`, `--http`, `--rpc`, `--data`, `--loops`, `--trial`, or any setting as `--set SECTION.KEY=VALUE`.
 
-`stadium config check` says what is wrong, `stadium config show` what is in force and where it came from, and `stadium config
-sample` prints a file with every setting at its default. SIGHUP reads certificates, keys, the password file and the rules
-again, not this file.
+`stadium config check` says what is wrong: with the settings, and with what they name on this machine. It opens and parses files
+(certificates and their keys, authorities, passwords, keys of tokens, rules, API keys), tries ports, and looks at the data folder and the
+open-file limit; it changes nothing. Errors make its exit code 1, warnings and notes do not. `--no-ports` leaves the ports alone, `--offline`
+checks the settings only. `stadium config show` says what is in force and where it came from, and `stadium config sample` prints a file with
+every setting at its default. SIGHUP reads certificates, keys, the password file and the rules again, not this file.
 
 ";
 

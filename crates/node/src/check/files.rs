@@ -1,0 +1,233 @@
+//! Files that settings name: certificates with their keys, authorities, passwords, keys of tokens, rules.
+//!
+//! They are read by the code that reads them at a start, each for itself, so that one does not hide another.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustls::pki_types::CertificateDer;
+use stadium_edge::auth::{AuthConfig, Authenticator, RulesConfig, TokenConfig};
+use stadium_reactor::tls::{
+    ClientCertificates, ServerTls, ServerTlsSettings, certificates_from_pem, identity_from_pem,
+};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
+
+use super::{Findings, Severity};
+use crate::mapping;
+use crate::settings::{self, Code, Settings, Tls};
+
+/// Days before the end of a certificate from which on it is a warning.
+const EXPIRES_SOON_DAYS: i64 = 30;
+
+const ERROR: (Severity, Code) = (Severity::Error, Code::Named);
+const WARNING: (Severity, Code) = (Severity::Warning, Code::Named);
+
+/// Reads all of them.
+pub(super) fn check(findings: &mut Findings<'_>) {
+    let settings = findings.loaded.settings.clone();
+    let http =
+        Tls { certificate: settings.http.certificate.clone(), key: settings.http.key.clone(), ..no_tls() };
+    let (wss, mqtts) = (settings.wss.listen.is_off(), settings.mqtts.listen.is_off());
+    for (table, tls, is_off) in [
+        ("mqtts", &settings.mqtts.tls, mqtts),
+        ("wss", &settings.wss.tls, wss),
+        ("http", &http, settings.http.listen.is_none()),
+        ("rpc", &settings.rpc.tls, settings.rpc.listen.is_off() && settings.rpc.websocket_listen.is_off()),
+    ] {
+        // A certificate of a port that is off is not read at a start.
+        let worst = if is_off { WARNING } else { ERROR };
+        let (certificate, key) = (format!("{table}.certificate"), format!("{table}.key"));
+        identity(findings, worst, (&certificate, tls.certificate.as_deref()), (&key, tls.key.as_deref()));
+        authorities(findings, worst, &format!("{table}.client_ca"), tls.client_ca.as_deref());
+    }
+    let discovery = &settings.discovery;
+    authorities(findings, ERROR, "rpc.calls_ca", settings.rpc.calls_ca.as_deref());
+    authorities(findings, ERROR, "auth.callback.authorities", settings.auth.callback.authorities.as_deref());
+    authorities(findings, ERROR, "discovery.ca", discovery.ca.as_deref());
+    let (certificate, key) = (discovery.certificate.as_deref(), discovery.key.as_deref());
+    identity(findings, ERROR, ("discovery.certificate", certificate), ("discovery.key", key));
+    if let Some(path) = &discovery.password_file {
+        readable(findings, ERROR, "discovery.password_file", path);
+    }
+    passwords_tokens_rules(findings, &settings);
+}
+
+fn no_tls() -> Tls {
+    Tls {
+        certificate: None,
+        key: None,
+        client_ca: None,
+        client_certificates: settings::ClientCertificates::None,
+    }
+}
+
+/// A file's bytes; a finding where it cannot be read.
+fn readable(
+    findings: &mut Findings<'_>,
+    worst: (Severity, Code),
+    setting: &str,
+    path: &Path,
+) -> Option<Vec<u8>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            let remedy = match error.kind() {
+                std::io::ErrorKind::NotFound => "put the file there, or name another",
+                std::io::ErrorKind::PermissionDenied => "let this user read it (chown, chmod)",
+                _ => "name a file that can be read",
+            };
+            findings.add(
+                worst,
+                setting,
+                Some(path.to_owned()),
+                format!("it cannot be read: {error}"),
+                remedy,
+            );
+            None
+        }
+    }
+}
+
+/// A certificate, its key, and whether they are one pair.
+fn identity(
+    findings: &mut Findings<'_>,
+    worst: (Severity, Code),
+    (certificate_setting, certificate): (&str, Option<&Path>),
+    (key_setting, key): (&str, Option<&Path>),
+) {
+    let chain = certificate.and_then(|path| {
+        let bytes = readable(findings, worst, certificate_setting, path)?;
+        let chain = parse_certificates(findings, worst, certificate_setting, path, &bytes)?;
+        for (place, certificate) in chain.iter().enumerate() {
+            let expired = if place == 0 { worst } else { WARNING };
+            dates(findings, expired, certificate_setting, path, certificate);
+        }
+        Some((path, bytes))
+    });
+    let key = key.and_then(|path| Some((path, readable(findings, worst, key_setting, path)?)));
+    let (Some((certificate, chain)), Some((key, key_bytes))) = (chain, key) else { return };
+    let identity = match identity_from_pem(&chain, &key_bytes) {
+        Ok(identity) => identity,
+        Err(error) => {
+            let remedy = "the file holds one private key, PEM (PKCS#8, PKCS#1 or SEC1)";
+            findings.add(worst, key_setting, Some(key.to_owned()), error.to_string(), remedy);
+            return;
+        }
+    };
+    let tls = ServerTlsSettings { identity, client_certificates: ClientCertificates::None, alpn: Vec::new() };
+    if let Err(error) = ServerTls::new(&tls) {
+        let message =
+            format!("the certificate in {} and this key are no pair: {error}", certificate.display());
+        let remedy = format!("name the key that {certificate_setting} was made for");
+        findings.add(worst, key_setting, Some(key.to_owned()), message, remedy);
+    }
+}
+
+/// A file of authorities: at least one, none of them over.
+fn authorities(findings: &mut Findings<'_>, worst: (Severity, Code), setting: &str, path: Option<&Path>) {
+    let Some(path) = path else { return };
+    let Some(bytes) = readable(findings, worst, setting, path) else { return };
+    let Some(roots) = parse_certificates(findings, worst, setting, path, &bytes) else { return };
+    for root in &roots {
+        dates(findings, WARNING, setting, path, root);
+    }
+}
+
+fn parse_certificates(
+    findings: &mut Findings<'_>,
+    worst: (Severity, Code),
+    setting: &str,
+    path: &Path,
+    bytes: &[u8],
+) -> Option<Vec<CertificateDer<'static>>> {
+    let message = match certificates_from_pem(bytes) {
+        Ok(chain) if !chain.is_empty() => return Some(chain),
+        Ok(_) => "there is no certificate in it".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    findings.add(worst, setting, Some(path.to_owned()), message, "the file holds certificates, PEM");
+    None
+}
+
+/// Whether now is between a certificate's dates.
+fn dates(
+    findings: &mut Findings<'_>,
+    expired: (Severity, Code),
+    setting: &str,
+    path: &Path,
+    der: &CertificateDer<'_>,
+) {
+    let Ok((_, certificate)) = X509Certificate::from_der(der) else {
+        let remedy = "make it again";
+        findings.add(expired, setting, Some(path.to_owned()), "a certificate in it is no X.509", remedy);
+        return;
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+    let (from, until) = (certificate.validity().not_before, certificate.validity().not_after);
+    let subject = certificate.subject();
+    let days = (until.timestamp() - now).div_euclid(86_400);
+    let (severity, message) = if until.timestamp() < now {
+        (expired, format!("the certificate of {subject} ended on {until}"))
+    } else if from.timestamp() > now {
+        (expired, format!("the certificate of {subject} begins on {from}"))
+    } else if days < EXPIRES_SOON_DAYS {
+        (WARNING, format!("the certificate of {subject} ends in {days} days, on {until}"))
+    } else {
+        return;
+    };
+    findings.add(severity, setting, Some(path.to_owned()), message, "renew it, then send SIGHUP");
+}
+
+/// What the authenticator reads, one thing at a time.
+fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
+    let whole = mapping::auth::config(settings);
+    let nothing = || AuthConfig::default();
+    if let Some(password) = whole.password {
+        let file = settings.auth.password.file.clone();
+        let remedy = "`stadium device passwd` writes its lines";
+        opens(
+            findings,
+            AuthConfig { password: Some(password), ..nothing() },
+            "auth.password.file",
+            file,
+            remedy,
+        );
+    }
+    if let Some(token) = whole.token {
+        for key in &token.keys {
+            let one = TokenConfig { keys: vec![key.clone()], key_sets: Vec::new(), ..token.clone() };
+            let remedy = "the file holds the key of its algorithm: docs/authentication.md";
+            let file = Some(key.file.clone());
+            opens(findings, AuthConfig { token: Some(one), ..nothing() }, "auth.token.keys", file, remedy);
+        }
+        for set in &token.key_sets {
+            let one = TokenConfig { keys: Vec::new(), key_sets: vec![set.clone()], ..token.clone() };
+            let remedy = "the file is a JSON Web Key Set (RFC 7517)";
+            opens(
+                findings,
+                AuthConfig { token: Some(one), ..nothing() },
+                "auth.token.key_sets",
+                Some(set.clone()),
+                remedy,
+            );
+        }
+    }
+    if let Some(file) = &settings.auth.rules_file {
+        let config = AuthConfig { rules: RulesConfig::File(file.clone()), ..nothing() };
+        let remedy = "examples/rules.toml shows rules";
+        opens(findings, config, "auth.rules_file", Some(file.clone()), remedy);
+    }
+}
+
+fn opens(
+    findings: &mut Findings<'_>,
+    config: AuthConfig,
+    setting: &str,
+    file: Option<PathBuf>,
+    remedy: &str,
+) {
+    if let Err(error) = Authenticator::open(&config) {
+        findings.add(ERROR, setting, file, error.to_string(), remedy);
+    }
+}
