@@ -372,6 +372,122 @@ fn a_session_that_ends_is_ended_for_good_before_its_successor_is_let_in() {
     assert_eq!(heard(&mut server, clean), ["connack false"]);
 }
 
+fn with_a_will<'a>(client_id: &'a str, qos: QoS) -> Connect<'a> {
+    let will =
+        Will { topic: "t", payload: b"gone", qos, retain: false, delay_s: 0, properties: Default::default() };
+    Connect { will: Some(will), ..kept(client_id) }
+}
+
+#[test]
+fn a_will_is_gone_when_whoever_is_owed_it_is_owed_it_durably() {
+    for (qos, origin) in [(QoS::AtLeastOnce, ""), (QoS::ExactlyOnce, " of 0")] {
+        // The reader is kept on shard 1, the writer on shard 2.
+        let mut server = server(2, 3);
+        let reader = reader(&mut server, 1, "r1", 2);
+        let writer = server.connect(with_a_will("w", qos));
+        server.persist_all();
+        server.cut(writer);
+        let handed: Vec<_> = server.host.changes.iter().map(|change| change.text.as_str()).collect();
+        assert_eq!(handed, ["w: away until Some(601000)", &format!("keep gone r1#1{origin}")]);
+        server.persist_one(Persisted::Done);
+        server.persist_one(Persisted::Done);
+        assert_eq!(heard(&mut server, reader), ["gone 0x8001"]);
+        let mut last = vec!["w: will gone".to_owned()];
+        if qos == QoS::ExactlyOnce {
+            last.push("forget 0 on 1".into());
+        }
+        assert_eq!(server.persist_all(), last);
+    }
+}
+
+#[test]
+fn a_session_whose_will_is_on_its_way_ends_after_it() {
+    let mut server = server(2, 3);
+    reader(&mut server, 1, "r1", 1);
+    let writer = server.connect(with_a_will("w", QoS::AtLeastOnce));
+    server.persist_all();
+    server.cut(writer);
+    // The shards are slow.
+    server.advance_ms(601_000);
+    let said = server.persist_all();
+    let at = |text: &str| {
+        said.iter().position(|other| other == text).unwrap_or_else(|| panic!("{text}: {said:?}"))
+    };
+    assert!(at("keep gone r1#1") < at("w: will gone") && at("w: will gone") < at("w: end"), "{said:?}");
+}
+
+/// Members of a group with kept sessions, of which the first has a message that it has not acknowledged.
+fn members(server: &mut Server) -> [Link; 2] {
+    let members = [(0, "m1"), (1, "m2")].map(|(at, client_id)| {
+        let link = server.connect_on(at, kept(client_id));
+        server.persist_all();
+        subscribe(server, link, "$share/g/t", 1);
+        server.persist_all();
+        heard(server, link);
+        link
+    });
+    let writer = writer(server);
+    server.send(writer, &publish("t", b"work", QoS::AtLeastOnce, 5));
+    server.persist_all();
+    let mut with = members;
+    if heard(server, with[0]).is_empty() {
+        with.reverse();
+        heard(server, with[0]);
+    }
+    with
+}
+
+#[test]
+fn a_session_ends_for_good_when_what_it_leaves_to_its_group_is_durable() {
+    for shards in [1, 3] {
+        let mut server = server(2, shards);
+        let [with, other] = members(&mut server);
+        let disconnect = Disconnect { session_expiry_s: Some(0), ..Disconnect::default() };
+        server.send(with, &Packet::Disconnect(disconnect));
+        let first = server.persist_one(Persisted::Done).expect("the message is handed on");
+        assert!(first.starts_with("keep work m"), "{first}");
+        assert_eq!(heard(&mut server, other).len(), 1);
+        let last = server.persist_all();
+        assert!(last.len() == 1 && last[0].ends_with(": end"), "{last:?}");
+    }
+}
+
+#[test]
+fn a_clean_start_waits_until_what_the_session_before_leaves_is_durable() {
+    for expiry in [None, Some(600)] {
+        let mut server = server(2, 3);
+        let [with, other] = members(&mut server);
+        let client_id = if with.at == 0 { "m1" } else { "m2" };
+        let connect = Connect { clean_start: true, session_expiry_s: expiry, ..kept(client_id) };
+        let successor = server.connect_on(with.at, connect);
+        let handed: Vec<_> = server.host.changes.iter().map(|change| change.text.clone()).collect();
+        assert!(handed.len() == 1 && handed[0].starts_with("keep work m"), "{handed:?}");
+        assert!(heard(&mut server, successor).is_empty());
+        let said = server.persist_all();
+        let end = format!("{client_id}: end");
+        let last = if expiry.is_some() { format!("{client_id}: connect for 600 s") } else { end.clone() };
+        assert_eq!(said[1..], [end, last]);
+        assert_eq!(heard(&mut server, successor), ["connack false"]);
+        assert_eq!(heard(&mut server, other).len(), 1);
+    }
+}
+
+#[test]
+fn a_successor_that_leaves_before_its_turn_leaves_nothing() {
+    let mut server = server(2, 3);
+    let [with, _] = members(&mut server);
+    let client_id = if with.at == 0 { "m1" } else { "m2" };
+    let successor =
+        server.connect_on(with.at, Connect { clean_start: true, ..with_a_will(client_id, QoS::AtLeastOnce) });
+    server.cut(successor);
+    let said = server.persist_all();
+    assert!(!said.iter().any(|text| text.contains("connect") || text.contains("gone")), "{said:?}");
+    assert_eq!(server.brokers[usize::from(with.at)].totals().sessions, usize::from(with.at == 0));
+    let again = server.connect_on(with.at, kept(client_id));
+    server.persist_all();
+    assert_eq!(heard(&mut server, again), ["connack false"]);
+}
+
 #[test]
 fn a_retained_message_is_acknowledged_when_it_is_durable() {
     let mut server = server(1, 1);

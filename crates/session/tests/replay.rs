@@ -16,6 +16,15 @@ use stadium_session::{
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 
+const NARROW: Bounds = Bounds {
+    sessions_max: 1_000,
+    letters_max: 10_000,
+    message_bytes_max: 1 << 20,
+    retained_max: 100_000,
+    retained_bytes_max: 1 << 20,
+    origins_max: 2,
+};
+
 /// A machine, its last whole checkpoint, and the records behind that.
 struct Journalled {
     machine: Sessions,
@@ -28,7 +37,7 @@ struct Journalled {
 impl Journalled {
     /// The bounds are of no account to a replay, which has wide ones.
     fn new() -> Self {
-        let machine = Sessions::new(PLACE, Bounds { origins_max: 2, ..Bounds::default() });
+        let machine = Sessions::new(PLACE, NARROW);
         let mut one = Self { machine, checkpoint: Vec::new(), tail: Vec::new(), begun: None };
         one.checkpoint_begin();
         while one.checkpoint_next(4_096) {}
@@ -78,7 +87,11 @@ impl Journalled {
 
     /// A machine that starts from the last whole checkpoint.
     fn restarted(&self) -> Sessions {
-        let mut machine = Sessions::new(PLACE, Bounds::default());
+        self.restarted_with(Bounds::default())
+    }
+
+    fn restarted_with(&self, bounds: Bounds) -> Sessions {
+        let mut machine = Sessions::new(PLACE, bounds);
         for chunk in &self.checkpoint {
             machine.restore(chunk).expect("the machine has written it");
         }
@@ -333,13 +346,27 @@ proptest! {
                     let mut restarted = one.restarted();
                     prop_assert_eq!(everything(&mut restarted), everything(&mut one.machine));
                     // It goes on from there: the checkpoint that was being taken is given up.
-                    one.machine = restarted;
+                    one.machine = one.restarted_with(NARROW);
                     one.begun = None;
                 }
             }
             // A checkpoint goes on while the machine changes.
             let _ = (0..slices_a_step).take_while(|_| one.checkpoint_next(slice)).count();
         }
-        prop_assert_eq!(everything(&mut one.restarted()), everything(&mut one.machine));
+        let mut restarted = one.restarted_with(NARROW);
+        prop_assert_eq!(everything(&mut restarted), everything(&mut one.machine));
+        // Both know the same publishes, and their receivers.
+        let keep = |incarnation, packet_id| {
+            let receivers = (0..5).map(|client| (client, 99)).collect();
+            Kind::Keep { receivers, origin: Some((incarnation, packet_id)), publisher: None }.change()
+        };
+        let all = (0..3).flat_map(|incarnation| (0..4).map(move |packet_id| keep(incarnation, packet_id)));
+        let probe = Command::Batch(all.collect());
+        let [live, replayed] = [&mut one.machine, &mut restarted].map(|machine| {
+            let mut record = Record::new();
+            record.begin(0);
+            machine.execute(0, now, 0, &probe, &mut record)
+        });
+        prop_assert_eq!(live, replayed);
     }
 }

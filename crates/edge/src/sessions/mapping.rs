@@ -78,8 +78,8 @@ impl Shared {
                     sent_below: away.sent_below,
                 },
             },
-            broker::Change::WillGone => Change::WillGone { client, will: 0 },
-            broker::Change::End => Change::End { client, incarnation: None },
+            broker::Change::WillGone { will } => Change::WillGone { client, will },
+            broker::Change::End { incarnation } => Change::End { client, incarnation },
             broker::Change::Subscribe(kept) => Change::Subscribe {
                 client,
                 subscription: Subscription {

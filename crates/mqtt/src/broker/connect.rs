@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::deadlines::Due;
 use super::deliver::report;
-use super::durable::{Away, Change, Connected, KeptSubscription, KeptWill, Origin, Then, What};
+use super::durable::{Away, Change, Connected, KeptSubscription, KeptWill, Persisted, Then, What};
 use super::flight::List;
 use super::host::{Action, Client, Close, Drop, Event, Host, Interest, Progress};
 use super::publication::{Head, Message, Publication};
@@ -146,7 +146,9 @@ where
             .find_session(client_id)
             .and_then(|key| self.session(key))
             .is_some_and(|session| session.durable);
+        self.ending = None;
         let present = self.take_over(host, client_id, connect.clean_start, &identity);
+        let ending = self.ending.take();
         let session_expiry_s = self.granted_expiry_s(connect);
         let key = match present {
             Some(key) => key,
@@ -197,7 +199,11 @@ where
         if waits {
             session.link = None;
             session.rare().arriving = Some(Box::new((link, arriving)));
-            self.keep_arrival(host, key, link, was_durable);
+            match ending {
+                // Else the host would let go of what the session before it leaves.
+                Some(ending) => self.pendings.before_successor(ending, key, link),
+                None => self.keep_arrival(host, key, link),
+            }
         } else {
             self.enter(host, key, link, arriving);
         }
@@ -205,18 +211,19 @@ where
     }
 
     /// Tells the host of a client that connects to a session that persists, or to one in the place of one that did.
-    fn keep_arrival<H>(&mut self, host: &mut H, key: SessionKey, link: L, was_durable: bool)
+    fn keep_arrival<H>(&mut self, host: &mut H, key: SessionKey, link: L)
     where
         H: Host<Link = L, Identity = I>,
     {
         let then = self.pendings.add(1, What::Admit { key, link });
-        let Some(session) = self.session(key) else { return };
+        let Some(session) = self.session_mut(key) else { return };
         let client_id = session.client_id.clone();
         if !session.durable {
-            debug_assert!(was_durable, "else nothing waits");
-            host.persist(&client_id, Change::End, then);
+            host.persist(&client_id, Change::End { incarnation: None }, then);
             return;
         }
+        session.rare().told = true;
+        let Some(session) = self.session(key) else { return };
         let rare = session.rare.as_deref();
         let will = rare.and_then(|rare| rare.arriving.as_deref()).and_then(|(_, one)| one.will.as_ref());
         let connected = Connected {
@@ -234,6 +241,19 @@ where
         host.persist(&client_id, Change::Connect(connected), then);
         if rare.is_some_and(|rare| rare.out_of_step) {
             self.keep_subscriptions(host, key);
+        }
+    }
+
+    /// The session before this one has ended for good.
+    pub(super) fn succeed<H>(&mut self, host: &mut H, key: SessionKey, link: L)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let rare = self.session(key).and_then(|session| session.rare.as_ref());
+        let arriving = rare.and_then(|rare| rare.arriving.as_ref());
+        // Else its connection is gone, or another one came.
+        if arriving.is_some_and(|arriving| arriving.0 == link) {
+            self.keep_arrival(host, key, link);
         }
     }
 
@@ -452,7 +472,6 @@ where
             self.session(key).is_some_and(|session| host.same_owner(&session.identity, identity));
         if clean_start || !same_owner {
             // The session ends here, and with it the wait of a delayed will [MQTT-3.1.2-4, MQTT-3.1.2-8].
-            self.publish_will(host, key);
             self.end_session(host, key);
             return None;
         }
@@ -471,17 +490,22 @@ where
         let now_ms = host.now_ms();
         let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
         session.link = None;
+        let mut is_over = !session.persists();
         if let Some(rare) = &mut session.rare {
             if let Some(arriving) = rare.arriving.take() {
-                // It was never let in, but its will counts from now on: the host was told of it.
-                rare.will = arriving.1.will;
+                if session.durable && !rare.told {
+                    // Nobody was promised anything of it.
+                    is_over = true;
+                } else {
+                    // It was never let in, but its will counts from now on: the host was told of it.
+                    rare.will = arriving.1.will;
+                }
             }
             rare.drop_held();
         }
         self.flights.remove_platforms(&mut session.in_flight);
         self.flights.remove_platforms(&mut session.queued);
-        if !session.persists() {
-            self.publish_will(host, key);
+        if is_over {
             self.end_session(host, key);
             return;
         }
@@ -522,7 +546,8 @@ where
     }
 
     /// Forgets a session and everything it held. A will that still waited is published
-    /// [MQTT-3.1.2-8]: its delay never outlasts the session.
+    /// [MQTT-3.1.2-8]: its delay never outlasts the session. The host hears of the end when what the session leaves to
+    /// others is durable: killed before, the server ends it again.
     pub(super) fn end_session<H>(&mut self, host: &mut H, key: SessionKey)
     where
         H: Host<Link = L, Identity = I>,
@@ -532,18 +557,19 @@ where
         }
         self.publish_will(host, key);
         let durable = self.sessions[key.index as usize].durable;
+        let ending = durable.then(|| self.pendings.add(1, What::Nothing));
         let rare = self.sessions[key.index as usize].rare.take();
         let mut shared = Shares::default();
         if let Some(rare) = rare {
-            let Rare { incarnation, noted, shared: held, .. } = *rare;
+            let Rare { incarnation, noted, shared: held, will_on_its_way, .. } = *rare;
             shared = held;
-            let client_id = self.sessions[key.index as usize].client_id.clone();
-            if durable {
-                host.persist(&client_id, Change::End, Then::NOTHING);
-            }
-            for (packet_id, shards) in noted {
-                let origin = Origin { incarnation, packet_id };
-                Self::forget(host, origin, shards.as_ref(), None, Then::NOTHING);
+            if let Some(ending) = ending {
+                let client_id = self.sessions[key.index as usize].client_id.clone();
+                let what = What::End { client_id, incarnation, noted, successor: None };
+                self.pendings.goes_on(ending, what);
+                if let Some(will) = will_on_its_way {
+                    self.pendings.after_will(will, ending);
+                }
             }
         }
         for held in shared.iter() {
@@ -577,9 +603,13 @@ where
         for (publication, qos, came_by) in unfinished {
             report(host, None, publication.head.receipt, Progress::Dropped(Drop::SessionEnded));
             match shared.iter().find(|held| held.id == came_by && qos == QoS::AtLeastOnce) {
-                Some(held) => self.give_back(host, &held.filter, publication),
+                Some(held) => self.give_back(host, &held.filter, publication, ending),
                 None => host.count(Event::Dropped(Drop::SessionEnded)),
             }
+        }
+        if let Some(ending) = ending {
+            self.ending = (self.pendings.left(ending) > 1).then_some(ending);
+            self.persisted(host, ending, Persisted::Done);
         }
     }
 

@@ -6,8 +6,10 @@
 //!
 //! A [`Then`] names what goes on when a change is durable. One may wait for several changes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use super::deliver::{Parcel, Terms};
@@ -78,9 +80,15 @@ pub enum Change<'a, I> {
     /// Its client is away.
     Disconnect(Away),
     /// Its will was published.
-    WillGone,
+    WillGone {
+        /// Which one; 0 for one of which that is not known.
+        will: u64,
+    },
     /// It ended.
-    End,
+    End {
+        /// Which one of the client's sessions; none for whichever is kept.
+        incarnation: Option<u64>,
+    },
     /// A subscription was made or changed.
     Subscribe(KeptSubscription<'a>),
     /// A subscription ended.
@@ -263,8 +271,30 @@ pub(super) enum What<L> {
         link: L,
         packet_id: u16,
     },
-    /// Another loop hears of it.
+    /// Another loop hears of it, or something else of this one.
     Reply(ReplyTo),
+    /// A will is gone: whoever is owed it is owed it durably.
+    WillPublished {
+        key: SessionKey,
+        client_id: CompactString,
+        will: u64,
+        origin: Option<Origin>,
+        /// Goes on when the host has heard of it.
+        next: Option<Then>,
+    },
+    /// A publish is forgotten.
+    Forget {
+        origin: Origin,
+        shards: ShardSet,
+    },
+    /// A session ends for good: what it leaves is owed to others durably.
+    End {
+        client_id: CompactString,
+        incarnation: u64,
+        noted: BTreeMap<u16, Option<ShardSet>>,
+        /// The client's next session, whose CONNECT waits for it.
+        successor: Option<(SessionKey, L)>,
+    },
     /// A message leaves for those to whom it is owed.
     Deliver {
         parent: Then,
@@ -342,6 +372,27 @@ impl<L> Pendings<L> {
         }
     }
 
+    /// For how many it waits.
+    pub fn left(&self, then: Then) -> u32 {
+        self.0.get(then.0 as usize).map_or(0, |pending| pending.left)
+    }
+
+    /// When this will is published, that goes on too.
+    pub fn after_will(&mut self, will: Then, then: Then) {
+        if let Some(Pending { what: What::WillPublished { next, .. }, .. }) = self.0.get_mut(will.0 as usize)
+        {
+            *next = Some(then);
+            self.more(then, 1);
+        }
+    }
+
+    /// When this session has ended, its client's next one goes on.
+    pub fn before_successor(&mut self, ending: Then, key: SessionKey, link: L) {
+        if let Some(Pending { what: What::End { successor, .. }, .. }) = self.0.get_mut(ending.0 as usize) {
+            *successor = Some((key, link));
+        }
+    }
+
     /// This is what goes on then.
     pub fn goes_on(&mut self, then: Then, what: What<L>) {
         if let Some(pending) = self.0.get_mut(then.0 as usize) {
@@ -392,7 +443,35 @@ where
                     Some(reason) => self.cut(host, key, link, reason),
                 }
             }
-            What::Reply(to) => host.tell_kept(to, worst, shards),
+            What::Reply(to) => self.reply(host, to, worst, shards),
+            What::WillPublished { key, client_id, will, origin, next } => {
+                if let Some(session) = self.session_mut(key) {
+                    session.rare().will_on_its_way = None;
+                }
+                // Only then may the publish be forgotten by which a repeat is known.
+                let then = match origin {
+                    Some(origin) => self.pendings.add(1, What::Forget { origin, shards }),
+                    None => Then::NOTHING,
+                };
+                host.persist(&client_id, Change::WillGone { will }, then);
+                if let Some(next) = next {
+                    self.persisted(host, next, Persisted::Done);
+                }
+            }
+            What::Forget { origin, shards } => {
+                Self::forget(host, origin, Some(&shards), None, Then::NOTHING);
+            }
+            What::End { client_id, incarnation, noted, successor } => {
+                let change = Change::End { incarnation: Some(incarnation) };
+                host.persist(&client_id, change, Then::NOTHING);
+                for (packet_id, shards) in noted {
+                    let origin = Origin { incarnation, packet_id };
+                    Self::forget(host, origin, shards.as_ref(), None, Then::NOTHING);
+                }
+                if let Some((key, link)) = successor {
+                    self.succeed(host, key, link);
+                }
+            }
             What::Deliver { parent, publication, unkept } => {
                 let replayed = unkept.first().and_then(|one| Some((one.session, one.replayed?)));
                 if worst == Persisted::Done {
@@ -403,6 +482,18 @@ where
                 }
                 self.persisted(host, parent, worst);
             }
+        }
+    }
+
+    /// Says what became of a message to whoever waits to hear.
+    pub(super) fn reply<H>(&mut self, host: &mut H, to: ReplyTo, persisted: Persisted, shards: ShardSet)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        if to.at == self.config.loop_index {
+            self.kept_elsewhere(host, to.then, persisted, &shards);
+        } else {
+            host.tell_kept(to, persisted, shards);
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Broker;
 use super::deliver::{Parcel, Terms};
-use super::durable::{Origin, Persisted, PublishedBy, ReplyTo, ShardSet};
+use super::durable::{Origin, Persisted, PublishedBy, ReplyTo, ShardSet, Then};
 use super::host::{Host, Interest, LoopIndex};
 use super::publication::Publication;
 use super::session::{SessionKey, SharedId};
@@ -178,7 +178,7 @@ where
         });
         let Some((filter, member)) = turn else {
             if let Some(to) = reply_to {
-                host.tell_kept(to, Persisted::Done, ShardSet::default());
+                self.reply(host, to, Persisted::Done, ShardSet::default());
             }
             return;
         };
@@ -205,16 +205,26 @@ where
 
     /// A session ended with messages that its client did not acknowledge: those that came by a shared
     /// subscription at QoS 1 go to another member (section 4.8.2).
-    pub(super) fn give_back<H>(&mut self, host: &mut H, filter: &str, publication: Arc<Publication>)
-    where
+    /// What is given waits until another member is owed it durably, or need not be.
+    pub(super) fn give_back<H>(
+        &mut self,
+        host: &mut H,
+        filter: &str,
+        publication: Arc<Publication>,
+        waits: Option<Then>,
+    ) where
         H: Host<Link = L, Identity = I>,
     {
+        let reply_to = waits.map(|then| {
+            self.pendings.more(then, 1);
+            ReplyTo { at: self.config.loop_index, then }
+        });
         let home = host.group_home(filter);
         if home == self.config.loop_index {
-            self.next_turn(host, filter, &publication, None, None);
+            self.next_turn(host, filter, &publication, None, reply_to);
         } else {
             let filter = filter.into();
-            host.tell(home, GroupMessage::Return { filter, publication, origin: None, reply_to: None });
+            host.tell(home, GroupMessage::Return { filter, publication, origin: None, reply_to });
         }
     }
 

@@ -142,6 +142,8 @@ pub struct Broker<L, I> {
     deadlines: Deadlines,
     /// What waits for changes to be durable.
     pendings: Pendings<L>,
+    /// The session that ended last, where what it leaves is not durable yet.
+    ending: Option<Then>,
     /// What the message at hand waits for, if anything.
     parts: Option<Then>,
     /// Deliveries of the message at hand that must be durable first.
@@ -210,6 +212,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             mailboxes,
             deadlines: Deadlines::default(),
             pendings: Pendings::default(),
+            ending: None,
             parts: None,
             unkept: Vec::new(),
             from: None,

@@ -354,7 +354,7 @@ where
     {
         match self.parts.take() {
             Some(then) => self.pendings.goes_on(then, What::Reply(to)),
-            None => host.tell_kept(to, Persisted::Done, ShardSet::default()),
+            None => self.reply(host, to, Persisted::Done, ShardSet::default()),
         }
     }
 
@@ -368,28 +368,43 @@ where
     }
 
     /// Publishes the will of a session that was not closed in order, after asking the authorisation
-    /// function again.
+    /// function again. The host hears that the will is gone when whoever is owed it is owed it durably: killed before,
+    /// the server publishes it again, and who was owed it at QoS 2 already is not owed it twice.
     pub(super) fn publish_will<H>(&mut self, host: &mut H, key: SessionKey)
     where
         H: Host<Link = L, Identity = I>,
     {
         let Some(session) = self.session_mut(key) else { return };
         let Some(will) = session.rare.as_mut().and_then(|rare| rare.will.take()) else { return };
-        if session.durable {
-            host.persist(&session.client_id, Change::WillGone, Then::NOTHING);
-        }
+        let kept_as = session.durable.then(|| session.client_id.clone());
         let client = Client { client_id: &session.client_id, identity: &session.identity };
         if !host.authorise(client, Action::Publish, will.publication.topic()) {
             host.count(Event::PublishDenied);
+            if let Some(client_id) = kept_as {
+                host.persist(&client_id, Change::WillGone { will: will.id }, Then::NOTHING);
+            }
             return;
         }
         let mut message = will.publication.message();
         message.head.expires_at_ms = will.expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
+        let is_told_apart = kept_as.is_some() && will.id != 0 && message.head.qos == QoS::ExactlyOnce;
+        let origin = is_told_apart.then_some(Origin { incarnation: will.id, packet_id: 0 });
         self.parts = None;
+        self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
         let published = self.take_over_message(host, &message, Otherwise::Deliver);
         debug_assert!(published.is_ok(), "nothing is refused that nobody hears of");
-        self.parts = None;
+        self.from = None;
         host.count(Event::WillPublished);
+        let (waits, Some(client_id)) = (self.parts.take(), kept_as) else { return };
+        let Some(then) = waits else {
+            host.persist(&client_id, Change::WillGone { will: will.id }, Then::NOTHING);
+            return;
+        };
+        let what = What::WillPublished { key, client_id, will: will.id, origin, next: None };
+        self.pendings.goes_on(then, what);
+        if let Some(session) = self.session_mut(key) {
+            session.rare().will_on_its_way = Some(then);
+        }
     }
 
     /// Notes a QoS 2 packet id; `false` if it is waiting for its release already.

@@ -108,7 +108,7 @@ where
         session.expiry_s = restored.expiry_s;
         let rare = session.rare();
         rare.incarnation = restored.incarnation;
-        rare.came_back = true;
+        (rare.came_back, rare.told) = (true, true);
         rare.noted = restored.unreleased.iter().map(|&packet_id| (packet_id, None)).collect();
         rare.unreleased = restored.unreleased.into_iter().collect();
         rare.will = restored.will.map(|will| HeldWill {

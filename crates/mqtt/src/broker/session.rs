@@ -12,7 +12,7 @@ use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use super::deadlines::{Deadlines, Due};
-use super::durable::{Held as HeldAnswer, ShardSet};
+use super::durable::{Held as HeldAnswer, ShardSet, Then};
 use super::flight::List;
 use super::packet_ids::PacketIds;
 use super::publication::Publication;
@@ -107,6 +107,10 @@ pub(super) struct Rare<L> {
     pub noted: BTreeMap<u16, Option<ShardSet>>,
     /// It was given back when the server started.
     pub came_back: bool,
+    /// The host has heard of it.
+    pub told: bool,
+    /// Its will, while it becomes durable for those who are owed it.
+    pub will_on_its_way: Option<Then>,
     /// A connection whose CONNECT waits until it is durable.
     pub arriving: Option<Box<(L, Arriving)>>,
     /// Something could not be kept: the host is told all of it at the next CONNECT.
@@ -226,6 +230,8 @@ impl<L> Default for Rare<L> {
             waiting: PacketIds::default(),
             noted: BTreeMap::new(),
             came_back: false,
+            told: false,
+            will_on_its_way: None,
             arriving: None,
             out_of_step: false,
         }

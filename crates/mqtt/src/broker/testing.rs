@@ -290,8 +290,8 @@ fn worded(change: &Change<'_, String>) -> String {
             format!("connect for {} s{will}", connected.expiry_s)
         }
         Change::Disconnect(away) => format!("away until {:?}", away.ends_at_ms),
-        Change::WillGone => "will gone".into(),
-        Change::End => "end".into(),
+        Change::WillGone { .. } => "will gone".into(),
+        Change::End { .. } => "end".into(),
         Change::Subscribe(kept) => format!("subscribe {}", kept.filter),
         Change::Unsubscribe { filter } => format!("unsubscribe {filter}"),
         Change::Received { letter } => format!("received #{letter}"),
