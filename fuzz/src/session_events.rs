@@ -16,6 +16,9 @@ pub const NOW: Time = Time(1_700_000_000_000);
 /// One event of each kind, as the fixture of version 1 has them.
 pub const EVENTS: &[u8] = include_bytes!("../../crates/session/tests/fixtures/v1/events");
 
+/// The same of version 2.
+pub const EVENTS_2: &[u8] = include_bytes!("../../crates/session/tests/fixtures/v2/events");
+
 pub const SESSIONS: Subject<Sessions> = Subject { empty, works };
 
 fn empty() -> Sessions {
@@ -28,6 +31,7 @@ fn empty() -> Sessions {
 pub fn some_sessions() -> Sessions {
     let mut sessions = empty();
     sessions.apply(0, NOW, EVENTS).expect("version 1 is read");
+    sessions.apply(0, NOW, EVENTS_2).expect("version 2 is read");
     sessions
 }
 

@@ -333,7 +333,12 @@ impl Host for Turn<'_> {
 
     fn keep(&mut self, shard: u16, keep: &broker::Keep<'_>, then: Then) {
         let Some(keeper) = &mut self.around.keeper else { return };
-        keeper.put(shard, self.around.shared.keep(keep), then);
+        let change = self.around.shared.keep(keep);
+        if keep.must {
+            keeper.put_for_certain(shard, change, then);
+        } else {
+            keeper.put(shard, change, then);
+        }
     }
 
     fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then) {
@@ -363,13 +368,19 @@ impl Host for Turn<'_> {
         self.around.kept_by != 0
     }
 
-    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, then: Then) -> u32 {
+    fn forward_to_keep(
+        &mut self,
+        publication: &Arc<Publication>,
+        origin: Option<Origin>,
+        then: Then,
+        must: bool,
+    ) -> u32 {
         let at = LoopIndex(u16::try_from(self.around.index).expect("there are at most 64 loops"));
         let (mut wanted, kept_by) = (self.around.wanted_by, self.around.kept_by);
         while wanted != 0 {
             let to = wanted.trailing_zeros() as usize;
             let forward = if kept_by & (1 << to) != 0 {
-                Forward::Keep(Arc::clone(publication), origin, ReplyTo { at, then })
+                Forward::Keep(Arc::clone(publication), origin, ReplyTo { at, then, must })
             } else {
                 Forward::Publish(Arc::clone(publication))
             };

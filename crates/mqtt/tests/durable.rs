@@ -165,6 +165,31 @@ fn a_publish_that_cannot_be_kept_is_refused_and_reaches_nobody_who_is_owed_it() 
 }
 
 #[test]
+fn a_publish_that_one_of_several_shards_refuses_is_refused_and_may_have_reached_those_of_the_others() {
+    // What docs/sessions.md says, and no more: shards decide by themselves.
+    let mut server = server(2, 3);
+    // r1 is kept on shard 1, r2 and w on shard 2.
+    let readers = [reader(&mut server, 0, "r1", 2), reader(&mut server, 1, "r2", 2)];
+    let writer = server.connect(kept("w"));
+    server.persist_all();
+    heard(&mut server, writer);
+    server.send(writer, &publish("t", b"first", QoS::ExactlyOnce, 5));
+    assert_eq!(server.persist_one(Persisted::Done).as_deref(), Some("keep first r1#1 of 5"));
+    assert!(heard(&mut server, writer).is_empty(), "one shard has not answered yet");
+    assert_eq!(server.persist_one(Persisted::Full).as_deref(), Some("keep first r2#1 of 5"));
+    assert_eq!(heard(&mut server, writer), ["pubrec 5 0x97"]);
+    assert_eq!(readers.map(|reader| heard(&mut server, reader)), [vec!["first 0x8001".to_owned()], vec![]]);
+    // The identifier is free again, everywhere: the next publish with it is another message.
+    let mut said = server.persist_all();
+    said.sort();
+    assert_eq!(said, ["forget 5 on 1", "w: released 5"]);
+    server.send(writer, &publish("t", b"second", QoS::ExactlyOnce, 5));
+    server.persist_all();
+    assert_eq!(readers.map(|reader| heard(&mut server, reader).len()), [1, 1]);
+    assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
+}
+
+#[test]
 fn a_packet_identifier_is_noted_with_the_message_where_one_shard_keeps_both() {
     let mut server = server(1, 1);
     let reader = reader(&mut server, 0, "reader", 2);
@@ -388,7 +413,7 @@ fn a_will_is_gone_when_whoever_is_owed_it_is_owed_it_durably() {
         server.persist_all();
         server.cut(writer);
         let handed: Vec<_> = server.host.changes.iter().map(|change| change.text.as_str()).collect();
-        assert_eq!(handed, ["w: away until Some(601000)", &format!("keep gone r1#1{origin}")]);
+        assert_eq!(handed, ["w: away until Some(601000)", &format!("keep gone r1#1{origin} for certain")]);
         server.persist_one(Persisted::Done);
         server.persist_one(Persisted::Done);
         assert_eq!(heard(&mut server, reader), ["gone 0x8001"]);
@@ -413,7 +438,10 @@ fn a_session_whose_will_is_on_its_way_ends_after_it() {
     let at = |text: &str| {
         said.iter().position(|other| other == text).unwrap_or_else(|| panic!("{text}: {said:?}"))
     };
-    assert!(at("keep gone r1#1") < at("w: will gone") && at("w: will gone") < at("w: end"), "{said:?}");
+    assert!(
+        at("keep gone r1#1 for certain") < at("w: will gone") && at("w: will gone") < at("w: end"),
+        "{said:?}"
+    );
 }
 
 /// Members of a group with kept sessions, of which the first has a message that it has not acknowledged.
@@ -445,7 +473,7 @@ fn a_session_ends_for_good_when_what_it_leaves_to_its_group_is_durable() {
         let disconnect = Disconnect { session_expiry_s: Some(0), ..Disconnect::default() };
         server.send(with, &Packet::Disconnect(disconnect));
         let first = server.persist_one(Persisted::Done).expect("the message is handed on");
-        assert!(first.starts_with("keep work m"), "{first}");
+        assert!(first.starts_with("keep work m") && first.ends_with(" for certain"), "{first}");
         assert_eq!(heard(&mut server, other).len(), 1);
         let last = server.persist_all();
         assert!(last.len() == 1 && last[0].ends_with(": end"), "{last:?}");

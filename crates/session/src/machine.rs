@@ -160,9 +160,9 @@ impl Sessions {
     fn carry_out(&mut self, now: Time, change: &Change, record: &mut Record) -> Outcome {
         if let Change::Keep(keep) = change {
             match self.knows(keep) {
-                Known::ToNobody => {}
-                Known::ToAll => return Outcome::Known,
-                Known::ToSome(known) => {
+                Known::Nobody => {}
+                Known::All => return Outcome::Known,
+                Known::These(known) => {
                     let mut rest = keep.clone();
                     let mut at = 0..;
                     rest.receivers.retain(|_| at.next().is_none_or(|at| known.binary_search(&at).is_err()));

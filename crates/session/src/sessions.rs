@@ -101,10 +101,10 @@ impl Eq for Ending {}
 
 /// Who was owed a publish already.
 pub(crate) enum Known {
-    ToNobody,
-    ToAll,
+    Nobody,
+    All,
     /// To the receivers at these places, in order.
-    ToSome(Vec<u32>),
+    These(Vec<u32>),
 }
 
 impl Sessions {
@@ -183,20 +183,20 @@ impl Sessions {
 
     /// Who of these receivers was owed this publish already.
     pub(crate) fn knows(&self, keep: &Keep) -> Known {
-        let Some(origin) = keep.origin else { return Known::ToNobody };
+        let Some(origin) = keep.origin else { return Known::Nobody };
         let unreleased = |at: u32| self.sessions.at(at).unreleased.contains(&origin.packet_id);
         if keep.publisher.as_ref().and_then(|client| self.find(client)).is_some_and(unreleased) {
-            return Known::ToAll;
+            return Known::All;
         }
         let mut lists: Vec<&[u64]> = Vec::new();
         for &at in self.keys_of(origin).filter_map(|key| self.by_origin.get(&key)) {
             match &self.taken.at(at).receivers {
                 Some(receivers) => lists.push(receivers),
-                None => return Known::ToAll,
+                None => return Known::All,
             }
         }
         if lists.is_empty() {
-            return Known::ToNobody;
+            return Known::Nobody;
         }
         let is_known = |receiver: &Receiver| {
             let incarnation = self.incarnation_of(&receiver.client);
@@ -205,9 +205,9 @@ impl Sessions {
         let known: Vec<u32> =
             (0_u32..).zip(&keep.receivers).filter(|(_, one)| is_known(one)).map(|(at, _)| at).collect();
         match known.len() {
-            all if all == keep.receivers.len() => Known::ToAll,
-            0 => Known::ToNobody,
-            _ => Known::ToSome(known),
+            all if all == keep.receivers.len() => Known::All,
+            0 => Known::Nobody,
+            _ => Known::These(known),
         }
     }
 

@@ -15,11 +15,11 @@ mod state_machine;
 
 use damage::damaged_runs;
 use random::Random;
-use session_events::{EVENTS, SESSIONS, some_sessions};
+use session_events::{EVENTS, EVENTS_2, SESSIONS, some_sessions};
 
 #[test]
 fn any_events_are_taken_or_refused() {
-    let samples = [[&[0], EVENTS].concat(), [&[1], EVENTS].concat()];
+    let samples = [[&[0], EVENTS].concat(), [&[1], EVENTS].concat(), [&[0], EVENTS_2].concat()];
     let taken = damaged_runs(&mut Random(1), 20_000, &samples, session_events::session_events);
     assert!(taken > 2_000, "only {taken} were taken: this tests nothing");
 }

@@ -25,13 +25,16 @@ const NARROW: Bounds = Bounds {
     origins_max: 2,
 };
 
+type Chunks = Vec<Vec<u8>>;
+type Records = Vec<(Time, Vec<u8>)>;
+
 /// A machine, its last whole checkpoint, and the records behind that.
 struct Journalled {
     machine: Sessions,
-    checkpoint: Vec<Vec<u8>>,
-    tail: Vec<(Time, Vec<u8>)>,
+    checkpoint: Chunks,
+    tail: Records,
     /// A checkpoint that is being taken, and the records since it began.
-    begun: Option<(Vec<Vec<u8>>, Vec<(Time, Vec<u8>)>)>,
+    begun: Option<(Chunks, Records)>,
 }
 
 impl Journalled {

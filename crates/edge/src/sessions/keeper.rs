@@ -60,6 +60,8 @@ struct Waiting {
     change: Change,
     then: Then,
     bytes: usize,
+    /// Somebody waits to hear whether it was taken. Else it is handed over until it is.
+    can_fail: bool,
 }
 
 struct UnderWay {
@@ -114,13 +116,23 @@ impl Keeper {
 
     /// Takes a change into the next batch for a shard.
     pub(crate) fn put(&mut self, shard: u16, change: Change, then: Then) {
-        if self.waiting_bytes > FULL_BYTES && can_fail(&change) {
+        let can_fail = can_fail(&change);
+        if self.waiting_bytes > FULL_BYTES && can_fail {
             self.failed.push(then);
             return;
         }
+        self.push(shard, change, then, can_fail);
+    }
+
+    /// The same for a change of which nobody can be told that it was not taken.
+    pub(crate) fn put_for_certain(&mut self, shard: u16, change: Change, then: Then) {
+        self.push(shard, change, then, false);
+    }
+
+    fn push(&mut self, shard: u16, change: Change, then: Then, can_fail: bool) {
         let bytes = change.record_bytes_max();
         self.waiting_bytes += bytes;
-        self.lanes[usize::from(shard)].waiting.push_back(Waiting { change, then, bytes });
+        self.lanes[usize::from(shard)].waiting.push_back(Waiting { change, then, bytes, can_fail });
     }
 
     /// What was answered since the last time.
@@ -194,8 +206,8 @@ impl Keeper {
                 }
                 let Some(waiting) = lane.waiting.pop_front() else { break };
                 bytes += waiting.bytes;
-                let again = (!can_fail(&waiting.change))
-                    .then(|| Waiting { change: waiting.change.clone(), ..waiting });
+                let again =
+                    (!waiting.can_fail).then(|| Waiting { change: waiting.change.clone(), ..waiting });
                 sent.push(Sent { then: waiting.then, again });
                 changes.push(waiting.change);
             }

@@ -157,7 +157,8 @@ where
             let publication = parcel.kept.get_or_insert_with(|| self.pool.keep(message));
             if may_be_owed && host.others_keep(message.topic) {
                 let then = self.pendings.part(&mut self.parts);
-                let answers = host.forward_to_keep(publication, self.from.map(|from| from.origin), then);
+                let from = self.from.map(|from| from.origin);
+                let answers = host.forward_to_keep(publication, from, then, self.must_keep);
                 debug_assert!(answers > 0, "others keep it");
                 self.pendings.more(then, answers.saturating_sub(1));
                 self.went_elsewhere = true;
@@ -272,7 +273,7 @@ where
                     if may_be_owed && member.durable {
                         let then = self.pendings.part(&mut self.parts);
                         self.went_elsewhere = true;
-                        reply_to = Some(ReplyTo { at: config.loop_index, then });
+                        reply_to = Some(ReplyTo { at: config.loop_index, then, must: self.must_keep });
                     }
                     host.tell(
                         who.at,

@@ -181,6 +181,8 @@ pub struct Keep<'a> {
     pub origin: Option<Origin>,
     /// That session's client id, where noting its packet id belongs to the same change.
     pub publisher: Option<&'a str>,
+    /// Nobody can be told no: it is handed over until the shard takes it, or has no room for it.
+    pub must: bool,
 }
 
 /// Who is owed a message.
@@ -237,6 +239,8 @@ pub struct ReplyTo {
     pub at: LoopIndex,
     /// What waits there.
     pub then: Then,
+    /// As of [`Keep::must`].
+    pub must: bool,
 }
 
 /// Something that waits for changes to be durable.
@@ -634,6 +638,7 @@ where
                 receivers: &receivers,
                 origin: from.map(|from| from.origin),
                 publisher: publisher.as_deref(),
+                must: self.must_keep,
             };
             let then = self.pendings.add(1, What::Nothing);
             host.keep(shard, &keep, then);

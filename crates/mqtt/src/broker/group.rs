@@ -217,7 +217,7 @@ where
     {
         let reply_to = waits.map(|then| {
             self.pendings.more(then, 1);
-            ReplyTo { at: self.config.loop_index, then }
+            ReplyTo { at: self.config.loop_index, then, must: true }
         });
         let home = host.group_home(filter);
         if home == self.config.loop_index {
@@ -252,8 +252,10 @@ where
             let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
             self.courier().deliver(host, turn.member.index, terms, &mut parcel);
             self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
+            self.must_keep = reply_to.is_some_and(|to| to.must);
             self.keep_unkept(host, publication);
             self.from = None;
+            self.must_keep = false;
         }
         if let Some(to) = reply_to {
             self.reply_when_kept(host, to);

@@ -129,8 +129,15 @@ pub trait Host {
     /// Whether a session that persists may have a matching subscription on another loop that [`Host::others_want`] found.
     fn others_keep(&mut self, topic: &str) -> bool;
 
-    /// As [`Host::forward`]; loops with sessions that persist say when they have kept it. Says how many will.
-    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, then: Then) -> u32;
+    /// As [`Host::forward`]; loops with sessions that persist say when they have kept it. Says how many will. `must` is as of
+    /// [`Keep::must`].
+    fn forward_to_keep(
+        &mut self,
+        publication: &Arc<Publication>,
+        origin: Option<Origin>,
+        then: Then,
+        must: bool,
+    ) -> u32;
 
     /// Tells another loop what became of a message that it sent, and which shards were asked to keep it; for
     /// [`super::Broker::kept_elsewhere`].

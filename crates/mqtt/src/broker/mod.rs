@@ -150,6 +150,8 @@ pub struct Broker<L, I> {
     unkept: Vec<Unkept>,
     /// Where the message at hand was published, if a session that persists did at QoS 2.
     from: Option<PublishedBy>,
+    /// The message at hand is a will, or left by a session that ended: nobody can be told that it is not kept.
+    must_keep: bool,
     /// Other loops have a part in the message at hand.
     went_elsewhere: bool,
     /// The packet id of the message at hand is noted with the message.
@@ -216,6 +218,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             parts: None,
             unkept: Vec::new(),
             from: None,
+            must_keep: false,
             went_elsewhere: false,
             noted: false,
             restored: Vec::new(),

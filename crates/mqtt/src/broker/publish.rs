@@ -342,8 +342,10 @@ where
     {
         self.parts = None;
         self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
+        self.must_keep = to.must;
         self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Here);
         self.from = None;
+        self.must_keep = false;
         self.reply_when_kept(host, to);
     }
 
@@ -391,9 +393,11 @@ where
         let origin = is_told_apart.then_some(Origin { incarnation: will.id, packet_id: 0 });
         self.parts = None;
         self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
+        self.must_keep = kept_as.is_some();
         let published = self.take_over_message(host, &message, Otherwise::Deliver);
         debug_assert!(published.is_ok(), "nothing is refused that nobody hears of");
         self.from = None;
+        self.must_keep = false;
         host.count(Event::WillPublished);
         let (waits, Some(client_id)) = (self.parts.take(), kept_as) else { return };
         let Some(then) = waits else {

@@ -213,6 +213,9 @@ impl Host for TestHost {
         if let Some(publisher) = keep.publisher {
             text += &format!(" by {publisher}");
         }
+        if keep.must {
+            text += " for certain";
+        }
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
     }
 
@@ -241,10 +244,16 @@ impl Host for TestHost {
         self.loops > 1 && self.kept_filters > 0
     }
 
-    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, then: Then) -> u32 {
+    fn forward_to_keep(
+        &mut self,
+        publication: &Arc<Publication>,
+        origin: Option<Origin>,
+        then: Then,
+        must: bool,
+    ) -> u32 {
         let from = LoopIndex(self.at);
         for at in (0..self.loops).filter(|&at| at != self.at) {
-            let to = ReplyTo { at: from, then };
+            let to = ReplyTo { at: from, then, must };
             self.wire.push_back((at, Wire::Keep(Arc::clone(publication), origin, to)));
         }
         u32::from(self.loops) - 1
