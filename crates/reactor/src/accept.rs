@@ -321,6 +321,7 @@ impl<M: Send + 'static> Loop<M> {
             carry_bytes_max: moved.carry_bytes_max,
             write_queue_bytes_max: moved.write_queue_bytes_max,
             write_stall_ms: 0,
+            write_progress_bytes: 1,
         };
         let (extra, age_ms, flags) = (moved.extra.take(), moved.age_ms, moved.flags);
         let waiting = extra.as_ref().is_some_and(|extra| !extra.queue.is_empty());

@@ -25,7 +25,7 @@ pub enum CloseReason {
     MaximumAge,
     /// More was waiting for the peer than its write queue may hold.
     SlowReader,
-    /// Something was waiting for the peer, and for `write_stall_ms` it took none of it.
+    /// Something was waiting for the peer, and for `write_stall_ms` it took less than `write_progress_bytes` of it.
     WriteStall,
     /// The handler left more bytes unconsumed than `carry_bytes_max`.
     CarryFull,

@@ -201,7 +201,8 @@ impl<M: Send + 'static> Io<M> {
         self.counts.write_queue_bytes += more as u64;
         if waiting == 0 {
             let now = self.tick();
-            self.extra(index).progress = now;
+            let extra = self.extra(index);
+            (extra.progress, extra.taken) = (now, 0);
         }
         true
     }
@@ -315,6 +316,7 @@ impl<M: Send + 'static> Io<M> {
         let now = self.tick();
         let entry = self.slab.at(index);
         let fd = entry.fd;
+        let enough = self.profiles[usize::from(entry.profile)].write_progress;
         let Some(extra) = entry.extra.as_mut() else { return false };
         if extra.queue.is_empty() {
             return false;
@@ -327,7 +329,10 @@ impl<M: Send + 'static> Io<M> {
             }
             Ok(0) => false,
             Ok(count) => {
-                extra.progress = now;
+                extra.taken = extra.taken.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+                if extra.taken >= enough {
+                    (extra.progress, extra.taken) = (now, 0);
+                }
                 let empty = extra.queue.is_empty();
                 self.counts.bytes_out += count as u64;
                 self.counts.write_queue_bytes -= count as u64;

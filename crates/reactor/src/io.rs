@@ -31,6 +31,7 @@ pub const TICK_MS: u64 = 32;
 pub(crate) struct Profile {
     pub(crate) tag: u16,
     pub(crate) write_stall: u32,
+    pub(crate) write_progress: u32,
     pub(crate) maximum_age: u32,
     pub(crate) maximum_idle: u32,
 }
@@ -206,6 +207,16 @@ impl<M: Send + 'static> Io<M> {
     /// Bytes that wait for the peer because it reads slowly, without those of this turn.
     pub fn unsent(&self, id: ConnectionId) -> usize {
         self.slab.look(id).and_then(|entry| entry.extra.as_ref()).map_or(0, |extra| extra.queue.len())
+    }
+
+    /// Bytes that are held of what the connection has received and nobody has used.
+    pub fn held(&self, id: ConnectionId) -> usize {
+        self.slab.look(id).and_then(|entry| entry.extra.as_ref()).map_or(0, |extra| extra.held())
+    }
+
+    /// [`Io::held`] of all connections of this loop together.
+    pub fn held_by_all(&self) -> u64 {
+        self.counts.carry_bytes
     }
 
     /// Sends what was asked to be sent, then closes; the peer may take `linger_ms` for it. `closed`

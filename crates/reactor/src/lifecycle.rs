@@ -35,6 +35,7 @@ impl Profile {
         Profile {
             tag,
             write_stall: ticks(limits.write_stall_ms),
+            write_progress: limits.write_progress_bytes.max(1),
             maximum_age: ticks(socket.maximum_age_ms.unwrap_or(0)),
             maximum_idle: ticks(socket.maximum_idle_ms.unwrap_or(0)),
         }

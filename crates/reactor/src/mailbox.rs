@@ -125,6 +125,19 @@ impl<M: Send + 'static> LoopHandle<M> {
         }
     }
 
+    /// Sends a message, also where the mailbox is full: for what is rare and must arrive, as the end of something that
+    /// was begun. The sender bounds how many there are. Where the loop has ended, the message is dropped.
+    pub fn send_beyond_bound(&self, message: M) {
+        let mut letters = self.shared.letters();
+        if letters.is_closed {
+            drop(letters);
+            return drop(message);
+        }
+        letters.waiting.push(Letter::Message(message));
+        drop(letters);
+        self.shared.wake();
+    }
+
     /// Gives the loop a connection that was accepted elsewhere. The handler sees `accepted` and
     /// `established`, then the leftover bytes. Gives it back where the mailbox is full.
     pub fn adopt(&self, stream: TcpStream, adopt: Adopt) -> Result<(), Full<TcpStream>> {

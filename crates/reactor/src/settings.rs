@@ -112,8 +112,11 @@ pub struct ConnectionLimits {
     pub carry_bytes_max: u32,
     /// Bytes waiting for a peer that reads slowly; beyond it the connection is closed.
     pub write_queue_bytes_max: u32,
-    /// How long a peer may take none of what waits for it, in milliseconds; zero for any time.
+    /// How long a peer may take less than `write_progress_bytes` of what waits for it, in milliseconds; zero for any time.
     pub write_stall_ms: u64,
+    /// What a peer must take of what waits for it within `write_stall_ms`, where more is waiting: the least rate of a
+    /// slow reader, in bytes. With 1, any byte is progress.
+    pub write_progress_bytes: u32,
 }
 
 impl Default for ConnectionLimits {
@@ -122,6 +125,7 @@ impl Default for ConnectionLimits {
             carry_bytes_max: 256 * 1024,
             write_queue_bytes_max: 1024 * 1024,
             write_stall_ms: 30_000,
+            write_progress_bytes: 1,
         }
     }
 }

@@ -98,8 +98,9 @@ pub(crate) struct Extra {
     pub(crate) opening: Option<Box<Opening>>,
     /// Leaf certificate of the peer, until the handler takes it.
     pub(crate) certificate: Option<CertificateDer<'static>>,
-    /// Tick in which the peer last took some of `queue`.
+    /// Tick in which the peer had last taken enough of `queue` to count, and what it has taken since, in bytes.
     pub(crate) progress: u32,
+    pub(crate) taken: u32,
     /// Tick by which opening or lingering must be over; zero for none.
     pub(crate) deadline: u32,
 }
