@@ -39,7 +39,7 @@ enum Task {
     Test,
     /// Format, clippy, tidy rules, docs, licences, generated files; changes nothing
     Verify {
-        /// Only these steps: tidy, format, licences, clippy, docs, generated
+        /// Only these steps: tidy, format, licences, clippy, features, docs, generated
         steps: Vec<String>,
     },
     /// Only the tidy rules of docs/architecture.md: `verify tidy`, takes about a second

@@ -41,6 +41,12 @@ const CHECKS: &[Check] = &[
     ("clippy", |_| {
         command(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
     }),
+    ("features", |_| {
+        // What a client or a server of a static list is built of: neither etcd nor ZooKeeper.
+        let bare =
+            ["clippy", "-p", "stadium-rpc", "-p", "stadium-discovery", "--lib", "--no-default-features"];
+        command(&mut cargo(&[&bare[..], &["--quiet", "--", "-D", "warnings"]].concat()))
+    }),
     ("docs", |_| {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
         command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))

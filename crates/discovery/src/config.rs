@@ -159,6 +159,8 @@ impl Config {
                 name::check_name(&service.name)?;
                 name::check_version(&service.version)
             }),
+            Backend::Etcd { .. } if !cfg!(feature = "etcd") => Err(absent("etcd")),
+            Backend::ZooKeeper { .. } if !cfg!(feature = "zookeeper") => Err(absent("zookeeper")),
             Backend::Etcd { endpoints, tls, .. } => check_endpoints(endpoints, tls.as_ref()),
             Backend::ZooKeeper { connect, .. } if connect.trim().is_empty() => {
                 Err(Error::Setting("connect names no ZooKeeper server".to_owned()))
@@ -166,6 +168,11 @@ impl Config {
             Backend::ZooKeeper { .. } => Ok(()),
         }
     }
+}
+
+/// This program has not been built with that backend.
+fn absent(feature: &str) -> Error {
+    Error::Setting(format!("this program was built without the feature `{feature}` of stadium-discovery"))
 }
 
 fn check_endpoints(endpoints: &[String], tls: Option<&Tls>) -> Result<(), Error> {

@@ -17,15 +17,20 @@ use tokio::task::LocalSet;
 
 use crate::config::{Backend, Config, StaticService};
 use crate::error::Error;
+#[cfg(feature = "etcd")]
+use crate::etcd;
 use crate::handle::{Command, ListAnswer, Subscription};
 use crate::instance::{Instance, Value};
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+use crate::link;
 use crate::name::Place;
 use crate::registration::{Entry, Standing};
 use crate::roster::{After, Change, Patience, Roster};
 use crate::snapshot::{Freshness, Service, Snapshot};
 use crate::status::{Connection, Status};
 use crate::timing::sleep_until;
-use crate::{etcd, link, zookeeper};
+#[cfg(feature = "zookeeper")]
+use crate::zookeeper;
 
 /// The shortest time between two snapshots of one name that differ in load factors only.
 ///
@@ -112,18 +117,23 @@ impl Hub {
         match self.config.backend.clone() {
             Backend::None => self.serve_fixed(&[], commands).await,
             Backend::Static(services) => self.serve_fixed(&services, commands).await,
+            #[cfg(feature = "etcd")]
             Backend::Etcd { endpoints, user, tls } => {
                 let backend = etcd::Backend::new(&self.config, endpoints, user, tls);
                 let link = tokio::task::spawn_local(link::run(self.clone(), backend));
                 self.serve(commands, unwatched).await;
                 link.abort();
             }
+            #[cfg(feature = "zookeeper")]
             Backend::ZooKeeper { connect, user } => {
                 let backend = zookeeper::Backend::new(&self.config, connect, user);
                 let link = tokio::task::spawn_local(link::run(self.clone(), backend));
                 self.serve(commands, unwatched).await;
                 link.abort();
             }
+            // The settings were refused.
+            #[cfg(not(all(feature = "etcd", feature = "zookeeper")))]
+            _ => self.serve_fixed(&[], commands).await,
         }
     }
 

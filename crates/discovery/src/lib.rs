@@ -7,8 +7,15 @@
 //! What is known of a name and when an instance is forgotten is decided without I/O in `roster`,
 //! when to try again in `outage`, when to write a load factor in `pace`; `etcd` and `zookeeper` speak.
 
+// Without a backend nobody speaks of what is far away.
+#![cfg_attr(
+    not(any(feature = "etcd", feature = "zookeeper")),
+    allow(dead_code, unused_imports, unused_variables)
+)]
+
 mod config;
 mod error;
+#[cfg(feature = "etcd")]
 mod etcd;
 mod handle;
 mod hub;
@@ -22,6 +29,7 @@ mod roster;
 mod snapshot;
 mod status;
 mod timing;
+#[cfg(feature = "zookeeper")]
 mod zookeeper;
 
 pub use config::{Backend, Config, Credentials, StaticInstance, StaticService, Tls};

@@ -253,6 +253,8 @@ fn kind(error: &CallError) -> &'static str {
     match error {
         CallError::Busy { .. } => "busy",
         CallError::Rejected { .. } => "rejected",
+        CallError::Unknown { .. } => "unknown",
+        CallError::Application { .. } => "application",
         CallError::Deadline => "deadline",
         CallError::Unavailable(_) => "unavailable",
         CallError::Broken(_) => "broken",

@@ -15,12 +15,25 @@ pub mod server;
 pub mod service;
 pub mod wire;
 
-pub use answer::{CallError, Refusal};
+/// What stands in the signatures of this crate and comes from others: sockets and TLS.
+pub mod net {
+    pub use stadium_reactor::tls::{ClientTls, ServerTls};
+    pub use stadium_reactor::{
+        ConnectionLimits, Messages, SocketSettings, WebSocketRequest, WebSocketSettings,
+    };
+}
+
+pub use prost;
+pub use stadium_discovery as discovery;
+pub use stadium_rsocket::metadata;
+
+pub use answer::{ApplicationCode, Attempted, CallError, Refusal, Unavailable};
 pub use client::{
-    CallOptions, Client, ClientConfig, LocalClient, Pending, ResumeSettings, ServiceClient, Source, Streaming,
+    CallOptions, Client, ClientConfig, LocalClient, Pending, Resolve, ResumeSettings, ServiceClient, Source,
+    Streaming,
 };
 pub use method::{Idempotency, Interaction, Method, Raw};
-pub use server::{Listen, Operations, Server, ServerConfig, Sessions, StartError};
+pub use server::{Listen, Operations, Quiescing, Server, ServerConfig, Sessions, Sleep, StartError, sleep};
 pub use service::{
     Call, CallContext, Finished, Interceptor, Next, Outcome, PieceReceiver, PieceSender, Service,
     StreamReceiver, StreamSender, Ticks,

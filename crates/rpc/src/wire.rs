@@ -105,8 +105,15 @@ pub(crate) fn refusal(refusal: &Refusal) -> (ErrorCode, String) {
             (ErrorCode::REJECTED, format!("BUSY retry_after_ms={}: {reason}", retry_after.as_millis()))
         }
         Refusal::Rejected { code, reason } => (ErrorCode::APPLICATION_ERROR, format!("{code}: {reason}")),
+        Refusal::Unknown { code, reason } => {
+            (ErrorCode::APPLICATION_ERROR, format!("{UNKNOWN}{code}: {reason}"))
+        }
+        Refusal::Application { code, text } => (ErrorCode(code.number()), text.clone().into_owned()),
     }
 }
+
+/// Stands before the code of an answer that is unknown.
+const UNKNOWN: &str = "UNKNOWN ";
 
 /// What an error frame says to the caller.
 pub(crate) fn call_error(code: ErrorCode, text: &[u8]) -> CallError {
@@ -115,13 +122,25 @@ pub(crate) fn call_error(code: ErrorCode, text: &[u8]) -> CallError {
         ErrorCode::REJECTED => busy(&text),
         ErrorCode::CANCELED if text.starts_with("RPC-DEADLINE") => CallError::Deadline,
         ErrorCode::CANCELED => CallError::Cancelled,
-        _ => match text.split_once(": ") {
-            Some((code, reason)) if is_code(code) => {
-                CallError::Rejected { code: code.to_owned(), reason: reason.to_owned() }
-            }
-            _ => CallError::Rejected { code: format!("0x{:08X}", code.0), reason: text.into_owned() },
+        ErrorCode::APPLICATION_ERROR => match (text.strip_prefix(UNKNOWN).and_then(coded), coded(&text)) {
+            (Some((code, reason)), _) => CallError::Unknown { code, reason },
+            (None, Some((code, reason))) => CallError::Rejected { code, reason },
+            (None, None) => CallError::Application { code: code.0, text: text.into_owned() },
         },
+        // "The Responder has not processed it": nothing happened.
+        ErrorCode::INVALID => {
+            let (code, reason) =
+                coded(&text).unwrap_or_else(|| (format!("0x{:08X}", code.0), text.into_owned()));
+            CallError::Rejected { code, reason }
+        }
+        code => CallError::Application { code: code.0, text: text.into_owned() },
     }
+}
+
+/// A text that begins with a code: the code, and the rest.
+fn coded(text: &str) -> Option<(String, String)> {
+    let (code, reason) = text.split_once(": ")?;
+    is_code(code).then(|| (code.to_owned(), reason.to_owned()))
 }
 
 fn busy(text: &str) -> CallError {
@@ -150,6 +169,7 @@ fn is_code(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::ApplicationCode;
 
     #[test]
     fn refusals_survive_the_wire() {
@@ -171,9 +191,30 @@ mod tests {
     #[test]
     fn errors_of_other_servers_are_understood() {
         assert!(matches!(call_error(ErrorCode::REJECTED, b"no"), CallError::Busy { .. }));
+        let application = |code| CallError::Application { code, text: "boom: it broke".to_owned() };
+        assert_eq!(call_error(ErrorCode::APPLICATION_ERROR, b"boom: it broke"), application(0x201));
+        assert_eq!(call_error(ErrorCode(0x301), b"boom: it broke"), application(0x301));
         assert!(matches!(
-            call_error(ErrorCode::APPLICATION_ERROR, b"boom: it broke"),
-            CallError::Rejected { code, .. } if code == "0x00000201"
+            call_error(ErrorCode::INVALID, b"what is that?"),
+            CallError::Rejected { code, .. } if code == "0x00000204"
         ));
+    }
+
+    #[test]
+    fn unknown_answers_and_errors_of_a_services_own_survive_the_wire() {
+        let (code, text) = refusal(&Refusal::unknown("GEO-007", "disk: gone"));
+        assert_eq!((code, text.as_str()), (ErrorCode::APPLICATION_ERROR, "UNKNOWN GEO-007: disk: gone"));
+        let expected = CallError::Unknown { code: "GEO-007".to_owned(), reason: "disk: gone".to_owned() };
+        assert_eq!(call_error(code, text.as_bytes()), expected);
+        for (number, text) in [(0x201, "no device there"), (0x301, "GEO-001: mine"), (0xFFFF_FFFE, "")] {
+            let chosen = ApplicationCode::new(number).expect("it is an application's");
+            let (code, wire) = refusal(&Refusal::application(chosen, text));
+            assert_eq!((code.0, wire.as_str()), (number, text));
+            let expected = CallError::Application { code: number, text: text.to_owned() };
+            assert_eq!(call_error(code, wire.as_bytes()), expected);
+        }
+        for taken in [0, 0x001, 0x101, 0x200, 0x202, 0x203, 0x204, 0x300, 0xFFFF_FFFF] {
+            assert_eq!(ApplicationCode::new(taken), None, "{taken:#x}");
+        }
     }
 }

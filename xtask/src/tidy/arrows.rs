@@ -137,8 +137,9 @@ const DOORS: &[Door] = &[
             "stadium-discovery",
             "stadium-example-voting",
             "stadium-load",
+            "stadium-rpc",
         ],
-        why: "tokio runs the control plane only, and in load the live page and uploads",
+        why: "tokio runs the control plane only, in load the live page and uploads, and in rpc what a service brings",
     },
     Door {
         name: "axum",

@@ -92,7 +92,7 @@ impl Worker {
     pub fn leave(self) {
         self.seat.vacate();
         self.seat.wait_free(GOODBYE);
-        self.server.quiesce(Duration::from_millis(200));
+        self.server.quiesce(Duration::from_millis(200)).wait();
         self.server.stop();
     }
 }

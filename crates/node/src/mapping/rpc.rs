@@ -55,6 +55,8 @@ pub(crate) fn plan(
         frame_bytes_max: rpc.frame_bytes_max as usize,
         fragment_bytes: rpc.fragment_bytes as usize,
         payload_bytes_max: rpc.payload_bytes_max as usize,
+        connections_max: rpc.connections_max as usize,
+        partial_bytes_max: rpc.partial_bytes_max as usize,
         streams_max: rpc.streams_max,
         resume_bytes_max: rpc.resume_bytes_max as usize,
         resume_within: Duration::from_secs(u64::from(rpc.resume_s)),

@@ -127,9 +127,15 @@ fn answer(answered: Result<&[u8], CallError>) -> Answer {
             Answer::Rejected { code: code.into(), reason: reason.into() }
         }
         Err(CallError::Deadline) => Answer::Deadline,
-        Err(CallError::Unavailable(why)) => Answer::Busy { retry_after: RETRY_AFTER, reason: why.into() },
-        Err(error @ (CallError::Broken(_) | CallError::Cancelled | CallError::Protocol(_))) => {
-            Answer::Unknown { reason: error.to_string().into() }
+        Err(CallError::Unavailable(why)) => {
+            Answer::Busy { retry_after: RETRY_AFTER, reason: why.to_string().into() }
         }
+        Err(
+            error @ (CallError::Unknown { .. }
+            | CallError::Application { .. }
+            | CallError::Broken(_)
+            | CallError::Cancelled
+            | CallError::Protocol(_)),
+        ) => Answer::Unknown { reason: error.to_string().into() },
     }
 }

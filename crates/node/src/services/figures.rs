@@ -29,6 +29,7 @@ fn of_method(method: MethodStatistics) -> MethodStats {
         ("ok", method.ok),
         ("busy", method.busy),
         ("rejected", method.rejected),
+        ("failed", method.failed),
         ("expired", method.expired),
         ("cancelled", method.cancelled),
     ];

@@ -117,7 +117,7 @@ impl Services {
     pub(crate) fn quiesce(&self, within: Duration) {
         let server = self.server.lock().clone();
         if let Some(server) = server {
-            server.quiesce(within);
+            server.quiesce(within).wait();
         }
     }
 

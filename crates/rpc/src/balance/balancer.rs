@@ -155,6 +155,11 @@ impl Balancer {
         self.instance(id).map(|instance| &*instance.address)
     }
 
+    /// Whether `id` gets no new calls: it has said that it leaves, or weighs nothing.
+    pub fn is_leaving(&self, id: InstanceId) -> bool {
+        self.instance(id).is_some_and(Instance::quiescing)
+    }
+
     /// The instance that listens at `address`.
     pub fn find(&self, address: &str) -> Option<InstanceId> {
         self.by_address.get(address).map(|&slot| self.id_of(slot))

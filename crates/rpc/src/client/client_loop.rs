@@ -8,6 +8,7 @@ mod answers;
 mod calls;
 mod datagrams;
 mod instances;
+mod reach;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -27,6 +28,7 @@ use stadium_rsocket::frame::{Payload, StreamId};
 use super::config::ClientConfig;
 use super::letter::Letter;
 use super::link::{Links, Pool};
+use super::resolver::{Found, Resolver};
 use super::slot::{Deadlines, Slots};
 use crate::answer::CallError;
 use crate::balance::{Balancer, Hedge, InstanceId, Outcome, Random, RetryBudget};
@@ -41,6 +43,10 @@ const TICK_US: u64 = 1_000;
 /// The handler of a client's loop.
 pub(crate) struct ClientLoop {
     pub(super) config: Arc<ClientConfig>,
+    /// Looks up names, where instances have them.
+    resolver: Option<Resolver>,
+    /// What it found last.
+    found: Option<Found>,
     protocol: Arc<ProtocolConfig>,
     setup_metadata: Vec<u8>,
     pub(super) services: Vec<Service>,
@@ -68,6 +74,8 @@ pub(crate) struct ClientLoop {
     /// Connections that lost their sockets, to be tried again: when, which.
     pub(super) resumptions: BinaryHeap<Reverse<(u64, ConnectionId)>>,
     pub(super) cancels: Vec<(ConnectionId, StreamId)>,
+    /// Services whose waiting calls end: when, which.
+    hopeless: BinaryHeap<Reverse<(u64, u16)>>,
     datagrams: Datagrams,
     scratch_ids: Vec<InstanceId>,
     avoided: Vec<InstanceId>,
@@ -95,6 +103,8 @@ pub(super) struct Service {
     freshness: String,
     /// Whether anything is known of its instances at all.
     known: bool,
+    /// When calls that wait end, because nobody can be reached; `None` while somebody may be.
+    hopeless_us: Option<u64>,
 }
 
 /// A route that is called.
@@ -125,7 +135,7 @@ impl Service {
 }
 
 impl ClientLoop {
-    pub(crate) fn new(config: Arc<ClientConfig>) -> Self {
+    pub(crate) fn new(config: Arc<ClientConfig>, resolver: Option<Resolver>) -> Self {
         let protocol = ProtocolConfig {
             frame_bytes_max: config.frame_bytes_max,
             fragment_bytes: config.fragment_bytes,
@@ -148,6 +158,8 @@ impl ClientLoop {
             protocol: Arc::new(protocol),
             setup_metadata,
             config,
+            resolver,
+            found: None,
             services: Vec::new(),
             routes: Vec::new(),
             route_places: HashMap::default(),
@@ -166,6 +178,7 @@ impl ClientLoop {
             caught_up: Vec::new(),
             resumptions: BinaryHeap::new(),
             cancels: Vec::new(),
+            hopeless: BinaryHeap::new(),
             datagrams: Datagrams::default(),
             scratch_ids: Vec::new(),
             now_us: 0,
@@ -181,6 +194,7 @@ impl Handler for ClientLoop {
     type Message = Letter;
 
     fn connected(&mut self, io: &mut Io<Letter>, id: ConnectionId, _tag: u64) {
+        self.now_us = io.now_us();
         let Some(link) = self.links.at(id) else { return io.close(id) };
         if let Some(old) = link.resumes {
             return self.resume_on(io, id, old);
@@ -205,7 +219,9 @@ impl Handler for ClientLoop {
         };
         pool.opening = pool.opening.saturating_sub(1);
         pool.open.push(id);
+        pool.trouble = None;
         one.balancer.connected(instance);
+        self.look_for_hope(service);
         self.send_waiting(io, service);
         self.follow_up(io);
     }
@@ -217,7 +233,7 @@ impl Handler for ClientLoop {
         let (service, instance) = (link.service, link.instance);
         let Some(mut connection) = link.connection.take() else { return bytes.len() };
         let mut used = 0;
-        let (mut lease, mut closing, mut closed, mut resumed) = (false, false, false, false);
+        let (mut lease, mut closing, mut closed, mut resumed) = (false, false, None, false);
         let mut credits = Vec::new();
         let written = io.with_output(id, |out| {
             loop {
@@ -230,8 +246,8 @@ impl Handler for ClientLoop {
                         Flow::Lease => lease = true,
                         Flow::Closing => closing = true,
                         Flow::Resumed => resumed = true,
-                        Flow::Closed => {
-                            closed = true;
+                        Flow::Closed(why) => {
+                            closed = Some(why);
                             return;
                         }
                     },
@@ -249,10 +265,12 @@ impl Handler for ClientLoop {
         }
         if let Some(pool) = self.services[usize::from(service)].live_pool(instance) {
             pool.backoff.reset();
-            if closed {
+            if let Some(why) = &mut closed {
+                pool.trouble = Some(std::mem::take(why));
                 pool.retry_us = pool.retry_us.max(now_us + pool.backoff.wait_ms(&mut self.random) * 1_000);
             }
         }
+        let closed = closed.is_some();
         if closed {
             io.close(id);
         } else if closing {
@@ -299,12 +317,18 @@ impl Handler for ClientLoop {
     fn closed(&mut self, io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
         let Some(mut link) = self.links.remove(id) else { return };
         let now_us = io.now_us();
+        self.now_us = now_us;
         let one = &mut self.services[usize::from(link.service)];
         if let Some(pool) = one.live_pool(link.instance) {
             if link.connection.is_none() || link.resumes.is_some() {
                 pool.opening = pool.opening.saturating_sub(1);
             }
             pool.remove(id);
+            if pool.open.is_empty() {
+                let failed = link.connection.is_none();
+                let trouble = pool.trouble.take().filter(|_| !failed);
+                pool.trouble = Some(trouble.unwrap_or_else(|| reason.name().replace(['-', '_'], " ")));
+            }
             let wait_ms = pool.backoff.wait_ms(&mut self.random);
             pool.retry_us = pool.retry_us.max(now_us + wait_ms * 1_000);
             let retry_us = pool.retry_us;
@@ -320,6 +344,10 @@ impl Handler for ClientLoop {
         }
         self.follow_up(io);
         self.send_waiting(io, link.service);
+        self.look_for_hope(link.service);
+        if let Some(resolver) = &self.resolver {
+            resolver.ask();
+        }
     }
 
     fn message(&mut self, io: &mut Io<Letter>, message: Letter) {
@@ -327,11 +355,9 @@ impl Handler for ClientLoop {
         match message {
             Letter::Service { name, place } => {
                 self.add_service(name, place);
-                let config = Arc::clone(&self.config);
-                if let super::Source::Static(addresses) = &config.source {
-                    self.fixed(io, place, addresses);
-                }
+                self.place_service(io, place);
             }
+            Letter::Resolved(found) => self.resolved(io, found),
             Letter::Instances { service, snapshot } => self.instances(io, service, &snapshot),
             Letter::Call(call) => self.call(io, *call),
             Letter::Datagram(call) => self.call_by_datagram(io, *call),
@@ -391,6 +417,7 @@ impl Handler for ClientLoop {
             self.expire(io, place);
         }
         self.try_resumptions(io);
+        self.end_hopeless(now_us);
         self.send_uploads(io);
         while let Some(Reverse((at_us, service, instance))) = self.reconnects.peek().copied()
             && at_us <= now_us
@@ -410,8 +437,9 @@ impl Handler for ClientLoop {
         let deadline = [self.deadlines.next_us(), self.datagrams.next_us()].into_iter().flatten().min();
         let deadline = deadline.map(|at_us| at_us.div_ceil(1_000));
         let resumption = self.resumptions.peek().map(|one| one.0.0.div_ceil(1_000));
+        let hopeless = self.hopeless.peek().map(|one| one.0.0.div_ceil(1_000));
         let upload = self.has_uploads_to_send(io).then(|| io.now());
-        match [timers, reconnect, deadline, resumption, upload].into_iter().flatten().min() {
+        match [timers, reconnect, deadline, resumption, hopeless, upload].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),
             None => io.clear_alarm(),
         }

@@ -17,6 +17,9 @@ use crate::balance::{BalanceSettings, BudgetSettings, ClientId, HedgeSettings, R
 pub enum Source {
     /// These addresses serve every service that is called.
     Static(Vec<SocketAddr>),
+    /// The instances at these names, `HOST:PORT`, serve every service that is called. Each name may have several addresses,
+    /// which are an instance each. Names are looked up again when a connection fails or ends.
+    Names(Vec<String>),
     /// Discovery knows.
     Discovery {
         /// The handle.
@@ -25,6 +28,9 @@ pub enum Source {
         versions: Versions,
     },
 }
+
+/// Finds the addresses of a `HOST:PORT`. It runs on a thread of its own and may block.
+pub type Resolve = Arc<dyn Fn(&str) -> std::io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// How far a client's calls outlive a lost connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +53,8 @@ impl Default for ResumeSettings {
 pub struct ClientConfig {
     /// Where instances are learnt of.
     pub source: Source,
+    /// How names are looked up; `None` asks the system.
+    pub resolve: Option<Resolve>,
     /// How one is chosen. Each client has a random identity and seed of its own.
     pub balance: BalanceSettings,
     /// When a call is made again.
@@ -63,6 +71,11 @@ pub struct ClientConfig {
     pub connections_per_instance: usize,
     /// Calls that may wait for a connection, for each service; the next fails as unavailable.
     pub waiting_max: usize,
+    /// How long calls wait where every instance failed when it was last tried, or none is known; then they end as
+    /// unavailable, and so do new ones until a connection is there. More rides out longer restarts, less fails faster.
+    pub unreachable_grace: Duration,
+    /// The same while discovery has not answered at all, from the first call on.
+    pub discovery_grace: Duration,
     /// Between two signs of life that each connection asks for.
     pub keepalive_interval: Duration,
     /// How long a connection may show none before it is given up.
@@ -104,6 +117,12 @@ impl ClientConfig {
         Self::from_source(Source::Static(addresses))
     }
 
+    /// A client of instances at names, `HOST:PORT`.
+    #[must_use]
+    pub fn at_names<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+        Self::from_source(Source::Names(names.into_iter().map(Into::into).collect()))
+    }
+
     /// A client of whatever discovery knows, of any version.
     #[must_use]
     pub fn discovered(discovery: Discovery) -> Self {
@@ -113,6 +132,7 @@ impl ClientConfig {
     fn from_source(source: Source) -> Self {
         Self {
             source,
+            resolve: None,
             balance: BalanceSettings {
                 client: ClientId(own_seed()),
                 seed: own_seed(),
@@ -124,6 +144,8 @@ impl ClientConfig {
             deadline: Duration::from_secs(5),
             connections_per_instance: 1,
             waiting_max: 10_000,
+            unreachable_grace: Duration::from_secs(1),
+            discovery_grace: Duration::from_secs(2),
             keepalive_interval: Duration::from_secs(2),
             keepalive_lifetime: Duration::from_secs(8),
             resume: None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use stadium_discovery::Snapshot;
 
 use super::completion::{Completion, Items};
+use super::resolver::Found;
 use super::transfer::Transfer;
 use crate::balance::{Explanation, KeyHash};
 use crate::method::{Idempotency, Interaction};
@@ -16,6 +17,8 @@ pub(crate) enum Letter {
     Service { name: Arc<str>, place: u16 },
     /// The instances of a service.
     Instances { service: u16, snapshot: Snapshot },
+    /// The addresses of the instances' names.
+    Resolved(Found),
     /// A call.
     Call(Box<NewCall>),
     /// A call whose request goes in a datagram.

@@ -113,6 +113,8 @@ pub(crate) struct Pool {
     pub(crate) backoff: Backoff,
     /// When a connection is tried again, in microseconds of loop time.
     pub(crate) retry_us: u64,
+    /// Why the last attempt came to nothing, or the last connection ended; `None` before the first, and while one is up.
+    pub(crate) trouble: Option<String>,
 }
 
 /// Answers that a pool of several connections remembers, so that calls follow them; the oldest is forgotten.

@@ -13,6 +13,7 @@ use stadium_reactor::{Driven, Loop};
 use super::client_loop::ClientLoop;
 use super::config::{CallOptions, ClientConfig, Source};
 use super::letter::Letter;
+use super::resolver::Resolver;
 use crate::answer::CallError;
 use crate::balance::KeyHash;
 use crate::method::Method;
@@ -78,7 +79,8 @@ impl LocalClient {
     pub fn new(config: ClientConfig) -> std::io::Result<Self> {
         let one = Loop::new(config.loop_settings())?;
         let config = Arc::new(config);
-        let driven = one.drive(ClientLoop::new(Arc::clone(&config)));
+        let resolver = Resolver::of(&config, &one.handle())?;
+        let driven = one.drive(ClientLoop::new(Arc::clone(&config), resolver));
         Ok(Self { driven, config, watches: Vec::new(), services: 0, turns: 0 })
     }
 
@@ -91,8 +93,9 @@ impl LocalClient {
         self.services += 1;
         let (handler, io) = self.driven.parts();
         handler.add_service(name.into(), place);
+        handler.place_service(io, place);
         match &self.config.source {
-            Source::Static(addresses) => handler.fixed(io, place, addresses),
+            Source::Static(_) | Source::Names(_) => {}
             Source::Discovery { discovery, versions } => {
                 let handle = self.driven.handle();
                 let watch = discovery.watch(name, versions.clone(), move |snapshot| {
@@ -210,7 +213,7 @@ impl LocalClient {
             if self.driven.handler_mut().slots.find(ticket.place, ticket.serial).is_none() {
                 return Err(CallError::Cancelled);
             }
-            self.turn_within(None).map_err(|error| CallError::Unavailable(error.to_string()))?;
+            self.turn_within(None).map_err(|error| CallError::unavailable(error.to_string()))?;
         }
     }
 

@@ -10,6 +10,7 @@ mod letter;
 mod link;
 mod local;
 mod pending;
+mod resolver;
 mod resuming;
 mod slot;
 mod streaming;
@@ -23,9 +24,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use prost::Message;
 use stadium_discovery::Watch;
-use stadium_reactor::{Loop, LoopHandle};
+use stadium_reactor::{Full, Loop, LoopHandle};
 
-pub use config::{CallOptions, ClientConfig, ResumeSettings, Source};
+pub use config::{CallOptions, ClientConfig, Resolve, ResumeSettings, Source};
 pub use letter::Explained;
 pub use local::{Done, LocalClient, LocalService, Ticket};
 pub use pending::Pending;
@@ -38,12 +39,11 @@ use crate::wire;
 use client_loop::ClientLoop;
 use completion::{Answer, AnswerEnd, CallbackEnd, Completion, Items, ItemsEnd};
 use letter::{Letter, NewCall};
+use resolver::Resolver;
 use transfer::{Transfer, Upload};
 
 /// Services that one client may call; each place is kept.
 const SERVICES_MAX: usize = 10_000;
-/// How often a full mailbox is tried, a millisecond apart, before the caller is told Busy.
-const MAILBOX_TRIES: usize = 3;
 
 /// A client on a thread of its own. Cheap to clone; the last one dropped ends the thread.
 #[derive(Clone)]
@@ -86,9 +86,10 @@ impl Client {
         let one = Loop::new(config.loop_settings())?;
         let handle = one.handle();
         let config = Arc::new(config);
+        let resolver = Resolver::of(&config, &handle)?;
         let handler = {
             let config = Arc::clone(&config);
-            move || ClientLoop::new(config)
+            move || ClientLoop::new(config, resolver)
         };
         let thread = std::thread::Builder::new().name(config.name.clone()).spawn(move || {
             if let Err(error) = one.run(handler()) {
@@ -110,20 +111,11 @@ impl Client {
         let name: Arc<str> = name.into();
         self.shared.tell(Letter::Service { name: Arc::clone(&name), place });
         let watch = match &self.shared.config.source {
-            Source::Static(_) => None,
+            Source::Static(_) | Source::Names(_) => None,
             Source::Discovery { discovery, versions } => {
                 let handle = self.shared.handle.clone();
-                let tell = move |snapshot| {
-                    let mut letter = Letter::Instances { service: place, snapshot };
-                    // The loop empties its mailbox within a turn.
-                    for _ in 0..1_000 {
-                        match handle.try_send(letter) {
-                            Ok(()) => return,
-                            Err(full) => letter = full.0,
-                        }
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                };
+                let tell =
+                    move |snapshot| handle.send_beyond_bound(Letter::Instances { service: place, snapshot });
                 let watch = discovery.watch(&name, versions.clone(), tell);
                 if let Err(error) = &watch {
                     tracing::warn!(service = %name, %error, "The service cannot be watched");
@@ -143,16 +135,9 @@ impl std::fmt::Debug for Client {
 }
 
 impl Shared {
-    /// Sends a word that must arrive.
+    /// Sends a word that must arrive: there are few for each service, stream and client.
     fn tell(&self, letter: Letter) {
-        let mut letter = letter;
-        for _ in 0..1_000 {
-            match self.handle.try_send(letter) {
-                Ok(()) => return,
-                Err(full) => letter = full.0,
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.handle.send_beyond_bound(letter);
     }
 
     fn call(&self, call: NewCall) {
@@ -160,15 +145,8 @@ impl Shared {
     }
 
     /// Sends a call, or tells its caller Busy.
-    fn tell_call(&self, mut letter: Letter) {
-        for _ in 0..MAILBOX_TRIES {
-            match self.handle.try_send(letter) {
-                Ok(()) => return,
-                Err(full) => letter = full.0,
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        if let Letter::Call(call) | Letter::Datagram(call) = letter {
+    fn tell_call(&self, letter: Letter) {
+        if let Err(Full(Letter::Call(call) | Letter::Datagram(call))) = self.handle.try_send(letter) {
             call.fail(CallError::Busy {
                 retry_after: Duration::from_millis(10),
                 reason: "this client has more calls than its loop takes".to_owned(),

@@ -88,8 +88,7 @@ impl<A> Drop for Pending<A> {
             && !answer.is_ready()
             && let Some((place, serial)) = answer.place.give_up()
         {
-            // A full mailbox: the call then ends by its answer or its deadline.
-            let _ = handle.try_send(Letter::Cancel { place, serial });
+            handle.send_beyond_bound(Letter::Cancel { place, serial });
         }
     }
 }

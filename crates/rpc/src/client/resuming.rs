@@ -164,7 +164,9 @@ impl ClientLoop {
         let Some(pool) = one.live_pool(instance) else { return };
         pool.opening = pool.opening.saturating_sub(1);
         pool.open.push(id);
+        pool.trouble = None;
         one.balancer.connected(instance);
+        self.look_for_hope(service);
         self.send_waiting(io, service);
     }
 }

@@ -80,15 +80,8 @@ impl<A> Streaming<A> {
     }
 
     fn give(&self, n: u32) {
-        let mut letter = Letter::Credit { items: Arc::clone(&self.items), n };
-        // Credit that is lost would leave the stream standing; the loop empties its mailbox within a turn.
-        for _ in 0..1_000 {
-            match self.handle.try_send(letter) {
-                Ok(()) => return,
-                Err(full) => letter = full.0,
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        // Credit that is lost would leave the stream standing. There is one letter for half of what it may send ahead.
+        self.handle.send_beyond_bound(Letter::Credit { items: Arc::clone(&self.items), n });
     }
 }
 
@@ -97,8 +90,7 @@ impl<A> Drop for Streaming<A> {
         if !self.over
             && let Some((place, serial)) = self.items.place.give_up()
         {
-            // A full mailbox: the stream then stands without credit until its connection ends.
-            let _ = self.handle.try_send(Letter::Cancel { place, serial });
+            self.handle.send_beyond_bound(Letter::Cancel { place, serial });
         }
     }
 }
@@ -141,14 +133,7 @@ impl<Q: Message> ChannelSender<Q> {
 
 impl<Q> Drop for ChannelSender<Q> {
     fn drop(&mut self) {
-        let mut letter = Letter::Send { items: Arc::clone(&self.items), message: None };
-        for _ in 0..100 {
-            match self.handle.try_send(letter) {
-                Ok(()) => return,
-                Err(full) => letter = full.0,
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.handle.send_beyond_bound(Letter::Send { items: Arc::clone(&self.items), message: None });
     }
 }
 

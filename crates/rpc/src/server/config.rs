@@ -132,6 +132,11 @@ pub struct ServerConfig {
     pub deadline: Duration,
     /// The longest deadline that a request may name; a longer one is cut to it.
     pub deadline_max: Duration,
+    /// The Tokio runtime that functions may use: it is entered on the threads of the loops and of the pool, so that its
+    /// timers and sockets, and `tokio::spawn`, work inside. Functions stay on their loop all the same. `None` enters
+    /// none, and `tokio::time::sleep` panics there; [`sleep`](crate::sleep) works always.
+    #[cfg(feature = "tokio")]
+    pub runtime: Option<tokio::runtime::Handle>,
     /// What is taken on.
     pub admission: AdmissionSettings,
     /// Whether clients that ask for leases get them; the others are served without.
@@ -144,6 +149,13 @@ pub struct ServerConfig {
     pub fragment_bytes: usize,
     /// The largest payload, in bytes, put together from its fragments. It bounds each connection's memory.
     pub payload_bytes_max: usize,
+    /// Connections that the server may have; more are closed as they come, and counted. Each costs some hundred bytes
+    /// and a descriptor, and what the other bounds allow.
+    pub connections_max: usize,
+    /// Bytes that all connections of the server may hold together of what is unfinished: frames that have not come
+    /// whole, and payloads whose last fragment has not come. Beyond it connections are cut, the one that holds most
+    /// first, and counted. It bounds what callers can cost that begin much and end nothing.
+    pub partial_bytes_max: usize,
     /// Streams that a connection may have open.
     pub streams_max: u32,
     /// Bytes of what was sent that are kept for each connection whose client may resume it, so that it can be
@@ -190,12 +202,16 @@ impl Default for ServerConfig {
             busy_poll: Duration::from_micros(50),
             deadline: Duration::from_secs(5),
             deadline_max: Duration::from_secs(600),
+            #[cfg(feature = "tokio")]
+            runtime: None,
             admission: AdmissionSettings::default(),
             leases: true,
             blocking_threads: 4,
             frame_bytes_max: 16_777_215,
             fragment_bytes: 64 * 1024,
             payload_bytes_max: 16 * 1024 * 1024,
+            connections_max: 50_000,
+            partial_bytes_max: 256 * 1024 * 1024,
             streams_max: 100_000,
             resume_bytes_max: 256 * 1024,
             resume_within: Duration::from_secs(60),
@@ -207,6 +223,7 @@ impl Default for ServerConfig {
                 carry_bytes_max: 16 * 1024 * 1024 + 64,
                 write_queue_bytes_max: 16 * 1024 * 1024,
                 write_stall_ms: 30_000,
+                write_progress_bytes: 64 * 1024,
             },
             discovery: None,
             advertise: None,
@@ -216,5 +233,35 @@ impl Default for ServerConfig {
             log_level: None,
             quiesce_within: Duration::from_secs(30),
         }
+    }
+}
+
+/// A runtime to be entered on the threads of a server, if there is one.
+#[derive(Clone, Default)]
+pub(crate) struct Runtime {
+    #[cfg(feature = "tokio")]
+    handle: Option<tokio::runtime::Handle>,
+}
+
+impl ServerConfig {
+    pub(crate) fn runtime(&self) -> Runtime {
+        Runtime {
+            #[cfg(feature = "tokio")]
+            handle: self.runtime.clone(),
+        }
+    }
+}
+
+impl Runtime {
+    /// Enters it on this thread, for as long as what is returned is kept.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn enter(&self) -> Option<tokio::runtime::EnterGuard<'_>> {
+        self.handle.as_ref().map(tokio::runtime::Handle::enter)
+    }
+
+    /// Enters it on this thread, for as long as what is returned is kept.
+    #[cfg(not(feature = "tokio"))]
+    pub(crate) fn enter(&self) -> Option<()> {
+        None
     }
 }

@@ -93,6 +93,7 @@ pub(crate) struct MethodCounts {
     pub(crate) ok: Counter,
     pub(crate) busy: Counter,
     pub(crate) rejected: Counter,
+    pub(crate) failed: Counter,
     pub(crate) expired: Counter,
     pub(crate) cancelled: Counter,
     pub(crate) latencies: Latencies,
@@ -104,6 +105,7 @@ impl MethodCounts {
             Outcome::Ok => self.ok.add(1),
             Outcome::Busy => self.busy.add(1),
             Outcome::Rejected => self.rejected.add(1),
+            Outcome::Failed => self.failed.add(1),
             Outcome::Expired => self.expired.add(1),
             Outcome::Cancelled => self.cancelled.add(1),
         }
@@ -125,6 +127,12 @@ pub(crate) struct LoopCounts {
     pub(crate) load: Counter,
     /// Connections ended because they broke the protocol.
     pub(crate) violations: Counter,
+    /// Connections that were refused because there were as many as may be.
+    pub(crate) refused: Counter,
+    /// Connections cut because of what they held that was unfinished.
+    pub(crate) cut_partial: Counter,
+    /// Connections cut because they read too slowly.
+    pub(crate) cut_slow: Counter,
     /// Datagrams that were no request.
     pub(crate) datagrams_ignored: Counter,
     /// Sessions whose client is away.
@@ -145,6 +153,9 @@ impl LoopCounts {
             messages: Counter::default(),
             load: Counter::default(),
             violations: Counter::default(),
+            refused: Counter::default(),
+            cut_partial: Counter::default(),
+            cut_slow: Counter::default(),
             datagrams_ignored: Counter::default(),
             sessions: Counter::default(),
             resumed: Counter::default(),

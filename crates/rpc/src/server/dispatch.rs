@@ -31,7 +31,7 @@ use super::tickers::Tickers;
 use super::work::Works;
 use crate::method::Interaction;
 use crate::service::{Finished, InlineRun, Outcome, TickingRun};
-pub(super) use failures::{failure_text, outcome_of_failure, panicked};
+pub(super) use failures::{failed, failure_text, outcome_of_failure, panicked};
 
 /// Everything of a loop but its connections.
 pub(crate) struct Core {

@@ -18,6 +18,8 @@ pub(crate) enum Letter {
     },
     /// Take on nothing new, tell the peers, and close each connection when it has nothing under way.
     Quiesce,
+    /// The server's connections hold too much that is unfinished, and this loop's hold most.
+    OverBudget,
     /// Comes with a client's new socket: its session is on this loop.
     Resumes(Box<Resumption>),
 }

@@ -4,6 +4,7 @@
 //! listens on every address; the kernel spreads connections over them.
 
 mod admission;
+mod budget;
 mod config;
 mod counts;
 mod dispatch;
@@ -13,11 +14,13 @@ mod methods;
 mod pace;
 mod peer;
 mod pool;
+mod quiescing;
 mod recent;
 mod server_loop;
 mod sessions;
 mod shared;
 mod tickers;
+mod timers;
 mod traits;
 mod udp;
 mod work;
@@ -35,12 +38,16 @@ use stadium_reactor::{
 };
 use stadium_rsocket::connection::{Assembly, Config as ProtocolConfig, Lease, Reassembly, ResumeConfig};
 
+pub use quiescing::Quiescing;
+pub use timers::{Sleep, sleep};
+
 pub use config::{AdmissionSettings, Authorise, Listen, LogLevelControl, Operations, ServerConfig};
 
 use crate::proto;
 use crate::service::{Function, Service};
 use crate::wire;
 use admission::Gate;
+use budget::Budget;
 use counts::LoopCounts;
 use dispatch::Core;
 pub(crate) use dispatch::pattern_of;
@@ -155,8 +162,9 @@ impl Server {
             counts,
         });
         later.set(Arc::downgrade(&shared)).expect("it is set once");
-        let pool = Pool::start(config.blocking_threads, config.admission.queue_max * config.loops)
-            .map_err(StartError::System)?;
+        let queue_max = config.admission.queue_max * config.loops;
+        let pool =
+            Pool::start(config.blocking_threads, queue_max, &config.runtime()).map_err(StartError::System)?;
         let mut protocol = protocol_of(&config);
         protocol.reassembly = reassembly_of(&shared);
         let protocol = Arc::new(protocol);
@@ -169,6 +177,7 @@ impl Server {
         }
         let handles: Vec<LoopHandle<Letter>> = made.iter().map(Loop::handle).collect();
         let mut threads = Vec::with_capacity(made.len());
+        let budget = Arc::new(Budget::new(config.loops, config.connections_max, config.partial_bytes_max));
         let (seats, siblings) = (Arc::new(Seats::default()), Arc::from(handles.as_slice()));
         for (index, one) in made.into_iter().enumerate() {
             let core = core_of(&config, &shared, index, &pool, one.handle());
@@ -179,10 +188,13 @@ impl Server {
                 seats: Arc::clone(&seats),
                 siblings: Arc::clone(&siblings),
                 parked: parked_limits(&config),
+                budget: Arc::clone(&budget),
             };
+            let runtime = config.runtime();
             let thread = std::thread::Builder::new()
                 .name(format!("rpc-{index}"))
                 .spawn(move || {
+                    let _entered = runtime.enter();
                     let handler = ServerLoop::new(core(), station);
                     if let Err(error) = one.run(handler) {
                         tracing::error!(%error, "A loop of the RPC server ended");
@@ -254,25 +266,23 @@ impl Server {
         self.status.quiescing.load(Ordering::Relaxed)
     }
 
-    /// Stops granting, tells peers and discovery, lets what is under way finish, and returns when the last
-    /// connection is gone or the time is over. Returns the connections that were left; at least 1 while one-way
-    /// calls are worked on whose callers have gone.
-    pub fn quiesce(&self, within: Duration) -> u64 {
-        let until = Instant::now() + within;
+    /// Stops granting, tells peers and discovery, lets what is under way finish. The future is ready when the last
+    /// connection is gone or the time is over, with the connections that were left; at least 1 while one-way calls are
+    /// worked on whose callers have gone. [`Quiescing::wait`] waits for it on a thread. Whether it is waited for or not,
+    /// the server quiesces.
+    pub fn quiesce(&self, within: Duration) -> Quiescing {
         // The steward ends only after `stop`.
         let _ = self.words.send(Word::Quiesce(within));
-        loop {
-            let left: u64 = self.shared.counts.iter().map(|counts| counts.connections.value()).sum();
-            // One-way calls outlive the connections that they came by.
-            let works: u64 = self.shared.counts.iter().map(|counts| counts.inflight.value()).sum();
-            if (left + works == 0 && self.is_quiescing()) || Instant::now() >= until {
-                return left.max(works.min(1));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        Quiescing::watch(Arc::clone(&self.shared), Arc::clone(&self.status), Instant::now() + within)
     }
 
-    /// Ends the loops and waits for their threads. What is still connected is cut.
+    /// Quiesces, and then ends the loops: ready when their threads have ended, with what [`Server::quiesce`] gives.
+    pub fn shutdown(self, within: Duration) -> Quiescing {
+        Quiescing::shutdown(self, within)
+    }
+
+    /// Ends the loops and waits for their threads. What is still connected is cut. It blocks for as long as the functions
+    /// do that run now; [`Server::shutdown`] can be awaited.
     pub fn stop(mut self) {
         self.end();
     }
@@ -472,13 +482,7 @@ fn steward(
                     }
                 }
                 for handle in handles {
-                    // A full mailbox is emptied within a turn or two.
-                    for _ in 0..1_000 {
-                        if handle.try_send(Letter::Quiesce).is_ok() {
-                            break;
-                        }
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
+                    handle.send_beyond_bound(Letter::Quiesce);
                 }
             }
             Ok(Word::Stop) | Err(mpsc::RecvTimeoutError::Disconnected) => return,

@@ -30,6 +30,8 @@ pub(crate) struct Peer {
     pub(crate) produced_in: u64,
     /// Its socket is lost, and its session waits for another.
     pub(crate) parked: bool,
+    /// Bytes that its connection holds of payloads in fragments, as was last noted.
+    pub(crate) partial: usize,
     /// Uploads whose functions are far behind: it is not read until they have caught up.
     pub(crate) behind: u32,
 }
@@ -49,6 +51,7 @@ impl Peer {
             produced: 0,
             produced_in: 0,
             parked: false,
+            partial: 0,
             behind: 0,
         }
     }

@@ -9,8 +9,9 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use stadium_reactor::LoopHandle;
 
+use super::config::Runtime;
+use super::dispatch::failed;
 use super::letter::Letter;
-use crate::answer::Refusal;
 use crate::service::Job;
 
 /// A blocking function's call, ready to run.
@@ -46,7 +47,7 @@ pub(crate) struct Pool {
 pub(crate) struct PoolHandle(Arc<Shared>);
 
 impl Pool {
-    pub(crate) fn start(threads: usize, queue_max: usize) -> std::io::Result<Self> {
+    pub(crate) fn start(threads: usize, queue_max: usize, runtime: &Runtime) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue::default()),
             filled: Condvar::new(),
@@ -55,8 +56,11 @@ impl Pool {
         let mut pool = Self { shared: Arc::clone(&shared), threads: Vec::new() };
         for number in 0..threads.max(1) {
             let shared = Arc::clone(&shared);
-            let thread =
-                std::thread::Builder::new().name(format!("rpc-pool-{number}")).spawn(move || run(&shared))?;
+            let runtime = runtime.clone();
+            let thread = std::thread::Builder::new().name(format!("rpc-pool-{number}")).spawn(move || {
+                let _entered = runtime.enter();
+                run(&shared);
+            })?;
             pool.threads.push(thread);
         }
         Ok(pool)
@@ -101,17 +105,10 @@ fn run(shared: &Shared) {
         let job = std::panic::AssertUnwindSafe(work.job);
         let answer = std::panic::catch_unwind(job).unwrap_or_else(|_| {
             tracing::error!("A blocking function panicked");
-            Err(Refusal::rejected("RPC-007", "the service failed on this request"))
+            Err(failed())
         });
-        let mut letter = Letter::Done { place: work.place, serial: work.serial, answer };
-        // The loop empties its mailbox within a turn; a stopped loop's is gone with it.
-        for _ in 0..1_000 {
-            match work.handle.try_send(letter) {
-                Ok(()) => break,
-                Err(full) => letter = full.0,
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        // At most one for each call under way; a stopped loop's is gone with it.
+        work.handle.send_beyond_bound(Letter::Done { place: work.place, serial: work.serial, answer });
     }
 }
 

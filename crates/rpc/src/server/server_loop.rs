@@ -3,6 +3,7 @@
 //! Each connection has its RSocket state machine here; requests go to [`Core`]. What a turn produces for a
 //! connection leaves in one write at the turn's end.
 
+mod bounds;
 mod house;
 mod resumption;
 mod turn;
@@ -12,20 +13,25 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use stadium_reactor::{Accepted, CloseReason, ConnectionId, Handler, Io, LoopHandle, UdpId};
+use stadium_reactor::{
+    Accepted, Admission, CloseReason, ConnectionId, Handler, Io, ListenerTag, LoopHandle, UdpId,
+};
 use stadium_rsocket::connection::{Config as ProtocolConfig, Connection, Event, Scope, Suspended};
 use stadium_rsocket::frame::{ErrorCode, Next};
 
+use super::budget::Budget;
 use super::counts::LoopCounts;
 use super::dispatch::{Core, Request};
 use super::letter::Letter;
 use super::peer::{Peer, Peers};
 use super::sessions::{ParkedLimits, Resumption, Seats};
+use super::timers::Timers;
 use super::udp;
 use super::work::{Kind, Work};
 use crate::admission::{LeaseSettings, Leases};
 use crate::answer::Refusal;
 use crate::wire;
+use bounds::{Chore, What, for_each_stream};
 use house::{FIRST_LEASE, HOUSEKEEPING_MS, LEASE_MS};
 use resumption::{begin_session, refuse_resumption};
 
@@ -45,6 +51,8 @@ pub(crate) struct Station {
     pub(crate) siblings: Arc<[LoopHandle<Letter>]>,
     /// What the loop keeps of lost connections.
     pub(crate) parked: ParkedLimits,
+    /// What all connections may cost together.
+    pub(crate) budget: Arc<Budget>,
 }
 
 /// The reactor's handler on each loop of a server.
@@ -67,6 +75,16 @@ pub(crate) struct ServerLoop {
     done: VecDeque<(u32, u64, Result<Vec<u8>, Refusal>)>,
     /// Streams that have produced enough for their connections in this turn.
     crowded: Vec<(ConnectionId, u32)>,
+    /// Those of the functions that are futures.
+    timers: Timers,
+    /// What is to be done for the streams of connections.
+    chores: VecDeque<Chore>,
+    /// Bytes that connections hold of payloads in fragments, those included that wait for their clients.
+    fragments: usize,
+    /// What was last reported to the budget, in bytes.
+    reported: usize,
+    /// Another loop says that this one holds most of what is too much.
+    is_suspected: bool,
 }
 
 /// What is to happen to a connection after its bytes were handled.
@@ -98,6 +116,11 @@ impl ServerLoop {
             turn: 1,
             done: VecDeque::new(),
             crowded: Vec::new(),
+            timers: Timers::install(),
+            chores: VecDeque::new(),
+            fragments: 0,
+            reported: 0,
+            is_suspected: false,
         }
     }
 
@@ -192,7 +215,16 @@ fn handle_event(
 impl Handler for ServerLoop {
     type Message = Letter;
 
+    fn accepting(&mut self, _peer: SocketAddr, _listener: ListenerTag) -> Admission {
+        if self.station.budget.has_room() {
+            return Admission::Accept;
+        }
+        self.counts().refused.add(1);
+        Admission::Refuse
+    }
+
     fn accepted(&mut self, _io: &mut Io<Letter>, id: ConnectionId, accepted: &Accepted) {
+        self.station.budget.connected();
         self.addresses.insert(id.index, accepted.peer);
     }
 
@@ -270,6 +302,7 @@ impl Handler for ServerLoop {
                 used
             };
         }
+        Self::note_partial(&mut self.fragments, peer);
         if written.is_none() || flow == Flow::Close {
             self.end(io, id);
             return bytes.len();
@@ -315,9 +348,7 @@ impl Handler for ServerLoop {
         if std::mem::take(&mut peer.paused) {
             io.resume(id);
         }
-        for (_, tag, _) in peer.connection.streams() {
-            self.core.writable(tag);
-        }
+        for_each_stream(&mut self.chores, peer, What::Wake);
     }
 
     /// A socket from another loop: its client resumes a session that is here.
@@ -335,6 +366,10 @@ impl Handler for ServerLoop {
 
     fn closed(&mut self, io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
         self.addresses.remove(&id.index);
+        self.station.budget.disconnected();
+        if matches!(reason, CloseReason::SlowReader | CloseReason::WriteStall) {
+            self.counts().cut_slow.add(1);
+        }
         let Some(mut peer) = self.peers.remove(id) else { return };
         tracing::trace!(connection = ?id, reason = reason.name(), "Client gone");
         let stays = self.quiescing_since_ms.is_none() && reason != CloseReason::Stopped;
@@ -344,6 +379,12 @@ impl Handler for ServerLoop {
         } else {
             self.forget(&peer);
         }
+        if reason == CloseReason::Stopped {
+            // There is no later turn.
+            self.do_some_chores(usize::MAX);
+        } else {
+            self.do_chores();
+        }
         self.counts().connections.set(self.peers.len() as u64);
     }
 
@@ -352,6 +393,7 @@ impl Handler for ServerLoop {
         match message {
             // A resumption comes with its socket, see `adopted`.
             Letter::Woken | Letter::Resumes(_) => {}
+            Letter::OverBudget => self.is_suspected = true,
             Letter::Done { place, serial, answer } => self.done.push_back((place, serial, answer)),
             Letter::Quiesce => {
                 if self.quiescing_since_ms.is_none() {
@@ -380,12 +422,15 @@ impl Handler for ServerLoop {
     fn turn_ended(&mut self, io: &mut Io<Letter>) {
         self.send_done(io);
         self.end_sessions(io.now());
+        self.do_chores();
         self.expire(io);
         self.send_due(io);
         self.start_held(io);
+        self.timers.advance();
         self.poll_ready(io);
         self.read_on(io);
         self.keep_house(io);
+        self.keep_within_budget(io);
         if let Some(look) = self.core.pace.turn_ends() {
             self.core.gate.looked(look);
         }

@@ -127,6 +127,11 @@ impl Parked {
         self.remove(id)
     }
 
+    /// What each session holds of payloads in fragments, in bytes.
+    pub(crate) fn partials(&self) -> impl Iterator<Item = (usize, ConnectionId)> + '_ {
+        self.sessions.iter().map(|(id, (peer, _))| (peer.partial, *id))
+    }
+
     /// Takes any session out.
     pub(crate) fn next(&mut self) -> Option<Peer> {
         let id = *self.sessions.keys().next()?;

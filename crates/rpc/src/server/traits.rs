@@ -181,6 +181,7 @@ pub(crate) fn gather(shared: &Shared, service: u16) -> proto::Statistics {
             one.ok += counts.ok.value();
             one.busy += counts.busy.value();
             one.rejected += counts.rejected.value();
+            one.failed += counts.failed.value();
             one.expired += counts.expired.value();
             one.cancelled += counts.cancelled.value();
             counts.latencies.add_to(&mut latencies);
@@ -199,6 +200,9 @@ pub(crate) fn gather(shared: &Shared, service: u16) -> proto::Statistics {
         connections: sum(|counts| counts.connections.value()) as u32,
         streams: sum(|counts| counts.streams.value()) as u32,
         uptime_ms: 0,
+        refused_connections: sum(|counts| counts.refused.value()),
+        cut_unfinished: sum(|counts| counts.cut_partial.value()),
+        cut_slow_readers: sum(|counts| counts.cut_slow.value()),
     }
 }
 

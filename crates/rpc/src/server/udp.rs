@@ -68,7 +68,7 @@ impl Answers {
             Ok(()) => error(
                 stream,
                 ErrorCode::APPLICATION_ERROR,
-                "RPC-006: the answer does not fit a datagram",
+                "UNKNOWN RPC-006: the answer does not fit a datagram",
                 &mut self.frame,
             ),
             Err((code, text)) => error(stream, code, &text, &mut self.frame),

@@ -14,6 +14,7 @@ use slab::Slab;
 use stadium_reactor::ConnectionId;
 use stadium_rsocket::frame::{Interaction as Pattern, StreamId};
 
+use super::dispatch::failed;
 use super::executor::{Ready, TaskWaker};
 use crate::admission::Entry;
 use crate::answer::Refusal;
@@ -101,7 +102,7 @@ impl Running {
         let poll = std::panic::AssertUnwindSafe(|| future.poll(&mut context));
         std::panic::catch_unwind(poll).unwrap_or_else(|_| {
             tracing::error!("An asynchronous function panicked");
-            Poll::Ready(Err(Refusal::rejected("RPC-007", "the service failed on this request")))
+            Poll::Ready(Err(failed()))
         })
     }
 

@@ -62,8 +62,7 @@ impl<'a> Call<'a> {
     /// Who calls, by the authentication entry.
     #[must_use]
     pub fn authentication(&self) -> Option<Authentication<'a>> {
-        metadata::find(self.metadata, Mime::AUTHENTICATION)
-            .and_then(|content| authentication::read(content).ok())
+        authentication_in(self.metadata)
     }
 
     pub(crate) fn to_context(self, cancelled: Arc<AtomicBool>) -> CallContext {
@@ -79,6 +78,10 @@ impl<'a> Call<'a> {
 
 fn find<'a>(bytes: &'a [u8], mime: &[u8]) -> Option<&'a [u8]> {
     metadata::find(bytes, Mime::Named(mime))
+}
+
+fn authentication_in(bytes: &[u8]) -> Option<Authentication<'_>> {
+    metadata::find(bytes, Mime::AUTHENTICATION).and_then(|content| authentication::read(content).ok())
 }
 
 /// A call that outlives the loop's turn.
@@ -126,6 +129,18 @@ impl CallContext {
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
         find(&self.metadata, wire::KEY_MIME)
+    }
+
+    /// The content of the first metadata entry of a MIME type that is not among the well-known ones.
+    #[must_use]
+    pub fn entry(&self, mime: &[u8]) -> Option<&[u8]> {
+        find(&self.metadata, mime)
+    }
+
+    /// Who calls, by the authentication entry.
+    #[must_use]
+    pub fn authentication(&self) -> Option<Authentication<'_>> {
+        authentication_in(&self.metadata)
     }
 
     /// Whether nobody waits for the answer any more: the caller cancelled, has gone, or its deadline passed.

@@ -14,6 +14,8 @@ pub enum Outcome {
     Busy,
     /// Rejected, or not understood.
     Rejected,
+    /// It failed on its way, so that it may have happened; or it ended with an error of the service's own.
+    Failed,
     /// Its deadline passed first.
     Expired,
     /// The caller cancelled or went.

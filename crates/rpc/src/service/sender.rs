@@ -134,7 +134,7 @@ impl std::error::Error for Disconnected {}
 
 impl From<Disconnected> for crate::answer::Refusal {
     fn from(_: Disconnected) -> Self {
-        Self::rejected("RPC-008", "the caller has gone")
+        Self::unknown("RPC-008", "the caller has gone")
     }
 }
 

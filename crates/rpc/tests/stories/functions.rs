@@ -14,6 +14,34 @@ use stadium_rsocket::metadata::authentication::{self, Authentication};
 
 use crate::scenery::*;
 
+/// Nothing of what callers of these functions hear may be a rejection, which promises that nothing happened.
+#[test]
+fn function_that_fails_half_way_says_that_it_may_have_happened() {
+    let done = Tally::default();
+    let server = serve(words().blocking(&ECHO, {
+        let done = done.clone();
+        move |_: CallContext, request: Word| {
+            done.add();
+            match request.number {
+                0 => panic!("as the test wants"),
+                1 => Err(Refusal::unknown("WORDS-002", "the disk has gone")),
+                // What became of a call of another service.
+                2 => Err(CallError::Deadline.into()),
+                3 => Err(CallError::Broken("reset".to_owned()).into()),
+                _ => Err(CallError::Unknown { code: "A-1".to_owned(), reason: "it".to_owned() }.into()),
+            }
+        }
+    }));
+    let words = words_tried_once(&server);
+    for (request, code) in [(0, "RPC-007"), (1, "WORDS-002"), (2, "RPC-009"), (3, "RPC-009"), (4, "RPC-009")]
+    {
+        assert_eq!(unknown(words.call(&ECHO, &number(request)).wait()).0, code);
+    }
+    assert_eq!(done.count(), 5, "none is made again");
+    assert_eq!(counted(&server, "words/Echo").failed, 5);
+    assert_eq!(counted(&server, "words/Echo").rejected, 0);
+}
+
 #[test]
 fn inline_function_answers() {
     let server = serve(echo());
@@ -162,12 +190,12 @@ fn one_way_request_is_finished_although_its_caller_has_gone() {
     until("it has begun", || begun.count() == 1);
     drop(client);
     until("its caller has gone", || connections(&server) == 0);
-    assert_eq!(server.quiesce(Duration::from_millis(50)), 1, "there is something to finish");
+    assert_eq!(server.quiesce(Duration::from_millis(50)).wait(), 1, "there is something to finish");
     assert_eq!(done.count(), 0);
     bell.ring();
     until("it is finished", || done.count() == 1);
     until("it is counted", || counted(&server, "words/Tell").ok == 1);
-    assert_eq!(server.quiesce(SOON), 0);
+    assert_eq!(server.quiesce(SOON).wait(), 0);
 }
 
 #[test]
@@ -271,18 +299,18 @@ fn panic_in_a_function_ends_its_call_alone() {
     for route in ["words/Inline", "words/Async", "words/Eager", "words/Blocking"] {
         let request = prost::Message::encode_to_vec(&word("x"));
         let call = words.call_bytes(route, Idempotency::Unknown, request, &none());
-        assert_eq!(rejection(call.wait()).0, "RPC-007", "{route}");
-        assert_eq!(counted(&server, route).rejected, 1, "{route}");
+        assert_eq!(unknown(call.wait()).0, "RPC-007", "{route}");
+        assert_eq!(counted(&server, route).failed, 1, "{route}");
     }
     let mut stream = words.stream(&COUNT, &word(""), 5, &none());
     assert_eq!(stream.next_within(SOON), Ok(Some(number(1))));
-    assert_eq!(rejection(stream.next_within(SOON)).0, "RPC-007");
+    assert_eq!(unknown(stream.next_within(SOON)).0, "RPC-007");
     for method in [&TICKS, &TICKING] {
         let mut stream = words.stream(method, &word(""), 5, &none());
-        assert_eq!(rejection(stream.next_within(SOON)).0, "RPC-007", "{}", method.route());
+        assert_eq!(unknown(stream.next_within(SOON)).0, "RPC-007", "{}", method.route());
     }
     let (_sender, mut answers) = words.channel(&TALK, &word(""), 5, &none());
-    assert_eq!(rejection(answers.next_within(SOON)).0, "RPC-007");
+    assert_eq!(unknown(answers.next_within(SOON)).0, "RPC-007");
     assert_eq!(words.call(&ECHO, &word("on")).wait(), Ok(word("on")), "others are served on");
 }
 

@@ -4,8 +4,10 @@
 //! for with a deadline.
 
 mod affinity;
+mod bounds;
 mod datagrams;
 mod deadlines;
+mod ending;
 mod faults;
 mod functions;
 mod hostile;
@@ -16,9 +18,11 @@ mod pieces;
 mod plain;
 mod pushback;
 mod quiescing;
+mod reach;
 mod resume;
 mod scenery;
 mod streams;
+mod timers;
 mod together;
 mod traits;
 mod transports;

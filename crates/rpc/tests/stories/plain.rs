@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use prost::Message;
-use stadium_rpc::Server;
+use stadium_rpc::{ApplicationCode, Server};
 use stadium_rsocket::connection::{Config, Connection, Event, SetupOptions, Tag};
 use stadium_rsocket::frame::{self, Completes, ErrorCode, Interaction, StreamId};
 use stadium_rsocket::metadata;
@@ -142,6 +142,12 @@ fn errors_have_the_codes_and_texts_that_were_agreed() {
         &stadium_rpc::Method::<Word, Word>::unary("words/Refuse"),
         |_: &stadium_rpc::Call<'_>, request: &Word, _: &mut Word| match request.number {
             0 => Err(stadium_rpc::Refusal::busy(std::time::Duration::from_millis(120), "queue is full")),
+            2 => Err(stadium_rpc::Refusal::unknown("GEO-007", "the disk has gone")),
+            3 => Err(stadium_rpc::Refusal::application(ApplicationCode::ERROR, "no such place")),
+            4 => {
+                let own = ApplicationCode::new(0x301).expect("it is the application's");
+                Err(stadium_rpc::Refusal::application(own, "{\"place\":7}"))
+            }
             _ => Err(stadium_rpc::Refusal::rejected("GEO-001", "latitude 95 is not between -90 and 90")),
         },
     ));
@@ -156,6 +162,10 @@ fn errors_have_the_codes_and_texts_that_were_agreed() {
     );
     let rejected = (0x201, "GEO-001: latitude 95 is not between -90 and 90".into());
     assert_eq!(failure(("words/Refuse", number(1))), rejected);
+    let unknown = (0x201, "UNKNOWN GEO-007: the disk has gone".into());
+    assert_eq!(failure(("words/Refuse", number(2))), unknown);
+    assert_eq!(failure(("words/Refuse", number(3))), (0x201, "no such place".into()));
+    assert_eq!(failure(("words/Refuse", number(4))), (0x301, "{\"place\":7}".into()));
     let (code, text) = failure(("words/Nothing", number(1)));
     assert_eq!((code, &text[..9]), (0x204, "RPC-002: "));
     let stream = plain.ask_with(Interaction::RequestResponse, 1, None, &[]);

@@ -26,7 +26,7 @@ fn no_call_is_lost_while_an_instance_leaves() {
             })
             .collect();
         until("calls are made", || made.count() > 100 && counted(&one, "words/Echo").ok > 0);
-        assert_eq!(one.quiesce(SOON), 0, "every client has left");
+        assert_eq!(one.quiesce(SOON).wait(), 0, "every client has left");
         let before = made.count();
         until("calls go on", || made.count() > before + 100);
         stop.store(true, Ordering::Relaxed);
@@ -46,12 +46,12 @@ fn what_is_under_way_is_finished_before_the_instance_leaves() {
     let words = client_of(&[&server]).service("words");
     let calls: Vec<_> = (0..20).map(|_| words.call(&ECHO, &word(""))).collect();
     until("all have begun", || begun.count() == 20);
-    assert_eq!(server.quiesce(Duration::from_millis(50)), 1, "the client has calls under way");
+    assert_eq!(server.quiesce(Duration::from_millis(50)).wait(), 1, "the client has calls under way");
     bell.ring();
     for call in calls {
         assert_eq!(answer(call), Ok(word("finished")));
     }
-    assert_eq!(server.quiesce(SOON), 0);
+    assert_eq!(server.quiesce(SOON).wait(), 0);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn nothing_new_reaches_a_server_that_has_left() {
     let mut config = client_config(&[&server]);
     config.deadline = Duration::from_millis(200);
     let words = connected_client(&[&server], config).service("words");
-    assert_eq!(server.quiesce(SOON), 0);
+    assert_eq!(server.quiesce(SOON).wait(), 0);
     let answer = words.call(&ECHO, &word("")).wait();
     assert!(matches!(answer, Err(CallError::Unavailable(_))), "{answer:?}");
 }

@@ -114,6 +114,8 @@ pub fn serve_with(config: ServerConfig, service: Service) -> Server {
 pub fn client_config(servers: &[&Server]) -> ClientConfig {
     let mut config = ClientConfig::at(servers.iter().map(|server| server.bound()[0]).collect());
     config.deadline = SOON;
+    // Servers that restart in these stories may take their time.
+    config.unreachable_grace = SOON;
     config
 }
 
@@ -291,6 +293,14 @@ pub fn rejection<A: std::fmt::Debug>(answer: Result<A, stadium_rpc::CallError>) 
     match answer {
         Err(stadium_rpc::CallError::Rejected { code, reason }) => (code, reason),
         other => panic!("not a rejection: {other:?}"),
+    }
+}
+
+/// The code and the reason of an answer that leaves open whether it happened.
+pub fn unknown<A: std::fmt::Debug>(answer: Result<A, stadium_rpc::CallError>) -> (String, String) {
+    match answer {
+        Err(stadium_rpc::CallError::Unknown { code, reason }) => (code, reason),
+        other => panic!("not unknown: {other:?}"),
     }
 }
 

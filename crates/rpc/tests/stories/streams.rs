@@ -191,7 +191,7 @@ fn message_that_is_too_large_ends_its_stream() {
     let words = client_of(&[&server]).service("words");
     let mut stream = words.stream(&COUNT, &word(""), 10, &none());
     assert_eq!(stream.next_within(SOON), Ok(Some(number(1))));
-    assert_eq!(rejection(stream.next_within(SOON)).0, "RPC-006");
+    assert_eq!(unknown(stream.next_within(SOON)).0, "RPC-006");
 }
 
 #[test]

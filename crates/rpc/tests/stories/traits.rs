@@ -183,5 +183,5 @@ fn service_is_asked_to_quiesce_and_finishes_what_it_has() {
     until("it quiesces", || server.is_quiescing());
     bell.ring();
     assert_eq!(answer(call), Ok(word("last")), "what was accepted is finished");
-    assert_eq!(server.quiesce(Duration::from_secs(20)), 0, "asking twice is asking once");
+    assert_eq!(server.quiesce(Duration::from_secs(20)).wait(), 0, "asking twice is asking once");
 }

@@ -160,5 +160,5 @@ fn several_loops_serve_one_address() {
         assert_eq!(call.wait(), Ok(number(round)));
     }
     until("all are counted", || counted(&server, "words/Echo").ok > 1_000);
-    assert_eq!(server.quiesce(SOON), 0, "all loops quiesce");
+    assert_eq!(server.quiesce(SOON).wait(), 0, "all loops quiesce");
 }

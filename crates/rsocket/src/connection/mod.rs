@@ -192,6 +192,12 @@ impl Connection {
             .map(|stream| (stream.id, stream.tag, stream.role()))
     }
 
+    /// Bytes that are held of payloads whose last fragment has not come.
+    #[inline]
+    pub fn partial_bytes(&self) -> usize {
+        self.partials.as_ref().map_or(0, |partials| partials.bytes())
+    }
+
     /// Bytes of memory that the connection holds, itself included.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>()

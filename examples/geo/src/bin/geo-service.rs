@@ -119,8 +119,7 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
     });
     // Watches never end by themselves.
     places.close();
-    server.quiesce(Duration::from_secs(flags.grace));
-    server.stop();
+    server.shutdown(Duration::from_secs(flags.grace)).wait();
     Ok(())
 }
 

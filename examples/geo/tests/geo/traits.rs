@@ -1,6 +1,7 @@
 //! What every service answers beside its methods, asked of the running example.
 
 use stadium_example_geo::proto::{Device, GeoEvent, geo};
+use stadium_rpc::metadata::authentication::{self, Authentication};
 use stadium_rpc::proto::log_level_request::Level;
 use stadium_rpc::proto::method_description::Interaction::{RequestResponse, RequestStream};
 use stadium_rpc::proto::{
@@ -8,7 +9,6 @@ use stadium_rpc::proto::{
     Statistics, StatisticsRequest, health,
 };
 use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Method, ServiceClient};
-use stadium_rsocket::metadata::authentication::{self, Authentication};
 
 use crate::scenery::{PATIENCE, Service};
 
@@ -79,7 +79,12 @@ fn statistics_count_every_end_of_a_call() {
 
     let statistics = geo_client.call(&STATISTICS, &StatisticsRequest {}).wait().expect("it counts");
     let counts = statistics.methods.iter().map(|method| {
-        (method.route.as_str(), method.ok, method.rejected, method.busy + method.expired + method.cancelled)
+        (
+            method.route.as_str(),
+            method.ok,
+            method.rejected,
+            method.busy + method.failed + method.expired + method.cancelled,
+        )
     });
     assert_eq!(
         counts.collect::<Vec<_>>(),

@@ -63,8 +63,11 @@ pub(super) fn failure(route: &str, error: CallError) -> Failure {
         CallError::Busy { .. } => Failure::Busy(text),
         CallError::Rejected { .. } => Failure::Rejected(text),
         CallError::Deadline => Failure::Deadline(text),
-        CallError::Unavailable(_) | CallError::Broken(_) | CallError::Cancelled => Failure::Unavailable(text),
-        CallError::Protocol(_) => Failure::Failed(text),
+        CallError::Unknown { .. }
+        | CallError::Unavailable(_)
+        | CallError::Broken(_)
+        | CallError::Cancelled => Failure::Unavailable(text),
+        CallError::Application { .. } | CallError::Protocol(_) => Failure::Failed(text),
     }
 }
 

@@ -84,11 +84,12 @@ pub(super) fn statistics(
         ))?;
         for method in &statistics.methods {
             terminal.data(&format!(
-                "  {:<24} {} ok, {} busy, {} rejected, {} expired, {} cancelled; half within {}, 99% within {}",
+                "  {:<24} {} ok, {} busy, {} rejected, {} failed, {} expired, {} cancelled; half within {}, 99% within {}",
                 method.route,
                 count(method.ok),
                 count(method.busy),
                 count(method.rejected),
+                count(method.failed),
                 count(method.expired),
                 count(method.cancelled),
                 short(method.latency_p50_us as f64 / 1e6),
@@ -109,6 +110,7 @@ fn statistics_json(address: std::net::SocketAddr, statistics: &Statistics) -> Va
                 "ok": method.ok,
                 "busy": method.busy,
                 "rejected": method.rejected,
+                "failed": method.failed,
                 "expired": method.expired,
                 "cancelled": method.cancelled,
                 "latency_p50_us": method.latency_p50_us,
@@ -126,6 +128,9 @@ fn statistics_json(address: std::net::SocketAddr, statistics: &Statistics) -> Va
         "connections": statistics.connections,
         "streams": statistics.streams,
         "uptime_ms": statistics.uptime_ms,
+        "refused_connections": statistics.refused_connections,
+        "cut_unfinished": statistics.cut_unfinished,
+        "cut_slow_readers": statistics.cut_slow_readers,
     })
 }
 

@@ -104,7 +104,7 @@ fn occurrences(message: &[u8], wanted: u64) -> Result<usize, Refusal> {
 fn nth<T>(list: &str, place: usize, read: Result<T, Refusal>) -> Result<T, Refusal> {
     read.map_err(|refusal| match refusal {
         Refusal::Rejected { code, reason } => Refusal::rejected(code, format!("{list}[{place}]: {reason}")),
-        busy @ Refusal::Busy { .. } => busy,
+        other => other,
     })
 }
 

@@ -55,6 +55,11 @@ group! {
         fragment_bytes: u32 = 65_536, unit "bytes", in 1_024..=16_777_215, cost "how long one stream holds a connection up";
         /// Largest payload put together from fragments.
         payload_bytes_max: u32 = 16_777_216, unit "bytes", in 1_024..=1_073_741_824, cost "a connection may hold as much";
+        /// Connections of callers. More are closed as they come, and counted.
+        connections_max: u32 = 50_000, unit "connections", in 1..=10_000_000, cost "a descriptor and some hundred bytes each";
+        /// Bytes that all connections may hold together of unfinished frames and fragments. Beyond it connections are cut, the one
+        /// that holds most first, and counted.
+        partial_bytes_max: u32 = 268_435_456, unit "bytes", in 1_048_576..=4_294_967_295, cost "as much memory";
         /// Streams that a connection may have open.
         streams_max: u32 = 100_000, unit "streams", in 1..=2_147_483_647, cost "state for each";
         /// Bytes kept for each connection that may be resumed. 0 turns resumption off.

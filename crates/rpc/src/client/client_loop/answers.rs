@@ -23,7 +23,8 @@ pub(super) enum Flow {
     Credit(u32),
     Lease,
     Closing,
-    Closed,
+    /// It is at its end, and why.
+    Closed(String),
     Resumed,
 }
 
@@ -74,9 +75,9 @@ impl ClientLoop {
             Event::Closed(Closed::Peer { code, text }) => {
                 let text = String::from_utf8_lossy(text);
                 tracing::debug!(code = code.0, %text, "A service closed the connection");
-                return Flow::Closed;
+                return Flow::Closed(format!("{code}: {text}"));
             }
-            Event::Closed(_) => return Flow::Closed,
+            Event::Closed(closed) => return Flow::Closed(why_closed(&closed)),
             _ => {}
         }
         Flow::Open
@@ -226,6 +227,15 @@ pub(super) fn outcome_of(error: &CallError) -> Outcome {
         CallError::Busy { retry_after, .. } => Outcome::Busy { retry_after_ms: milliseconds(*retry_after) },
         CallError::Deadline => Outcome::Deadline,
         _ => Outcome::Rejected,
+    }
+}
+
+/// Why a connection is at its end, where the service did not say so itself.
+fn why_closed(closed: &Closed<'_>) -> String {
+    match closed {
+        Closed::Violation(violation) => format!("it broke the protocol: {violation}"),
+        Closed::KeepAliveTimeout { lifetime_ms } => format!("it showed no sign of life for {lifetime_ms} ms"),
+        _ => "the connection ended".to_owned(),
     }
 }
 

@@ -165,14 +165,22 @@ impl ClientLoop {
         if slot.waiting {
             return;
         }
-        let one = &mut self.services[usize::from(slot.service)];
-        if one.known && one.balancer.is_empty() && one.freshness == "static" {
-            let why = format!("no instance of `{}` is known", one.name);
-            return self.end(place, Err(CallError::Unavailable(why)), &[]);
+        let service = slot.service;
+        let one = &self.services[usize::from(service)];
+        let hopeless_us = match one.known && !one.balancer.is_empty() {
+            // It is looked at when a connection fails.
+            true => one.hopeless_us,
+            false => self.look_for_hope(service),
+        };
+        let slot = self.slots.at(place);
+        let one = &mut self.services[usize::from(service)];
+        if hopeless_us.is_some_and(|at_us| at_us <= self.now_us) {
+            let error = one.unreachable(slot.made);
+            return self.end(place, Err(error), &[]);
         }
         if one.waiting.len() >= self.config.waiting_max {
             let why = format!("{} calls of `{}` wait for a connection already", one.waiting.len(), one.name);
-            return self.end(place, Err(CallError::Unavailable(why)), &[]);
+            return self.end(place, Err(CallError::unavailable(why)), &[]);
         }
         slot.waiting = true;
         one.waiting.push_back((place, slot.serial));
@@ -373,16 +381,7 @@ impl ClientLoop {
             tell_end(&mut one.balancer, slot.interaction, &attempt, Outcome::Deadline, now_us);
             self.cancels.push((attempt.connection, attempt.stream));
         }
-        let error = if slot.made > 0 {
-            CallError::Deadline
-        } else {
-            CallError::Unavailable(format!(
-                "no connection to an instance of `{}` before the deadline; {} known, discovery: {}",
-                one.name,
-                one.balancer.len(),
-                one.freshness
-            ))
-        };
+        let error = if slot.made > 0 { CallError::Deadline } else { one.unreachable(0) };
         self.end(place, Err(error), &[]);
         self.follow_up(io);
     }

@@ -165,9 +165,9 @@ impl ClientLoop {
                 one.balancer.len(),
                 one.freshness
             );
-            return Err(CallError::Unavailable(why));
+            return Err(CallError::unavailable(why));
         };
-        let unavailable = |error: std::io::Error| CallError::Unavailable(error.to_string());
+        let unavailable = |error: std::io::Error| CallError::unavailable(error.to_string());
         let socket = self.datagrams.socket(io, address).map_err(unavailable)?;
         if let Err(error) = io.send_datagram(socket, address, frame) {
             // It is lost, as any may be.

@@ -14,9 +14,10 @@ use stadium_reactor::{ConnectOptions, ConnectionId, ConnectionLimits, Io};
 
 use super::{ClientLoop, Service};
 use crate::balance::{self, Balancer, Choice, InstanceId, Known, RetryBudget};
-use crate::client::config::ClientConfig;
+use crate::client::config::{ClientConfig, Source};
 use crate::client::letter::{Explained, Letter};
 use crate::client::link::{Link, Pool};
+use crate::client::resolver::Found;
 
 impl ClientLoop {
     /// A service will be called; its instances come by [`ClientLoop::instances`].
@@ -34,12 +35,14 @@ impl ClientLoop {
             waiting: VecDeque::new(),
             freshness: "not heard of yet".to_owned(),
             known: false,
+            hopeless_us: None,
         });
     }
 
     /// What discovery says about a service now.
     pub(crate) fn instances(&mut self, io: &mut Io<Letter>, service: u16, snapshot: &Snapshot) {
         let now_us = io.now_us();
+        self.now_us = now_us;
         let Some(one) = self.services.get_mut(usize::from(service)) else { return };
         one.freshness = snapshot.freshness.to_string();
         if snapshot.revision == 0 && snapshot.instances.is_empty() {
@@ -65,21 +68,67 @@ impl ClientLoop {
         self.close_links_of_the_gone(io, service);
         self.ensure_connected(io, service);
         self.send_waiting(io, service);
+        self.services[usize::from(service)].hopeless_us = None;
+        self.look_for_hope(service);
+    }
+
+    /// A service's instances, where they are known without discovery.
+    pub(crate) fn place_service(&mut self, io: &mut Io<Letter>, service: u16) {
+        let config = Arc::clone(&self.config);
+        match &config.source {
+            Source::Static(addresses) => self.fixed(io, service, addresses, "static"),
+            Source::Names(_) => {
+                if let Some(found) = self.found.take() {
+                    self.apply(io, service, &found);
+                    self.found = Some(found);
+                } else {
+                    self.services[usize::from(service)].freshness = "names are being looked up".to_owned();
+                }
+            }
+            Source::Discovery { .. } => {}
+        }
+    }
+
+    /// The names of instances have been looked up.
+    pub(super) fn resolved(&mut self, io: &mut Io<Letter>, found: Found) {
+        for service in 0..self.services.len() {
+            self.apply(io, service as u16, &found);
+        }
+        self.found = Some(found);
+    }
+
+    fn apply(&mut self, io: &mut Io<Letter>, service: u16, found: &Found) {
+        match &found.trouble {
+            Some(trouble) if found.addresses.is_empty() => {
+                self.services[usize::from(service)].freshness.clone_from(trouble);
+            }
+            trouble => {
+                let freshness = trouble.as_deref().unwrap_or("by name");
+                self.fixed(io, service, &found.addresses, freshness);
+            }
+        }
     }
 
     /// Addresses that serve a service, where there is no discovery.
-    pub(crate) fn fixed(&mut self, io: &mut Io<Letter>, service: u16, addresses: &[SocketAddr]) {
+    fn fixed(&mut self, io: &mut Io<Letter>, service: u16, addresses: &[SocketAddr], freshness: &str) {
         let now_us = io.now_us();
+        self.now_us = now_us;
         let one = &mut self.services[usize::from(service)];
-        one.freshness = "static".to_owned();
+        freshness.clone_into(&mut one.freshness);
         one.known = true;
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         let known: Vec<Known<'_>> = addresses
             .iter()
             .map(|address| Known { address, load: 0.0, zone: "", weight: 100, version: "", quiescing: false })
             .collect();
-        one.balancer.update(&known, now_us);
+        let updated = one.balancer.update(&known, now_us);
+        if updated.added > 0 {
+            one.hopeless_us = None;
+        }
+        self.close_links_of_the_gone(io, service);
         self.ensure_connected(io, service);
+        self.send_waiting(io, service);
+        self.look_for_hope(service);
     }
 
     /// Connections to instances that discovery no longer names finish what is under way, and end.
@@ -123,6 +172,7 @@ impl ClientLoop {
             return;
         };
         let pool = one.pool(instance);
+        let mut failed = false;
         while pool.open.len() + pool.opening < wanted && pool.retry_us <= now_us {
             match io.connect(address, &connect_options(&self.config)) {
                 Ok(id) => {
@@ -131,11 +181,16 @@ impl ClientLoop {
                 }
                 Err(error) => {
                     tracing::debug!(%address, %error, "No connection could be begun");
+                    pool.trouble = Some(error.to_string());
+                    failed = true;
                     let wait_ms = pool.backoff.wait_ms(&mut self.random);
                     pool.retry_us = now_us + wait_ms * 1_000;
                     self.reconnects.push(Reverse((pool.retry_us, service, instance)));
                 }
             }
+        }
+        if failed {
+            self.look_for_hope(service);
         }
     }
 
@@ -178,6 +233,7 @@ pub(in crate::client) fn connect_options(config: &ClientConfig) -> ConnectOption
             carry_bytes_max: config.frame_bytes_max as u32 + 64,
             write_queue_bytes_max: 64 * 1024 * 1024,
             write_stall_ms: 10_000,
+            write_progress_bytes: 1,
         },
         tls: config.tls.clone(),
         websocket: config.websocket.clone(),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use stadium_rsocket::connection::{Connection, Tag};
 use stadium_rsocket::frame::{Completes, ErrorCode, Interaction as Pattern, More};
 
-use super::failures::{refuse, too_large};
+use super::failures::{panicked, refuse, too_large};
 use super::{Core, Displaced, Request, pattern_of};
 use crate::admission::{self, Entry, Pushed};
 use crate::answer::Refusal;
@@ -275,7 +275,7 @@ impl Core {
         let run = std::panic::AssertUnwindSafe(|| function.run(&call, request.data));
         let ran = std::panic::catch_unwind(run).unwrap_or_else(|_| {
             tracing::error!(route, "An inline function panicked");
-            Err(Failure::Refused(Refusal::rejected("RPC-007", "the service failed on this request")))
+            Err(panicked())
         });
         if let Err(failure) = ran {
             return self.decline(connection, request, place, &failure, out);

@@ -89,6 +89,12 @@ impl Core {
         }
     }
 
+    /// Whether a stream with that tag is of that connection, where the connection itself may have gone.
+    pub(crate) fn is_of(&mut self, tag: Tag, connection: ConnectionId) -> bool {
+        // Nobody but its caller ends a ticking stream whose connection has gone.
+        tag.0 & TICKER != 0 || self.works.at(tag.0).is_some_and(|work| work.connection == connection)
+    }
+
     /// A session has another socket: its calls and streams go there.
     pub(crate) fn move_to(&mut self, old: ConnectionId, new: ConnectionId) {
         self.works.move_to(old, new);

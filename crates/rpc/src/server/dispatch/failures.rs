@@ -44,11 +44,17 @@ pub(super) fn too_large() -> Failure {
 }
 
 pub(super) fn answer_too_large() -> Refusal {
-    Refusal::rejected("RPC-006", "the answer is larger than this connection carries")
+    // The function has run.
+    Refusal::unknown("RPC-006", "the answer is larger than this connection carries")
+}
+
+/// A function panicked: how far it came nobody knows.
+pub(in crate::server) fn failed() -> Refusal {
+    Refusal::unknown("RPC-007", "the service failed on this request")
 }
 
 pub(in crate::server) fn panicked() -> Failure {
-    Failure::Refused(Refusal::rejected("RPC-007", "the service failed on this request"))
+    Failure::Refused(failed())
 }
 
 pub(in crate::server) fn failure_text(failure: &Failure) -> (ErrorCode, String) {
@@ -71,5 +77,6 @@ pub(super) fn outcome_of(refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::Busy { .. } => Outcome::Busy,
         Refusal::Rejected { .. } => Outcome::Rejected,
+        Refusal::Unknown { .. } | Refusal::Application { .. } => Outcome::Failed,
     }
 }

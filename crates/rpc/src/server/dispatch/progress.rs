@@ -102,7 +102,7 @@ impl Core {
                     Err(_) => {
                         let (code, text) = failure_text(&too_large());
                         let _ = connection.error(work.stream, code, &text, out);
-                        Outcome::Rejected
+                        Outcome::Failed
                     }
                 }
             }
@@ -172,7 +172,7 @@ impl Core {
         }
         if let Some(entry) = work.entry.take() {
             let done = match outcome {
-                Outcome::Ok | Outcome::Expired => admission::Work::Done,
+                Outcome::Ok | Outcome::Failed | Outcome::Expired => admission::Work::Done,
                 Outcome::Busy | Outcome::Rejected | Outcome::Cancelled => admission::Work::Abandoned,
             };
             self.gate.left(entry, done, self.now_us);

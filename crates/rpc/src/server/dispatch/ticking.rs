@@ -9,9 +9,8 @@ use stadium_rsocket::frame::Completes;
 
 use super::failures::{failure_text, panicked, too_large};
 use super::{Core, Request};
-use crate::answer::Refusal;
 use crate::server::tickers::Ticker;
-use crate::service::{Call, Failure, Next, Outcome};
+use crate::service::{Call, Next, Outcome};
 
 /// Set in the tag of a ticking stream.
 pub(super) const TICKER: u32 = 1 << 31;
@@ -33,7 +32,7 @@ impl Core {
         let open = std::panic::AssertUnwindSafe(|| function.open(call, request.data));
         let opened = std::panic::catch_unwind(open).unwrap_or_else(|_| {
             tracing::error!(route = call.route, "A ticking function panicked");
-            Err(Failure::Refused(Refusal::rejected("RPC-007", "the service failed on this request")))
+            Err(panicked())
         });
         match opened {
             Ok((stream_place, first)) => {
@@ -67,7 +66,7 @@ impl Core {
                 out.truncate(start);
                 let (code, text) = failure_text(&panicked());
                 let _ = connection.error(stream, code, &text, out);
-                self.end_ticker(*index, Outcome::Rejected);
+                self.end_ticker(*index, Outcome::Failed);
                 continue;
             };
             match sent {
@@ -87,7 +86,7 @@ impl Core {
                 Err(_) => {
                     let (code, text) = failure_text(&too_large());
                     let _ = connection.error(stream, code, &text, out);
-                    self.end_ticker(*index, Outcome::Rejected);
+                    self.end_ticker(*index, Outcome::Failed);
                 }
             }
         }

@@ -92,7 +92,8 @@ impl ServerLoop {
         let deadline = self.core.deadlines.peek().map(|one| one.0.0);
         let house = (self.peers.len() > 0).then_some(self.next_housekeeping_ms);
         let session = self.peers.parked.next_ms();
-        match [self.core.tickers.next_ms(), deadline, house, session].into_iter().flatten().min() {
+        let timer = self.timers.next_in_ms().map(|in_ms| io.read_clock_us().div_ceil(1_000) + in_ms);
+        match [self.core.tickers.next_ms(), deadline, house, session, timer].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),
             None => io.clear_alarm(),
         }

@@ -7,6 +7,7 @@ use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::Suspended;
 use stadium_rsocket::frame::{self, ErrorCode, Frame, StreamId};
 
+use super::bounds::{What, for_each_stream};
 use super::house::{FIRST_LEASE, LEASE_MS};
 use super::{ServerLoop, Station};
 use crate::server::letter::Letter;
@@ -70,9 +71,7 @@ impl ServerLoop {
         }
         let peer = self.peers.insert(peer);
         Self::set_timer(io, peer);
-        for (_, tag, _) in peer.connection.streams() {
-            self.core.writable(tag);
-        }
+        for_each_stream(&mut self.chores, peer, What::Wake);
         self.counts().resumed.add(1);
     }
 
@@ -81,9 +80,8 @@ impl ServerLoop {
         if let Some(token) = peer.connection.resume_token() {
             self.station.seats.give_up(token, Seat { owner: self.station.place, id: peer.id });
         }
-        for (_, tag, _) in peer.connection.streams() {
-            self.core.cancelled(tag);
-        }
+        self.fragments -= peer.partial;
+        for_each_stream(&mut self.chores, peer, What::Cancel);
     }
 
     /// Ends sessions whose clients did not come back, and those that are too many.
