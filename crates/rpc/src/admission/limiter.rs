@@ -1,16 +1,11 @@
 //! How many calls may be under way at once: a limit that follows the measured latency.
 //!
-//! Latency without queueing, the baseline, is compared with the latency of the last window. Their ratio, the
-//! gradient, pulls the limit down when calls queue somewhere; an allowance of the limit's square root pushes it
-//! up while they don't. The idea is the gradient limit of Netflix's concurrency-limits.
+//! limit' = limit * clamp(tolerance * baseline / latency, 0.5, 1) + sqrt(limit), smoothed: the gradient limit of Netflix's
+//! concurrency-limits. The baseline is latency without queueing. It rises only on evidence from calls that did not queue:
+//! while the callers leave half of the limit unused, or in a probe, a few latencies at half the limit, now and then.
 //!
 //! It begins with a slow start, as TCP does: a limit that is reached doubles as long as latency stays flat, each time after
 //! calls of the new limit were measured. Where latency grows the last doubling is taken back, and the gradient goes on.
-//!
-//! In short: limit' = limit * clamp(tolerance * baseline / latency, 0.5, 1) + sqrt(limit), smoothed.
-//! A baseline that followed the latency of a full server would follow its queue up. So it rises only on evidence
-//! from calls that did not queue: while the callers leave half of the limit unused, or in a probe, a few
-//! latencies at half the limit, taken when the baseline has not been confirmed for a while.
 
 /// What a [`Limiter`] is built from.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,6 @@
 //! What all connections of a server may cost together, and what one may cost the others.
+//!
+//! Callers here begin frames and payloads that they never end, read too slowly, or leave with very many streams open.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,6 @@
-//! What the framework answers for every service.
+//! What the framework answers for every service, and to whom.
+//!
+//! Operating methods are for operators alone; the others answer anybody, also while the service is full.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,6 @@
 //! The first frames: SETUP and what answers it (Connection Establishment).
+//!
+//! A SETUP that is refused says what is wrong with it, part by part. RESUME, the other first frame, is in [`super::resume`].
 
 use crate::frame::{
     self, ErrorCode, Frame, HEADER_BYTES, Payload, Setup, StreamId, Version, WantsLease, encode,
