@@ -109,7 +109,12 @@ where
     loop {
         match service.call(method, request).await {
             Ok(answer) => return Ok(answer),
-            Err(error @ (CallError::Rejected { .. } | CallError::Application { .. } | CallError::Cancelled | CallError::Protocol(_))) => {
+            Err(
+                error @ (CallError::Rejected { .. }
+                | CallError::Application { .. }
+                | CallError::Cancelled
+                | CallError::Protocol(_)),
+            ) => {
                 return Err(error);
             }
             Err(error) => {
