@@ -50,6 +50,12 @@ mosquitto_sub() { by_default mosquitto_sub -p 1883 "$@"; }
 mosquitto_rr() { by_default mosquitto_rr -p 1883 "$@"; }
 geo-service() { by_default geo-service --listen 127.0.0.1:7801 "$@"; }
 geo-client() { by_default geo-client --address 127.0.0.1:7801 "$@"; }
+stadium() {
+  case "$1 ${2-}" in
+    "service call") by_default stadium --instance 127.0.0.1:7800 "$@" ;;
+    *) command stadium "$@" ;;
+  esac
+}
 voting() { if [ "$1" = serve ]; then by_default voting --listen 127.0.0.1:7900 "$@"; else command voting "$@"; fi; }
 # A page's curl shows what it gets; here a refusal is a failure.
 curl() { command curl --fail-with-body --silent --show-error --max-time 60 "$@"; }

@@ -4,6 +4,8 @@ Each page is one scenario, in its order. A command must exit with 0 and print wh
 on the page, `<!-- not run: REASON -->`, with one of the reasons below.
 """
 
+import re
+
 import pytest
 
 import pages
@@ -18,11 +20,21 @@ REASONS = {
     "its values are those of a browser",
     "it takes minutes",
     "it needs a device that got the push",
-    "its programs are the reader's own",
+    "its programs and files are the reader's own",
 }
 
 # What the text of a page takes for granted, as commands before its first.
 BEFORE = {
+    "docs/authentication.md": [
+        "stadium serve --trial --data /tmp/stadium &",
+        "KEY=$(cat /tmp/stadium/admin.key)",
+        "stadium device set phone-7 --data /tmp/stadium",
+    ],
+    "docs/push-rpc.md": [
+        "stadium serve --trial --data data &",
+        "cp data/admin.key admin.key",
+        "stadium device set phone-7 --tag vip --data data",
+    ],
     "docs/load.md": "examples/load/voting-night.toml",
     "docs/push-api.md": ["stadium serve --trial --data data &", "printf 'device,tags\\nfan-1,fan\\nfan-2,fan\\n' > fans.csv"],
     "docs/webhooks.md": [
@@ -31,7 +43,6 @@ BEFORE = {
     ],
     "examples/push.sh": ["stadium serve --trial --data /tmp/stadium &"],
     "examples/device.py": ["stadium serve --trial --data /tmp/stadium &"],
-    "examples/geo/README.md": [],
 }
 
 # What a page shows being refused, with its exit code.
@@ -96,6 +107,14 @@ def test_what_is_not_run_has_a_reason_that_is_known():
         marked = path.read_text().count("<!-- not run")
         found = sum(1 for block in blocks(path.relative_to(ROOT).as_posix()) if block.reason)
         assert marked == found, f"{path}: a marker that stands above no block"
+
+
+def test_commands_stand_in_blocks_that_say_so():
+    """Otherwise nobody would run them."""
+    for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/README.md")]:
+        for fence in pages.FENCE.finditer(path.read_text()):
+            commands = re.findall(r"^(?:\$ )?(?:stadium|curl|cargo|mosquitto_\w+|voting|geo-client) .*", fence["text"], re.M)
+            assert not commands or fence["kind"] in pages.SHELL, f"{path}: make the block `sh` or `console`: {commands[0]}"
 
 
 def test_pages_are_taken_apart():
