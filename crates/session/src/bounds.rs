@@ -14,7 +14,8 @@ pub struct Bounds {
     /// Bytes of the retained messages; one more is refused likewise.
     pub retained_bytes_max: u64,
     /// Publishes at QoS 2 that are remembered for a publisher of another shard until it releases them. For one more the
-    /// oldest is forgotten.
+    /// oldest is forgotten. All of them together have as many receivers as there may be letters; beyond that the oldest are forgotten
+    /// too.
     pub origins_max: u32,
 }
 

@@ -26,7 +26,7 @@ pub enum Change {
     WillGone {
         /// Client Identifier.
         client: CompactString,
-        /// The will's id. The change means nothing where the session has another will by now; 0 means whichever will it has.
+        /// The will's id. The change means nothing where the session has another will by now, or none.
         will: u64,
     },
     /// A session ended, with everything it held.

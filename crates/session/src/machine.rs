@@ -20,6 +20,9 @@ const RETAINED_ENDED: u8 = 14;
 /// Bytes of that event beside its numbers at most.
 const RETAINED_ENDED_BYTES: usize = 24;
 
+/// Publishes at QoS 2 that are forgotten for one more at most. Their events fit beside its own, see [`Change::record_bytes_max`].
+const FORGOTTEN_FOR_ONE: usize = 2;
+
 /// Bytes of a number at most.
 const NUMBER_BYTES: usize = 10;
 
@@ -184,11 +187,17 @@ impl Sessions {
             return Outcome::Full;
         }
         if let Change::Keep(keep) = change
-            && let Some(origin) = self.oldest_that_goes_for(keep)
+            && keep.is_once()
         {
-            let forget = Change::Forget { origin };
-            forget.encode(record.events_mut());
-            self.take_in(now, &forget);
+            for _ in 0..FORGOTTEN_FOR_ONE {
+                let Some(origin) = self.oldest_that_goes_for(keep) else { break };
+                let forget = Change::Forget { origin };
+                forget.encode(record.events_mut());
+                self.take_in(now, &forget);
+            }
+            if !self.has_room_for_receivers(keep) {
+                return Outcome::Full;
+            }
         }
         change.encode(record.events_mut());
         self.take_in(now, change);

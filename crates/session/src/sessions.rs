@@ -43,6 +43,8 @@ pub struct Sessions {
     by_client: Index,
     by_topic: Index,
     by_origin: BTreeMap<Origin, u32>,
+    /// Receivers of all publishes that were taken.
+    listed: usize,
     /// Publishes taken by servers of before, which have a key for each loop.
     of_before: usize,
     /// Publishes that were taken, the oldest first.
@@ -122,6 +124,7 @@ impl Sessions {
             by_client: Index::new(),
             by_topic: Index::new(),
             by_origin: BTreeMap::new(),
+            listed: 0,
             of_before: 0,
             origins: BTreeMap::new(),
             retained_ends: BTreeSet::new(),
@@ -215,14 +218,20 @@ impl Sessions {
         Some(self.sessions.at(self.find(client)?).connect.incarnation)
     }
 
-    /// The publish that is forgotten for one more.
+    /// The publish that is forgotten for one more, where bounds ask for it.
     pub(crate) fn oldest_that_goes_for(&self, keep: &Keep) -> Option<Origin> {
-        let is_new =
-            keep.is_once() && keep.origin.is_some_and(|origin| !self.by_origin.contains_key(&origin));
-        if !is_new || (self.taken.len() as u32) < self.bounds.origins_max {
+        let is_new = keep.origin.is_some_and(|origin| !self.by_origin.contains_key(&origin));
+        let has_place = !is_new || (self.taken.len() as u32) < self.bounds.origins_max;
+        if has_place && self.has_room_for_receivers(keep) {
             return None;
         }
-        self.origins.first_key_value().map(|(_, &oldest)| self.taken.at(oldest).origin)
+        let (_, &oldest) = self.origins.first_key_value()?;
+        Some(self.taken.at(oldest).origin).filter(|&oldest| Some(oldest) != keep.origin)
+    }
+
+    /// Whether the receivers of a publish can be remembered: as many are as letters may be owed.
+    pub(crate) fn has_room_for_receivers(&self, keep: &Keep) -> bool {
+        self.listed + keep.receivers.len() <= self.bounds.letters_max as usize
     }
 
     /// Whether a change means anything: it does not where it names a session that is not there, or says what is known.
@@ -231,7 +240,7 @@ impl Sessions {
             Change::Connect(_) => true,
             Change::WillGone { client, will } => self.find(client).is_some_and(|at| {
                 let has = self.sessions.at(at).connect.will.as_ref();
-                *will == 0 || has.is_some_and(|has| has.id == *will)
+                has.is_some_and(|has| has.id == *will)
             }),
             Change::End { client, incarnation } => self
                 .incarnation_of(client)
@@ -482,6 +491,7 @@ impl Sessions {
             receivers.iter().filter_map(|one| self.incarnation_of(&one.client)).collect();
         if let Some(&at) = self.by_origin.get(&origin) {
             if let Some(receivers) = &mut self.taken.at_mut(at).receivers {
+                self.listed += owed.len();
                 receivers.append(&mut owed);
                 receivers.sort_unstable();
             }
@@ -496,7 +506,8 @@ impl Sessions {
 
     /// Makes a publish in this place known.
     pub(crate) fn taken_is_at(&mut self, at: u32) {
-        let &Taken { origin, order, of_before, .. } = self.taken.at(at);
+        let &Taken { origin, order, of_before, ref receivers } = self.taken.at(at);
+        self.listed += receivers.as_ref().map_or(0, Vec::len);
         self.by_origin.insert(origin, at);
         self.origins.insert(order, at);
         self.of_before += usize::from(of_before);
@@ -516,6 +527,7 @@ impl Sessions {
         {
             self.origins.remove(&taken.order);
             self.of_before -= usize::from(taken.of_before);
+            self.listed -= taken.receivers.map_or(0, |receivers| receivers.len());
         }
     }
 

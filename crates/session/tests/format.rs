@@ -98,7 +98,7 @@ fn changes() -> Vec<Change> {
         Change::Retain { number: 1, message: message("state", b"on", 1, true, None) },
         Change::Retain { number: 2, message: message("removed", b"", 0, true, None) },
         Change::Retain { number: 3, message: message("over", b"soon", 0, true, Some(NOW)) },
-        Change::WillGone { client: phone(), will: 0 },
+        Change::WillGone { client: phone(), will: 1 << 40 },
         Change::Disconnect { client: phone(), presence },
         Change::Disconnect { client: "old".into(), presence: Presence::Here },
         Change::End { client: "ends".into(), incarnation: None },

@@ -254,6 +254,32 @@ fn the_publish_that_is_forgotten_for_one_more_is_named() {
 }
 
 #[test]
+fn receivers_of_publishes_that_are_not_released_are_bounded() {
+    let mut one = Journalled::with(Bounds { letters_max: 3, ..Bounds::default() });
+    one.batch(Time(1), vec![connect("a", 1), connect("b", 2), connect("c", 3)]);
+    let publish = |packet_id, clients: &[&str]| {
+        let receivers = clients.iter().map(|client| receiver(client, u32::from(packet_id))).collect();
+        let origin = Some(Origin { incarnation: 5, packet_id });
+        Change::Keep(Box::new(Keep { message: message("t", "x"), receivers, origin, publisher: None }))
+    };
+    let done = |packet_id: u16| {
+        ["a", "b", "c"].map(|client| Change::Done { client: client.into(), letters: vec![packet_id.into()] })
+    };
+    assert_eq!(
+        one.batch(Time(2), vec![publish(1, &["a"]), publish(2, &["a"])]),
+        [Outcome::Done, Outcome::Done]
+    );
+    one.batch(Time(3), [done(1), done(2)].concat());
+    // Nothing is owed any more. Both are forgotten for one with three receivers.
+    assert_eq!(one.batch(Time(4), vec![publish(3, &["a", "b", "c"])]), [Outcome::Done]);
+    one.batch(Time(5), done(3).to_vec());
+    assert_eq!(one.batch(Time(6), vec![publish(1, &["a"])]), [Outcome::Done], "the first is not known");
+    let mut again = Journalled { machine: one.replayed(), records: Vec::new() };
+    assert_eq!(again.batch(Time(7), vec![publish(3, &["b"])]), [Outcome::Done], "it went for the first");
+    assert_eq!(again.batch(Time(7), vec![publish(1, &["a"])]), [Outcome::Known]);
+}
+
+#[test]
 fn a_will_and_a_session_end_only_if_they_are_those_that_were_meant() {
     let mut one = Journalled::new();
     one.batch(Time(1), vec![connect("a", 1)]);
@@ -415,7 +441,7 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         2 => (client(), 0..3_u64).prop_map(|(client, incarnation)| connect(&client, incarnation)),
         1 => (client(), presence).prop_map(|(client, presence)| Change::Disconnect { client: client.into(), presence }),
-        1 => client().prop_map(|client| Change::WillGone { client: client.into(), will: 0 }),
+        1 => client().prop_map(|client| Change::WillGone { client: client.into(), will: 8 }),
         1 => client().prop_map(|client| Change::End { client: client.into(), incarnation: None }),
         2 => (client(), 0..3_u8, any::<bool>()).prop_map(|(client, filter, id)| Change::Subscribe {
             client: client.into(),

@@ -81,7 +81,7 @@ pub enum Change<'a, I> {
     Disconnect(Away),
     /// Its will was published.
     WillGone {
-        /// Which one; 0 for one of which that is not known.
+        /// Which one; 0 for one that was kept before wills had ids.
         will: u64,
     },
     /// It ended.

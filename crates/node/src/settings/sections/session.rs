@@ -19,6 +19,6 @@ group! {
         /// Bytes of retained messages. One more is refused likewise.
         retained_bytes_max: u64 = 268_435_456, unit "bytes", in 1_048_576..=1_099_511_627_776, cost "as much memory";
         /// Publishes at QoS 2 that are remembered for publishers of other shards until they release them. The oldest is forgotten.
-        origins_max: u32 = 1_000_000, unit "publishes", in 1_000..=100_000_000, cost "about 40 bytes of memory each";
+        origins_max: u32 = 1_000_000, unit "publishes", in 1_000..=100_000_000, cost "about 100 bytes of memory each, and 8 for each receiver";
     }
 }
