@@ -18,7 +18,7 @@ use crate::id::{ConnectionId, ListenerTag};
 use crate::io::{Io, Profile};
 use crate::lifecycle::TOKEN_LISTENERS;
 use crate::moved::Moved;
-use crate::settings::{Adopt, Carries, ListenerSettings, ProxyProtocol, SocketSettings};
+use crate::settings::{Adopt, Carries, ListenerSettings, ProxyProtocol, Sharing, SocketSettings};
 use crate::slab::{Opening, flag};
 use crate::tls::{Handshake, Tls};
 use crate::websocket::{Role, WebSocket};
@@ -68,14 +68,20 @@ impl Listener {
 }
 
 impl<M: Send + 'static> Io<M> {
-    /// Listens, on as many sockets as the settings say, and returns the address in use. Other loops
-    /// may listen on the same address: the kernel spreads peers over all its sockets.
+    /// Listens, on as many sockets as the settings say, and returns the address in use. Other loops may join
+    /// and listen on the same address: the kernel spreads peers over all its sockets.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse` where the address is to be claimed and anybody listens on one that overlaps it.
     pub fn listen(&mut self, settings: &ListenerSettings) -> io::Result<SocketAddr> {
         let profile = self.profile(Profile::new(settings.tag.0, &settings.limits, &settings.socket))?;
         let settings = Arc::new(settings.clone());
         let mut address = settings.address;
+        let mut sharing = settings.sharing;
         for _ in 0..settings.sockets.max(1) {
-            let socket = socket::listen(address, &settings.socket)?;
+            let socket = socket::listen(address, sharing, &settings.socket)?;
+            sharing = Sharing::Joins;
             address = socket
                 .local_addr()?
                 .as_socket()

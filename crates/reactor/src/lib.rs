@@ -9,6 +9,7 @@
 //! bytes hang off the entry only while they exist.
 
 mod accept;
+mod claim;
 mod close;
 mod connect;
 mod drive;
@@ -38,6 +39,7 @@ pub mod websocket;
 
 pub use stadium_wheel as wheel;
 
+pub use claim::Claims;
 pub use close::CloseReason;
 pub use drive::Driven;
 pub use event_loop::Loop;
@@ -47,8 +49,8 @@ pub use io::{Io, TICK_MS};
 pub use mailbox::{Full, LoopHandle, Mailbox};
 pub use settings::{
     AcceptBudget, Adopt, Carries, ConnectOptions, ConnectionLimits, KeepAlive, ListenerSettings,
-    LoopSettings, Messages, ProxyProtocol, SocketSettings, UdpSettings, UdpSharing, WebSocketRequest,
-    WebSocketSettings,
+    LoopSettings, Messages, ProxyProtocol, Sharing, SocketSettings, UdpSettings, UdpSharing,
+    WebSocketRequest, WebSocketSettings,
 };
 pub use stats::{Count, LoopStats};
 pub use turn::Segment;

@@ -202,6 +202,8 @@ pub struct ListenerSettings {
     pub tag: ListenerTag,
     /// Listening sockets that this loop opens on the address (SO_REUSEPORT); each has a backlog of its own.
     pub sockets: usize,
+    /// Whether another listener of this server has the address already.
+    pub sharing: Sharing,
     /// Socket options, inherited by each accepted connection.
     pub socket: SocketSettings,
     /// What each connection may hold.
@@ -218,6 +220,17 @@ pub struct ListenerSettings {
     pub budget: AcceptBudget,
 }
 
+/// Whether a socket is the first of its address in this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// It is: fails where anybody else listens on an overlapping address, in this process or another. Once it
+    /// listens, sockets that join may share the address. See [`Claims`](crate::Claims).
+    #[default]
+    Claims,
+    /// A socket of this server has claimed the address; the kernel spreads peers over all of them (SO_REUSEPORT).
+    Joins,
+}
+
 impl ListenerSettings {
     /// A plain TCP listener with the defaults.
     pub fn new(address: SocketAddr, tag: ListenerTag) -> Self {
@@ -225,6 +238,7 @@ impl ListenerSettings {
             address,
             tag,
             sockets: 1,
+            sharing: Sharing::Claims,
             socket: SocketSettings::default(),
             limits: ConnectionLimits::default(),
             tls: None,
@@ -303,7 +317,7 @@ pub struct UdpSettings {
     pub send_buffer_bytes: Option<usize>,
     /// SO_RCVBUF; `None` for the system's.
     pub receive_buffer_bytes: Option<usize>,
-    /// Several loops may bind the same address; the kernel spreads peers over them.
+    /// Whether other loops bind the same address; the kernel spreads peers over them.
     pub share: UdpSharing,
 }
 
@@ -313,6 +327,6 @@ pub enum UdpSharing {
     /// One socket owns the address.
     #[default]
     Alone,
-    /// SO_REUSEPORT.
-    Shared,
+    /// Several sockets of this server own it; this is the first, or joins the first.
+    Shared(Sharing),
 }

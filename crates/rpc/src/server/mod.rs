@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use stadium_discovery::{Registered, Registration, State, Value};
 use stadium_reactor::{
-    ListenerSettings, ListenerTag, Loop, LoopHandle, LoopSettings, UdpSettings, UdpSharing,
+    Claims, ListenerSettings, ListenerTag, Loop, LoopHandle, LoopSettings, Sharing, UdpSettings, UdpSharing,
 };
 use stadium_rsocket::connection::{Assembly, Config as ProtocolConfig, Lease, Reassembly, ResumeConfig};
 
@@ -169,7 +169,7 @@ impl Server {
         protocol.reassembly = reassembly_of(&shared);
         let protocol = Arc::new(protocol);
         let mut made = Vec::with_capacity(config.loops);
-        let mut bound: Vec<SocketAddr> = Vec::new();
+        let mut bound: Vec<SocketAddr> = config.listen.iter().map(|listen| listen.address).collect();
         let mut udp = None;
         for index in 0..config.loops {
             let one = listen_on(&config, index, &mut bound, &mut udp)?;
@@ -365,7 +365,7 @@ fn parked_limits(config: &ServerConfig) -> ParkedLimits {
 fn listen_on(
     config: &ServerConfig,
     index: usize,
-    bound: &mut Vec<SocketAddr>,
+    bound: &mut [SocketAddr],
     udp: &mut Option<SocketAddr>,
 ) -> Result<Loop<Letter>, StartError> {
     let settings = LoopSettings {
@@ -375,21 +375,28 @@ fn listen_on(
         ..LoopSettings::default()
     };
     let mut one = Loop::new(settings).map_err(StartError::System)?;
-    for (place, listen) in config.listen.iter().enumerate() {
+    let mut claims = Claims::default();
+    let addresses: Vec<SocketAddr> = config.listen.iter().map(|listen| listen.address).collect();
+    for place in Claims::order(&addresses) {
+        let listen = &config.listen[place];
         // The first loop finds the port; the others share it.
-        let address = bound.get(place).copied().unwrap_or(listen.address);
+        let address = bound[place];
         let mut settings = ListenerSettings::new(address, ListenerTag(place as u16));
         settings.socket = config.socket.clone();
         settings.limits = config.limits;
         settings.tls = listen.tls.clone();
         settings.websocket = listen.websocket.clone();
-        let address = one.io().listen(&settings).map_err(|error| StartError::Listen { address, error })?;
-        if index == 0 {
-            bound.push(address);
-        }
+        let listening = if index == 0 {
+            claims.listen(one.io(), &settings)
+        } else {
+            settings.sharing = Sharing::Joins;
+            one.io().listen(&settings)
+        };
+        bound[place] = listening.map_err(|error| StartError::Listen { address, error })?;
     }
     if let Some(address) = udp.or(config.udp) {
-        let settings = UdpSettings { share: UdpSharing::Shared, ..UdpSettings::default() };
+        let sharing = if index == 0 { Sharing::Claims } else { Sharing::Joins };
+        let settings = UdpSettings { share: UdpSharing::Shared(sharing), ..UdpSettings::default() };
         let (_, address) =
             one.io().bind_udp(address, &settings).map_err(|error| StartError::Listen { address, error })?;
         *udp = Some(address);
