@@ -64,7 +64,7 @@ def binary():
 class Server:
     """A running server. `tcp`, `ws` and `tls` are ports of 127.0.0.1; `http` is the API's base URL."""
 
-    def __init__(self, *, loops=2, settings="", trial=True, tls=False, files=()):
+    def __init__(self, *, loops=2, settings="", trial=True, tls=False, files=(), rpc="127.0.0.1:0"):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stadium-test-"))
         for name, text in dict(files).items():
             (self.folder / name).write_text(text)
@@ -76,7 +76,7 @@ class Server:
         if PEER == "mosquitto":
             command = self._mosquitto(tls)
         else:
-            command = self._stadium(loops, settings, trial)
+            command = self._stadium(loops, settings, trial, rpc)
         self.command = command
         self.environment = os.environ | ({} if "[journal]" in settings else SMALL_JOURNAL)
         self._start()
@@ -102,10 +102,11 @@ class Server:
         assert self.process.wait(PATIENCE_S) == 0, self.output()
         self._start()
 
-    def _stadium(self, loops, settings, trial):
+    def _stadium(self, loops, settings, trial, rpc):
         (self.folder / "stadium.toml").write_text(settings.replace("@", f"{self.folder}/"))
         command = [binary(), "serve", "--config", self.folder / "stadium.toml", "--data", self.folder / "data"]
-        command += ["--mqtt", f"127.0.0.1:{self.tcp}", "--http", f"127.0.0.1:{self.ws}", "--rpc", "127.0.0.1:0"]
+        command += ["--mqtt", f"127.0.0.1:{self.tcp}", "--http", f"127.0.0.1:{self.ws}"]
+        command += ["--rpc", rpc]
         command += ["--loops", str(loops)]
         if self.tls:
             command += ["--mqtts", f"127.0.0.1:{self.tls}"]

@@ -7,16 +7,18 @@
 
 use std::sync::atomic::Ordering;
 
-use stadium_mqtt::broker::{self, Admitted, Arrival};
+use stadium_mqtt::broker::{self, Admitted, Arrival, Close};
 use stadium_mqtt::decode::{self, DecodeError};
 use stadium_mqtt::packet::{Connect, PacketType, Version};
 use stadium_mqtt::reason::ReasonCode;
 use stadium_reactor::{ConnectionId, Io};
 
 use crate::auth::{Credentials, Late, Verdict, Via};
+use crate::config::CONNECT_BYTES_FREE;
 use crate::device_loop::DeviceLoop;
 use crate::devices::State;
 use crate::message::{Arrived, Kind, Message};
+use crate::refusals::shown;
 use crate::turn::{Turn, Who};
 
 /// What became of the bytes of a connection that waits to be let in.
@@ -47,13 +49,12 @@ impl DeviceLoop {
     fn step(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: &[u8]) -> Step {
         let frame = match decode::frame(bytes, self.config.before_authentication.bytes) {
             Ok(Some(frame)) if frame.packet_type() == PacketType::Connect => frame,
-            Ok(None) => return Step::Wait,
-            // Whatever this is, it does not speak MQTT, or not in this order [MQTT-3.1.0-1].
-            Ok(Some(_)) | Err(_) => {
-                self.around.counts.closed_before_authentication();
-                io.close(id);
-                return Step::Refused;
+            Ok(None) => return self.wait_for_the_rest(io, id, bytes),
+            Err(DecodeError::PacketTooLarge) if bytes[0] >> 4 == PacketType::Connect as u8 => {
+                return self.refuse_too_large(io, id, bytes);
             }
+            // Whatever this is, it does not speak MQTT, or not in this order [MQTT-3.1.0-1].
+            Ok(Some(_)) | Err(_) => return self.close_stranger(io, id),
         };
         let connect = match decode::connect(&frame) {
             Ok(connect) => connect,
@@ -65,12 +66,21 @@ impl DeviceLoop {
         if !connect.client_id.is_empty() {
             let home = self.around.shared.home_of(connect.client_id);
             if home != self.around.index {
+                // What follows the CONNECT already goes with it.
+                if !self.hold(io, id, bytes.len()) {
+                    self.say_busy(io, id, &connect);
+                    return Step::Refused;
+                }
                 self.send_home(io, id, home);
                 return Step::Gone;
             }
         }
         if self.lets_nobody_in() {
             self.refuse(io, id, &connect, ReasonCode::ServerShuttingDown, None);
+            return Step::Refused;
+        }
+        if !self.hold(io, id, bytes.len()) {
+            self.say_busy(io, id, &connect);
             return Step::Refused;
         }
         let who = match self.authenticate(io, id, &connect) {
@@ -91,15 +101,121 @@ impl DeviceLoop {
         let arrival = Arrival { link: id, connect: &connect, identity: who };
         match self.broker.connect(&mut turn, arrival) {
             Some(admitted) => {
+                self.log_connect(id, admitted, &connect);
                 self.let_in(io, id, admitted);
                 Step::In(frame.total)
             }
             None => {
                 self.leave_place();
                 self.around.counts.connects_refused += 1;
+                let code = match self.around.endings.get(&id.index) {
+                    Some(Close::Refused(code)) => *code,
+                    _ => ReasonCode::UnspecifiedError,
+                };
+                self.log_refusal(io, id, connect.client_id, code, code.name());
                 Step::Refused
             }
         }
+    }
+
+    /// What there is of a packet is not whole: holds it, if it begins a CONNECT and there is room.
+    fn wait_for_the_rest(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: &[u8]) -> Step {
+        let is_connect = bytes.first().is_none_or(|first| first >> 4 == PacketType::Connect as u8);
+        let total = match decode::frame_len(bytes) {
+            Ok(total) if is_connect => total.unwrap_or(0),
+            _ => return self.close_stranger(io, id),
+        };
+        if self.hold(io, id, total) {
+            return Step::Wait;
+        }
+        match decode::begun_connect_version(bytes) {
+            Ok(None) => Step::Wait,
+            Ok(Some(version)) => {
+                let delay_ms = self.spread_delay_ms();
+                self.around.counts.closed_busy();
+                self.around.counts.connects_refused += 1;
+                self.log_refusal(io, id, "", ReasonCode::ServerBusy, "no room for its CONNECT");
+                let mut turn = Turn { io, around: &mut self.around };
+                broker::refuse(&mut turn, id, version, ReasonCode::ServerBusy, Some(delay_ms));
+                Step::Refused
+            }
+            Err(_) => self.close_stranger(io, id),
+        }
+    }
+
+    /// A CONNECT of more bytes than are taken. MQTT 5.0 has a word for it, once enough is there to tell the version.
+    fn refuse_too_large(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: &[u8]) -> Step {
+        match decode::begun_connect_version(bytes) {
+            Ok(None) => Step::Wait,
+            Ok(Some(version)) => {
+                self.refuse_undecodable(io, id, Some(version), DecodeError::PacketTooLarge);
+                Step::Refused
+            }
+            Err(_) => self.close_stranger(io, id),
+        }
+    }
+
+    /// Ends a connection that does not speak MQTT, without a word.
+    fn close_stranger(&mut self, io: &mut Io<Message>, id: ConnectionId) -> Step {
+        let peer = self.arrivals.get(&id.index).map(|arrived| arrived.peer);
+        tracing::debug!(peer = peer.map(tracing::field::display), "A connection began with no CONNECT");
+        self.around.counts.closed_before_authentication();
+        io.close(id);
+        Step::Refused
+    }
+
+    /// Whether a connection may hold so many bytes until it is a device. More than each may hold anyway count
+    /// against a bound of the node.
+    fn hold(&mut self, io: &mut Io<Message>, id: ConnectionId, bytes: usize) -> bool {
+        if bytes <= CONNECT_BYTES_FREE.min(self.config.before_authentication.bytes) as usize {
+            return true;
+        }
+        let Some(arrived) = self.arrivals.get_mut(&id.index) else { return false };
+        if arrived.held.as_ref().is_some_and(|held| held.bytes() >= bytes) {
+            return true;
+        }
+        arrived.held = None;
+        arrived.held = self.around.shared.held.take(bytes);
+        let carry_bytes_max = u32::try_from(bytes).unwrap_or(u32::MAX);
+        io.set_carry_bytes_max(id, carry_bytes_max);
+        arrived.held.is_some()
+    }
+
+    /// One line for a client that was let in.
+    fn log_connect(&self, id: ConnectionId, admitted: Admitted, connect: &Connect<'_>) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let arrived = self.arrivals.get(&id.index);
+        let listener = arrived.and_then(|arrived| self.config.listener(usize::from(arrived.listener.0)));
+        tracing::debug!(
+            client_id = self.broker.client_id(admitted.session).map(shown),
+            peer = arrived.map(|arrived| tracing::field::display(arrived.peer)),
+            transport = listener.map(|listener| listener.transport.name()),
+            version = admitted.version.name(),
+            clean_start = connect.clean_start,
+            keep_alive_s = admitted.keep_alive_s,
+            "Client connected"
+        );
+    }
+
+    /// One line for a client that was not let in, of a few a second. `reason` says more than its code.
+    fn log_refusal(
+        &mut self,
+        io: &Io<Message>,
+        id: ConnectionId,
+        client_id: &str,
+        code: ReasonCode,
+        reason: &str,
+    ) {
+        let now_ms = self.around.now_ms(io);
+        if !self.refusals.count(now_ms) {
+            return;
+        }
+        let peer = self.arrivals.get(&id.index).map(|arrived| tracing::field::display(arrived.peer));
+        let client_id = (!client_id.is_empty()).then(|| shown(client_id));
+        let code = format!("{:#04X}", code as u8);
+        tracing::warn!(client_id, peer, reason, code, "Client refused");
     }
 
     fn let_in(&mut self, io: &mut Io<Message>, id: ConnectionId, admitted: Admitted) {
@@ -116,7 +232,7 @@ impl DeviceLoop {
         if admitted.waits {
             io.pause(id);
         } else {
-            self.look_at_inbox(id);
+            self.look_at_inbox(io, id);
         }
         self.watch_keep_alive(io, id, admitted.keep_alive_s);
     }
@@ -168,16 +284,17 @@ impl DeviceLoop {
                 Some(Ok(Some(std::sync::Arc::new(identity))))
             }
             Verdict::Deny(reason) => {
-                tracing::debug!(client_id = connect.client_id, %reason, "Device refused");
                 let code = ReasonCode::from_byte(reason.answer().reason_code());
                 self.around.counts.closed_not_authorised();
-                self.refuse(io, id, connect, code.unwrap_or(ReasonCode::NotAuthorized), None);
+                let code = code.unwrap_or(ReasonCode::NotAuthorized);
+                self.refuse_because(io, id, connect, code, None, &reason.to_string());
                 Some(Err(()))
             }
             Verdict::Busy { retry_after } => {
                 let delay_ms = u64::try_from(retry_after.as_millis()).unwrap_or(10_000);
                 self.around.counts.closed_busy();
-                self.refuse(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms));
+                let reason = "authentication is busy";
+                self.refuse_because(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms), reason);
                 Some(Err(()))
             }
         }
@@ -245,6 +362,8 @@ impl DeviceLoop {
 
     /// A connection's time before authentication is over.
     pub(crate) fn too_slow(&mut self, io: &mut Io<Message>, id: ConnectionId) {
+        let peer = self.arrivals.get(&id.index).map(|arrived| tracing::field::display(arrived.peer));
+        tracing::debug!(peer, "A connection was not authenticated in time");
         self.around.counts.closed_before_authentication();
         self.set_state(id, State::Ending);
         io.abort(id);
@@ -252,9 +371,9 @@ impl DeviceLoop {
 
     /// Remembers a connection that has not said who it is yet.
     pub(crate) fn expect(&mut self, io: &mut Io<Message>, id: ConnectionId, arrived: Arrived) {
-        self.arrivals.insert(id.index, arrived);
         self.devices.wait(id, arrived.listener);
         let left_ms = arrived.until_ms.saturating_sub(self.around.now_ms(io));
+        self.arrivals.insert(id.index, arrived);
         io.set_timer(id, left_ms.max(1));
     }
 
@@ -275,10 +394,15 @@ impl DeviceLoop {
 
     /// Tells a device to come back later, and each another time.
     fn say_busy(&mut self, io: &mut Io<Message>, id: ConnectionId, connect: &Connect<'_>) {
-        let most_ms = self.config.connect_budget.retry_after_ms.max(2);
-        let delay_ms = most_ms / 2 + self.around.random() % (most_ms / 2);
+        let delay_ms = self.spread_delay_ms();
         self.around.counts.closed_busy();
         self.refuse(io, id, connect, ReasonCode::ServerBusy, Some(delay_ms));
+    }
+
+    /// When a device that found the server busy is told to come back.
+    fn spread_delay_ms(&mut self) -> u64 {
+        let most_ms = self.config.connect_budget.retry_after_ms.max(2);
+        most_ms / 2 + self.around.random() % (most_ms / 2)
     }
 
     fn take_connect_token(&mut self, io: &Io<Message>) -> bool {
@@ -299,6 +423,20 @@ impl DeviceLoop {
         reason: ReasonCode,
         retry_after_ms: Option<u64>,
     ) {
+        self.refuse_because(io, id, connect, reason, retry_after_ms, reason.name());
+    }
+
+    /// The same, with a reason for the log that says more than the code.
+    fn refuse_because(
+        &mut self,
+        io: &mut Io<Message>,
+        id: ConnectionId,
+        connect: &Connect<'_>,
+        reason: ReasonCode,
+        retry_after_ms: Option<u64>,
+        because: &str,
+    ) {
+        self.log_refusal(io, id, connect.client_id, reason, because);
         self.around.counts.connects_refused += 1;
         let limit = connect.maximum_packet_size.unwrap_or(u32::MAX);
         let mut turn = Turn { io, around: &mut self.around };
@@ -312,7 +450,7 @@ impl DeviceLoop {
         version: Option<Version>,
         error: DecodeError,
     ) {
-        tracing::debug!(%error, "CONNECT not understood");
+        self.log_refusal(io, id, "", error.reason_code(), &error.to_string());
         // A level that we do not speak is answered in the oldest form that has an answer for it.
         self.around.counts.connects_refused += 1;
         let mut turn = Turn { io, around: &mut self.around };

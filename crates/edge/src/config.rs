@@ -94,13 +94,19 @@ impl Transport {
 pub struct BeforeAuthentication {
     /// Bytes of its CONNECT, header included.
     pub bytes: u32,
+    /// Bytes that all connections of the node hold together, those of connections that hold no more than
+    /// [`CONNECT_BYTES_FREE`] left out.
+    pub held_bytes: usize,
     /// Milliseconds from its acceptance to the end of authentication.
     pub ms: u64,
 }
 
+/// Bytes that every connection may hold before it is authenticated: the CONNECT of nearly every device.
+pub const CONNECT_BYTES_FREE: u32 = 4_096;
+
 impl Default for BeforeAuthentication {
     fn default() -> Self {
-        Self { bytes: 4_096, ms: 10_000 }
+        Self { bytes: 393_216, held_bytes: 16 << 20, ms: 10_000 }
     }
 }
 

@@ -217,14 +217,12 @@ impl Counts {
     }
 
     pub(crate) fn closed(&mut self, why: Close) {
-        self.closes[match why {
-            Close::Asked => 0,
-            Close::Refused(_) => 1,
-            Close::TakenOver => 2,
-            Close::KeepAlive => 3,
-            Close::Administrative => 4,
-            Close::Drained => 5,
-        }] += 1;
+        self.closes[close_index(why)] += 1;
+    }
+
+    /// What [`CLOSES`] calls it.
+    pub(crate) fn close_name(why: Close) -> &'static str {
+        CLOSES[close_index(why)]
     }
 
     pub(crate) fn closed_before_authentication(&mut self) {
@@ -237,6 +235,17 @@ impl Counts {
 
     pub(crate) fn closed_busy(&mut self) {
         self.closes[8] += 1;
+    }
+}
+
+fn close_index(why: Close) -> usize {
+    match why {
+        Close::Asked => 0,
+        Close::Refused(_) => 1,
+        Close::TakenOver => 2,
+        Close::KeepAlive => 3,
+        Close::Administrative => 4,
+        Close::Drained => 5,
     }
 }
 

@@ -8,13 +8,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use stadium_mqtt::broker::{Broker, Flow, GroupMessage, Interest, Persisted, SessionKey, Then};
+use stadium_mqtt::broker::{Broker, Close, Flow, GroupMessage, Interest, Persisted, SessionKey, Then};
 use stadium_mqtt::decode;
 use stadium_mqtt::packet::PacketType;
 use stadium_reactor::{Accepted, Admission, CloseReason, ConnectionId, Handler, Io, ListenerTag};
 
 use crate::auth::Verdict;
 use crate::config::Config;
+use crate::counts::Counts;
 use crate::devices::{Devices, State};
 use crate::drain::Draining;
 use crate::limits::TokenBucket;
@@ -22,6 +23,7 @@ use crate::message::{Arrived, Forward, Kind, Message};
 use crate::platform::Word;
 use crate::push::PushRecord;
 use crate::rates::Rates;
+use crate::refusals::{Refusals, shown};
 use crate::requests::Desk;
 use crate::sessions::Keeper;
 use crate::turn::{Surroundings, Turn, Who, filter_of_group};
@@ -45,6 +47,8 @@ pub(crate) struct DeviceLoop {
     /// Peers' addresses, where they are watched.
     pub(crate) addresses: HashMap<u32, IpAddr>,
     pub(crate) connect_tokens: TokenBucket,
+    /// Lines about clients that were not let in.
+    pub(crate) refusals: Refusals,
     /// What each connection may still send, where that is bounded.
     pub(crate) rates: HashMap<u32, Rates>,
     /// Publishers that wait until other loops have caught up.
@@ -76,6 +80,7 @@ impl DeviceLoop {
             proofs_end: HashMap::new(),
             addresses: HashMap::new(),
             connect_tokens,
+            refusals: Refusals::default(),
             rates: HashMap::new(),
             held_back: Vec::new(),
             draining: None,
@@ -123,7 +128,7 @@ impl DeviceLoop {
             }
         }
         if has_resubscribed {
-            self.look_at_inbox(id);
+            self.look_at_inbox(io, id);
         }
         if !self.config.rates.is_off() {
             self.charge(io, id, publishes, used as u64);
@@ -191,7 +196,7 @@ impl DeviceLoop {
         while let Some(id) = self.around.keeper.as_mut().and_then(|keeper| keeper.entered.pop()) {
             if self.devices.state(id) == State::Entering {
                 self.set_state(id, State::Live);
-                self.look_at_inbox(id);
+                self.look_at_inbox(io, id);
                 io.resume(id);
             }
         }
@@ -207,10 +212,30 @@ impl DeviceLoop {
         let uplinks = self.around.uplinks.as_ref().and_then(Uplinks::retry_at_ms);
         // The next turn goes on with them, after whatever else came meanwhile.
         let replays = self.broker.has_replays().then(|| self.around.now_ms(io));
-        match broker.into_iter().chain(replays).chain(drain).chain(retry).chain(keeper).chain(uplinks).min() {
+        let refusals = self.refusals.due_ms();
+        let due = broker.into_iter().chain(replays).chain(drain).chain(retry).chain(keeper).chain(uplinks);
+        match due.chain(refusals).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),
         }
+    }
+
+    /// One line for a client that was connected and is no more.
+    fn log_close(&self, key: SessionKey, ending: Option<Close>, reason: CloseReason) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let code = match ending {
+            Some(Close::Refused(code)) => Some(format!("{:#04X} {}", code as u8, code.name())),
+            _ => None,
+        };
+        // What the broker decided, or else what became of the socket.
+        tracing::debug!(
+            client_id = self.broker.client_id(key).map(shown),
+            reason = ending.map_or(reason.name(), Counts::close_name),
+            code,
+            "Client disconnected"
+        );
     }
 
     fn turn_begins(&mut self) {
@@ -253,7 +278,8 @@ impl Handler for DeviceLoop {
             self.addresses.insert(id.index, accepted.peer.ip());
         }
         let until_ms = self.around.now_ms(io) + self.config.before_authentication.ms;
-        self.expect(io, id, Arrived { peer: accepted.peer, listener: accepted.listener, until_ms });
+        let (peer, listener) = (accepted.peer, accepted.listener);
+        self.expect(io, id, Arrived { peer, listener, until_ms, held: None });
     }
 
     fn adopted(&mut self, io: &mut Io<Message>, id: ConnectionId, attachment: Message) {
@@ -295,6 +321,7 @@ impl Handler for DeviceLoop {
         self.verdicts.remove(&id.index);
         self.proofs_end.remove(&id.index);
         self.rates.remove(&id.index);
+        let ending = self.around.endings.remove(&id.index);
         if let Some(address) = self.addresses.remove(&id.index) {
             self.around.shared.addresses.leave(address);
         }
@@ -306,7 +333,7 @@ impl Handler for DeviceLoop {
         if key != SessionKey::NONE && state != State::Vacant {
             self.around.counts.connected -= 1;
             self.leave_place();
-            tracing::trace!(connection = ?id, reason = reason.name(), "Device gone");
+            self.log_close(key, ending, reason);
             let mut turn = Turn { io, around: &mut self.around };
             self.broker.disconnected(&mut turn, key, id);
         }
@@ -334,12 +361,12 @@ impl Handler for DeviceLoop {
             Kind::Kept => {}
             Kind::Answers => self.deliver_answers(io),
             Kind::RulesChanged => {
-                let mut turn = Turn { io, around: &mut self.around };
+                let mut turn = Turn { io: &mut *io, around: &mut self.around };
                 let lost = self.broker.reauthorise(&mut turn);
                 if lost > 0 {
                     tracing::info!(subscriptions = lost, "Subscriptions ended by the new rules");
-                    self.look_at_all_inboxes();
                 }
+                self.look_at_all_inboxes(io);
             }
         }
     }
@@ -348,6 +375,7 @@ impl Handler for DeviceLoop {
         let mut turn = Turn { io: &mut *io, around: &mut self.around };
         self.broker.advance(&mut turn);
         self.drain_some(io);
+        self.refusals.settle(self.around.now_ms(io));
     }
 
     fn turn_ended(&mut self, io: &mut Io<Message>) {

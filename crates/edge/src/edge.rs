@@ -11,17 +11,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{self, Broker, InMemory, LoopIndex, MailboxLimits, Retained};
-use stadium_reactor::{ListenerTag, Loop, LoopSettings};
+use stadium_reactor::{Claims, ListenerTag, Loop, LoopSettings, Sharing};
 use stadium_shard::Shards;
 
 use crate::auth::DeviceRegistry;
 use crate::clock::Clock;
-use crate::config::{Config, Transport};
+use crate::config::{CONNECT_BYTES_FREE, Config, Transport};
 use crate::counts::Published;
 use crate::device_loop::DeviceLoop;
 use crate::handle::EdgeHandle;
 use crate::interest::{Interests, LOOPS_MAX};
-use crate::limits::Addresses;
+use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Kind, Message};
 use crate::platform::{Doorstep, Platform, Readers};
 use crate::push::Pushes;
@@ -159,27 +159,34 @@ impl Edge {
             draining: AtomicBool::new(false),
             devices: AtomicUsize::new(0),
             next_adopted: AtomicUsize::new(0),
+            held: HeldBytes::new(config.before_authentication.held_bytes),
         });
         let config = Arc::new(config);
         let mut made = Vec::with_capacity(loops);
-        let mut bound: Vec<Bound> = Vec::new();
+        let addresses: Vec<SocketAddr> =
+            config.listeners.iter().map(|listener| listener.settings.address).collect();
+        let mut bound: Vec<Bound> = config
+            .listeners
+            .iter()
+            .map(|listener| Bound { address: listener.settings.address, transport: listener.transport })
+            .collect();
+        let mut claims = Claims::default();
         for index in 0..loops {
             let mut one = Loop::new(loop_settings(&config, index)).map_err(Error::Loop)?;
-            for (place, listener) in config.listeners.iter().enumerate() {
-                let mut settings = listener.settings.clone();
+            for place in Claims::order(&addresses) {
+                let mut settings = config.listeners[place].settings.clone();
                 settings.tag = ListenerTag(u16::try_from(place).unwrap_or(u16::MAX));
-                settings.limits.carry_bytes_max = config.before_authentication.bytes;
-                if let Some(first) = bound.get(place) {
+                settings.limits.carry_bytes_max = config.before_authentication.bytes.min(CONNECT_BYTES_FREE);
+                let listening = if index == 0 {
+                    claims.listen(one.io(), &settings)
+                } else {
                     // The first loop found the port; the others share it.
-                    settings.address = first.address;
-                }
-                let address = one
-                    .io()
-                    .listen(&settings)
-                    .map_err(|error| Error::Listen { address: settings.address, error })?;
-                if index == 0 {
-                    bound.push(Bound { address, transport: listener.transport });
-                }
+                    settings.address = bound[place].address;
+                    settings.sharing = Sharing::Joins;
+                    one.io().listen(&settings)
+                };
+                bound[place].address =
+                    listening.map_err(|error| Error::Listen { address: settings.address, error })?;
             }
             made.push(one);
         }

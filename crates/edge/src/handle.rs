@@ -15,7 +15,7 @@ use stadium_push::{ToEdge, client_ids};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
-use crate::config::Config;
+use crate::config::{CONNECT_BYTES_FREE, Config};
 use crate::counts::Counts;
 use crate::message::{Kind, Message, PushPart, PushTo};
 use crate::platform::Word;
@@ -259,7 +259,7 @@ impl EdgeHandle {
             None => Carries::Bytes,
         };
         let limits = ConnectionLimits {
-            carry_bytes_max: self.config.before_authentication.bytes,
+            carry_bytes_max: self.config.before_authentication.bytes.min(CONNECT_BYTES_FREE),
             ..handed_over.settings.limits
         };
         let adopt = Adopt { listener: self.config.handed_over_tag(), carries, limits, ..Adopt::default() };

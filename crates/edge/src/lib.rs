@@ -24,6 +24,7 @@ mod platform;
 mod push;
 mod query;
 mod rates;
+mod refusals;
 pub mod requests;
 mod sessions;
 mod timer;
@@ -31,7 +32,8 @@ mod turn;
 mod uplinks;
 
 pub use config::{
-    AddressLimits, BeforeAuthentication, Config, ConnectBudget, ConnectionRates, Listener, Transport,
+    AddressLimits, BeforeAuthentication, CONNECT_BYTES_FREE, Config, ConnectBudget, ConnectionRates,
+    Listener, Transport,
 };
 pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us};
 pub use edge::{Behind, Bound, Drain, Edge, Error};

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -125,9 +127,61 @@ impl Addresses {
     }
 }
 
+/// Bytes that connections hold before they are authenticated, beyond what each may hold anyway; for all loops.
+#[derive(Debug)]
+pub(crate) struct HeldBytes {
+    max: usize,
+    held: AtomicUsize,
+}
+
+/// A connection's part of [`HeldBytes`], given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldPart {
+    of: Arc<HeldBytes>,
+    bytes: usize,
+}
+
+impl HeldBytes {
+    pub(crate) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { max, held: AtomicUsize::new(0) })
+    }
+
+    /// So many bytes for one connection, if there is room.
+    pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<HeldPart> {
+        let more = |held: usize| held.checked_add(bytes).filter(|&held| held <= self.max);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(HeldPart { of: Arc::clone(self), bytes })
+    }
+}
+
+impl HeldPart {
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for HeldPart {
+    fn drop(&mut self) {
+        self.of.held.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_held_before_authentication_have_one_bound_for_all() {
+        let held = HeldBytes::new(100);
+        let one = held.take(60).expect("there is room");
+        assert!(held.take(41).is_none());
+        let other = held.take(40).expect("there is room");
+        assert!(held.take(1).is_none());
+        drop(one);
+        assert_eq!(held.take(60).map(|part| part.bytes()), Some(60), "given back at once");
+        drop(other);
+        assert!(held.take(usize::MAX).is_none());
+    }
 
     #[test]
     fn a_bucket_lets_its_rate_through() {

@@ -7,6 +7,7 @@ use stadium_mqtt::broker::{GroupMessage, Origin, Persisted, Publication, ReplyTo
 use stadium_reactor::{ConnectionId, ListenerTag};
 
 use crate::auth::Late;
+use crate::limits::HeldPart;
 use crate::push::PushRecord;
 use crate::query::Query;
 
@@ -39,12 +40,14 @@ pub(crate) enum Kind {
 }
 
 /// What is known of a connection before it says who it is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Arrived {
     pub peer: SocketAddr,
     pub listener: ListenerTag,
     /// When it must have been authenticated, in the node's milliseconds.
     pub until_ms: u64,
+    /// Its part of the bytes that the node holds for large CONNECTs.
+    pub held: Option<HeldPart>,
 }
 
 /// What a push is to one loop.

@@ -3,6 +3,7 @@
 //! [`Turn`] is made for each callback out of the loop's [`Io`] and its [`Surroundings`], which hold
 //! everything of the loop that is not the broker itself.
 
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,11 +15,11 @@ use stadium_mqtt::broker::{
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
-use crate::auth::{Identity, Policy, Via};
+use crate::auth::{Identity, Policy, Principal, Via};
 use crate::clock::Clock;
 use crate::counts::{Counts, Published};
 use crate::interest::Interests;
-use crate::limits::Addresses;
+use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Forward, Kind, Message};
 use crate::platform::{Doorstep, Readers};
 use crate::push::{Pushes, Receipts};
@@ -56,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) devices: std::sync::atomic::AtomicUsize,
     /// Spreads adopted sockets over the loops.
     pub(crate) next_adopted: std::sync::atomic::AtomicUsize,
+    /// What connections hold of large CONNECTs.
+    pub(crate) held: Arc<HeldBytes>,
 }
 
 impl Shared {
@@ -99,6 +102,8 @@ pub(crate) struct Surroundings {
     pub(crate) keeper: Option<Keeper>,
     /// Where there are shards to put what devices publish.
     pub(crate) uplinks: Option<Uplinks>,
+    /// Why the broker has ended connections whose end is not logged yet, by their place. Empty where nobody asks.
+    pub(crate) endings: HashMap<u32, Close>,
 }
 
 impl Surroundings {
@@ -120,6 +125,7 @@ impl Surroundings {
             kept_by: 0,
             keeper: None,
             uplinks: None,
+            endings: HashMap::new(),
         }
     }
 
@@ -173,6 +179,14 @@ impl Surroundings {
     }
 }
 
+/// A client as rules see it.
+fn principal<'a>(client: Client<'a, Who>) -> Principal<'a> {
+    match client.identity {
+        Some(identity) => identity.principal_of(client.client_id),
+        None => Principal { user: "", client_id: client.client_id, groups: &[], via: Via::Anonymous },
+    }
+}
+
 /// The topic filter in `$share/GROUP/FILTER`.
 pub(crate) fn filter_of_group(group_filter: &str) -> &str {
     group_filter.splitn(3, '/').nth(2).unwrap_or(group_filter)
@@ -223,6 +237,7 @@ impl Host for Turn<'_> {
 
     fn close(&mut self, link: ConnectionId, why: Close) {
         self.around.counts.closed(why);
+        self.around.endings.insert(link.index, why);
         self.io.close(link);
     }
 
@@ -231,19 +246,11 @@ impl Host for Turn<'_> {
             broker::Action::Publish => crate::auth::Action::Publish,
             broker::Action::Subscribe => crate::auth::Action::Subscribe,
         };
-        let policy = &self.around.shared.policy;
-        match client.identity {
-            Some(identity) => policy.allows(&identity.principal_of(client.client_id), action, topic),
-            None => {
-                let nobody = crate::auth::Principal {
-                    user: "",
-                    client_id: client.client_id,
-                    groups: &[],
-                    via: Via::Anonymous,
-                };
-                policy.allows(&nobody, action, topic)
-            }
-        }
+        self.around.shared.policy.allows(&principal(client), action, topic)
+    }
+
+    fn grant(&mut self, client: Client<'_, Who>, filter: &str) -> broker::Grant {
+        self.around.shared.policy.grant(&principal(client), filter)
     }
 
     fn same_owner(&self, one: &Who, other: &Who) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stadium_edge::auth::{Action, Error, Policy, Principal, RuleConfig, RulesConfig, Via};
+use stadium_mqtt::broker::Grant;
 
 use Action::{Publish, Subscribe};
 
@@ -204,8 +205,70 @@ fn a_name_that_cannot_be_substituted_escapes_no_denial() {
 }
 
 #[test]
+fn a_filter_that_is_denied_in_part_is_granted_and_looked_at_when_messages_leave() {
+    let policy = policy(
+        r##"
+        [[rule]]
+        deny = ["subscribe"]
+        topics = ["secret/#", "plant/+/secret"]
+        [[rule]]
+        allow = ["subscribe"]
+        topics = ["#"]
+        groups = ["staff"]
+        [[rule]]
+        allow = ["subscribe"]
+        topics = ["plant/#", "inbox/%c/#"]
+        "##,
+    )
+    .expect("rules");
+    let staff = [Arc::from("staff")];
+    let staff = Principal { groups: &staff, ..device("d1") };
+    let table = [
+        (&staff, "#", Grant::Partly),
+        (&staff, "+/+", Grant::Partly),
+        (&staff, "plant/#", Grant::Partly),
+        (&staff, "$share/g/#", Grant::Partly),
+        (&staff, "plant/1/heat", Grant::Whole),
+        (&staff, "plant/+/heat", Grant::Whole),
+        (&staff, "secret/#", Grant::Denied),
+        (&staff, "secret/+", Grant::Denied),
+        (&staff, "secret", Grant::Denied),
+        (&staff, "$share/g/secret/x", Grant::Denied),
+        (&staff, "$SYS/#", Grant::Denied),
+        (&staff, "a/#/b", Grant::Denied),
+        (&device("d1"), "plant/+/+", Grant::Partly),
+        (&device("d1"), "inbox/d1/#", Grant::Whole),
+        (&device("d1"), "inbox/#", Grant::Denied),
+        (&device("d1"), "#", Grant::Denied),
+    ];
+    for (who, filter, grant) in table {
+        assert_eq!(policy.grant(who, filter), grant, "{who:?} {filter}");
+    }
+    for (topic, allowed) in [("secret/x", false), ("plant/1/secret", false), ("plant/1/heat", true)] {
+        assert_eq!(policy.allows(&staff, Subscribe, topic), allowed, "{topic}");
+    }
+}
+
+#[test]
+fn nobody_publishes_to_the_servers_own_topics_in_trial_mode() {
+    let policy = Policy::everything();
+    for (topic, allowed) in [
+        ("$SYS", false),
+        ("$SYS/", false),
+        ("$SYS/broker/uptime", false),
+        ("$SYSTEM/x", true),
+        ("a/$SYS", true),
+    ] {
+        assert_eq!(policy.allows(&device("d1"), Publish, topic), allowed, "{topic}");
+    }
+    assert_eq!(policy.grant(&device("d1"), "$SYS/#"), Grant::Whole);
+}
+
+#[test]
 fn everything_is_every_well_formed_topic() {
     let policy = Policy::everything();
+    assert_eq!(policy.grant(&device("d1"), "#"), Grant::Whole);
+    assert_eq!(policy.grant(&device("d1"), "a/#/b"), Grant::Denied);
     assert!(policy.allows(&device("d1"), Subscribe, "#"));
     assert!(policy.allows(&device("d1"), Subscribe, "$share/g/$SYS/#"));
     assert!(policy.allows(&device("d1"), Publish, "$any/thing"));
@@ -314,7 +377,9 @@ proptest! {
             rule.topics.iter().all(|topic| !topic.is_empty())
         }).collect())).expect("the alphabet makes well-formed rules");
         let who = Principal { user, client_id, groups: &[], via: Via::Token };
-        if policy.allows(&who, Subscribe, &filter) {
+        let grant = policy.grant(&who, &filter);
+        prop_assert_eq!(policy.allows(&who, Subscribe, &filter), grant == Grant::Whole);
+        if grant == Grant::Whole {
             let levels = ["a", "b", "", "xa", "xb", "$s", "c"];
             let mut topics: Vec<String> = levels.iter().map(|level| (*level).to_owned()).collect();
             let mut longest = topics.clone();

@@ -8,8 +8,9 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_edge::{Audience, BeforeAuthentication, ConnectBudget, Drain, NewPush};
-use stadium_mqtt::packet::{Connect, QoS, Version};
+use stadium_edge::auth::{AnonymousAccess, AuthConfig, Authenticator};
+use stadium_edge::{Audience, BeforeAuthentication, Config, ConnectBudget, Drain, Edge, Error, NewPush};
+use stadium_mqtt::packet::{Connect, Packet, Publish, PublishProperties, QoS, Version, Will};
 use support::{Client, Heard, connect, open_edge, open_edge_with, until};
 
 fn push(to: Audience, qos: QoS) -> NewPush {
@@ -89,7 +90,7 @@ fn a_takeover_is_found_whatever_loop_the_connections_came_in_on() {
 #[test]
 fn what_is_no_connect_is_cut_and_counted() {
     let edge = open_edge_with(1, |config| {
-        config.before_authentication = BeforeAuthentication { bytes: 256, ms: 200 };
+        config.before_authentication = BeforeAuthentication { bytes: 256, ms: 200, ..Default::default() };
     });
     let hopeless: [&[u8]; 4] =
         [b"GET / HTTP/1.1\r\n\r\n", &[0xC0, 0], &[0x10, 0xFF, 0xFF, 0x7F], &[0x10, 0x20, 0]];
@@ -103,6 +104,161 @@ fn what_is_no_connect_is_cut_and_counted() {
         assert!(answer.is_empty(), "{bytes:?} was answered by {answer:?}");
     }
     until("all counted", || edge.handle().counts()[0].closes[6] == 4);
+}
+
+/// A CONNECT as large as one may be: every field of the longest, and a will.
+fn large<'a>(client_id: &'a str, version: Version, payload: &'static [u8]) -> Connect<'a> {
+    static LONGEST: [u8; 65_535] = [b'x'; 65_535];
+    let text = std::str::from_utf8(&LONGEST).expect("it is ASCII");
+    let will = Will {
+        topic: "will",
+        payload,
+        qos: QoS::AtMostOnce,
+        retain: false,
+        delay_s: 0,
+        properties: PublishProperties::default(),
+    };
+    Connect {
+        will: Some(will),
+        username: Some(text),
+        password: Some(&LONGEST),
+        ..connect(client_id, version)
+    }
+}
+
+#[test]
+fn the_largest_will_is_taken_whole_and_in_pieces() {
+    static LONGEST: [u8; 65_535] = [b'w'; 65_535];
+    for (loops, version) in [(1, Version::V5), (4, Version::V5), (1, Version::V311), (4, Version::V311)] {
+        let edge = open_edge(loops);
+        let mut watcher = Client::device(&edge, "watcher", &["will"]);
+        for (name, piece) in [("whole", usize::MAX), ("pieces", 5_000)] {
+            let mut bytes = Vec::new();
+            Packet::Connect(large(name, version, &LONGEST)).encode(version, &mut bytes);
+            let mut stream = Client::open(&edge);
+            for part in bytes.chunks(piece.min(bytes.len())) {
+                stream.write_all(part).expect("the edge reads");
+            }
+            let mut client = Client::of(stream, version);
+            assert!(matches!(client.hear(), Heard::Connack { reason: 0, .. }), "{name} {version:?}");
+            drop(client);
+            let Heard::Publish { payload, .. } = watcher.hear() else { panic!("no will") };
+            assert_eq!(payload.len(), LONGEST.len());
+        }
+    }
+}
+
+#[test]
+fn a_connect_that_is_too_large_is_told_so() {
+    static PAYLOAD: [u8; 5_000] = [b'w'; 5_000];
+    let edge = open_edge_with(2, |config| config.before_authentication.bytes = 4_096);
+    for (version, heard) in [
+        (Version::V5, Heard::Connack { reason: 0x95, present: false, assigned: None }),
+        (Version::V311, Heard::Closed),
+    ] {
+        for name in ["one", "two", "three"] {
+            let (mut client, answer) = Client::connect(&edge, large(name, version, &PAYLOAD));
+            assert_eq!(answer, heard);
+            assert_eq!(client.hear(), Heard::Closed);
+        }
+    }
+    let (_small, connack) = Client::connect(&edge, connect("small", Version::V5));
+    assert!(matches!(connack, Heard::Connack { reason: 0, .. }));
+}
+
+#[test]
+fn connects_that_do_not_come_whole_have_a_budget_together() {
+    static PAYLOAD: [u8; 5_000] = [b'w'; 5_000];
+    let edge = open_edge_with(2, |config| {
+        config.before_authentication = BeforeAuthentication { held_bytes: 300_000, ..Default::default() };
+    });
+    // Two are held whole; all but their last byte is there.
+    let mut bytes = Vec::new();
+    Packet::Connect(large("slow", Version::V5, &PAYLOAD)).encode(Version::V5, &mut bytes);
+    let (last, rest) = bytes.split_last().expect("a CONNECT");
+    let slow: Vec<_> = (0..2)
+        .map(|_| {
+            let mut stream = Client::open(&edge);
+            stream.write_all(rest).expect("the edge reads");
+            stream
+        })
+        .collect();
+    let held = || edge.handle().loop_stats().iter().map(|stats| stats.carry_bytes.value()).sum::<u64>();
+    until("both are held", || held() >= 2 * rest.len() as u64);
+    let mut stream = Client::open(&edge);
+    stream.write_all(&rest[..8_000]).expect("the edge reads");
+    let refused = Client::of(stream, Version::V5).hear();
+    assert!(
+        matches!(refused, Heard::Connack { reason: 0x89, .. }),
+        "there is no room for a third: {refused:?}"
+    );
+    let (_small, connack) = Client::connect(&edge, connect("small", Version::V5));
+    assert!(matches!(connack, Heard::Connack { reason: 0, .. }), "a small one needs no room");
+    for mut stream in slow {
+        stream.write_all(&[*last]).expect("the edge reads");
+        let mut client = Client::of(stream, Version::V5);
+        assert!(matches!(client.hear(), Heard::Connack { reason: 0, .. }));
+    }
+    let (_third, connack) = Client::connect(&edge, large("third", Version::V5, &PAYLOAD));
+    assert!(matches!(connack, Heard::Connack { reason: 0, .. }), "the room is free again: {connack:?}");
+}
+
+#[test]
+fn what_follows_a_connect_at_once_is_not_lost_on_the_way_home() {
+    let edge = open_edge(4);
+    let mut watcher = Client::device(&edge, "watcher", &["t"]);
+    for number in 0..8 {
+        let mut bytes = Vec::new();
+        Packet::Connect(connect(&format!("eager-{number}"), Version::V311)).encode(Version::V311, &mut bytes);
+        for _ in 0..4 {
+            let publish = Publish {
+                dup: false,
+                qos: QoS::AtMostOnce,
+                retain: false,
+                topic: "t",
+                packet_id: 0,
+                properties: PublishProperties::default(),
+                payload: &[b'x'; 5_000],
+            };
+            Packet::Publish(publish).encode(Version::V311, &mut bytes);
+        }
+        let mut stream = Client::open(&edge);
+        stream.write_all(&bytes).expect("the edge reads");
+        for _ in 0..4 {
+            assert!(matches!(watcher.hear(), Heard::Publish { .. }), "of client {number}");
+        }
+    }
+}
+
+#[test]
+fn two_edges_do_not_share_a_port() {
+    let one = open_edge(2);
+    let port = one.bound()[0].address.port();
+    for (ip, loops) in [([127, 0, 0, 1], 1), ([127, 0, 0, 1], 2), ([0, 0, 0, 0], 2)] {
+        let auth = AuthConfig { anonymous: AnonymousAccess::Anyone, ..AuthConfig::default() };
+        let authenticator = Arc::new(Authenticator::open(&auth).expect("nothing to read"));
+        let config = Config { loops, ..Config::new(authenticator) }.listen_tcp((ip, port).into());
+        let Err(Error::Listen { error, .. }) = Edge::start(config) else { panic!("they share {port}") };
+        assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    }
+    let (_client, connack) = Client::connect(&one, connect("d", Version::V5));
+    assert!(matches!(connack, Heard::Connack { reason: 0, .. }));
+}
+
+#[test]
+fn an_edge_listens_on_addresses_of_its_own_that_overlap() {
+    let free = open_edge(1);
+    let port = free.bound()[0].address.port();
+    drop(free);
+    let edge = open_edge_with(2, |config| {
+        config.listeners.clear();
+        for ip in [[127, 0, 0, 1], [0, 0, 0, 0]] {
+            *config = std::mem::replace(config, Config::new(Arc::clone(&config.authenticator)))
+                .listen_tcp((ip, port).into());
+        }
+    });
+    let addresses: Vec<String> = edge.bound().iter().map(|bound| bound.address.to_string()).collect();
+    assert_eq!(addresses, [format!("127.0.0.1:{port}"), format!("0.0.0.0:{port}")]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod cursor;
 mod error;
 mod properties;
 
-pub use connection::{auth, connack, connect, connect_version, disconnect};
+pub use connection::{auth, begun_connect_version, connack, connect, connect_version, disconnect};
 pub use error::DecodeError;
 
 use cursor::Cursor;
@@ -93,6 +93,27 @@ impl Frame<'_> {
     }
 }
 
+/// Bytes of the first packet in `bytes`, with its fixed header, once its length is there; no limit is held.
+pub fn frame_len(bytes: &[u8]) -> Result<Option<usize>, DecodeError> {
+    let Some((&first, rest)) = bytes.split_first() else { return Ok(None) };
+    check_first(first)?;
+    Ok(remaining_length(rest)?.map(|(remaining, header)| header + remaining))
+}
+
+/// The remaining length, and the bytes of the fixed header; `None` while the length is incomplete.
+#[inline]
+fn remaining_length(rest: &[u8]) -> Result<Option<(usize, usize)>, DecodeError> {
+    let mut remaining = 0usize;
+    for (at, shift) in [0, 7, 14, 21].into_iter().enumerate() {
+        let Some(&byte) = rest.get(at) else { return Ok(None) };
+        remaining |= usize::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return Ok(Some((remaining, 2 + at)));
+        }
+    }
+    Err(DecodeError::LengthEncoding)
+}
+
 /// Finds the first packet in `bytes`; `None` while it is incomplete.
 ///
 /// A packet of more than `packet_bytes_max` bytes in all is refused as soon as its length shows, and a
@@ -101,20 +122,12 @@ impl Frame<'_> {
 pub fn frame(bytes: &[u8], packet_bytes_max: u32) -> Result<Option<Frame<'_>>, DecodeError> {
     let Some((&first, rest)) = bytes.split_first() else { return Ok(None) };
     check_first(first)?;
-    let mut remaining = 0usize;
-    for (at, shift) in [0, 7, 14, 21].into_iter().enumerate() {
-        let Some(&byte) = rest.get(at) else { return Ok(None) };
-        remaining |= usize::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            let header = 2 + at;
-            let total = header + remaining;
-            if total > packet_bytes_max as usize {
-                return Err(DecodeError::PacketTooLarge);
-            }
-            return Ok(bytes.get(header..total).map(|body| Frame { first, body, total }));
-        }
+    let Some((remaining, header)) = remaining_length(rest)? else { return Ok(None) };
+    let total = header + remaining;
+    if total > packet_bytes_max as usize {
+        return Err(DecodeError::PacketTooLarge);
     }
-    Err(DecodeError::LengthEncoding)
+    Ok(bytes.get(header..total).map(|body| Frame { first, body, total }))
 }
 
 /// The flags that MQTT 5.0 table 2-2 gives each packet type [MQTT-2.1.3-1].

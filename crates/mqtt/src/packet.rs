@@ -18,6 +18,16 @@ pub enum Version {
     V5 = 5,
 }
 
+impl Version {
+    /// `3.1.1` or `5.0`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V311 => "3.1.1",
+            Self::V5 => "5.0",
+        }
+    }
+}
+
 /// Quality of service (MQTT 5.0 section 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

@@ -3,7 +3,7 @@
 //! One enumeration serves all packets; which packet may carry which code is checked where it is decoded.
 
 macro_rules! reason_codes {
-    ($($(#[$doc:meta])* $name:ident = $value:literal,)*) => {
+    ($(#[doc = $text:literal] $name:ident = $value:literal,)*) => {
         /// A reason code (MQTT 5.0, table 2-6). Codes of 0x80 and above report failure.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         #[repr(u8)]
@@ -11,7 +11,7 @@ macro_rules! reason_codes {
             #[default]
             /// Success, Normal disconnection, Granted QoS 0.
             Success = 0x00,
-            $($(#[$doc])* $name = $value,)*
+            $(#[doc = $text] $name = $value,)*
         }
 
         impl ReasonCode {
@@ -21,6 +21,14 @@ macro_rules! reason_codes {
                     0x00 => Some(Self::Success),
                     $($value => Some(Self::$name),)*
                     _ => None,
+                }
+            }
+
+            /// What the specification calls it, for people to read.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Self::Success => "Success",
+                    $(Self::$name => $text.trim().trim_end_matches('.'),)*
                 }
             }
         }

@@ -300,3 +300,117 @@ fn a_released_delivery_of_the_platform_is_finished_on_return() {
     assert_eq!(released, [packet_id]);
     assert_eq!(server.host.receipts.last(), Some(&(PLATFORM_RECEIPT | 9, Progress::Acknowledged)));
 }
+
+/// What a rule denies to everybody, as `Server` has it: to subscribe to these topics.
+fn deny(server: &mut Server, topics: &[&str]) {
+    server.host.denied.extend(topics.iter().map(|topic| (false, (*topic).to_owned())));
+}
+
+fn topics(server: &mut Server, link: Link) -> Vec<String> {
+    heard(server, link).into_iter().map(|(topic, ..)| topic).collect()
+}
+
+#[test]
+fn a_filter_that_is_denied_in_part_gets_the_rest() {
+    for loops in [1, 2] {
+        let mut server = Server::with(Config::default(), loops);
+        deny(&mut server, &["secret/x"]);
+        let sender = server.connect(connect("sender", Version::V5));
+        for topic in ["open/kept", "secret/x"] {
+            let kept = Publish {
+                dup: false,
+                qos: QoS::AtMostOnce,
+                retain: true,
+                topic,
+                packet_id: 0,
+                properties: Default::default(),
+                payload: b"kept",
+            };
+            server.send(sender, &Packet::Publish(kept));
+        }
+        let watcher = server.connect_on(loops - 1, connect("watcher", Version::V5));
+        subscribe(&mut server, watcher, Version::V5, "#", 1);
+        assert_eq!(topics(&mut server, watcher), ["open/kept"], "of what is retained");
+        for topic in ["secret/x", "secret/y"] {
+            server.send(sender, &publish(topic, b"now", QoS::AtLeastOnce, 4));
+        }
+        assert_eq!(topics(&mut server, watcher), ["secret/y"]);
+        // A second filter that overlaps gives it no more.
+        subscribe(&mut server, watcher, Version::V5, "secret/+", 0x21);
+        subscribe(&mut server, watcher, Version::V5, "secret/x", 0x21);
+        server.take_bytes(watcher);
+        for topic in ["secret/x", "secret/y"] {
+            server.send(sender, &publish(topic, b"again", QoS::AtMostOnce, 0));
+        }
+        assert_eq!(topics(&mut server, watcher), ["secret/y"]);
+    }
+}
+
+#[test]
+fn a_subscription_is_held_to_rules_that_came_later() {
+    let mut server = Server::new();
+    let sender = server.connect(connect("sender", Version::V5));
+    let watcher = server.connect(connect("watcher", Version::V5));
+    subscribe(&mut server, watcher, Version::V5, "a/#", 0);
+    subscribe(&mut server, watcher, Version::V5, "$share/g/b/#", 0);
+    server.take_bytes(watcher);
+    let published = |server: &mut Server| {
+        for topic in ["a/x", "a/y", "b/x", "b/y"] {
+            server.send(sender, &publish(topic, b"now", QoS::AtMostOnce, 0));
+        }
+        topics(server, watcher)
+    };
+    assert_eq!(published(&mut server), ["a/x", "a/y", "b/x", "b/y"]);
+    deny(&mut server, &["a/x", "b/x"]);
+    assert_eq!(server.brokers[0].reauthorise(&mut server.host), 0, "none is denied as a whole");
+    assert_eq!(published(&mut server), ["a/y", "b/y"]);
+    server.host.denied.clear();
+    server.brokers[0].reauthorise(&mut server.host);
+    assert_eq!(published(&mut server), ["a/x", "a/y", "b/x", "b/y"]);
+}
+
+#[test]
+fn a_message_that_no_member_may_have_ends_with_its_group() {
+    for loops in [1, 2] {
+        let mut server = Server::with(Config::default(), loops);
+        deny(&mut server, &["t/x"]);
+        let sender = server.connect(connect("sender", Version::V5));
+        let members: Vec<Link> = (0..3)
+            .map(|number| {
+                let at = number % loops;
+                let member = server.connect_on(at, connect(&format!("m{number}"), Version::V5));
+                subscribe(&mut server, member, Version::V5, "$share/g/t/#", 1);
+                server.take_bytes(member);
+                member
+            })
+            .collect();
+        for _ in 0..3 {
+            server.send(sender, &publish("t/x", b"secret", QoS::AtLeastOnce, 4));
+            server.send(sender, &publish("t/y", b"open", QoS::AtLeastOnce, 5));
+        }
+        let got: Vec<Vec<String>> = members.iter().map(|&member| topics(&mut server, member)).collect();
+        let all: Vec<&String> = got.iter().flatten().collect();
+        assert_eq!(all, ["t/y", "t/y", "t/y"], "{loops} loops: {got:?}");
+    }
+}
+
+#[test]
+fn an_inbox_that_is_denied_is_not_read_through_a_wider_filter() {
+    let mut server = Server::new();
+    deny(&mut server, &["inbox/phone"]);
+    let phone = server.connect(connect("phone", Version::V5));
+    subscribe(&mut server, phone, Version::V5, "inbox/#", 1);
+    server.take_bytes(phone);
+    let key = server.session(phone).expect("it was let in");
+    let message = Message {
+        topic: "inbox/phone",
+        properties: &[],
+        payload: b"x",
+        head: Head { qos: QoS::AtLeastOnce, ..Head::default() },
+    };
+    assert!(!server.brokers[0].reads(&mut server.host, key, "inbox/phone"));
+    assert!(!server.brokers[0].deliver_to(&mut server.host, key, &message));
+    assert!(server.brokers[0].reads(&mut server.host, key, "inbox/other"));
+    server.host.denied.clear();
+    assert!(server.brokers[0].deliver_to(&mut server.host, key, &message));
+}

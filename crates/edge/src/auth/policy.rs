@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use stadium_mqtt::broker::Grant;
 
-use super::rules::{self, Effect, Rule, RuleConfig};
+use super::rules::{self, Effect, Rule, RuleConfig, Share};
 use super::{Error, RulesConfig, Via, pattern};
 
 /// Who asks.
@@ -58,7 +59,7 @@ impl Policy {
         Ok(Self { source, rules, version: AtomicU64::new(1) })
     }
 
-    /// A policy that allows every well-formed topic and filter, system topics included. For the trial mode.
+    /// A policy that allows every well-formed topic and filter, but nobody to publish to `$SYS`. For the trial mode.
     pub fn everything() -> Self {
         Self {
             source: RulesConfig::Everything,
@@ -96,12 +97,32 @@ impl Policy {
             },
         };
         match &**self.rules.load() {
-            Compiled::Everything => true,
+            Compiled::Everything => action == Action::Subscribe || !is_servers_own(asked),
             Compiled::Rules(rules) => {
                 let said = rules.iter().find_map(|rule| rule.effect_on(who, action, asked));
                 said == Some(Effect::Allow)
             }
         }
+    }
+
+    /// What `who` is granted of a filter, `$share/group/filter` included. It is granted where one rule allows all of
+    /// it before another one denies all of it. A rule before that, which denies a part, holds at delivery.
+    pub fn grant(&self, who: &Principal<'_>, asked: &str) -> Grant {
+        let Some(filter) = unshared(asked).filter(|filter| pattern::is_filter(filter)) else {
+            return Grant::Denied;
+        };
+        let rules = self.rules.load();
+        let Compiled::Rules(rules) = &**rules else { return Grant::Whole };
+        let mut granted = Grant::Whole;
+        for rule in rules {
+            match rule.share_of(who, filter) {
+                None => {}
+                Some((Effect::Allow, _)) => return granted,
+                Some((Effect::Deny, Share::All)) => return Grant::Denied,
+                Some((Effect::Deny, Share::Part)) => granted = Grant::Partly,
+            }
+        }
+        Grant::Denied
     }
 }
 
@@ -122,6 +143,11 @@ impl Compiled {
 fn read_file(path: &PathBuf) -> Result<Box<[Rule]>, Error> {
     let text = fs::read_to_string(path).map_err(|source| Error::File { path: path.clone(), source })?;
     rules::parse(&text).map_err(|problem| Error::Rules { path: Some(path.clone()), problem })
+}
+
+/// Whether it is a topic in which a server speaks of itself (MQTT 5.0, 4.7.2).
+fn is_servers_own(topic: &str) -> bool {
+    topic.strip_prefix("$SYS").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The filter of a shared subscription (MQTT 5.0, 4.8.2), or the filter itself; `None` for a shared

@@ -52,6 +52,15 @@ pub enum Effect {
     Deny,
 }
 
+/// How much of a filter a rule speaks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Share {
+    /// Every topic that it matches.
+    All,
+    /// Some of them.
+    Part,
+}
+
 /// A compiled rule.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
@@ -79,6 +88,22 @@ impl Rule {
             Effect::Deny => self.patterns.iter().any(|pattern| pattern.overlaps(asked, who)),
         };
         (matched && self.is_about(who)).then_some(self.effect)
+    }
+
+    /// What this rule says of a filter, and of how much of it; `None` when it does not speak about it. A rule that
+    /// allows says so of a whole filter only.
+    pub(super) fn share_of(&self, who: &Principal<'_>, filter: &str) -> Option<(Effect, Share)> {
+        if !self.subscribe {
+            return None;
+        }
+        let covers = || self.patterns.iter().any(|pattern| pattern.covers(filter, who));
+        let share = match self.effect {
+            Effect::Allow => covers().then_some(Share::All),
+            Effect::Deny if !self.patterns.iter().any(|pattern| pattern.overlaps(filter, who)) => None,
+            Effect::Deny if covers() => Some(Share::All),
+            Effect::Deny => Some(Share::Part),
+        }?;
+        self.is_about(who).then_some((self.effect, share))
     }
 
     fn is_about(&self, who: &Principal<'_>) -> bool {

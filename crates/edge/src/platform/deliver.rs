@@ -89,13 +89,14 @@ impl DeviceLoop {
     }
 
     /// The subscriptions of a connection may have changed: whether it reads its inbox.
-    pub(crate) fn look_at_inbox(&mut self, id: stadium_reactor::ConnectionId) {
+    pub(crate) fn look_at_inbox(&mut self, io: &mut Io<Message>, id: stadium_reactor::ConnectionId) {
         if self.around.readers.is_off() {
             return;
         }
         let key = self.devices.session(id);
         let Some(client_id) = self.broker.client_id(key) else { return };
-        let reads = self.broker.reads(key, &format!("inbox/{client_id}"));
+        let mut turn = Turn { io, around: &mut self.around };
+        let reads = self.broker.reads(&mut turn, key, &format!("inbox/{client_id}"));
         match (self.around.readers.reads(id), reads) {
             (false, true) => self.around.readers.begin(id, client_id),
             (true, false) => self.around.readers.end(id, client_id),
@@ -104,9 +105,9 @@ impl DeviceLoop {
     }
 
     /// The same for all that read theirs: the rules have changed.
-    pub(crate) fn look_at_all_inboxes(&mut self) {
+    pub(crate) fn look_at_all_inboxes(&mut self, io: &mut Io<Message>) {
         for id in self.around.readers.connections(None) {
-            self.look_at_inbox(id);
+            self.look_at_inbox(io, id);
         }
     }
 }

@@ -14,7 +14,7 @@ use super::host::{Action, Client, Drop, Event, Host, Progress};
 use super::mailbox::{Letter, Mailboxes};
 use super::publication::{Message, Pool, Publication};
 use super::session::{Rare, Session, SessionKey, SharedId};
-use super::shared::GroupMessage;
+use super::shared::{GroupMessage, MemberRef};
 use super::{Broker, Scratch};
 use crate::encode::{self, PublishHead, PublishLayout};
 use crate::packet::{AckKind, QoS, Version};
@@ -190,7 +190,11 @@ where
         if let [only] = matched[..] {
             for subscriber in filters.subscribers(only) {
                 let index = subscriber.session;
-                if subscriber.no_local() && by_itself(index, courier.sessions[index as usize].generation) {
+                let session = &courier.sessions[index as usize];
+                if subscriber.no_local() && by_itself(index, session.generation) {
+                    continue;
+                }
+                if subscriber.is_partly_granted() && !may_read(host, session, message.topic) {
                     continue;
                 }
                 let qos = message.head.qos.min(subscriber.qos());
@@ -221,6 +225,9 @@ where
                     let index = subscriber.session;
                     let session = &courier.sessions[index as usize];
                     if subscriber.no_local() && by_itself(index, session.generation) {
+                        continue;
+                    }
+                    if subscriber.is_partly_granted() && !may_read(host, session, message.topic) {
                         continue;
                     }
                     let from = list_len(subscription_ids);
@@ -258,8 +265,28 @@ where
         for &filter in matched.iter() {
             for &id in filters.groups(filter) {
                 let group = groups.group_mut(id);
+                let (mut passed, members) = (0, group.members.len());
+                let reads = |who: MemberRef, sessions: &Slab<Session<L, I>>, host: &mut H| {
+                    let session = sessions.get(who.session.index as usize);
+                    session.is_some_and(|session| may_read(host, session, message.topic))
+                };
+                // Of another loop's members their own loop knows.
+                while passed < members
+                    && group.peek().is_some_and(|member| {
+                        member.is_partly_granted
+                            && member.who.at == config.loop_index
+                            && !reads(member.who, courier.sessions, host)
+                    })
+                {
+                    group.next();
+                    passed += 1;
+                }
+                if passed == members {
+                    continue;
+                }
                 let Some(member) = group.next() else { continue };
                 anybody = true;
+                let is_partly_granted = member.is_partly_granted;
                 let (who, options) = (member.who, member.options);
                 let (subscription_id, shared) = (member.subscription_id, member.shared);
                 if who.at == config.loop_index {
@@ -287,6 +314,8 @@ where
                             publication: Arc::clone(publication),
                             origin: self.from.map(|from| from.origin),
                             reply_to,
+                            is_partly_granted,
+                            passed,
                         },
                     );
                 }
@@ -662,6 +691,12 @@ fn next_packet_id<L, I>(session: &mut Session<L, I>, flights: &mut Flights) -> u
             return candidate;
         }
     }
+}
+
+/// Whether a session's client may have messages of this topic. Asked where its filter was granted partly.
+pub(super) fn may_read<H: Host>(host: &mut H, session: &Session<H::Link, H::Identity>, topic: &str) -> bool {
+    let client = Client { client_id: &session.client_id, identity: &session.identity };
+    host.authorise(client, Action::Subscribe, topic)
 }
 
 /// Tells what became of a delivery, and on which connection, where there is one.

@@ -11,6 +11,7 @@ use hashbrown::HashTable;
 use slab::Slab;
 use std::hash::BuildHasher;
 
+use super::host::Grant;
 use super::shared::GroupId;
 use crate::packet::{QoS, RetainHandling, SubscriptionOptions};
 
@@ -31,6 +32,7 @@ const QOS_BITS: u8 = 0b11;
 const NO_LOCAL: u8 = 1 << 2;
 const RETAIN_AS_PUBLISHED: u8 = 1 << 3;
 const HAS_ID: u8 = 1 << 4;
+const PARTLY: u8 = 1 << 5;
 
 impl Subscriber {
     pub fn new(session: u32, options: SubscriptionOptions, has_id: HasId) -> Self {
@@ -75,6 +77,20 @@ impl Subscriber {
 
     pub fn has_id(self) -> bool {
         self.options & HAS_ID != 0
+    }
+
+    /// The same, as the rules grant it.
+    pub fn granted(mut self, grant: Grant) -> Self {
+        match grant {
+            Grant::Whole => self.options &= !PARTLY,
+            Grant::Partly | Grant::Denied => self.options |= PARTLY,
+        }
+        self
+    }
+
+    /// Whether each message is to be authorised before it is delivered.
+    pub fn is_partly_granted(self) -> bool {
+        self.options & PARTLY != 0
     }
 }
 

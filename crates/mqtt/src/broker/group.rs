@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Broker;
-use super::deliver::{Parcel, Terms};
+use super::deliver::{Parcel, Terms, may_read};
 use super::durable::{Origin, Persisted, PublishedBy, ReplyTo, ShardSet, Then};
 use super::host::{Host, Interest, LoopIndex};
 use super::publication::Publication;
@@ -40,16 +40,22 @@ where
                 publication,
                 origin,
                 reply_to,
+                is_partly_granted,
+                passed,
             } => {
-                if self.session(member).is_some() {
+                let session = self.session(member);
+                let is_there = session.is_some();
+                let reads = |session| !is_partly_granted || may_read(host, session, publication.topic());
+                if session.is_some_and(reads) {
                     let turn = Turn { member, options, subscription_id, shared };
                     self.deliver_turn(host, turn, &publication, origin, reply_to);
                 } else {
-                    host.tell(home, GroupMessage::Return { filter, publication, origin, reply_to });
+                    let passed = passed + usize::from(is_there);
+                    host.tell(home, GroupMessage::Return { filter, publication, origin, reply_to, passed });
                 }
             }
-            GroupMessage::Return { filter, publication, origin, reply_to } => {
-                self.next_turn(host, &filter, &publication, origin, reply_to);
+            GroupMessage::Return { filter, publication, origin, reply_to, passed } => {
+                self.next_turn(host, &filter, &publication, origin, reply_to, passed);
             }
         }
     }
@@ -68,6 +74,7 @@ where
             shared: held.id,
             presence: if connected { Presence::Here } else { Presence::Away },
             durable,
+            is_partly_granted: held.is_partly_granted,
         };
         let home = host.group_home(&held.filter);
         if home == self.config.loop_index {
@@ -158,7 +165,8 @@ where
         }
     }
 
-    /// The next member's turn. Whoever waits to hear that it is kept hears at once where nobody keeps it.
+    /// The next member's turn, after so many who may not read the message. Whoever waits to hear that it is kept
+    /// hears at once where nobody keeps it.
     fn next_turn<H>(
         &mut self,
         host: &mut H,
@@ -166,28 +174,38 @@ where
         publication: &Arc<Publication>,
         origin: Option<Origin>,
         reply_to: Option<ReplyTo>,
+        mut passed: usize,
     ) where
         H: Host<Link = L, Identity = I>,
     {
         let home: LoopIndex = self.config.loop_index;
         let found = self.groups.find(text);
-        let group = found.map(|id| self.groups.group_mut(id));
-        let turn = group.and_then(|group| {
-            let text = group.text.clone();
-            group.next().map(|member| (text, member))
-        });
-        let Some((filter, member)) = turn else {
-            if let Some(to) = reply_to {
-                self.reply(host, to, Persisted::Done, ShardSet::default());
+        loop {
+            let Self { groups, sessions, .. } = self;
+            let group = found.map(|id| groups.group_mut(id)).filter(|group| passed < group.members.len());
+            let turn = group.and_then(|group| {
+                let text = group.text.clone();
+                group.next().map(|member| (text, member))
+            });
+            let Some((filter, member)) = turn else {
+                if let Some(to) = reply_to {
+                    self.reply(host, to, Persisted::Done, ShardSet::default());
+                }
+                return;
+            };
+            let (who, options) = (member.who, member.options);
+            let (subscription_id, shared) = (member.subscription_id, member.shared);
+            let is_partly_granted = member.is_partly_granted;
+            if who.at == home {
+                let session = sessions.get(who.session.index as usize);
+                let reads = |session| !is_partly_granted || may_read(host, session, publication.topic());
+                if !session.is_some_and(reads) {
+                    passed += 1;
+                    continue;
+                }
+                let turn = Turn { member: who.session, options, subscription_id, shared };
+                return self.deliver_turn(host, turn, publication, origin, reply_to);
             }
-            return;
-        };
-        let (who, options) = (member.who, member.options);
-        let (subscription_id, shared) = (member.subscription_id, member.shared);
-        if who.at == home {
-            let turn = Turn { member: who.session, options, subscription_id, shared };
-            self.deliver_turn(host, turn, publication, origin, reply_to);
-        } else {
             let deliver = GroupMessage::Deliver {
                 filter,
                 home,
@@ -198,8 +216,10 @@ where
                 publication: Arc::clone(publication),
                 origin,
                 reply_to,
+                is_partly_granted,
+                passed,
             };
-            host.tell(who.at, deliver);
+            return host.tell(who.at, deliver);
         }
     }
 
@@ -221,10 +241,10 @@ where
         });
         let home = host.group_home(filter);
         if home == self.config.loop_index {
-            self.next_turn(host, filter, &publication, None, reply_to);
+            self.next_turn(host, filter, &publication, None, reply_to, 0);
         } else {
             let filter = filter.into();
-            host.tell(home, GroupMessage::Return { filter, publication, origin: None, reply_to });
+            host.tell(home, GroupMessage::Return { filter, publication, origin: None, reply_to, passed: 0 });
         }
     }
 

@@ -52,9 +52,12 @@ pub trait Host {
     /// Ends a connection after what was queued for it has left. [`super::Broker::disconnected`] follows.
     fn close(&mut self, link: Self::Link, why: Close);
 
-    /// The one authorisation function: may this client do that to this topic (or, for a subscription,
-    /// to every topic its filter matches)?
+    /// The one authorisation function: may this client do that to this topic?
     fn authorise(&mut self, client: Client<'_, Self::Identity>, action: Action, topic: &str) -> bool;
+
+    /// The same for a subscription, whose filter matches many topics. `filter` may be `$share/GROUP/FILTER`. A
+    /// topic of a filter that was granted whole may be read, as [`Self::authorise`] says.
+    fn grant(&mut self, client: Client<'_, Self::Identity>, filter: &str) -> Grant;
 
     /// Whether two clients that use the same client id are the same one, so that the second may have the
     /// session of the first.
@@ -196,6 +199,17 @@ pub enum Action {
     Publish,
     /// Subscribe to a filter, or receive a message that was kept.
     Subscribe,
+}
+
+/// What a client is granted of a filter that it subscribes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant {
+    /// Nothing.
+    Denied,
+    /// Some of its topics are denied: each message is looked at before it is delivered.
+    Partly,
+    /// Every topic that it matches.
+    Whole,
 }
 
 /// A change of interest in a filter.

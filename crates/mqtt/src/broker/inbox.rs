@@ -4,10 +4,10 @@
 //! nothing, and only the client's own subscriptions count, not the shared ones.
 
 use super::Broker;
-use super::deliver::{Parcel, Terms};
+use super::deliver::{Parcel, Terms, may_read};
 use super::host::Host;
 use super::publication::Message;
-use super::session::{SessionKey, SharedId};
+use super::session::{Held, Session, SessionKey, SharedId};
 use crate::packet::QoS;
 use crate::topic;
 
@@ -16,11 +16,26 @@ where
     L: Copy + Eq + std::fmt::Debug,
     I: Clone,
 {
-    /// Whether a subscription of this session matches the topic.
-    pub fn reads(&self, key: SessionKey, topic: &str) -> bool {
+    /// Whether a subscription of this session matches the topic, and grants it.
+    pub fn reads<H>(&self, host: &mut H, key: SessionKey, topic: &str) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
         self.session(key).is_some_and(|session| {
-            session.subscriptions.iter().any(|held| topic::matches(self.filters.text(held.filter), topic))
+            session.subscriptions.iter().any(|held| {
+                topic::matches(self.filters.text(held.filter), topic)
+                    && self.grants(host, session, held, topic)
+            })
         })
+    }
+
+    /// Whether the topic is granted to a session by its subscription to a filter that matches.
+    fn grants<H>(&self, host: &mut H, session: &Session<L, I>, held: &Held, topic: &str) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let subscriber = self.filters.subscriber(held.filter, held.position);
+        subscriber.is_some_and(|subscriber| !subscriber.is_partly_granted() || may_read(host, session, topic))
     }
 
     /// Gives a message to one session, at the highest QoS that its matching subscriptions allow and with their identifiers
@@ -39,6 +54,9 @@ where
                 continue;
             }
             let Some(subscriber) = self.filters.subscriber(held.filter, held.position) else { continue };
+            if !self.grants(host, session, held, message.topic) {
+                continue;
+            }
             qos = qos.max(Some(message.head.qos.min(subscriber.qos())));
             ids.extend(session.subscription_id(held.filter));
         }

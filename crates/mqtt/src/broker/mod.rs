@@ -49,7 +49,7 @@ pub use durable::{
     Away, Change, Connected, Keep, KeptSubscription, KeptWill, Origin, Persisted, Receiver, ReplyTo,
     ShardSet, Then,
 };
-pub use host::{Action, Client, Close, Drop, Event, Host, Interest, LoopIndex, Progress, Uplink};
+pub use host::{Action, Client, Close, Drop, Event, Grant, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
 pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
@@ -109,7 +109,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             loop_index: LoopIndex(0),
-            packet_bytes_max: 1 << 20,
+            packet_bytes_max: (1 << 20) + (128 << 10),
             receive_maximum: 256,
             topic_alias_maximum: 32,
             keep_alive_s_max: 600,

@@ -11,7 +11,7 @@ use super::deliver::{Terms, kept_packet_id};
 use super::durable::{Away, done};
 use super::filters::{HasId, Subscriber};
 use super::flight::{Flight, Stage};
-use super::host::{Drop, Event, Host, Interest};
+use super::host::{Client, Drop, Event, Grant, Host, Interest};
 use super::mailbox::Letter;
 use super::publication::Publication;
 use super::session::{Held, HeldWill, SessionKey, SharedId};
@@ -158,10 +158,15 @@ where
         H: Host<Link = L, Identity = I>,
     {
         let RestoredSubscription { filter, options, id, shared } = restored;
+        let Some(session) = self.session(key) else { return };
+        let client = Client { client_id: &session.client_id, identity: &session.identity };
+        // The rules may have changed since it was granted: what they deny now is not delivered.
+        let grant = host.grant(client, filter);
         match Subscribed::parse(filter) {
             Ok(Subscribed::Own(_)) => {
                 let has_id = if id.is_some() { HasId::Yes } else { HasId::No };
-                let added = self.filters.add(filter, Subscriber::new(key.index, *options, has_id));
+                let subscriber = Subscriber::new(key.index, *options, has_id).granted(grant);
+                let added = self.filters.add(filter, subscriber);
                 let Some(session) = self.session_mut(key) else { return };
                 session.subscriptions.push(Held { filter: added.filter, position: added.position });
                 if let Some(id) = *id {
@@ -179,6 +184,7 @@ where
                     filter: filter.as_str().into(),
                     options: *options,
                     subscription_id: *id,
+                    is_partly_granted: grant != Grant::Whole,
                 };
                 session.rare().shared.put(held.clone());
                 self.group_interest(host, filter, Interest::Gained);

@@ -62,9 +62,13 @@ pub enum GroupMessage {
         origin: Option<Origin>,
         /// Who hears when it is kept, where the member's session persists.
         reply_to: Option<ReplyTo>,
+        /// Some topics of the filter are denied to the member.
+        is_partly_granted: bool,
+        /// Members that had their turn before and may not read the message.
+        passed: usize,
     },
     /// The member whose turn it was is gone, before or after it was sent the message and without having
-    /// acknowledged it; another one must get it.
+    /// acknowledged it, or may not read it; another one must get it.
     Return {
         /// `$share/GROUP/FILTER`.
         filter: Box<str>,
@@ -74,6 +78,8 @@ pub enum GroupMessage {
         origin: Option<Origin>,
         /// Who hears when it is kept, or that it need not be.
         reply_to: Option<ReplyTo>,
+        /// Members that may not read the message.
+        passed: usize,
     },
 }
 
@@ -94,6 +100,8 @@ pub struct Join {
     pub presence: Presence,
     /// Whether its session is kept by the host.
     pub durable: bool,
+    /// Some topics of the filter are denied to it, see [`super::Grant::Partly`].
+    pub is_partly_granted: bool,
 }
 
 /// A session somewhere on this node.
@@ -122,6 +130,7 @@ pub(super) struct Member {
     pub shared: SharedId,
     pub presence: Presence,
     pub durable: bool,
+    pub is_partly_granted: bool,
 }
 
 #[derive(Debug)]
@@ -139,17 +148,24 @@ impl Group {
 
     /// Whose turn it is.
     pub fn next(&mut self) -> Option<&Member> {
+        let turn = self.turn()?;
+        self.turn = (turn + 1) % self.members.len();
+        Some(&self.members[turn])
+    }
+
+    /// Whose turn it is, without taking it.
+    pub fn peek(&self) -> Option<&Member> {
+        Some(&self.members[self.turn()?])
+    }
+
+    fn turn(&self) -> Option<usize> {
         let len = self.members.len();
         if len == 0 {
             return None;
         }
         let start = self.turn;
-        let turn = (0..len)
-            .map(|step| (start + step) % len)
-            .find(|&at| self.members[at].presence == Presence::Here)
-            .unwrap_or(start % len);
-        self.turn = (turn + 1) % len;
-        Some(&self.members[turn])
+        let here = |at: &usize| self.members[*at].presence == Presence::Here;
+        Some((0..len).map(|step| (start + step) % len).find(here).unwrap_or(start % len))
     }
 
     pub fn join(&mut self, join: &Join) {
@@ -160,6 +176,7 @@ impl Group {
             shared: join.shared,
             presence: join.presence,
             durable: join.durable,
+            is_partly_granted: join.is_partly_granted,
         };
         match self.members.iter_mut().find(|other| other.who == member.who) {
             Some(same) => *same = member,

@@ -19,6 +19,8 @@ pub(super) struct SharedHeld {
     pub filter: Box<str>,
     pub options: SubscriptionOptions,
     pub subscription_id: Option<u32>,
+    /// Some of its topics are denied, see [`super::Grant::Partly`].
+    pub is_partly_granted: bool,
 }
 
 /// What a session has of them, in no particular order.
@@ -105,7 +107,8 @@ mod tests {
             retain_as_published: false,
             retain_handling: RetainHandling::Send,
         };
-        shares.put(SharedHeld { id, filter: filter.into(), options, subscription_id: None });
+        let (subscription_id, is_partly_granted) = (None, false);
+        shares.put(SharedHeld { id, filter: filter.into(), options, subscription_id, is_partly_granted });
         Some(id.number())
     }
 

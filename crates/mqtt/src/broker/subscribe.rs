@@ -6,7 +6,7 @@
 
 use super::durable::{Answer, Change, KeptSubscription, What};
 use super::filters::{FilterId, HasId, Subscriber};
-use super::host::{Action, Client, Event, Host, Interest};
+use super::host::{Client, Event, Grant, Host, Interest};
 use super::session::{Held, SessionKey, SharedId};
 use super::shares::SharedHeld;
 use super::{Broker, Violation};
@@ -99,12 +99,13 @@ where
             return Err(ReasonCode::UnspecifiedError);
         };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
-        if !host.authorise(client, Action::Subscribe, asked.filter) {
+        let grant = host.grant(client, asked.filter);
+        if grant == Grant::Denied {
             host.count(Event::SubscribeDenied);
             return Err(ReasonCode::NotAuthorized);
         }
         let has_id = if subscription_id.is_some() { HasId::Yes } else { HasId::No };
-        let subscriber = Subscriber::new(key.index, asked.options, has_id);
+        let subscriber = Subscriber::new(key.index, asked.options, has_id).granted(grant);
         let existing = filters
             .find(asked.filter)
             .and_then(|filter| session.subscriptions.iter().find(|held| held.filter == filter).copied());
@@ -163,7 +164,8 @@ where
         let subscriptions_max = self.config.subscriptions_max;
         let Some(session) = self.session_mut(key) else { return ReasonCode::UnspecifiedError };
         let client = Client { client_id: &session.client_id, identity: &session.identity };
-        if !host.authorise(client, Action::Subscribe, asked.filter) {
+        let grant = host.grant(client, asked.filter);
+        if grant == Grant::Denied {
             host.count(Event::SubscribeDenied);
             return ReasonCode::NotAuthorized;
         }
@@ -178,7 +180,13 @@ where
             },
         };
         let new = before.is_none();
-        let held = SharedHeld { id, filter: asked.filter.into(), options: asked.options, subscription_id };
+        let held = SharedHeld {
+            id,
+            filter: asked.filter.into(),
+            options: asked.options,
+            subscription_id,
+            is_partly_granted: grant == Grant::Partly,
+        };
         rare.shared.put(held.clone());
         if session.durable {
             let kept = KeptSubscription {
@@ -342,26 +350,46 @@ where
     }
 
     /// Asks the authorisation function about every subscription again, because its rules changed, and
-    /// takes away what they no longer allow. Returns how many.
+    /// takes away what they no longer allow. Returns how many. What they grant partly is looked at from now on.
     pub fn reauthorise<H>(&mut self, host: &mut H) -> usize
     where
         H: Host<Link = L, Identity = I>,
     {
         let mut denied: Vec<(SessionKey, Box<str>)> = Vec::new();
+        let mut regranted: Vec<(SessionKey, SharedHeld)> = Vec::new();
         for (index, session) in &self.sessions {
             let client = Client { client_id: &session.client_id, identity: &session.identity };
-            let key = session.key(u32::try_from(index).expect("sessions are bounded far below 2^32"));
+            let index = u32::try_from(index).expect("sessions are bounded far below 2^32");
+            let key = SessionKey { index, generation: session.generation };
             for held in &session.subscriptions {
                 let filter = self.filters.text(held.filter);
-                if !host.authorise(client, Action::Subscribe, filter) {
-                    denied.push((key, filter.into()));
+                match host.grant(client, filter) {
+                    Grant::Denied => denied.push((key, filter.into())),
+                    grant => {
+                        let subscriber = self.filters.subscriber(held.filter, held.position);
+                        if let Some(subscriber) = subscriber {
+                            self.filters.replace(held.filter, held.position, subscriber.granted(grant));
+                        }
+                    }
                 }
             }
             for held in session.rare.iter().flat_map(|rare| rare.shared.iter()) {
-                if !host.authorise(client, Action::Subscribe, &held.filter) {
+                let grant = host.grant(client, &held.filter);
+                if grant == Grant::Denied {
                     denied.push((key, held.filter.clone()));
+                } else if held.is_partly_granted != (grant == Grant::Partly) {
+                    regranted.push((
+                        key,
+                        SharedHeld { is_partly_granted: !held.is_partly_granted, ..held.clone() },
+                    ));
                 }
             }
+        }
+        for (key, held) in &regranted {
+            if let Some(session) = self.session_mut(*key) {
+                session.rare().shared.put(held.clone());
+            }
+            self.join_group(host, *key, held);
         }
         for (key, filter) in &denied {
             self.parts = None;

@@ -127,6 +127,16 @@ impl Host for TestHost {
         !self.denied.contains(&(action == Action::Publish, topic.to_owned()))
     }
 
+    fn grant(&mut self, _client: Client<'_, String>, filter: &str) -> Grant {
+        let filter =
+            filter.strip_prefix("$share/").and_then(|rest| rest.split_once('/')).map_or(filter, |f| f.1);
+        if self.denied.contains(&(false, filter.to_owned())) {
+            return Grant::Denied;
+        }
+        let is_denied = |(publish, topic): &(bool, String)| !publish && crate::topic::matches(filter, topic);
+        if self.denied.iter().any(is_denied) { Grant::Partly } else { Grant::Whole }
+    }
+
     fn same_owner(&self, one: &String, other: &String) -> bool {
         one == other
     }

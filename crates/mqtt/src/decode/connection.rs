@@ -16,6 +16,21 @@ pub fn connect_version(frame: &Frame<'_>) -> Option<Version> {
     protocol(&mut Cursor::new(frame.body)).ok()
 }
 
+/// The same for a CONNECT of which only the beginning is there: `Ok(None)` while that is too little to tell. For
+/// one whose length alone says that it will not be taken.
+pub fn begun_connect_version(bytes: &[u8]) -> Result<Option<Version>, DecodeError> {
+    /// Length and name of the protocol, and its level.
+    const NAMED_BYTES: usize = 2 + 4 + 1;
+    let Some((_, rest)) = bytes.split_first() else { return Ok(None) };
+    let Some((_, header)) = super::remaining_length(rest)? else { return Ok(None) };
+    let body = &bytes[header..];
+    match protocol(&mut Cursor::new(body)) {
+        Err(DecodeError::Truncated) if body.len() < NAMED_BYTES => Ok(None),
+        Err(DecodeError::Truncated) => Err(DecodeError::ProtocolName),
+        named => named.map(Some),
+    }
+}
+
 fn protocol(cursor: &mut Cursor<'_>) -> Result<Version, DecodeError> {
     if cursor.binary()? != b"MQTT" {
         return Err(DecodeError::ProtocolName);

@@ -73,6 +73,7 @@ pub(crate) fn plan(
         },
         before_authentication: BeforeAuthentication {
             bytes: limits.before_auth_bytes,
+            held_bytes: limits.before_auth_total_bytes as usize,
             ms: u64::from(limits.before_auth_ms),
         },
         devices_max: limits.connections_max as usize,

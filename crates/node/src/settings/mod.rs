@@ -165,7 +165,8 @@ mod tests {
                 && settings.auth.anonymous == Anonymous::Refused
                 && !settings.http.open_read
         );
-        assert_eq!(settings.limits.before_auth_bytes, 4_096);
+        assert_eq!(settings.limits.before_auth_bytes, 393_216);
+        assert_eq!(settings.limits.before_auth_total_bytes, 16_777_216);
         assert_eq!(settings.limits.before_auth_ms, 10_000);
     }
 

@@ -29,15 +29,23 @@ group! {
         /// wait in the kernel's queue.
         handshakes_max: u32 = 8_192, unit "handshakes", in 1..=1_000_000,
             cost "up to 40 KB each while a TLS handshake runs";
-        /// Bytes of a CONNECT: all that a connection may make us hold before it is authenticated.
-        before_auth_bytes: u32 = 4_096, unit "bytes", in 256..=65_536, cost "memory that anyone can make us hold";
+        /// Largest CONNECT; a larger one is refused (0x95). The default takes the longest client id, user name, password, will topic and
+        /// will message, 65,535 bytes each, and 64 KB of properties.
+        before_auth_bytes: u32 = 393_216, unit "bytes", in 256..=1_048_576,
+            cost "memory that anyone can make us hold, within `before_auth_total_bytes`";
+        /// Bytes that the server holds of CONNECTs that are not authenticated yet. Those of at most 4,096 bytes are not counted: each
+        /// connection may hold one. A device that finds no room is told when to come back (server busy). 0 takes no CONNECT that is larger
+        /// and comes in pieces.
+        before_auth_total_bytes: u32 = 16_777_216, unit "bytes", in 0..=1_073_741_824, cost "memory that anyone can make us hold";
         /// Time from accept to the end of authentication.
         before_auth_ms: u32 = 10_000, unit "ms", in 100..=120_000, cost "slots held by those who never authenticate";
-        /// Largest packet taken from a device (Maximum Packet Size).
-        packet_bytes_max: u32 = 1_048_576, unit "bytes", in 1_024..=268_435_455,
+        /// Largest packet taken from a device, header included (Maximum Packet Size). The default takes a payload of 1 MiB with the longest
+        /// topic, 65,535 bytes, and 64 KB of properties.
+        packet_bytes_max: u32 = 1_179_648, unit "bytes", in 1_024..=268_435_455,
             cost "a connection may hold one partial packet of this size";
-        /// Bytes waiting for a device that reads slower than it is sent to. Beyond it the device is cut as a slow reader.
-        write_queue_bytes_max: u32 = 1_048_576, unit "bytes", in 4_096..=1_073_741_824,
+        /// Bytes waiting for a device that reads slower than it is sent to. Beyond it the device is cut as a slow reader; the largest
+        /// packet (`packet_bytes_max`) must fit.
+        write_queue_bytes_max: u32 = 2_097_152, unit "bytes", in 4_096..=1_073_741_824,
             cost "memory for each slow reader";
         /// Bytes waiting for a device beyond which messages at QoS 0 to it are dropped, and counted.
         congested_bytes: u32 = 524_288, unit "bytes", in 1_024..=1_073_741_824,
