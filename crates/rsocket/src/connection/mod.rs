@@ -29,6 +29,7 @@ pub use event::{
     Closed, Event, Payload, Received, RequestError, ResumeRefused, Role, Scope, SendError, SetupPart, Tag,
     Violation,
 };
+pub use reassemble::ANSWER_TOO_LARGE;
 pub use receive::Taken;
 pub use resume::Suspended;
 pub use send::Piece;

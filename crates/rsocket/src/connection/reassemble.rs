@@ -172,7 +172,8 @@ impl Connection {
     /// The peer sends more than we take: that stream ends.
     #[cold]
     pub(super) fn too_much<'a>(&mut self, found: &Stream, out: &mut Vec<u8>) -> Option<Event<'a>> {
-        let (stream, tag, code, text) = (found.id, found.tag, ErrorCode::INVALID, TOO_LARGE);
+        let text = if found.role() == Role::Requester { ANSWER_TOO_LARGE } else { TOO_LARGE };
+        let (stream, tag, code) = (found.id, found.tag, ErrorCode::INVALID);
         self.end(stream);
         if found.role() == Role::Requester && found.interaction != Interaction::RequestChannel {
             let start = out.len();
@@ -188,6 +189,10 @@ impl Connection {
 
 /// What a peer is told whose payload has more bytes than [`Config::payload_bytes_max`](super::Config).
 const TOO_LARGE: &str = "payload is larger than this side takes";
+
+/// The text of [`Event::Failed`] where it was this side that did not take what its own request was answered with: the
+/// responder has done its work.
+pub const ANSWER_TOO_LARGE: &str = "answer is larger than this side takes";
 
 fn owned<'a>(partial: Partial) -> Payload<'a> {
     Payload { metadata: partial.metadata.map(Cow::Owned), data: Cow::Owned(partial.data) }

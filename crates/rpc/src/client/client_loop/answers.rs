@@ -4,8 +4,8 @@
 //! written: what its events ask of others gathers, and is done by `follow_up`.
 
 use stadium_reactor::Io;
-use stadium_rsocket::connection::{Closed, Event, SendError, Tag};
-use stadium_rsocket::frame::{Completes, Next};
+use stadium_rsocket::connection::{ANSWER_TOO_LARGE, Closed, Event, SendError, Tag};
+use stadium_rsocket::frame::{Completes, ErrorCode, Next};
 
 use super::{ClientLoop, Done, milliseconds};
 use crate::answer::CallError;
@@ -49,7 +49,7 @@ impl ClientLoop {
             }
             Event::Failed { tag, code, text, .. } => {
                 let (place, which) = of_tag(tag);
-                let error = wire::call_error(code, text);
+                let error = self.failure_of(place, code, text);
                 self.failed.push((place, which, outcome_of(&error), error));
             }
             Event::Credit { tag, .. } => return Flow::Credit(of_tag(tag).0),
@@ -81,6 +81,27 @@ impl ClientLoop {
             _ => {}
         }
         Flow::Open
+    }
+
+    /// What the end of an attempt says. What the peer calls invalid was not touched, unless something came before it; and
+    /// an answer that is too large for us is one of work that was done.
+    fn failure_of(&mut self, place: u32, code: ErrorCode, text: &[u8]) -> CallError {
+        if text == ANSWER_TOO_LARGE.as_bytes() {
+            let reason = "the answer is larger than this client takes".to_owned();
+            return CallError::Unknown { code: "RPC-006".to_owned(), reason };
+        }
+        let slot = self.slots.at(place);
+        let begun = slot.interaction == Interaction::Channel
+            || matches!(&slot.completion, Completion::Stream(items) if items.0.has_begun());
+        match wire::call_error(code, text) {
+            // The framework's own refusals come before a function begins.
+            CallError::Rejected { code: named, reason }
+                if code == ErrorCode::INVALID && begun && !named.starts_with("RPC-") =>
+            {
+                CallError::Unknown { code: named, reason }
+            }
+            error => error,
+        }
     }
 
     /// The answer of an attempt, or a stream's next message.
