@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
 use stadium_mqtt::packet::PublishProperties;
 use stadium_mqtt::property::UserPropertiesBuffer;
-use stadium_mqtt::topic::TopicName;
+use stadium_mqtt::topic::{TopicName, has_levels_within};
 use stadium_push::{ToEdge, client_ids};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
@@ -70,7 +70,8 @@ impl EdgeHandle {
     }
 
     fn push_to_topic(&self, push: &NewPush, topic: &str) -> Result<Arc<PushRecord>, Refused> {
-        if TopicName::parse(topic).is_err() {
+        let levels_max = self.config.broker.topic_levels_max;
+        if TopicName::parse(topic).is_err() || !has_levels_within(topic, levels_max) {
             return Err(Refused::Audience(topic.to_owned()));
         }
         let loops = self.config.loops;

@@ -7,11 +7,11 @@ use std::fmt;
 
 use memchr::{memchr, memchr_iter, memchr2, memchr2_iter};
 
-/// Levels a topic name or filter may have.
+/// Levels that a server takes by default in a topic name or filter.
 ///
-/// A tree of subscriptions is as deep as its deepest filter; 128 is far beyond any real hierarchy and keeps
-/// a hostile `////...` of 65,535 levels out of it. Longer ones are refused as invalid.
-pub const TOPIC_LEVELS_MAX: usize = 128;
+/// The specification bounds them by the length alone (section 4.7.3). A tree of subscriptions has a node for each level
+/// of a filter; 128 is far beyond any real hierarchy and keeps a hostile `////...` of 65,536 levels out of it.
+pub const TOPIC_LEVELS_DEFAULT: usize = 128;
 
 /// Why a string is no topic name or filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +22,6 @@ pub enum TopicError {
     Nul,
     /// More than 65,535 bytes [MQTT-4.7.3-3].
     TooLong,
-    /// More than [`TOPIC_LEVELS_MAX`] levels.
-    TooManyLevels,
     /// `+` or `#` in a topic name [MQTT-4.7.1-1].
     WildcardInName,
     /// `#` that is not the last level on its own, or `+` beside other characters [MQTT-4.7.1-1, MQTT-4.7.1-2].
@@ -38,7 +36,6 @@ impl fmt::Display for TopicError {
             Self::Empty => "the topic is empty",
             Self::Nul => "the topic holds a null character",
             Self::TooLong => "the topic has more than 65,535 bytes",
-            Self::TooManyLevels => "the topic has more than 128 levels",
             Self::WildcardInName => "a topic name holds + or #",
             Self::MisplacedWildcard => "a wildcard does not stand alone in its level, or # is not last",
             Self::BadShare => "a shared subscription needs $share/GROUP/FILTER, with no + or # in GROUP",
@@ -48,7 +45,7 @@ impl fmt::Display for TopicError {
 
 impl std::error::Error for TopicError {}
 
-/// A valid topic name: 1 to 65,535 bytes, no wildcard, at most [`TOPIC_LEVELS_MAX`] levels.
+/// A valid topic name: 1 to 65,535 bytes, no wildcard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicName<'a>(&'a str);
 
@@ -164,6 +161,12 @@ impl<'a> Subscribed<'a> {
             None => Ok(Self::Own(TopicFilter::parse(filter)?)),
         }
     }
+
+    /// Whether the filter, without `$share/GROUP/`, has at most so many levels.
+    pub fn has_levels_within(self, levels_max: usize) -> bool {
+        let (Self::Own(filter) | Self::Shared(SharedFilter { filter, .. })) = self;
+        has_levels_within(filter.as_str(), levels_max)
+    }
 }
 
 fn check_string(topic: &str) -> Result<(), TopicError> {
@@ -177,15 +180,17 @@ fn check_string(topic: &str) -> Result<(), TopicError> {
     if memchr(0, bytes).is_some() {
         return Err(TopicError::Nul);
     }
-    // As many separators as levels would be one level too many; a shorter string cannot have them.
-    if bytes.len() >= TOPIC_LEVELS_MAX && memchr_iter(b'/', bytes).count() >= TOPIC_LEVELS_MAX {
-        return Err(TopicError::TooManyLevels);
-    }
     Ok(())
 }
 
 /// The levels of a topic name or filter, see [`levels`].
 pub type Levels<'a> = std::str::Split<'a, char>;
+
+/// Whether a topic name or filter has at most so many levels.
+pub fn has_levels_within(topic: &str, levels_max: usize) -> bool {
+    // As many separators as levels would be one level too many; a shorter string cannot have them.
+    topic.len() < levels_max || memchr_iter(b'/', topic.as_bytes()).count() < levels_max
+}
 
 /// Splits at `/`.
 pub fn levels(topic: &str) -> Levels<'_> {

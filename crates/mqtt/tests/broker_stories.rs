@@ -414,3 +414,62 @@ fn an_inbox_that_is_denied_is_not_read_through_a_wider_filter() {
     server.host.denied.clear();
     assert!(server.brokers[0].deliver_to(&mut server.host, key, &message));
 }
+
+#[test]
+fn topics_have_as_many_levels_as_the_setting_allows() {
+    for (levels_max, version) in [(4, Version::V5), (4, Version::V311), (10_000, Version::V5)] {
+        let config = Config { topic_levels_max: levels_max, ..Config::default() };
+        let fits = vec!["a"; levels_max].join("/");
+        let deep = format!("{fits}/a");
+        let filter = |text: &str| format!("+{}", &text[1..]);
+        let subscribe = |server: &mut Server, link, filter: &str| {
+            let mut rows = FiltersBuffer::new(version);
+            let options = SubscriptionOptions {
+                qos: QoS::AtMostOnce,
+                no_local: false,
+                retain_as_published: false,
+                retain_handling: RetainHandling::Send,
+            };
+            rows.push(filter, options).expect("short enough");
+            let subscribe = Subscribe {
+                packet_id: 9,
+                subscription_id: None,
+                user_properties: Default::default(),
+                filters: rows.filters(),
+            };
+            server.send(link, &Packet::Subscribe(subscribe));
+            let mut reasons = Vec::new();
+            server.take(link, |packet| {
+                if let Packet::Suback(suback) = packet {
+                    reasons.extend_from_slice(suback.reasons);
+                }
+            });
+            reasons
+        };
+        let mut server = Server::with(config, 1);
+        let reader = server.connect(connect("reader", version));
+        // The name of a group is no level.
+        assert_eq!(subscribe(&mut server, reader, &format!("$share/group/{}", filter(&fits))), [0]);
+        assert_eq!(subscribe(&mut server, reader, &filter(&fits)), [0]);
+        let writer = server.connect(connect("writer", version));
+        server.send(writer, &publish(&fits, b"x", QoS::AtMostOnce, 0));
+        assert_eq!(heard(&mut server, reader).len(), 2);
+        server.send(writer, &publish(&deep, b"x", QoS::AtMostOnce, 0));
+        assert_eq!(server.close_reason(writer), Some(Close::Refused(ReasonCode::TopicNameInvalid)));
+        let refused = subscribe(&mut server, reader, &filter(&deep));
+        match version {
+            Version::V5 => assert_eq!(refused, [ReasonCode::TopicFilterInvalid as u8]),
+            Version::V311 => assert!(!server.is_open(reader), "it has no code for it"),
+        }
+        let will = Will {
+            topic: &deep,
+            payload: b"x",
+            qos: QoS::AtMostOnce,
+            retain: false,
+            delay_s: 0,
+            properties: Default::default(),
+        };
+        let link = server.connect(Connect { will: Some(will), ..connect("dies", version) });
+        assert!(!server.is_open(link), "its will is as deep");
+    }
+}

@@ -241,5 +241,12 @@ impl Lane {
 
 /// Whether nothing has happened yet that a change tells of: somebody waits to hear.
 fn can_fail(change: &Change) -> bool {
-    matches!(change, Change::Connect(_) | Change::Keep(_) | Change::Retain { .. } | Change::Subscribe { .. })
+    matches!(
+        change,
+        Change::Connect(_)
+            | Change::Keep(_)
+            | Change::Retain { .. }
+            | Change::ClearNothing { .. }
+            | Change::Subscribe { .. }
+    )
 }

@@ -448,6 +448,9 @@ where
                 // A will is for subscribers, and these topics have none.
                 return Err(ReasonCode::TopicNameInvalid);
             }
+            if !crate::topic::has_levels_within(will.topic, self.config.topic_levels_max) {
+                return Err(ReasonCode::TopicNameInvalid);
+            }
             if will.properties.payload_format == Some(1) && std::str::from_utf8(will.payload).is_err() {
                 return Err(ReasonCode::PayloadFormatInvalid);
             }

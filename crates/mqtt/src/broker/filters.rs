@@ -9,6 +9,7 @@ use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use slab::Slab;
+use smallvec::{SmallVec, smallvec};
 use std::hash::BuildHasher;
 
 use super::host::Grant;
@@ -309,35 +310,40 @@ impl Filters {
             matched.push(id);
         }
         if self.wildcards > 0 {
-            self.walk(self.root, Some(topic), true, matched);
+            self.walk(topic, matched);
         }
     }
 
-    fn walk(&self, at: u32, rest: Option<&str>, at_root: bool, matched: &mut Vec<FilterId>) {
-        let node = &self.nodes[at as usize];
-        // A wildcard at the first level does not match topics of the server's own [MQTT-4.7.2-1].
-        let wild = !(at_root && rest.is_some_and(|topic| topic.starts_with('$')));
-        if wild && node.below != NONE {
-            matched.push(FilterId(node.below));
-        }
-        let Some(rest) = rest else {
-            if node.here != NONE {
-                matched.push(FilterId(node.here));
+    /// Goes down the trie without recursion: a filter may be as deep as it is long.
+    fn walk(&self, topic: &str, matched: &mut Vec<FilterId>) {
+        // Nodes with where the rest of the topic begins; none behind its last level.
+        let mut open: SmallVec<[(u32, Option<usize>); 32]> = smallvec![(self.root, Some(0))];
+        while let Some((at, rest)) = open.pop() {
+            let node = &self.nodes[at as usize];
+            // A wildcard at the first level does not match topics of the server's own [MQTT-4.7.2-1].
+            let wild = at != self.root || !topic.starts_with('$');
+            if wild && node.below != NONE {
+                matched.push(FilterId(node.below));
             }
-            return;
-        };
-        if node.children == 0 {
-            return;
-        }
-        let (level, rest) = match rest.split_once('/') {
-            Some((level, rest)) => (level, Some(rest)),
-            None => (rest, None),
-        };
-        if wild && node.plus != NONE {
-            self.walk(node.plus, rest, false, matched);
-        }
-        if let Some(child) = self.child(at, level) {
-            self.walk(child, rest, false, matched);
+            let Some(from) = rest else {
+                if node.here != NONE {
+                    matched.push(FilterId(node.here));
+                }
+                continue;
+            };
+            if node.children == 0 {
+                continue;
+            }
+            let (level, rest) = match topic[from..].split_once('/') {
+                Some((level, _)) => (level, Some(from + level.len() + 1)),
+                None => (&topic[from..], None),
+            };
+            if let Some(child) = self.child(at, level) {
+                open.push((child, rest));
+            }
+            if wild && node.plus != NONE {
+                open.push((node.plus, rest));
+            }
         }
     }
 

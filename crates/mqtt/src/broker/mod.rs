@@ -92,6 +92,8 @@ pub struct Config {
     pub queued_max: u32,
     /// Subscriptions of one session; one more is answered with Quota exceeded.
     pub subscriptions_max: usize,
+    /// Levels of a topic name or filter. A name with more is answered with Topic Name invalid, a filter with Topic Filter invalid.
+    pub topic_levels_max: usize,
     /// Sessions of this broker; one more is answered with Server busy.
     pub sessions_max: usize,
     /// Retained messages sent for one new subscription; the rest is left out, and that is counted. 0 for all there are.
@@ -117,6 +119,7 @@ impl Default for Config {
             in_flight_max: 1_024,
             queued_max: 10_000,
             subscriptions_max: 1_000,
+            topic_levels_max: crate::topic::TOPIC_LEVELS_DEFAULT,
             sessions_max: 1_000_000,
             retained_per_subscription_max: 0,
             response_topic_prefix: Some("inbox".into()),

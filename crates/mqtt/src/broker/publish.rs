@@ -19,7 +19,7 @@ use crate::encode;
 use crate::packet::{Ack, AckKind, Packet, Publish, QoS, Version};
 use crate::property::UserPropertiesBuffer;
 use crate::reason::ReasonCode;
-use crate::topic::TopicName;
+use crate::topic::{self, TopicName};
 
 /// What becomes of a message that is to be retained where there is no room for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,6 +193,7 @@ where
     {
         let loop_index = self.config.loop_index;
         let alias_max = self.config.topic_alias_maximum;
+        let levels_max = self.config.topic_levels_max;
         let Some(session) = self.session_mut(key) else { return Ok(Ok(ReasonCode::Success)) };
         let mut topic = publish.topic;
         if let Some(alias) = publish.properties.topic_alias {
@@ -217,7 +218,7 @@ where
                 }
             }
         }
-        if TopicName::parse(topic).is_err() {
+        if TopicName::parse(topic).is_err() || !topic::has_levels_within(topic, levels_max) {
             return Err(Violation(ReasonCode::TopicNameInvalid));
         }
         if is_of_shares(topic) {

@@ -41,6 +41,9 @@ where
         let anything_retained = !self.retained.is_empty();
         for subscription in packet.filters.iter() {
             let reason = match Subscribed::parse(subscription.filter) {
+                Ok(filter) if !filter.has_levels_within(self.config.topic_levels_max) => {
+                    ReasonCode::TopicFilterInvalid
+                }
                 Ok(Subscribed::Own(_)) => {
                     match self.subscribe_own(host, key, &subscription, packet.subscription_id) {
                         Ok((filter, new)) => {

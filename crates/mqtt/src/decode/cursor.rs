@@ -2,10 +2,9 @@
 //!
 //! A read either takes all its bytes or fails; nothing is ever read past the end.
 
-use memchr::{memchr, memchr_iter, memchr3};
+use memchr::{memchr, memchr3};
 
 use super::DecodeError;
-use crate::topic::TOPIC_LEVELS_MAX;
 
 /// What is still to be read.
 #[derive(Debug, Clone, Copy)]
@@ -93,9 +92,6 @@ impl<'a> Cursor<'a> {
             // A null character may still follow, and is the worse fault.
             Some(_) if memchr(0, bytes).is_some() => return Err(DecodeError::NulInString),
             Some(_) => return Err(wildcard),
-        }
-        if bytes.len() >= TOPIC_LEVELS_MAX && memchr_iter(b'/', bytes).count() >= TOPIC_LEVELS_MAX {
-            return Err(DecodeError::TopicTooDeep);
         }
         Ok(topic)
     }

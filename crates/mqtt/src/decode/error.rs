@@ -72,7 +72,6 @@ decode_errors! {
     PropertyValue, ProtocolError, "MQTT-4.13.1-1", "a property has a value that is not allowed";
     TopicEmpty, ProtocolError, "MQTT-4.7.3-1", "the topic is empty";
     TopicWildcard, TopicNameInvalid, "MQTT-3.3.2-2", "a topic name holds a wildcard";
-    TopicTooDeep, TopicNameInvalid, "MQTT-4.13.1-1", "a topic name has more than 128 levels";
     ResponseTopicWildcard, ProtocolError, "MQTT-3.3.2-14", "the response topic holds a wildcard";
     SubscribeWithoutFilter, ProtocolError, "MQTT-3.8.3-2", "a SUBSCRIBE names no topic filter";
     UnsubscribeWithoutFilter, ProtocolError, "MQTT-3.10.3-2", "an UNSUBSCRIBE names no topic filter";

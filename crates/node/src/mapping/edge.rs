@@ -232,6 +232,7 @@ fn broker(limits: &Limits) -> broker::Config {
         queued_max: limits.queued_max,
         subscriptions_max: limits.subscriptions_per_session_max as usize,
         sessions_max: limits.sessions_max as usize,
+        topic_levels_max: limits.topic_levels_max as usize,
         retained_per_subscription_max: limits.retained_per_subscription_max as usize,
         ..broker::Config::default()
     }

@@ -69,6 +69,8 @@ group! {
         /// Subscriptions of one session. One more is refused with quota exceeded.
         subscriptions_per_session_max: u32 = 1_000, unit "subscriptions", in 1..=1_000_000,
             cost "about 100 bytes and the filter's length each";
+        /// Levels of a topic name or filter. A topic with more is refused as invalid topic name, a filter as invalid topic filter.
+        topic_levels_max: u32 = 128, unit "levels", in 1..=65_536, cost "about 60 bytes for each level of a filter with wildcards";
         /// Retained messages sent for one new subscription; the rest is left out, and counted. 0 sends all that match. They leave as fast
         /// as the device reads, in turns with other devices.
         retained_per_subscription_max: u32 = 0, unit "messages", in 0..=10_000_000,
