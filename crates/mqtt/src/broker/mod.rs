@@ -6,9 +6,8 @@
 //! through their hosts: a client id lives on one loop, a shared subscription group on one, and a publish
 //! goes to every loop that has a matching subscription.
 //!
-//! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`deliver`] it leaves,
-//! [`acknowledge`] it is answered, [`subscribe`] filters change, [`replay`] retained messages follow,
-//! [`request`] a client asks a service.
+//! By event: [`connect`] a client comes or goes, [`publish`] a message arrives, [`deliver`] it leaves, [`acknowledge`] it is
+//! answered, [`subscribe`] filters change, [`replay`] retained messages follow, [`request`] a client asks a service.
 
 mod acknowledge;
 mod connect;
