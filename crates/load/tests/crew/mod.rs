@@ -65,6 +65,7 @@ pub fn compile(
         tables: Vec::new(),
         variables: Vec::new(),
         initial: Vec::new(),
+        secrets: Vec::new(),
         phases: vec![Phase {
             name: "all".to_owned(),
             duration_ns: (number("ms")? * 1e6) as u64,

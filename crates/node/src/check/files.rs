@@ -182,7 +182,7 @@ fn dates(
 /// What the authenticator reads, one thing at a time.
 fn passwords_tokens_rules(findings: &mut Findings<'_>, settings: &Settings) {
     let whole = mapping::auth::config(settings);
-    let nothing = || AuthConfig::default();
+    let nothing = AuthConfig::default;
     if let Some(password) = whole.password {
         let file = settings.auth.password.file.clone();
         let remedy = "`stadium device passwd` writes its lines";

@@ -1,4 +1,6 @@
 //! Tables of texts with secrets, and the same texts as they are shown.
+//!
+//! Passwords that are made up hold `hunter`, so that one that was not hidden is found by that word.
 
 use super::{HIDDEN, Secrets};
 use crate::value::Value;
