@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use stadium_mqtt::broker::{self, Admitted, Arrival, Close};
 use stadium_mqtt::decode::{self, DecodeError};
+use stadium_mqtt::describe;
 use stadium_mqtt::packet::{Connect, PacketType, Version};
 use stadium_mqtt::reason::ReasonCode;
 use stadium_reactor::{ConnectionId, Io};
@@ -19,6 +20,7 @@ use crate::device_loop::DeviceLoop;
 use crate::devices::State;
 use crate::message::{Arrived, Kind, Message};
 use crate::refusals::shown;
+use crate::trace::Direction;
 use crate::turn::{Turn, Who};
 
 /// What became of the bytes of a connection that waits to be let in.
@@ -74,6 +76,10 @@ impl DeviceLoop {
                 self.send_home(io, id, home);
                 return Step::Gone;
             }
+        }
+        if self.around.tracing.is_on() && self.around.tracing.begin(id, connect.client_id, connect.version) {
+            let line = || describe::connect_line(&connect);
+            self.around.tracing.say(connect.client_id, Direction::In, line);
         }
         if self.lets_nobody_in() {
             self.refuse(io, id, &connect, ReasonCode::ServerShuttingDown, None);
@@ -208,6 +214,7 @@ impl DeviceLoop {
         code: ReasonCode,
         reason: &str,
     ) {
+        self.around.tracing.say(client_id, Direction::None, || format!("refused: {reason}"));
         let now_ms = self.around.now_ms(io);
         if !self.refusals.count(now_ms) {
             return;

@@ -116,6 +116,9 @@ impl DeviceLoop {
                     }
                     has_resubscribed |=
                         matches!(frame.packet_type(), PacketType::Subscribe | PacketType::Unsubscribe);
+                    if turn.around.tracing.is_on() {
+                        turn.around.tracing.received(id, &bytes[used..used + frame.total]);
+                    }
                     used += frame.total;
                     self.broker.received(&mut turn, key, id, &frame)
                 }
@@ -239,6 +242,7 @@ impl DeviceLoop {
     }
 
     fn turn_begins(&mut self) {
+        self.look_at_traces();
         if self.turn_began.is_none() {
             self.turn_began = Some((Instant::now(), self.around.counts.deliveries_total()));
         }
@@ -322,6 +326,7 @@ impl Handler for DeviceLoop {
         self.proofs_end.remove(&id.index);
         self.rates.remove(&id.index);
         let ending = self.around.endings.remove(&id.index);
+        self.end_trace(id, ending.map_or(reason.name(), Counts::close_name));
         if let Some(address) = self.addresses.remove(&id.index) {
             self.around.shared.addresses.leave(address);
         }
@@ -358,7 +363,7 @@ impl Handler for DeviceLoop {
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),
             Kind::Platform => self.take_from_doorstep(io),
             // The end of the turn looks.
-            Kind::Kept => {}
+            Kind::Kept | Kind::TracesChanged => {}
             Kind::Answers => self.deliver_answers(io),
             Kind::RulesChanged => {
                 let mut turn = Turn { io: &mut *io, around: &mut self.around };
@@ -395,6 +400,7 @@ impl Handler for DeviceLoop {
 
     fn turn_flushed(&mut self, io: &mut Io<Message>) {
         self.around.receipts.settle(&self.around.shared.pushes);
+        self.hand_traces_over();
         for record in self.pushed.drain(..) {
             record.handled_by_a_loop();
         }

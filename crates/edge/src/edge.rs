@@ -27,6 +27,7 @@ use crate::platform::{Doorstep, Platform, Readers};
 use crate::push::Pushes;
 use crate::requests::{Desk, REQUEST_PREFIX};
 use crate::sessions::{Keeper, Returning};
+use crate::trace::Traces;
 use crate::turn::{Shared, Surroundings};
 use crate::uplinks::{Followed, Uplinks};
 
@@ -160,6 +161,7 @@ impl Edge {
             devices: AtomicUsize::new(0),
             next_adopted: AtomicUsize::new(0),
             held: HeldBytes::new(config.before_authentication.held_bytes),
+            traces: Traces::default(),
         });
         let config = Arc::new(config);
         let mut made = Vec::with_capacity(loops);

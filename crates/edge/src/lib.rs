@@ -28,6 +28,7 @@ mod refusals;
 pub mod requests;
 mod sessions;
 mod timer;
+mod trace;
 mod turn;
 mod uplinks;
 
@@ -42,4 +43,5 @@ pub use message::Message;
 pub use platform::Platform;
 pub use push::{Audience, NewPush, PushId, PushProgress, PushRecord, Refused};
 pub use query::{DeviceConnection, DeviceView, DevicesQuery, Kicked, WhichDevices};
+pub use trace::{Direction, TRACES_MAX, Taken, TraceGuard, TraceLine, TraceSink, Traced, TracesFull};
 pub use uplinks::MessageFeed;

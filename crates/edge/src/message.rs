@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     Answers,
     /// The rules of authorisation have changed.
     RulesChanged,
+    /// Other traces than before are wanted: the loop looks at each turn, this only has it take one.
+    TracesChanged,
 }
 
 /// What is known of a connection before it says who it is.

@@ -25,6 +25,7 @@ use crate::platform::{Doorstep, Readers};
 use crate::push::{Pushes, Receipts};
 use crate::requests::Desk;
 use crate::sessions::Keeper;
+use crate::trace::{Traces, Tracing};
 use crate::uplinks::{Followed, Uplinks};
 
 /// Who a device is; `None` for an anonymous one, which is most of a trial's fleet.
@@ -59,6 +60,7 @@ pub(crate) struct Shared {
     pub(crate) next_adopted: std::sync::atomic::AtomicUsize,
     /// What connections hold of large CONNECTs.
     pub(crate) held: Arc<HeldBytes>,
+    pub(crate) traces: Traces,
 }
 
 impl Shared {
@@ -104,6 +106,7 @@ pub(crate) struct Surroundings {
     pub(crate) uplinks: Option<Uplinks>,
     /// Why the broker has ended connections whose end is not logged yet, by their place. Empty where nobody asks.
     pub(crate) endings: HashMap<u32, Close>,
+    pub(crate) tracing: Tracing,
 }
 
 impl Surroundings {
@@ -126,6 +129,7 @@ impl Surroundings {
             keeper: None,
             uplinks: None,
             endings: HashMap::new(),
+            tracing: Tracing::default(),
         }
     }
 
@@ -216,10 +220,16 @@ impl Host for Turn<'_> {
     }
 
     fn deliver(&mut self, link: ConnectionId, segment: Segment) {
+        if self.around.tracing.is_on() {
+            self.around.tracing.sent(link, self.io.staged(segment));
+        }
         self.io.deliver(link, segment);
     }
 
     fn deliver_with_packet_id(&mut self, link: ConnectionId, segment: Segment, at: u32, packet_id: u16) {
+        if self.around.tracing.is_on() {
+            self.around.tracing.sent_with_id(link, self.io.staged(segment), packet_id);
+        }
         self.io.deliver_patched(link, segment, at, packet_id);
     }
 
@@ -228,7 +238,15 @@ impl Host for Turn<'_> {
     }
 
     fn send(&mut self, link: ConnectionId, encode: impl FnOnce(&mut Vec<u8>)) {
-        self.io.send(link, encode);
+        if !self.around.tracing.is_on() {
+            return self.io.send(link, encode);
+        }
+        let tracing = &mut self.around.tracing;
+        self.io.send(link, |bytes| {
+            let before = bytes.len();
+            encode(bytes);
+            tracing.sent(link, &bytes[before..]);
+        });
     }
 
     fn congested(&self, link: ConnectionId) -> bool {

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stadium_edge::auth::{AnonymousAccess, AuthConfig, Authenticator};
-use stadium_edge::{Audience, BeforeAuthentication, Config, ConnectBudget, Drain, Edge, Error, NewPush};
+use stadium_edge::{
+    Audience, BeforeAuthentication, Config, ConnectBudget, Drain, Edge, Error, NewPush, TRACES_MAX, Taken,
+    TraceGuard, TraceLine, Traced,
+};
 use stadium_mqtt::packet::{Connect, Packet, Publish, PublishProperties, QoS, Version, Will};
 use support::{Client, Heard, connect, open_edge, open_edge_with, until};
 
@@ -322,4 +325,83 @@ fn operators_list_show_and_kick() {
     assert_eq!(edge.handle().kick("d07").answers, Some(stadium_edge::Kicked::Kicked));
     assert_eq!(devices[7].hear(), Heard::Disconnect(0x98));
     assert_eq!(edge.handle().kick("nobody").answers, Some(stadium_edge::Kicked::Unknown));
+}
+
+/// The lines of a trace up to the first that begins so.
+fn lines_until(lines: &std::sync::mpsc::Receiver<TraceLine>, begin: &str) -> Vec<(&'static str, String)> {
+    let mut seen = Vec::new();
+    loop {
+        let line = lines.recv_timeout(support::DEADLINE).expect("a line");
+        seen.push((line.direction.name(), line.text));
+        if seen.last().is_some_and(|(_, text)| text.starts_with(begin)) {
+            return seen;
+        }
+    }
+}
+
+fn trace(edge: &Edge, traced: Traced) -> (TraceGuard, std::sync::mpsc::Receiver<TraceLine>) {
+    let (to, lines) = std::sync::mpsc::sync_channel(1_000);
+    let sink = move |line| if to.try_send(line).is_ok() { Taken::Yes } else { Taken::Full };
+    let guard = edge.handle().trace(traced, Box::new(sink)).expect("there is room");
+    assert_eq!(lines_until(&lines, "trace began").len(), 1);
+    (guard, lines)
+}
+
+#[test]
+fn a_trace_shows_the_packets_of_one_client_and_no_payload() {
+    for loops in [1, 4] {
+        let edge = open_edge(loops);
+        let mut other = Client::device(&edge, "other", &[]);
+        let (guard, lines) = trace(&edge, Traced::Client("watched".to_owned()));
+        let mut watched = Client::device(&edge, "watched", &["t"]);
+        other.publish("t", b"secret", QoS::AtLeastOnce, 5);
+        let Heard::Publish { packet_id, .. } = watched.hear() else { panic!("no message") };
+        watched.acknowledge(packet_id);
+        watched.publish("elsewhere", b"secret", QoS::AtMostOnce, 0);
+        drop(watched);
+        let seen = lines_until(&lines, "disconnected");
+        let words: Vec<String> = seen.iter().map(|(way, text)| format!("{way} {text}")).collect();
+        let wanted = [
+            "in CONNECT version=5.0",
+            "out CONNACK reason=0x00 (Success)",
+            "in SUBSCRIBE id=9 filter=t qos=1",
+            "out SUBACK id=9 0x01",
+            &format!("out PUBLISH topic=t qos=1 id={packet_id} payload=6 bytes"),
+            &format!("in PUBACK id={packet_id}"),
+            "in PUBLISH topic=elsewhere qos=0 payload=6 bytes",
+            "none disconnected: peer_closed",
+        ];
+        assert_eq!(words.len(), wanted.len(), "{words:?}");
+        for (line, wanted) in words.iter().zip(wanted) {
+            assert!(line.starts_with(wanted), "{words:?}");
+            assert!(!line.contains("secret"));
+        }
+        drop(guard);
+        let gone = || matches!(lines.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
+        until("every loop has let it go", gone);
+    }
+}
+
+#[test]
+fn a_trace_of_a_topic_shows_who_publishes_and_who_gets_it() {
+    let edge = open_edge(2);
+    let (mut sender, mut watcher) =
+        (Client::device(&edge, "sender", &[]), Client::device(&edge, "watcher", &["t/#"]));
+    let (_guard, lines) = trace(&edge, Traced::Topic("t/+".to_owned()));
+    sender.publish("t/a/b", b"x", QoS::AtMostOnce, 0);
+    sender.publish("t/a", b"x", QoS::AtMostOnce, 0);
+    assert!(
+        matches!(watcher.hear(), Heard::Publish { .. }) && matches!(watcher.hear(), Heard::Publish { .. })
+    );
+    let mut seen: Vec<_> = (0..2).map(|_| lines.recv_timeout(support::DEADLINE).expect("a line")).collect();
+    seen.sort_by_key(|line| line.direction.name());
+    let words: Vec<_> = seen.iter().map(|line| (line.client_id.as_str(), line.direction.name())).collect();
+    assert_eq!(words, [("sender", "in"), ("watcher", "out")]);
+    assert!(seen.iter().all(|line| line.text == "PUBLISH topic=t/a qos=0 payload=1 bytes"), "{seen:?}");
+    let more: Vec<_> = std::iter::from_fn(|| {
+        edge.handle().trace(Traced::Topic("x".to_owned()), Box::new(|_| Taken::Gone)).ok()
+    })
+    .take(TRACES_MAX * 2)
+    .collect();
+    assert_eq!(more.len(), TRACES_MAX - 1, "one goes on already");
 }

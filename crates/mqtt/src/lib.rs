@@ -7,6 +7,7 @@
 
 pub mod broker;
 pub mod decode;
+pub mod describe;
 pub mod encode;
 pub mod packet;
 pub mod property;

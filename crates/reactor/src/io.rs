@@ -95,6 +95,11 @@ impl<M: Send + 'static> Io<M> {
         self.turn.stage(encode)
     }
 
+    /// The bytes of a staged segment, while its turn lasts.
+    pub fn staged(&self, segment: Segment) -> &[u8] {
+        self.turn.staged(segment)
+    }
+
     /// Sends a staged segment in this turn's write of the connection.
     pub fn deliver(&mut self, id: ConnectionId, segment: Segment) {
         if let Some(entry) = Self::writable(&mut self.slab, &mut self.dirty, id) {

@@ -119,6 +119,15 @@ impl Turn {
         Segment { offset: start as u32, length: (self.arena.len() - start) as u32, epoch: self.epoch }
     }
 
+    /// The bytes of a segment of this turn; none of another's.
+    pub(crate) fn staged(&self, segment: Segment) -> &[u8] {
+        if segment.epoch != self.epoch {
+            return &[];
+        }
+        let start = segment.offset as usize;
+        self.arena.get(start..start + segment.length as usize).unwrap_or_default()
+    }
+
     /// Adds a segment to a connection's chain.
     pub(crate) fn push(&mut self, entry: &mut Entry, segment: Segment) {
         if let Some(tail) = self.elements.get_mut(entry.tail as usize)

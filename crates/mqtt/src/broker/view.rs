@@ -69,6 +69,11 @@ where
         self.session(key).map(|session| session.client_id.as_str())
     }
 
+    /// What the client of a session speaks.
+    pub fn version(&self, key: SessionKey) -> Option<Version> {
+        self.session(key).map(|session| session.version)
+    }
+
     /// The keep alive that holds for a session's client, in seconds; 0 for none.
     pub fn keep_alive_s(&self, key: SessionKey) -> u16 {
         self.session(key).map_or(0, |session| session.keep_alive_s)
