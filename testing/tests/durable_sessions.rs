@@ -23,6 +23,7 @@ struct Server {
     child: Option<Child>,
     http: SocketAddr,
     mqtt: SocketAddr,
+    loops: u16,
 }
 
 impl Server {
@@ -30,7 +31,7 @@ impl Server {
         let place = tempfile::tempdir()?;
         std::fs::write(place.path().join("stadium.toml"), SETTINGS)?;
         let (http, mqtt) = (ports::free()?, ports::free()?);
-        let mut server = Self { place, child: None, http, mqtt };
+        let mut server = Self { place, child: None, http, mqtt, loops: 2 };
         server.run()?;
         Ok(server)
     }
@@ -44,7 +45,8 @@ impl Server {
         let mut command = Command::new(binary()?);
         command.arg("serve").arg("--trial").arg("--config").arg(self.path().join("stadium.toml"));
         command.arg("--data").arg(self.path().join("data")).arg("--http").arg(self.http.to_string());
-        command.arg("--mqtt").arg(self.mqtt.to_string()).args(["--rpc", "127.0.0.1:0", "--loops", "2"]);
+        command.arg("--mqtt").arg(self.mqtt.to_string()).args(["--rpc", "127.0.0.1:0"]);
+        command.arg("--loops").arg(self.loops.to_string());
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let child = self.child.insert(command.spawn().context("cannot start the server")?);
         let mqtt = self.mqtt;
@@ -60,6 +62,12 @@ impl Server {
     fn kill(&mut self) -> Result<()> {
         self.end()?;
         self.run()
+    }
+
+    /// The same, with another number of event loops.
+    fn kill_for_loops(&mut self, loops: u16) -> Result<()> {
+        self.loops = loops;
+        self.kill()
     }
 
     fn end(&mut self) -> Result<()> {
@@ -256,6 +264,42 @@ fn a_publish_at_qos_2_reaches_everybody_once_across_a_kill() -> Result<()> {
             writers.iter().flat_map(|id| [(*id).to_owned(), format!("{id} again")]).collect();
         wanted.sort_unstable();
         ensure!(heard == wanted, "{id} heard {heard:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn qos_2_is_exactly_once_although_the_number_of_loops_changes() -> Result<()> {
+    let mut server = Server::start()?;
+    server.kill_for_loops(4)?;
+    let readers: Vec<String> = (0..16).map(|number| format!("reader-{number}")).collect();
+    for id in &readers {
+        let mut reader = server.persistent(Version::V5, id)?;
+        reader.subscribe(&["once"], 2)?;
+        reader.leave()?;
+    }
+    let send = |writer: &mut Device, payload: &str| -> Result<()> {
+        writer.send(&Publish::new("once", payload.as_bytes()).qos(2, 7).encode(Version::V5))?;
+        accepted(writer, Kind::Pubrec)
+    };
+    let release = |writer: &mut Device| -> Result<()> {
+        writer.send(&wire::acknowledge(Kind::Pubrel, 7))?;
+        accepted(writer, Kind::Pubcomp)
+    };
+    // Its PUBREC came, its PUBREL goes to a server with other loops; and so on.
+    for (payload, loops) in [("first", 2), ("second", 1), ("third", 3)] {
+        let mut writer = server.persistent(Version::V5, "writer")?;
+        send(&mut writer, payload)?;
+        server.kill_for_loops(loops)?;
+        let mut writer = server.persistent(Version::V5, "writer")?;
+        ensure!(writer.session_present(), "the writer has its session");
+        send(&mut writer, payload)?;
+        release(&mut writer)?;
+    }
+    for id in &readers {
+        let mut reader = server.persistent(Version::V5, id)?;
+        let heard = take_payloads(&mut reader, 3).with_context(|| id.clone())?;
+        ensure!(heard == ["first", "second", "third"], "{id} heard {heard:?}");
     }
     Ok(())
 }
