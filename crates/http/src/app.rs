@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::audit::AuditLog;
 use crate::config::Config;
+use crate::connections::Connections;
 use crate::fleet::Fleet;
 use crate::idempotency::Answers;
 use crate::keys::KeyStore;
@@ -32,6 +33,7 @@ pub(crate) struct App {
     pub(crate) answers: Mutex<Answers>,
     pub(crate) views: Views,
     pub(crate) requests: Requests,
+    pub(crate) connections: Connections,
     pub(crate) samples: Samples,
     pub(crate) wallet_figures: Figures,
     pub(crate) movers: Movers,

@@ -10,6 +10,7 @@ mod access;
 mod app;
 mod audit;
 mod config;
+mod connections;
 mod error_pages;
 pub mod fleet;
 mod idempotency;

@@ -117,6 +117,10 @@ impl Collector for Scrape {
             locations(&mut to, stats)?;
         }
         shards::encode(&mut to, app)?;
+        to.gauge("http_connections", "Open HTTP connections", app.connections.open())?;
+        to.gauge("http_connections_max", "HTTP connections at most", app.config.connections_max as u64)?;
+        let help = "HTTP connections over the bound, which were closed";
+        to.counter("http_connections_turned_away", help, app.connections.turned_away_total())?;
         to.gauge("http_live_views", "Open live views", app.views.open() as u64)?;
         requests(&mut to, &app.requests)
     }

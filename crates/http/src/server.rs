@@ -27,6 +27,7 @@ use tower::ServiceExt;
 use crate::app::App;
 use crate::audit::{self, AuditLog};
 use crate::config::Config;
+use crate::connections::{Connections, Entered};
 use crate::fleet::Fleet;
 use crate::idempotency::Answers;
 use crate::keys::{self, KeyStore};
@@ -44,6 +45,10 @@ use crate::webpush::WebPush;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Connections over the bound that are told so at once; beyond that they are closed without a word. Each takes a descriptor for a
+/// second at most.
+const TURNED_AWAY_MAX: usize = 32;
 
 /// Connections that the system keeps for us between two accepts.
 const BACKLOG: u32 = 1_024;
@@ -155,6 +160,7 @@ impl Server {
             keys,
             answers: Mutex::new(Answers::default()),
             requests: Requests::default(),
+            connections: Connections::default(),
             samples: Samples::default(),
             wallet_figures: Figures::default(),
             movers: Movers::default(),
@@ -198,6 +204,7 @@ impl Server {
             tokio::spawn(settle_audit(Arc::clone(&self.app))),
         ];
         let permits = Arc::new(Semaphore::new(self.app.config.connections_max));
+        let turning_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             let accepted = tokio::select! {
@@ -206,7 +213,9 @@ impl Server {
                 accepted = self.listener.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => self.welcome(stream, peer, &permits, graceful.watcher()),
+                Ok((stream, peer)) => {
+                    self.welcome(stream, peer, (&permits, &turning_away), graceful.watcher())
+                }
                 Err(error) => {
                     tracing::warn!(error = %error, "HTTP cannot accept a connection");
                     // Out of files, most likely: accepting again at once would only spin.
@@ -224,11 +233,23 @@ impl Server {
         self.app.audit.settle(SystemTime::now());
     }
 
-    fn welcome(&self, stream: TcpStream, peer: SocketAddr, permits: &Arc<Semaphore>, watcher: Watcher) {
+    fn welcome(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        (permits, turning_away): (&Arc<Semaphore>, &Arc<Semaphore>),
+        watcher: Watcher,
+    ) {
         // Small answers leave at once. A socket whose option fails is dead already, and its read will say so.
         let _ = stream.set_nodelay(true);
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
-            tokio::spawn(turn_away(stream));
+            self.app.connections.turned_away();
+            if let Ok(permit) = Arc::clone(turning_away).try_acquire_owned() {
+                tokio::spawn(async move {
+                    turn_away(stream).await;
+                    drop(permit);
+                });
+            }
             return;
         };
         let connection = Connection {
@@ -238,7 +259,8 @@ impl Server {
             certificate: self.certificate.clone(),
             peer,
             watcher,
-            permit,
+            _permit: permit,
+            _open: self.app.connections.enter(),
         };
         tokio::spawn(connection.begin(stream));
     }
@@ -283,7 +305,8 @@ struct Connection {
     certificate: Option<Arc<Certificate>>,
     peer: SocketAddr,
     watcher: Watcher,
-    permit: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
+    _open: Entered,
 }
 
 impl Connection {
@@ -324,6 +347,5 @@ impl Connection {
         if let Err(error) = self.watcher.watch(served).await {
             tracing::debug!(error = %error, peer = %self.peer, "HTTP connection ended early");
         }
-        drop(self.permit);
     }
 }

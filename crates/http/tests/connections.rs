@@ -125,6 +125,32 @@ fn one_connection_too_many_is_told_so_and_a_place_is_freed() {
     });
 }
 
+#[test]
+fn a_crowd_over_the_bound_is_closed_and_counted() {
+    let scene = Scene::with(|config| config.connections_max = 2, None);
+    let held: Vec<_> = (0..2).map(|_| connect(&scene)).collect();
+    // None of them says a word, or reads: each would hold its descriptor for a second.
+    let crowd: Vec<_> = (0..200).map(|_| connect(&scene)).collect();
+    let told = crowd.into_iter().map(answer_of).filter(|text| text.contains("HTTP-025")).count();
+    assert!(told > 0, "who comes first is told");
+    drop(held);
+    eventually("a place is free again", || {
+        let mut client = connect(&scene);
+        let _ = client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        answer_of(client).starts_with("HTTP/1.1 200")
+    });
+    let answer = scene.get("/metrics");
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let metrics = answer.text;
+    let value = |name: &str| {
+        let line = metrics.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{metrics}"));
+        line.rsplit(' ').next().and_then(|value| value.parse::<u64>().ok()).expect("a number")
+    };
+    assert!(value("stadium_http_connections_turned_away_total ") >= 200);
+    assert_eq!(value("stadium_http_connections_max "), 2);
+    assert!((1..=2).contains(&value("stadium_http_connections ")));
+}
+
 fn seen(lines: &mut impl Iterator<Item = String>, what: &str) -> String {
     lines.find(|line| line.contains(what)).unwrap_or_else(|| panic!("the view ended before {what}"))
 }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_http::{Fleet, Queues, Reloader, Server, SocketTaker};
+use stadium_http::{Config, Fleet, Queues, Reloader, Server, SocketTaker};
 use stadium_shard::Shards;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -29,15 +29,15 @@ pub(crate) struct HttpPort {
 }
 
 impl HttpPort {
-    /// Opens it on `listen` and serves it on `runtime`.
+    /// Opens it on `listen`, for so many connections, and serves it on `runtime`.
     pub(crate) fn open(
         settings: &Settings,
-        listen: SocketAddr,
+        (listen, connections_max): (SocketAddr, usize),
         runtime: &Runtime,
         fleet: Arc<dyn Fleet>,
         taker: Arc<dyn SocketTaker>,
     ) -> Result<Self, Error> {
-        let config = mapping::http::config(settings, listen);
+        let config = Config { connections_max, ..mapping::http::config(settings, listen) };
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let server = runtime
             .block_on(Server::bind(config, fleet, Some(taker)))

@@ -91,7 +91,7 @@ impl Node {
     /// # Errors
     /// What could not be started; nothing is left running.
     pub fn start(settings: &Settings) -> Result<Self, Error> {
-        let files_max = open_files::raise();
+        let files_limit = open_files::raise();
         let data = DataDirectory::open(&settings.server.data)?;
         let (tls, mut certificates) = open_certificates(settings)?;
         let rpc_tls = match &settings.rpc.tls.certificate {
@@ -105,13 +105,24 @@ impl Node {
         };
         let auth = mapping::auth::config(settings);
         let authenticator = Authenticator::open(&auth).map_err(|error| Error::Auth(error.to_string()))?;
-        let loops = match usize::from(settings.server.loops) {
-            0 => std::thread::available_parallelism().map_or(1, usize::from).min(64),
-            loops => loops,
-        };
+        let loops = mapping::edge::loops(settings);
+        let shards_count = mapping::shards::settings(settings, data.path()).count;
+        let own = open_files::own(loops, shards_count);
+        let places = open_files::share(files_limit, own, settings.http.connections_max);
+        if settings.http.listen.is_some() && places.http < settings.http.connections_max as usize {
+            tracing::warn!(
+                connections = places.http,
+                asked = settings.http.connections_max,
+                open_files = files_limit,
+                "HTTP takes fewer connections than http.connections_max: the limit of open files is too low"
+            );
+        }
         let bridge = Arc::new(Bridge::default());
         let requests = mapping::rpc::requests(&settings.rpc.devices, bridge.clone());
-        let plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator), requests);
+        let mut plan = mapping::edge::plan(settings, loops, &tls, Arc::new(authenticator), requests);
+        // Whoever comes beyond it waits in the kernel's queue.
+        let sockets = &mut plan.config.loop_settings.connections_max;
+        *sockets = usize::try_from(places.devices.max(1)).unwrap_or(usize::MAX).min(*sockets);
         let edge_error = |error: stadium_edge::Error| Error::Edge(error.to_string());
         let mut edge = Edge::bind(plan.config).map_err(edge_error)?;
         let fleet = Arc::new(EdgeFleet::new(edge.handle().clone()));
@@ -124,7 +135,7 @@ impl Node {
         let http = match settings.http.listen {
             Some(listen) => {
                 let taker = Arc::new(Adopter::new(edge.handle().clone()));
-                Some(HttpPort::open(settings, listen, &runtime, fleet.clone(), taker)?)
+                Some(HttpPort::open(settings, (listen, places.http), &runtime, fleet.clone(), taker)?)
             }
             None => None,
         };
@@ -183,7 +194,7 @@ impl Node {
             certificates,
             running,
             loops,
-            files_max,
+            files_max: places.devices,
             grace: Duration::from_secs(u64::from(settings.server.grace_period_s)),
             drain_per_second: settings.server.drain_devices_per_second,
             server_reference: settings.server.drain_server_reference.clone(),
@@ -215,7 +226,7 @@ impl Node {
         self.loops
     }
 
-    /// Connections that fit under the open-file limit.
+    /// Connections that fit under the open-file limit, beside those of the HTTP port and what the server needs itself.
     #[must_use]
     pub fn files_max(&self) -> u64 {
         self.files_max

@@ -1,15 +1,17 @@
 //! Limits of this process against the bounds of the settings.
 
 use super::{Findings, Severity};
-use crate::open_files;
 use crate::settings::{Code, grouped};
+use crate::{mapping, open_files};
 
 /// Open files against connections: each connection is one.
 pub(super) fn check(findings: &mut Findings<'_>) {
     let settings = &findings.loaded.settings;
     let http = if settings.http.listen.is_some() { u64::from(settings.http.connections_max) } else { 0 };
     let wanted = u64::from(settings.limits.connections_max) + http;
-    let room = open_files::room();
+    let shards = mapping::shards::settings(settings, &settings.server.data).count;
+    let own = open_files::own(mapping::edge::loops(settings), shards);
+    let room = open_files::limit().saturating_sub(own);
     if room >= wanted {
         return;
     }
@@ -19,7 +21,7 @@ pub(super) fn check(findings: &mut Findings<'_>) {
     let message = format!("the open-file limit of this process has room for {} connections", grouped(room));
     let remedy = format!(
         "raise it above {} (LimitNOFILE= of the systemd unit, --ulimit nofile= of the container, ulimit -Hn), or lower the setting",
-        grouped(wanted + open_files::RESERVED)
+        grouped(wanted + own)
     );
     findings.add((severity, Code::Limit), setting, None, message, remedy);
 }

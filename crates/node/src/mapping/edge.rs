@@ -43,6 +43,14 @@ pub(crate) struct Plan {
     pub(crate) names: Vec<&'static str>,
 }
 
+/// How many loops there are: as many as cores, where the settings do not say.
+pub(crate) fn loops(settings: &Settings) -> usize {
+    match usize::from(settings.server.loops) {
+        0 => std::thread::available_parallelism().map_or(1, usize::from).min(64),
+        loops => loops,
+    }
+}
+
 /// Plans the edge.
 pub(crate) fn plan(
     settings: &Settings,

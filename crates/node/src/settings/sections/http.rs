@@ -31,7 +31,8 @@ group! {
         header_ms: u32 = 10_000, unit "ms", in 100..=120_000, cost "slots held by slow clients";
         /// Time for a request to be answered.
         request_ms: u32 = 30_000, unit "ms", in 100..=600_000;
-        /// Open connections; one more is answered busy and closed.
+        /// Open connections; one more is answered busy and closed. Under a low limit of open files it is fewer: at most a fourth of what the
+        /// server does not need itself.
         connections_max: u32 = 1_024, unit "connections", in 1..=100_000, cost "about 20 KB each";
         /// Live views open at once (`/api/live`); one more is answered busy.
         live_views_max: u32 = 64, unit "views", in 0..=10_000, cost "a snapshot each second for each";
