@@ -57,6 +57,15 @@ pub trait Journal: Send {
     /// As for [`Journal::durable`].
     fn wait(&mut self, timeout: Duration) -> Result<Position, Error>;
 
+    /// Ends the writing: what was handed over becomes durable or does not, and nothing becomes so any more. Tells what is durable then,
+    /// where that is known; what is cut behind it when the journal is opened again did not happen. Afterwards there are only reads.
+    fn stop(&mut self) -> Option<Position> {
+        match self.durable() {
+            Ok(durable) | Err(Error::Failed { durable, .. }) => Some(durable),
+            Err(_) => None,
+        }
+    }
+
     /// Has `wake` called after each commit. Replaces the one before.
     fn on_durable(&mut self, wake: Wake);
 

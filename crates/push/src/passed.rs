@@ -49,6 +49,13 @@ impl PassedOver {
         Some(connection)
     }
 
+    /// Who is remembered, with the connection.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&AppName, &DeviceId, ConnectionName)> {
+        self.of.iter().flat_map(|(app, devices)| {
+            devices.iter().map(move |(device, &connection)| (app, device, connection))
+        })
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.count * EACH_BYTES

@@ -63,6 +63,23 @@ fn last_words(arrived: &[Arrival], left: &[Departure]) -> BTreeMap<ConnectionNam
 }
 
 impl Platform {
+    /// All connections that are known, as ended at `at`: what is told when they are all to be forgotten.
+    pub fn connected(&self, at: Time) -> Vec<Departure> {
+        let registered = self.apps.values().flat_map(|app| {
+            app.connections.iter().filter_map(move |(&slot, connection)| {
+                let device = app.device_id(slot)?;
+                Some(Departure { app: app.name.clone(), device, connection: connection.name, at })
+            })
+        });
+        let passed = self.passed.iter().map(|(app, device, connection)| Departure {
+            app: app.clone(),
+            device: device.clone(),
+            connection,
+            at,
+        });
+        registered.chain(passed).collect()
+    }
+
     /// Takes in who came and who went. What is no device of ours is passed over.
     pub(crate) fn presence(
         &mut self,

@@ -64,6 +64,18 @@ pub(crate) fn open(directory: &Path, count: u16) -> Result<(), Error> {
     }
 }
 
+/// For how many shards the directory was made.
+///
+/// # Errors
+///
+/// It does not say.
+pub(crate) fn count(directory: &Path) -> Result<u16, Error> {
+    let path = directory.join(FILE);
+    let failed = |what: String| Error::Directory(format!("{}: {what}", path.display()));
+    let text = fs::read_to_string(&path).map_err(|error| failed(error.to_string()))?;
+    parse(&text).map_err(failed)
+}
+
 /// The folder of a shard.
 pub(crate) fn shard(directory: &Path, shard: u16) -> PathBuf {
     directory.join(format!("shard-{shard:04}"))

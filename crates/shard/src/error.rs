@@ -92,8 +92,18 @@ pub const CODES: &[(&str, &str)] = &[
     ("SHARD-011", "the data directory was made for another number of shards"),
     ("SHARD-012", "the data directory cannot be used"),
     ("SHARD-013", "a thread could not be started"),
-    ("SHARD-014", "the process has no file descriptors left"),
+    ("SHARD-014", "the server has no file descriptors left"),
+    (UNKNOWN, "it is not known whether it happened"),
 ];
+
+/// The code of a request of which the shard cannot say whether it happened. It comes as Busy: ask again, with the same id.
+pub const UNKNOWN: &str = "SHARD-015";
+
+/// The shard cannot say whether it happened.
+pub(crate) fn unknown() -> Refusal {
+    let reason = "the shard recovered from an error while it answered: it may have happened, ask again with the same id";
+    busy(UNKNOWN, 1_000, reason)
+}
 
 /// A refusal of the shard: come again.
 pub(crate) fn busy(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {

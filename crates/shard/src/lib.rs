@@ -14,6 +14,7 @@ mod mailbox;
 mod metrics;
 mod parts;
 mod pushes;
+mod replay;
 mod routes;
 mod settings;
 mod store;
@@ -23,8 +24,9 @@ mod wallets;
 
 pub use answer::{Answer, Done, Reply, Together};
 pub use client::Shards;
-pub use error::{CODES, Error};
+pub use error::{CODES, Error, UNKNOWN};
 pub use metrics::ShardMetrics;
 pub use pushes::Courier;
+pub use replay::{Replayed, replay};
 pub use settings::Settings;
 pub use ticket::Ticket;

@@ -22,7 +22,7 @@ pub(crate) enum Letter {
     Request(Request<Holder>),
     /// Bounded as requests are.
     Wallet(Holder, stadium_wallet::Command),
-    /// Bounded as requests are.
+    /// Bounded as requests are, or as what is told.
     Push(Holder, Box<stadium_push::Command>),
     /// Bounded as requests are.
     Session(Holder, Box<stadium_session::Command>),
@@ -53,8 +53,14 @@ struct Letters {
     letters: Vec<Letter>,
     requests: usize,
     bytes: usize,
+    /// Bytes of what was told.
+    told_bytes: usize,
     closed: bool,
 }
+
+/// Bytes of what loops tell of their devices and nobody waits for, at most: presence and progress of about a hundred thousand devices.
+/// While a disk hangs there may be more to tell; then all of it is let go, until the shard can have everybody arrive again.
+const TOLD_BYTES_MAX: usize = 16 << 20;
 
 /// A shard's mailbox.
 pub(crate) struct Mailbox {
@@ -65,6 +71,8 @@ pub(crate) struct Mailbox {
     told: AtomicBool,
     thread: OnceLock<Thread>,
     full: AtomicU64,
+    /// Something that was told was let go. Nothing is told until the shard knows.
+    lost: AtomicBool,
 }
 
 impl Mailbox {
@@ -72,12 +80,19 @@ impl Mailbox {
     /// and has not carried out.
     pub(crate) fn new(requests_max: usize, bytes_max: usize) -> Self {
         Self {
-            letters: Mutex::new(Letters { letters: Vec::new(), requests: 0, bytes: 0, closed: false }),
+            letters: Mutex::new(Letters {
+                letters: Vec::new(),
+                requests: 0,
+                bytes: 0,
+                told_bytes: 0,
+                closed: false,
+            }),
             requests_max,
             bytes_max,
             told: AtomicBool::new(false),
             thread: OnceLock::new(),
             full: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -114,6 +129,36 @@ impl Mailbox {
         Ok(())
     }
 
+    /// Tells what nobody waits for, of so many bytes. Where there is too much of it already it is let go, and counted as refused.
+    pub(crate) fn tell(&self, letter: Letter, bytes: usize) {
+        {
+            let mut letters = self.letters.lock();
+            if letters.closed {
+                return;
+            }
+            let is_full = letters.told_bytes > 0 && letters.told_bytes + bytes > TOLD_BYTES_MAX;
+            if is_full || self.lost.load(Ordering::SeqCst) {
+                self.lost.store(true, Ordering::SeqCst);
+                self.full.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            letters.told_bytes += bytes;
+            letters.letters.push(letter);
+        }
+        self.knock();
+    }
+
+    /// Whether something that was told was let go. Then nothing was told since, so that [`Self::take`] gives all that was.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost.load(Ordering::SeqCst)
+    }
+
+    /// The shard knows what it was not told: it is told again from now on.
+    pub(crate) fn tell_again(&self) {
+        let _letters = self.letters.lock();
+        self.lost.store(false, Ordering::SeqCst);
+    }
+
     /// Posts something else; see [`Letter`] for its bound. False when the shard has ended.
     pub(crate) fn post(&self, letter: Letter) -> bool {
         {
@@ -148,6 +193,7 @@ impl Mailbox {
         std::mem::swap(&mut letters.letters, into);
         letters.requests = 0;
         letters.bytes = 0;
+        letters.told_bytes = 0;
     }
 
     /// Whether somebody knocked since the last look.

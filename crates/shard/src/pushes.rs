@@ -21,7 +21,8 @@ pub trait Courier: Send + Sync {
     /// From a shard, whose thread calls: it must not wait. What comes first is delivered first.
     fn carry(&self, shard: u16, to_edge: Vec<ToEdge>);
 
-    /// The shard has opened its journal anew and knows of no connection: each of its devices that is connected is to arrive again.
+    /// The shard has opened its journal anew, or was not told of all its devices, and knows of no connection: each of its devices that is
+    /// connected is to arrive again.
     fn started_over(&self, shard: u16);
 }
 
@@ -43,12 +44,12 @@ impl Shards {
         Ticket::many(Gather::new(asked.into_iter().map(ask).collect(), Merge::Push(parts)))
     }
 
-    /// Tells a shard of its devices: presence and progress. Nobody waits for the answer. What there is to tell is bounded by
-    /// connections and by what is in flight to them.
+    /// Tells a shard of its devices: presence and progress. Nobody waits for the answer. Where a shard is far behind, as while its
+    /// disk hangs, it is told nothing until it can have all its connected devices arrive again ([`Courier::started_over`]).
     pub fn tell_push(&self, shard: u16, command: Command) {
         if let Ok(mailbox) = self.inner.mailbox(shard) {
-            // A shard that has ended needs no telling.
-            mailbox.post(Letter::Push(Holder::new(&Slot::new()), Box::new(command)));
+            let bytes = bytes_of(&command);
+            mailbox.tell(Letter::Push(Holder::new(&Slot::new()), Box::new(command)), bytes);
         }
     }
 
@@ -94,6 +95,8 @@ fn bytes_of(command: &Command) -> usize {
         Command::Send { push } | Command::Edit { push } => push.bytes(),
         Command::Change { devices, .. } => devices.len() * 256,
         Command::Locate { sightings, .. } => sightings.len() * 64,
+        Command::Presence { arrived, left } => 64 + (arrived.len() + left.len()) * 160,
+        Command::Progress { steps } => 64 + steps.len() * 64,
         _ => 256,
     }
 }

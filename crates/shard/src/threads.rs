@@ -1,7 +1,8 @@
 //! A thread for each shard: mail in, a turn, answers out, and sleep until there is more.
 //!
-//! The thread owns its core. When the core panics, which is a bug, its memory is thrown away and it is
-//! recovered from the journal, as after a failure of the disk: who waited is told Busy.
+//! The thread owns its core. When a turn panics, which is a bug, the core throws its memory away and recovers from the journal, as
+//! after a failure of the disk. When the thread panics between turns the core does the same, and what a turn has given out is sent all
+//! the same: it is true.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +20,7 @@ use crate::client::Inner;
 use crate::core::{Core, CoreSettings, Output, Progress};
 use crate::mailbox::{Letter, Mailbox};
 use crate::store::FileStore;
-use crate::ticket::Holder;
+use crate::ticket::{Holder, Slot};
 use crate::{Error, Settings, ShardMetrics, directory};
 
 /// How old the figures of a shard may be.
@@ -28,7 +29,7 @@ const METRICS_EVERY: Duration = Duration::from_millis(100);
 /// The longest sleep, so that a clock that was set forward is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// How long after a panic the shard is recovered.
+/// How long the thread rests after a panic between turns, and before it tries again to open.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
 /// How long the end of a commit is looked for before the thread sleeps, where a crowd waits for it: to wake a processor
@@ -136,7 +137,6 @@ struct Driver {
     letters: Vec<Letter>,
     output: Output<Holder>,
     wakers: Vec<Waker>,
-    stopping: bool,
     reopened: u64,
     published: Instant,
     /// Something happened since the figures were published.
@@ -170,7 +170,6 @@ impl Driver {
             letters: Vec::new(),
             output: Output::default(),
             wakers: Vec::new(),
-            stopping: false,
             reopened: 0,
             published: Instant::now(),
             unpublished: true,
@@ -179,18 +178,30 @@ impl Driver {
 
     fn run(mut self, started: Sender<Result<(), Error>>) {
         self.inner.mailboxes[usize::from(self.shard)].belongs_to(std::thread::current());
-        let mut started = Some(started);
-        loop {
-            let ended = catch_unwind(AssertUnwindSafe(|| self.live(&mut started)));
-            if ended.is_ok() || started.is_some() {
-                break;
+        let opened = catch_unwind(AssertUnwindSafe(|| self.open()))
+            .unwrap_or_else(|_| Err(Error::Thread("it panicked while it read its journal".into())));
+        match opened {
+            Ok(mut core) => {
+                let inner = Arc::clone(&self.inner);
+                let shard = usize::from(self.shard);
+                core.on_durable(Arc::new(move || inner.mailboxes[shard].knock()));
+                self.report_spread(&core);
+                self.publish(&core);
+                // Whoever waits for all shards waits until this is dropped, too.
+                let _ = started.send(Ok(()));
+                drop(started);
+                while catch_unwind(AssertUnwindSafe(|| self.live(&mut core))).is_err() {
+                    tracing::error!(
+                        shard = self.shard,
+                        "Shard's thread panicked; the shard is recovered from its journal: please report this"
+                    );
+                    core.start_over(now(), &mut self.output);
+                    std::thread::sleep(AFTER_PANIC);
+                }
             }
-            tracing::error!(
-                shard = self.shard,
-                "Shard panicked; it is recovered from its journal: please report this"
-            );
-            self.output = Output::default();
-            std::thread::sleep(AFTER_PANIC);
+            Err(error) => {
+                let _ = started.send(Err(error));
+            }
         }
         self.inner.mailboxes[usize::from(self.shard)].close();
         let threads = &self.inner.threads;
@@ -199,30 +210,24 @@ impl Driver {
         threads.ended.notify_all();
     }
 
-    /// From an opening to the end, which is asked for, or a panic.
-    fn live(&mut self, started: &mut Option<Sender<Result<(), Error>>>) {
-        let Some(mut core) = self.open(started) else {
-            return;
-        };
+    /// To the end, which is asked for, or a panic.
+    fn live(&mut self, core: &mut Core<FileStore, Holder>) {
         let inner = Arc::clone(&self.inner);
-        let shard = usize::from(self.shard);
-        core.on_durable(Arc::new(move || inner.mailboxes[shard].knock()));
-        self.report_spread(&core);
-        self.publish(&core);
-        if let Some(started) = started.take() {
-            let _ = started.send(Ok(()));
-        }
-        let inner = Arc::clone(&self.inner);
-        let mailbox = &inner.mailboxes[shard];
-        if self.stopping {
-            core.stop();
-        }
+        let mailbox = &inner.mailboxes[usize::from(self.shard)];
+        // What is left of a turn before a panic.
+        self.send(core);
         loop {
             mailbox.listen();
+            let mut is_all_told = false;
             if core.inbox_len() < self.settings.turn_commands_max {
-                mailbox.take(&mut self.letters);
+                if self.letters.is_empty() {
+                    is_all_told = mailbox.has_lost();
+                    mailbox.take(&mut self.letters);
+                    self.letters.reverse();
+                }
                 self.unpublished |= !self.letters.is_empty();
-                for letter in self.letters.drain(..) {
+                // One that panics is gone, and no other.
+                while let Some(letter) = self.letters.pop() {
                     match letter {
                         Letter::Request(request) => core.submit(request),
                         Letter::Vanished(caller) => core.vanished(caller),
@@ -236,28 +241,28 @@ impl Driver {
                         Letter::Confirmation(confirmation) => core.confirmed(confirmation),
                         Letter::StopWaiting => core.stop_waiting(),
                         Letter::Checkpoint => core.checkpoint_soon(),
-                        Letter::Stop => {
-                            self.stopping = true;
-                            core.stop();
-                        }
+                        Letter::Stop => core.stop(),
                     }
                 }
             }
             let next = core.turn(now(), &mut self.output);
-            let is_undelivered = self.send(&mut core);
+            let is_undelivered = self.send(core);
             if core.reopened() != self.reopened {
                 self.reopened = core.reopened();
-                self.report_spread(&core);
+                self.report_spread(core);
                 if let Some(courier) = self.inner.courier.get() {
                     courier.started_over(self.shard);
                 }
             }
+            if is_all_told && core.inbox_len() == 0 && core.queues().is_some() {
+                self.ask_who_is_there(core, mailbox);
+            }
             self.unpublished |= next.at_once;
             if self.unpublished && self.published.elapsed() >= METRICS_EVERY {
-                self.publish(&core);
+                self.publish(core);
             }
             if next.stopped {
-                self.publish(&core);
+                self.publish(core);
                 return;
             }
             if next.at_once || is_undelivered || mailbox.was_told() {
@@ -273,38 +278,21 @@ impl Driver {
         }
     }
 
-    /// Opens the core. Where this is the start of the process an error ends it; later it is tried again.
-    fn open(&mut self, started: &mut Option<Sender<Result<(), Error>>>) -> Option<Core<FileStore, Holder>> {
-        loop {
-            let (shard, told) = (self.shard, Arc::clone(&self.progress));
-            let opened = Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| {
-                told(shard, progress)
-            });
-            match opened {
-                Ok(core) => return Some(core),
-                Err(error) => {
-                    if let Some(started) = started.take() {
-                        let _ = started.send(Err(error));
-                        return None;
-                    }
-                    tracing::error!(shard = self.shard, %error, "Shard not opened; it is tried again");
-                    self.let_wait(AFTER_PANIC);
-                    if self.stopping {
-                        return None;
-                    }
-                }
-            }
-        }
+    fn open(&self) -> Result<Core<FileStore, Holder>, Error> {
+        let (shard, told) = (self.shard, Arc::clone(&self.progress));
+        Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| told(shard, progress))
     }
 
-    /// Tells who asks meanwhile to come again.
-    fn let_wait(&mut self, span: Duration) {
-        std::thread::sleep(span);
-        let mailbox = &self.inner.mailboxes[usize::from(self.shard)];
-        mailbox.take(&mut self.letters);
-        for letter in self.letters.drain(..) {
-            // Requests are told Busy by being dropped; deliveries are sent again when they time out.
-            self.stopping |= matches!(letter, Letter::Stop);
+    /// Not all that there was to tell of devices was told: the platform forgets who is connected, and whoever is arrives again.
+    fn ask_who_is_there(&self, core: &mut Core<FileStore, Holder>, mailbox: &Mailbox) {
+        tracing::warn!(
+            shard = self.shard,
+            "Shard was too far behind to be told of its devices; those that are connected arrive again"
+        );
+        core.forget_connections(now(), || Holder::new(&Slot::new()));
+        mailbox.tell_again();
+        if let Some(courier) = self.inner.courier.get() {
+            courier.started_over(self.shard);
         }
     }
 
@@ -312,7 +300,9 @@ impl Driver {
     fn send(&mut self, core: &mut Core<FileStore, Holder>) -> bool {
         self.unpublished |= !self.output.replies.is_empty();
         let mut is_undelivered = false;
-        for reply in self.output.replies.drain(..) {
+        // One at a time: where somebody's waker panics, all others are answered and woken none the less.
+        self.output.replies.reverse();
+        while let Some(reply) = self.output.replies.pop() {
             match reply.caller.answer(reply.answer) {
                 Ok(waker) => self.wakers.extend(waker),
                 Err(answer) => {
@@ -322,7 +312,10 @@ impl Driver {
             }
         }
         // All answers are there before the first one who waits looks: a loop that is woken once finds them all.
-        self.wakers.drain(..).for_each(Waker::wake);
+        self.wakers.reverse();
+        while let Some(waker) = self.wakers.pop() {
+            waker.wake();
+        }
         for request in self.output.passed.drain(..) {
             self.inner.pass_on(self.shard, request);
         }

@@ -1,7 +1,7 @@
 //! The answer to a command, handed from a shard's thread to whoever waits for it.
 //!
 //! A [`Slot`] is shared by a ticket and the shards that hold its request. It is answered once. Nobody waits for ever: when the
-//! last shard lets go of a request without an answer, the slot is told Busy.
+//! last shard lets go of a request without an answer, the slot is told Busy; in a panic, that it is not known whether it happened.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -20,7 +20,7 @@ use stadium_machine::Refusal;
 use crate::answer::{Answer, Reply};
 use crate::client::Inner;
 use crate::core::Caller;
-use crate::error::busy;
+use crate::error::{busy, unknown};
 use crate::gather::Gather;
 
 /// What a command comes to.
@@ -147,8 +147,12 @@ impl Drop for Holder {
         if matches!(*self.slot.state.lock(), State::Answered(_) | State::Over) {
             return;
         }
-        let refusal =
-            busy("SHARD-003", 1_000, "the shard let go of the request while it recovered from an error");
+        // A request that is let go of was never carried out, unless its answer was being made.
+        let refusal = if std::thread::panicking() {
+            unknown()
+        } else {
+            busy("SHARD-003", 1_000, "the shard let go of the request while it recovered from an error")
+        };
         if let Ok(Some(waker)) = self.slot.answer(Err(refusal)) {
             waker.wake();
         }
@@ -331,6 +335,18 @@ mod tests {
         drop(other);
         let answer = ticket.wait(Duration::from_secs(20)).expect("it is there at once");
         assert_eq!(answer.expect_err("nobody answered").code(), "SHARD-003");
+    }
+
+    #[test]
+    fn a_request_that_a_panic_lets_go_of_is_unknown() {
+        let (ticket, holder) = pair();
+        let shard = std::thread::spawn(move || {
+            let _held = holder;
+            panic!("a shard's bug");
+        });
+        shard.join().expect_err("it panics");
+        let answer = ticket.wait(Duration::from_secs(20)).expect("it is there at once");
+        assert_eq!(answer.expect_err("nobody answered").code(), crate::UNKNOWN);
     }
 
     #[test]

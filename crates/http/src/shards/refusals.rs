@@ -108,6 +108,8 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     (device::FIELDS_FULL, 503),
     ("SHARD-001", 503),
     ("SHARD-002", 503),
+    ("SHARD-014", 503),
+    (stadium_shard::UNKNOWN, 504),
     ("SHARD-003", 503),
     ("SHARD-004", 503),
     ("SHARD-005", 503),

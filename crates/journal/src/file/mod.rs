@@ -205,6 +205,17 @@ impl FileJournal {
         Ok((journal, writer, keeper))
     }
 
+    /// Ends the journal's threads, where it has some: what they were doing is done.
+    fn end_threads(&mut self) {
+        let Hands::Threads(threads) = &mut self.hands else { return };
+        self.shared.close();
+        self.orders.close();
+        for thread in threads.drain(..) {
+            // A panic in it was a bug and has been printed; there is nobody to tell here.
+            let _ = thread.join();
+        }
+    }
+
     /// Bytes appended and not yet durable.
     fn waiting_bytes(&self) -> u64 {
         self.shared.waiting.load(Ordering::Relaxed) + self.closed_bytes + self.open.bytes.len() as u64
@@ -388,6 +399,11 @@ impl Journal for FileJournal {
         }
     }
 
+    fn stop(&mut self) -> Option<Position> {
+        self.end_threads();
+        Some(self.shared.durable())
+    }
+
     fn on_durable(&mut self, wake: Wake) {
         self.shared.set_wake(wake);
     }
@@ -498,13 +514,9 @@ impl Journal for FileJournal {
 
 impl Drop for FileJournal {
     fn drop(&mut self) {
-        let Hands::Threads(threads) = &mut self.hands else { return };
-        self.shared.close();
-        self.orders.close();
-        for thread in threads.drain(..) {
-            // A panic in it was a bug and has been printed; there is nobody to tell here.
-            let _ = thread.join();
+        self.end_threads();
+        if matches!(self.hands, Hands::Threads(_)) {
+            self.guard = None;
         }
-        self.guard = None;
     }
 }

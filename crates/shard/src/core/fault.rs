@@ -3,6 +3,8 @@
 //! What is decided is appended first and answered when it is durable; where the journal gives it another
 //! position than was announced, or refuses it, the whole is given up.
 
+use std::any::Any;
+
 use stadium_journal::Error;
 use stadium_machine::{Corrupt, Milliseconds, Refusal};
 
@@ -11,6 +13,9 @@ use crate::error::{busy, rejected};
 /// How long to wait before asking again for what a full disk, or a process without descriptors, did not have.
 pub(super) const FULL_RETRY: Milliseconds = 1_000;
 
+/// How long after a panic the shard is recovered: what panics at once again must not do so all the time.
+pub(super) const AFTER_PANIC: Milliseconds = 1_000;
+
 /// Why a shard throws its memory away and recovers from its journal.
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
@@ -18,6 +23,17 @@ pub(super) enum Fault {
     Journal(Error),
     /// State and journal do not fit together: a bug, or a disk that lies.
     Broken(String),
+    /// A turn panicked, with these words: a bug.
+    Panicked(String),
+}
+
+impl Fault {
+    /// What was caught of a panic.
+    pub(super) fn of_panic(caught: &(dyn Any + Send)) -> Self {
+        let words = caught.downcast_ref::<&str>().copied();
+        let words = words.or_else(|| caught.downcast_ref::<String>().map(String::as_str));
+        Fault::Panicked(format!("the shard panicked: {}", words.unwrap_or("without words")))
+    }
 }
 
 impl From<Error> for Fault {

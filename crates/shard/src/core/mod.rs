@@ -33,6 +33,7 @@ use stadium_wallet::Ledger;
 
 pub use crate::parts::{Parts, parts, shards_of};
 pub use opening::Progress;
+pub(crate) use opening::replay_all;
 pub use seam::{
     Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Sent, Store, Trial,
 };
@@ -44,6 +45,9 @@ use self::running::{Figures, Running};
 use self::waiting::Waiting;
 use crate::metrics::Counts;
 use crate::{Error, ShardMetrics, Together};
+
+/// Connections that one command says to have ended, where all are forgotten.
+const DEPARTURES_AT_ONCE: usize = 256;
 
 /// A shard. Whoever drives it calls [`Self::turn`] after input, when the journal wakes it, and at the deadline
 /// of the last turn; extra turns are harmless.
@@ -239,6 +243,17 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// Lets consumers that wait go with what there is, which is nothing, and has none wait from now on.
     pub fn stop_waiting(&mut self) {
         self.nobody_waits = true;
+    }
+
+    /// Has the push platform forget all connections, as if all had ended, since not all could be told that was to be told of them.
+    /// Whoever is connected is to arrive again.
+    pub fn forget_connections(&mut self, now: Time, caller: impl Fn() -> C) {
+        let Some(running) = &self.running else { return };
+        let left = running.machines.platform.connected(now);
+        for left in left.chunks(DEPARTURES_AT_ONCE) {
+            let (arrived, left) = (Vec::new(), left.to_vec());
+            self.submit_push(caller(), stadium_push::Command::Presence { arrived, left });
+        }
     }
 
     /// Begins a checkpoint at the next turn, unless one runs.

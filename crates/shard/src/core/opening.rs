@@ -3,7 +3,7 @@
 //! The same at the start of a process and after a failure of the journal within it. Nothing is decided
 //! here: events are applied as they were written.
 
-use stadium_journal::{CheckpointReader, Holder, Journal, Opening, Position};
+use stadium_journal::{CheckpointReader, Holder, Journal, Opening, Position, Reader};
 
 use super::checkpointing::Checkpointing;
 use super::machines::Machines;
@@ -107,6 +107,27 @@ pub(super) fn open<S: Store, C: Caller>(
     Ok((running, measured))
 }
 
+/// Builds the state that a checkpoint and the records after it tell, and throws it away. `reached` is told of each record before it is applied.
+/// Answers how many records there are.
+pub(crate) fn replay_all(
+    settings: &CoreSettings,
+    checkpoint: Option<Box<dyn CheckpointReader>>,
+    from: Position,
+    reader: &mut dyn Reader,
+    reached: &mut dyn FnMut(Position),
+) -> Result<u64, Error> {
+    let mut machines = Machines::new(settings);
+    if let Some(mut checkpoint) = checkpoint {
+        restore(&mut *checkpoint, &mut machines, &mut |_| ())?;
+    }
+    reader.seek(from)?;
+    let mut apply = |machines: &mut Machines, position, body: &[u8]| {
+        reached(position);
+        machines.apply(position, body).map(drop)
+    };
+    apply_all(reader, &mut machines, &mut apply, &mut |_, _| ())
+}
+
 /// Reads a checkpoint. Answers the segments that were pinned.
 fn restore(
     reader: &mut dyn CheckpointReader,
@@ -140,18 +161,33 @@ fn replay(
 ) -> Result<u64, Error> {
     let mut reader = journal.reader();
     reader.seek(from)?;
+    let mut apply = |machines: &mut Machines, position, body: &[u8]| {
+        if machines.apply(position, body)? {
+            pins.pin(position);
+        }
+        Ok(())
+    };
+    let mut step = |records, end: Position| progress(Progress::Records { records, bytes: end.since(from) });
+    apply_all(&mut *reader, machines, &mut apply, &mut step)
+}
+
+/// Applies all records that the reader gives; `step` is told every few thousand how many there were, and where the last one ends.
+fn apply_all(
+    reader: &mut dyn Reader,
+    machines: &mut Machines,
+    apply: &mut dyn FnMut(&mut Machines, Position, &[u8]) -> Result<(), String>,
+    step: &mut dyn FnMut(u64, Position),
+) -> Result<u64, Error> {
     let mut changes = Vec::new();
     let mut records = 0;
     while let Some(record) = reader.next()? {
         let corrupt = |what| Error::Corrupt { position: record.position, what };
-        if machines.apply(record.position, record.body).map_err(corrupt)? {
-            pins.pin(record.position);
-        }
+        apply(machines, record.position, record.body).map_err(corrupt)?;
         records += 1;
         if records % RECORDS_A_STEP == 0 {
             machines.queues.take_payload_changes(&mut changes);
             changes.clear();
-            progress(Progress::Records { records, bytes: record.end.since(from) });
+            step(records, record.end);
         }
     }
     Ok(records)

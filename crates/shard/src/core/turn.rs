@@ -3,13 +3,15 @@
 //! The order within a turn: answers that became durable, what time brought, what was handed in,
 //! consumers that wait, the commit, answers again, and a slice of background work.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use stadium_journal::Journal;
 use stadium_push::Platform;
 use stadium_queue::{Answer, Command, QueueName, Refusal, Spread, Time};
 use stadium_session::Sessions;
 
 use super::checkpointing::Step;
-use super::fault::Fault;
+use super::fault::{AFTER_PANIC, Fault};
 use super::opening;
 use super::room;
 use super::running::{Executed, Running};
@@ -17,7 +19,7 @@ use super::seam::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Tr
 use super::uniform::Uniform;
 use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
-use crate::error::{busy, rejected};
+use crate::error::{busy, rejected, unknown};
 
 /// A failure to open is tried again after at most so many times the first delay.
 const REOPEN_FACTOR_MAX: u64 = 16;
@@ -44,16 +46,29 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
         let next = match self.running.take() {
             None => self.turn_closed(now, output),
-            Some(mut running) => match self.turn_running(&mut running, now, began, output) {
-                Ok(next) => {
-                    self.running = Some(running);
-                    next
+            Some(mut running) => {
+                // After a panic the memory is thrown away with the rest.
+                let turned =
+                    catch_unwind(AssertUnwindSafe(|| self.turn_running(&mut running, now, began, output)));
+                match turned {
+                    Ok(Ok(next)) => {
+                        self.running = Some(running);
+                        next
+                    }
+                    Ok(Err(fault)) => self.fail(running, &fault, now, output),
+                    Err(caught) => self.fail(running, &Fault::of_panic(&*caught), now, output),
                 }
-                Err(fault) => self.fail(running, &fault, now, output),
-            },
+            }
         };
         self.turn_us.add((self.settings.stopwatch)().saturating_sub(began));
         next
+    }
+
+    /// Whoever drives this panicked between turns: starts over as after a panic in one. What was handed in stays.
+    pub fn start_over(&mut self, now: Time, output: &mut Output<C>) {
+        if let Some(running) = self.running.take() {
+            self.fail(running, &Fault::Panicked("the shard's thread panicked".into()), now, output);
+        }
     }
 
     fn turn_running(
@@ -518,6 +533,10 @@ impl<S: Store, C: Caller> Core<S, C> {
             output.replies.push(Reply { caller: waiter.request.caller, answer: Err(refusal.clone()) });
         }
         if self.stopping != Stopping::No {
+            // The journal is not opened again, and what was not durable is not cut: it may be there at the next start.
+            for reply in self.given_up.replies.drain(..) {
+                output.replies.push(Reply { answer: Err(unknown()), ..reply });
+            }
             self.stopping = Stopping::Stopped;
         }
         let deadlines = [Some(self.closed.again_at), self.waiting.next_deadline()];
@@ -529,7 +548,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// The journal failed: what was not durable did not happen. The next turn opens it again.
+    /// The journal failed, or a turn did: what was not durable did not happen. The next turn opens the journal again.
     fn fail(
         &mut self,
         mut running: Box<Run<S, C>>,
@@ -537,20 +556,28 @@ impl<S: Store, C: Caller> Core<S, C> {
         now: Time,
         output: &mut Output<C>,
     ) -> Next {
+        // What was handed over goes on becoming durable until the journal stops: only then it is known what did.
+        let stopped_at = running.journal.stop();
         let (why, durable) = match fault {
             Fault::Journal(error @ stadium_journal::Error::Failed { durable, .. }) => {
-                (error.to_string(), Some(*durable))
+                (error.to_string(), Some(*durable).max(stopped_at))
             }
-            Fault::Journal(error) => (error.to_string(), running.journal.durable().ok()),
-            Fault::Broken(what) => (what.clone(), running.journal.durable().ok()),
+            Fault::Journal(error) => (error.to_string(), stopped_at),
+            Fault::Broken(what) | Fault::Panicked(what) => (what.clone(), stopped_at),
         };
-        tracing::error!(shard = self.settings.place.shard, error = %why, "Journal failed; it is opened again");
+        tracing::error!(
+            shard = self.settings.place.shard,
+            error = %why,
+            "Shard starts over from its journal, which is opened again"
+        );
         self.closed.why = why;
         self.closed.durable = durable.or(self.closed.durable);
-        self.closed.again_at = now;
+        self.closed.again_at = if matches!(fault, Fault::Panicked(_)) { now.after(AFTER_PANIC) } else { now };
         // What became durable before the failure happened: to call it Busy would be a lie.
         if let Some(durable) = self.closed.durable {
-            running.release_until(durable, now, output, &self.settings);
+            let mut release = || running.release_until(durable, now, output, &self.settings);
+            // An answer whose making panics is lost with its caller, who hears that it is not known; the next one is made.
+            while catch_unwind(AssertUnwindSafe(&mut release)).is_err() {}
         }
         // That nothing of the rest happened is true once it is cut, durably: until then nobody is told.
         let refusal = self.not_open();
@@ -559,7 +586,12 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.checkpoints_before.add(running.checkpointing.take_counts());
         // The handle, its lock and a checkpoint that was being written are gone before anything is opened.
         drop(running);
-        Next { at_once: true, deadline: Some(now), awaited: 0, stopped: false }
+        Next {
+            at_once: self.closed.again_at <= now,
+            deadline: Some(self.closed.again_at),
+            awaited: 0,
+            stopped: false,
+        }
     }
 
     /// Opens the journal again, where it is time for that.
@@ -572,7 +604,12 @@ impl<S: Store, C: Caller> Core<S, C> {
         if self.stopping != Stopping::No {
             return;
         }
-        match opening::open(&mut self.store, &self.settings, self.closed.durable, &mut |_| ()) {
+        let open = || opening::open(&mut self.store, &self.settings, self.closed.durable, &mut |_| ());
+        let opened = catch_unwind(AssertUnwindSafe(open)).unwrap_or_else(|caught| {
+            let Fault::Panicked(what) = Fault::of_panic(&*caught) else { unreachable!("it is made as one") };
+            Err(crate::Error::Corrupt { position: self.closed.durable.unwrap_or_default(), what })
+        });
+        match opened {
             Ok((mut running, measured)) => {
                 if let Some(wake) = &self.wake {
                     running.journal.on_durable(wake.clone());
