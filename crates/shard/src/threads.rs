@@ -195,7 +195,9 @@ impl Driver {
                         shard = self.shard,
                         "Shard's thread panicked; the shard is recovered from its journal: please report this"
                     );
-                    core.start_over(now(), &mut self.output);
+                    // A second panic in it would leave everybody waiting for a thread that is gone.
+                    let start_over = AssertUnwindSafe(|| core.start_over(now(), &mut self.output));
+                    let _ = catch_unwind(start_over);
                     std::thread::sleep(AFTER_PANIC);
                 }
             }

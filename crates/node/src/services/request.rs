@@ -36,6 +36,10 @@ pub(super) fn said<Number: Default + PartialEq>(number: Number) -> Option<Number
 /// What the shards refuse, as callers hear it.
 pub(super) fn refusal(refusal: stadium_queue::Refusal) -> Refusal {
     match refusal {
+        // It may have happened: whoever is told Busy asks again at once.
+        stadium_queue::Refusal::Busy { code: stadium_shard::UNKNOWN, reason, .. } => {
+            Refusal::rejected(stadium_shard::UNKNOWN, reason)
+        }
         stadium_queue::Refusal::Busy { code, retry_after, reason } => {
             Refusal::busy(Duration::from_millis(retry_after), format!("{reason} ({code})"))
         }
