@@ -311,7 +311,8 @@ fn journal_is_verified_dumped_and_repaired_without_a_server() {
     assert_eq!(dumped.matches("put, due at").count(), 3, "{dumped}");
     assert_eq!(out(&journal(&["repair"])).trim(), "nothing is damaged, nothing was done");
 
-    // The first record with a job, which later ones prove to have been durable.
+    // A record with a job, which later ones prove to have been durable. They can be applied without it, as they could not without the first
+    // one, which makes the queue.
     let lines: Vec<Value> = out(&journal(&["dump", "--json"]))
         .lines()
         .map(|line| serde_json::from_str(line).expect("a line is JSON"))
@@ -321,7 +322,7 @@ fn journal_is_verified_dumped_and_repaired_without_a_server() {
     let shard = put["shard"].as_u64().expect("it is a number");
     let segment = server.data().join(format!("shards/shard-{shard:04}/journal/000000000001.segment"));
     let mut bytes = fs::read(&segment).expect("it is there");
-    let place = bytes.windows(5).position(|window| window == b"first").expect("the payload stands in it");
+    let place = bytes.windows(6).position(|window| window == b"second").expect("the payload stands in it");
     bytes[place] ^= 1;
     fs::write(&segment, bytes).expect("it is writable");
     let damaged = journal(&["verify"]);
@@ -338,6 +339,61 @@ fn journal_is_verified_dumped_and_repaired_without_a_server() {
     assert!(repaired.status.success(), "{}", err(&repaired));
     assert!(out(&repaired).contains("lost from") && out(&repaired).contains("kept as it was"));
     assert!(journal(&["verify"]).status.success());
+}
+
+/// All checksums are right, and a record cannot be applied: a server would not start, and `verify` and `repair` say so.
+#[test]
+fn a_journal_that_a_start_refuses_is_named_and_not_called_sound() {
+    let mut server = server();
+    queue(&server, &["put", "q", "first"]);
+    let data = server.data().display().to_string();
+    server.signal("KILL");
+    server.ended();
+    let journal = |arguments: &[&str]| {
+        stadium(&[&["journal"], arguments, &[&data]].concat()).output().expect("the binary can be run")
+    };
+    let sound = json(&journal(&["verify", "--json"]));
+    assert!(sound["journals"][0]["replay"]["records"].is_number(), "{sound}");
+
+    let folder = server.data().join("shards/shard-0000/journal");
+    let (segment_bytes, part) = (4 << 20, 1 << 20);
+    let options = stadium_journal::Options {
+        segment_bytes,
+        reserve_bytes: part,
+        record_bytes_max: 1 << 20,
+        ..Default::default()
+    };
+    let mut written = stadium_journal::FileJournal::open(&folder, &options).expect("nobody has it open");
+    // A frame of the queues with one event of a kind that there is not.
+    let mut record = vec![0; 24];
+    record[..2].copy_from_slice(&[1, 1]);
+    record[16..18].copy_from_slice(&[1, 1]);
+    record[20..24].copy_from_slice(&1_u32.to_le_bytes());
+    record.push(0xff);
+    let position = stadium_journal::conformance::append(&mut written, &record);
+    stadium_journal::conformance::make_durable(&mut written);
+    drop(written);
+
+    let refused = journal(&["verify"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", out(&refused));
+    assert!(out(&refused).contains(&format!("from position {position} on")), "{}", out(&refused));
+    assert!(err(&refused).contains("a server would not start"), "{}", err(&refused));
+    let details = out(&journal(&["verify", "--json"]));
+    let details: Value =
+        serde_json::from_str(details.lines().next().unwrap_or_default()).expect("a line is JSON");
+    let of_shard = &details["journals"][0];
+    assert_eq!(of_shard["replay"]["position"].as_u64(), Some(position.0), "{details}");
+    assert_eq!(of_shard["damages"].as_array().map(Vec::len), Some(0), "{details}");
+    let repaired = journal(&["repair"]);
+    assert_eq!(repaired.status.code(), Some(1), "{}", out(&repaired));
+    assert!(!out(&repaired).contains("nothing is damaged"), "{}", out(&repaired));
+    assert!(err(&repaired).contains("SHARD-010"), "{}", err(&repaired));
+    let started = stadium(&["serve", "--data", &data, "--mqtt", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+        .args(["--rpc", "127.0.0.1:0"])
+        .args(SMALL)
+        .output()
+        .expect("the binary can be run");
+    assert!(started.status.code() == Some(1) && err(&started).contains("SHARD-010"), "{}", err(&started));
 }
 
 #[test]

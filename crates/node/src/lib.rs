@@ -17,6 +17,7 @@ mod node;
 mod open_files;
 mod pushes;
 pub mod records;
+pub mod replay;
 mod run;
 pub mod running;
 mod services;

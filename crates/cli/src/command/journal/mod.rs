@@ -1,7 +1,8 @@
 //! `stadium journal`: the journals of a data directory, looked at and repaired without a server.
 //!
-//! `verify` and `dump` change nothing, and may look at what a server has open. `repair` needs it closed, and destroys
-//! nothing: damaged files are kept under another name. Where journals are is found in [`place`].
+//! `verify` and `dump` change nothing, and may look at what a server has open. `verify` also replays what no server has open, as a start
+//! does. `repair` needs it closed, and destroys nothing: damaged files are kept under another name. Where journals are is found in
+//! [`place`].
 
 mod dump;
 mod place;
@@ -10,6 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stadium_journal::inspect::Report;
 use stadium_journal::repair::{Repaired, repair};
+use stadium_node::replay::{Refused, Replayed};
 
 use self::place::{PlaceArguments, Shard};
 use crate::failure::{Context, Failure};
@@ -24,7 +26,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Read everything and say what is damaged; exit code 1 where something is
+    /// Read and replay everything, and say what is damaged or would not start; exit code 1 where something is
     Verify {
         #[command(flatten)]
         place: PlaceArguments,
@@ -51,20 +53,23 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
 }
 
 fn verify(place: &PlaceArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let mut damages = 0;
+    let (mut damages, mut refused) = (0, 0);
     let mut reports = Vec::new();
     for shard in place.shards()? {
-        let checkpoint = shard.checkpoint()?;
-        let report = shard.inspect()?.verify(checkpoint).context(shard.shown())?;
-        damages += report.damages.len();
+        let looked_at = LookedAt::at(&shard)?;
+        damages += looked_at.report.damages.len();
+        refused += usize::from(looked_at.is_refused());
         if terminal.is_json() {
-            reports.push(as_json(&report, checkpoint.0));
+            reports.push(as_json(&looked_at));
         } else {
-            told(&report, checkpoint.0, terminal)?;
+            told(&looked_at, terminal)?;
         }
     }
     if terminal.is_json() {
         terminal.json(&json!({ "journals": reports }))?;
+    }
+    if refused > 0 && damages == 0 {
+        return Err(Failure::new(cannot_start(refused)));
     }
     match damages {
         0 => Ok(()),
@@ -76,11 +81,50 @@ fn verify(place: &PlaceArguments, terminal: &Terminal) -> Result<(), Failure> {
     }
 }
 
-fn told(report: &Report, checkpoint: u64, terminal: &Terminal) -> Result<(), Failure> {
-    let verdict = if report.damages.is_empty() {
-        terminal.out(Style::Good, "sound")
-    } else {
-        terminal.out(Style::Bad, "damaged")
+/// A journal that was looked at.
+struct LookedAt {
+    checkpoint: u64,
+    report: Report,
+    /// Checkpoints that cannot be read.
+    checkpoints: Vec<String>,
+    /// None where a server has it open, or it is damaged anyway.
+    replay: Option<Result<Replayed, Refused>>,
+}
+
+impl LookedAt {
+    fn at(shard: &Shard) -> Result<Self, Failure> {
+        let checkpoint = shard.checkpoint()?;
+        let report = shard.inspect()?.verify(checkpoint).context(shard.shown())?;
+        let is_whole = report.damages.is_empty() && report.in_use_by.is_none();
+        Ok(Self {
+            checkpoint: checkpoint.0,
+            report,
+            checkpoints: shard.damaged_checkpoints()?,
+            replay: if is_whole { shard.replay() } else { None },
+        })
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.replay, Some(Err(_)))
+    }
+}
+
+/// What is said of journals whose records are whole and cannot be applied.
+fn cannot_start(shards: usize) -> String {
+    format!(
+        "{shards} of the journals cannot be replayed: a server would not start. Nothing is damaged that repair could leave \
+         out: keep a copy of the directory, start the version that wrote it, and report this"
+    )
+}
+
+fn told(
+    LookedAt { checkpoint, report, checkpoints, replay }: &LookedAt,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let verdict = match replay {
+        Some(Err(_)) => terminal.out(Style::Bad, "refused"),
+        _ if report.damages.is_empty() => terminal.out(Style::Good, "sound"),
+        _ => terminal.out(Style::Bad, "damaged"),
     };
     let title = terminal.out(Style::Strong, format!("shard {}", report.shard));
     terminal.data(&format!("{title} {verdict}  {}", terminal.out(Style::Name, &report.place)))?;
@@ -113,10 +157,25 @@ fn told(report: &Report, checkpoint: u64, terminal: &Terminal) -> Result<(), Fai
     for damage in &report.damages {
         terminal.data(&format!("  {} {damage}", terminal.out(Style::Bad, "damage:")))?;
     }
-    Ok(())
+    for damage in checkpoints {
+        terminal.data(&format!("  {} {damage}", terminal.out(Style::Warning, "checkpoint passed over:")))?;
+    }
+    match replay {
+        Some(Ok(replayed)) => {
+            terminal.data(&format!("  replayed: {} records behind the checkpoint", count(replayed.records)))
+        }
+        Some(Err(Refused { message, .. })) => {
+            terminal.data(&format!("  {} {message}", terminal.out(Style::Bad, "a start would refuse:")))
+        }
+        None => Ok(()),
+    }
 }
 
-fn as_json(report: &Report, checkpoint: u64) -> Value {
+fn as_json(LookedAt { checkpoint, report, checkpoints, replay }: &LookedAt) -> Value {
+    let replay = replay.as_ref().map(|replay| match replay {
+        Ok(replayed) => json!({"records": replayed.records}),
+        Err(Refused { position, what, .. }) => json!({"position": position, "what": what}),
+    });
     let segments: Vec<Value> = report
         .segments
         .iter()
@@ -154,15 +213,26 @@ fn as_json(report: &Report, checkpoint: u64) -> Value {
         "torn_bytes": report.torn_bytes,
         "segments": segments,
         "damages": damages,
+        "damaged_checkpoints": checkpoints,
+        "replay": replay,
     })
 }
 
 fn mend(place: &PlaceArguments, yes: bool, terminal: &Terminal) -> Result<(), Failure> {
     let mut damaged: Vec<(Shard, usize)> = Vec::new();
+    let mut refused = 0;
     for shard in place.shards()? {
-        let report = shard.inspect()?.verify(shard.checkpoint()?).context(shard.shown())?;
-        if !report.damages.is_empty() {
-            damaged.push((shard, report.damages.len()));
+        let looked_at = LookedAt::at(&shard)?;
+        refused += usize::from(looked_at.is_refused());
+        if let Some(Err(Refused { message, .. })) = &looked_at.replay {
+            terminal.note(format_args!(
+                "{} {}: {message}",
+                terminal.err(Style::Bad, "refused"),
+                shard.shown()
+            ));
+        }
+        if !looked_at.report.damages.is_empty() {
+            damaged.push((shard, looked_at.report.damages.len()));
         }
     }
     if !yes && !damaged.is_empty() {
@@ -180,13 +250,25 @@ fn mend(place: &PlaceArguments, yes: bool, terminal: &Terminal) -> Result<(), Fa
             repaired_told(shard, &repaired, terminal)?;
         }
     }
-    if terminal.is_json() {
-        return terminal.json(&json!({ "repaired": results }));
+    for (shard, _) in &damaged {
+        if let Some(Err(Refused { message, .. })) = shard.replay() {
+            refused += 1;
+            terminal.note(format_args!(
+                "{} {}: {message}",
+                terminal.err(Style::Bad, "refused"),
+                shard.shown()
+            ));
+        }
     }
-    if damaged.is_empty() {
+    if terminal.is_json() {
+        terminal.json(&json!({ "repaired": results }))?;
+    } else if damaged.is_empty() && refused == 0 {
         terminal.data("nothing is damaged, nothing was done")?;
     }
-    Ok(())
+    match refused {
+        0 => Ok(()),
+        refused => Err(Failure::new(cannot_start(refused))),
+    }
 }
 
 fn repaired_told(shard: &Shard, repaired: &Repaired, terminal: &Terminal) -> Result<(), Failure> {

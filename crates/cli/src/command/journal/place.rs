@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use stadium_journal::inspect::Inspection;
 use stadium_journal::{Checkpoints, FileCheckpoints, Position};
+use stadium_node::replay::{Refused, Replayed};
 
 use crate::failure::{Context, Failure};
 
@@ -81,6 +82,16 @@ fn number_of(path: &Path) -> Option<u16> {
 }
 
 impl Shard {
+    /// Checkpoints that cannot be read, in words. Recovery passes them over as long as one is whole.
+    pub(super) fn damaged_checkpoints(&self) -> Result<Vec<String>, Failure> {
+        if !self.checkpoints.is_dir() {
+            return Ok(Vec::new());
+        }
+        let checkpoints = FileCheckpoints::read_only(&self.checkpoints, u32::from(self.number));
+        let all = checkpoints.verify_all().context(self.checkpoints.display())?;
+        Ok(all.into_iter().filter_map(|(_, error)| error).map(|error| error.to_string()).collect())
+    }
+
     /// Where its newest whole checkpoint is; the start where there is none.
     pub(super) fn checkpoint(&self) -> Result<Position, Failure> {
         if !self.checkpoints.is_dir() {
@@ -89,6 +100,15 @@ impl Shard {
         let checkpoints = FileCheckpoints::read_only(&self.checkpoints, u32::from(self.number));
         let newest = checkpoints.newest().context(self.checkpoints.display())?;
         Ok(newest.map_or(Position::START, |reader| reader.info().position))
+    }
+
+    /// Reads it as a start does, through every state machine, and changes nothing. None where it does not lie in a directory of shards,
+    /// which says how many there are.
+    pub(super) fn replay(&self) -> Option<Result<Replayed, Refused>> {
+        let folder = std::path::absolute(self.journal.parent()?).ok()?;
+        let all = folder.parent()?;
+        (all.join("shards").is_file() && number_of(&folder) == Some(self.number))
+            .then(|| stadium_node::replay::replay(all, self.number))
     }
 
     /// Looks at the journal.
