@@ -1,4 +1,6 @@
 //! Reading a scenario with the files that it names, and changing what the command line says otherwise.
+//!
+//! Secrets get their values here, and from then on the terminal hides them.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};
