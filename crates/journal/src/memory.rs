@@ -4,10 +4,14 @@
 //! sector. Until a sync, written bytes are in the "page cache" only, and names are so until the folder is synced. Several
 //! clones are one disk; files opened before a crash or a kill stay unusable after it.
 
+mod faults;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use self::faults::Faults;
+pub use self::faults::NameOperation;
 use crate::disk::{Disk, DiskFile, LockError, LockGuard};
 
 /// What a disk writes whole or not at all, bytes.
@@ -48,6 +52,7 @@ struct State {
     stops_at: Option<u64>,
     failing_sync: Option<(u64, Kept)>,
     failing_write: Option<u64>,
+    faults: Faults,
     random: u64,
 }
 
@@ -179,6 +184,27 @@ impl MemoryDisk {
         }
     }
 
+    /// Another disk with the same files as programs see them now, all of it durable, and without faults.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let state = self.state();
+        let mut copy = State {
+            names: state.names.clone(),
+            names_durable: state.names.clone(),
+            inodes_made: state.inodes_made,
+            random: state.random,
+            faults: state.faults.of_files(),
+            ..State::default()
+        };
+        for &number in state.names.values() {
+            if let Some(inode) = state.inodes.get(&number) {
+                let data = inode.data.clone();
+                copy.inodes.insert(number, Inode { durable: data.clone(), data, ..Inode::default() });
+            }
+        }
+        Self { state: Arc::new(Mutex::new(copy)) }
+    }
+
     /// Power fails, and comes back: what wasn't synced survives as `choose` says.
     ///
     /// It is called with a number of choices and gives one below it: for the names' changes, how many of them happened; for each
@@ -187,11 +213,8 @@ impl MemoryDisk {
         let mut state = self.state();
         state.next_life();
         let changes = std::mem::take(&mut state.names_changed);
-        let happened = choose(changes.len() + 1).min(changes.len());
         let mut names = std::mem::take(&mut state.names_durable);
-        for change in changes.into_iter().take(happened) {
-            change.apply(&mut names);
-        }
+        faults::survive(changes, &mut names, state.faults.names_in_any_order, choose);
         state.names = names.clone();
         state.names_durable = names;
         let State { inodes, names, .. } = &mut *state;
@@ -370,12 +393,15 @@ impl Disk for MemoryDisk {
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        Ok(self.state().names.keys().cloned().collect())
+        let mut state = self.state();
+        state.faults.name(NameOperation::List)?;
+        Ok(state.names.keys().cloned().collect())
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
         state.check_descriptors()?;
+        state.faults.name(NameOperation::Open)?;
         let inode = state.names.get(name).copied().ok_or(io::ErrorKind::NotFound)?;
         Ok(self.file(&mut state, inode))
     }
@@ -384,6 +410,7 @@ impl Disk for MemoryDisk {
         let mut state = self.state();
         state.check_descriptors()?;
         state.operate()?;
+        state.faults.name(NameOperation::Create)?;
         state.inodes_made += 1;
         let inode = state.inodes_made;
         state.inodes.insert(inode, Inode::default());
@@ -395,6 +422,7 @@ impl Disk for MemoryDisk {
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let mut state = self.state();
         state.operate()?;
+        state.faults.name(NameOperation::Rename)?;
         let inode = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         state.names.insert(to.to_owned(), inode);
         state.names_changed.push(NameChange::Rename { from: from.to_owned(), to: to.to_owned() });
@@ -411,6 +439,7 @@ impl Disk for MemoryDisk {
     fn remove(&self, name: &str) -> io::Result<()> {
         let mut state = self.state();
         state.operate()?;
+        state.faults.name(NameOperation::Remove)?;
         state.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
         state.names_changed.push(NameChange::Remove { name: name.to_owned() });
         Ok(())
@@ -419,6 +448,7 @@ impl Disk for MemoryDisk {
     fn sync_folder(&self) -> io::Result<()> {
         let mut state = self.state();
         state.operate()?;
+        state.faults.name(NameOperation::SyncFolder)?;
         let changes = std::mem::take(&mut state.names_changed);
         for change in changes {
             change.apply(&mut state.names_durable);
@@ -496,6 +526,7 @@ impl DiskFile for MemoryFile {
 
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
         self.with(|state| {
+            state.faults.read(self.inode)?;
             let data = &state.inodes[&self.inode].data;
             let data = data.get(offset as usize..).unwrap_or_default();
             let count = data.len().min(into.len());
