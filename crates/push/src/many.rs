@@ -274,7 +274,9 @@ impl Many {
         write_time(out, self.accepted_at);
         write_maybe(out, self.started_at.map(|at| at.0));
         write_time(out, self.until);
-        write_time(out, self.next_at);
+        // When to look at time zones again follows from the clock alone and is in no record: a recovery looks at once.
+        let looks_at_once = self.started_at.filter(|_| self.zones.is_some() && !self.settled);
+        write_time(out, looks_at_once.unwrap_or(self.next_at));
         out.push(u8::from(self.settled));
         write_maybe(out, self.cancelled_at.map(|at| at.0));
         number(out, self.devices);

@@ -115,6 +115,11 @@ impl Checkpointing {
         self.run.is_some() || self.asked
     }
 
+    /// Whether the tables are being encoded right now.
+    pub(super) fn encodes(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.state == RunState::Encoding)
+    }
+
     pub(super) fn newest(&self) -> Option<CheckpointInfo> {
         self.newest
     }

@@ -85,6 +85,20 @@ impl Machines {
         next.is_some()
     }
 
+    /// The whole state, as the chunks of a checkpoint. No checkpoint may be running.
+    pub(super) fn state(&mut self) -> Vec<Vec<u8>> {
+        let mut chunks = Vec::new();
+        self.checkpoint_begin();
+        loop {
+            let mut chunk = Vec::new();
+            let more = self.checkpoint_next(&mut chunk, usize::MAX);
+            chunks.push(chunk);
+            if !more {
+                return chunks;
+            }
+        }
+    }
+
     /// Drops a running checkpoint.
     pub(super) fn checkpoint_abort(&mut self) {
         self.queues.checkpoint_abort();

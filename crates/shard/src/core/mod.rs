@@ -286,6 +286,18 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.running.as_ref().map(|running| &running.machines.platform)
     }
 
+    /// The MQTT sessions, to be looked at; none while the journal is not open.
+    pub fn sessions(&self) -> Option<&stadium_session::Sessions> {
+        self.running.as_ref().map(|running| &running.machines.sessions)
+    }
+
+    /// The state of all machines as the chunks of a checkpoint, for a simulator that compares it with the state
+    /// after a recovery. None while the journal is not open or a checkpoint is being encoded.
+    pub fn state(&mut self) -> Option<Vec<Vec<u8>>> {
+        let running = self.running.as_mut().filter(|running| !running.checkpointing.encodes())?;
+        Some(running.machines.state())
+    }
+
     /// The journal, to be looked at, and for a simulator to let its commits complete.
     pub fn journal(&mut self) -> Option<&mut S::Journal> {
         self.running.as_mut().map(|running| &mut running.journal)
