@@ -10,6 +10,7 @@ use stadium_queue::Time;
 pub struct Clock {
     now: u64,
     high: u64,
+    passed: u64,
     jumps_back: u32,
 }
 
@@ -18,7 +19,7 @@ const START: u64 = 1_767_225_600_000;
 
 impl Default for Clock {
     fn default() -> Self {
-        Clock { now: START, high: START, jumps_back: 0 }
+        Clock { now: START, high: START, passed: 0, jumps_back: 0 }
     }
 }
 
@@ -43,8 +44,20 @@ impl Clock {
         self.jumps_back
     }
 
+    /// Milliseconds that have passed, whatever it shows.
+    pub fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Somebody sets it forward by so many milliseconds.
+    pub fn set_forward(&mut self, by: u64) {
+        self.now += by;
+        self.high = self.high.max(self.now);
+    }
+
     /// Time passes, in milliseconds.
     pub fn advance(&mut self, by: u64) {
+        self.passed += by;
         self.now += by;
         self.high = self.high.max(self.now);
     }

@@ -3,13 +3,15 @@
 //! The disk, and how far the journal's own work gets between two turns, are the simulation's to decide. A
 //! [`Sabotage`] breaks one promise on purpose, so that tests can show that the checker notices.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use stadium_journal::memory::MemoryDisk;
+use stadium_journal::memory::{Kept, MemoryDisk};
 use stadium_journal::{
     Checkpoints, Disk, DiskFile, Epoch, Error, FileCheckpoints, FileJournal, Journal, JournalId, LockError,
-    LockGuard, Metrics, Opening, Options, Position, Reader, Room, Segment, SegmentNumber, Stepper, Wake,
+    LockGuard, Metrics, Opening, Options, Position, Reader, Record, Room, Segment, SegmentNumber, Stepper,
+    Wake,
 };
 use stadium_queue::{Bounds, Place, Time};
 use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Store};
@@ -32,6 +34,22 @@ pub enum Sabotage {
     AcknowledgementsAreForgotten,
     /// A shard confirms what another one wrote to it about pushes, and did not take it in.
     LettersOfPushesAreForgotten,
+    /// The folder of a disk says that its names are synced, and they are not.
+    FolderSyncDoesNothing,
+    /// One checkpoint is kept instead of two.
+    OneCheckpointIsKept,
+    /// What a recovery reads lacks a record.
+    RecoveryForgetsARecord,
+    /// An edge tells nobody what sessions are owed.
+    KeptMessagesAreForgotten,
+    /// An edge tells nobody what is retained.
+    RetainedMessagesAreForgotten,
+    /// An edge delivers what a shard knows already.
+    KnownMessagesAreDelivered,
+    /// An edge reads the wall clock when it starts, and never again.
+    EdgeClockIsFixed,
+    /// An edge keeps twice as many messages for a session as it is told to.
+    SessionsKeepMore,
 }
 
 /// A shard, its disks, and what moves its journal.
@@ -46,6 +64,11 @@ pub struct Machine {
     settings: CoreSettings,
     options: Options,
     sabotage: Sabotage,
+    /// Checkpoints that are damaged.
+    damaged: BTreeSet<String>,
+    was_damaged: bool,
+    /// Checkpoints that were there at a start.
+    written: BTreeSet<String>,
 }
 
 impl Machine {
@@ -57,7 +80,11 @@ impl Machine {
             wallet: stadium_wallet::Bounds { transfers_remembered: 100_000, ..Default::default() },
             seed: plan.seed,
             // A tick of the push platform sets aside room for many numbers in each event.
-            turn_events_max: if plan.pushes.is_some() { 8 } else { 32 },
+            turn_events_max: if plan.pushes.is_some() {
+                plan.turn_events_max.min(8)
+            } else {
+                plan.turn_events_max
+            },
             turn_commands_max: plan.turn_commands_max,
             checkpoint_bytes: plan.checkpoint_bytes,
             checkpoint_slice_bytes: plan.checkpoint_slice_bytes,
@@ -76,14 +103,22 @@ impl Machine {
             spares_max: 1,
             opening: Opening::default(),
         };
+        let disk = |random| {
+            let disk = MemoryDisk::new(random);
+            disk.names_in_any_order(plan.faults.any_order);
+            disk
+        };
         Machine {
-            disk: MemoryDisk::new(plan.seed ^ u64::from(shard)),
-            checkpoints: MemoryDisk::new(plan.seed ^ u64::from(shard) ^ 1),
+            disk: disk(plan.seed ^ u64::from(shard)),
+            checkpoints: disk(plan.seed ^ u64::from(shard) ^ 1),
             core: None,
             stepper: Arc::default(),
             settings,
             options,
             sabotage,
+            damaged: BTreeSet::new(),
+            was_damaged: false,
+            written: BTreeSet::new(),
         }
     }
 
@@ -102,6 +137,67 @@ impl Machine {
         };
         self.core = Some(Core::open(store, self.settings.clone(), now, &mut |_| ())?);
         Ok(())
+    }
+
+    /// Another shard with the same files, not opened.
+    pub fn fork(&self) -> Machine {
+        Machine {
+            disk: self.disk.fork(),
+            checkpoints: self.checkpoints.fork(),
+            core: None,
+            stepper: Arc::default(),
+            settings: self.settings.clone(),
+            options: self.options.clone(),
+            sabotage: self.sabotage,
+            damaged: BTreeSet::new(),
+            was_damaged: false,
+            written: BTreeSet::new(),
+        }
+    }
+
+    /// Something of its disks fails at the next start: a read, once; or the newest of its checkpoints for ever, where there must be
+    /// another whole one.
+    pub fn hurt(&mut self, random: &mut fastrand::Rng, reads: u32, checkpoints: u32) {
+        let mut once_in = |one_in: u32| one_in > 0 && random.u32(..one_in) == 0;
+        let (read, checkpoint) = (once_in(reads), once_in(checkpoints));
+        if read {
+            let disk = if random.bool() { &self.disk } else { &self.checkpoints };
+            disk.fail_read(Some(random.u64(..12)));
+        }
+        let mut names: Vec<String> = self.checkpoints.files().into_iter().map(|(name, _)| name).collect();
+        names.retain(|name| name.ends_with(".checkpoint"));
+        self.damaged.retain(|name| names.contains(name));
+        self.written.extend(names.iter().cloned());
+        let Some(newest) =
+            names.iter().max().filter(|newest| checkpoint && !self.damaged.contains(newest.as_str()))
+        else {
+            return;
+        };
+        // Two whole ones are kept: with a damaged one beside the newest there is another whole one.
+        // Where none was damaged, there are two as soon as two were written.
+        if names.len() < 2 && (self.written.len() < 2 || self.was_damaged) {
+            return;
+        }
+        self.was_damaged = true;
+        if random.bool() {
+            self.checkpoints.make_unreadable(newest);
+        } else {
+            let bytes = self.checkpoints.content(newest).map_or(0, |content| content.len() as u64);
+            self.checkpoints.flip_bit(newest, random.u64(..bytes.max(1)), random.u8(..8));
+        }
+        self.damaged.insert(newest.clone());
+    }
+
+    /// Its disks are as good as new, but for files that are damaged.
+    pub fn heal(&self) {
+        for disk in [&self.disk, &self.checkpoints] {
+            disk.set_capacity(None);
+            disk.fail_sync(u64::MAX, Kept::Everything);
+            disk.fail_write(u64::MAX);
+            disk.fail_read(None);
+            disk.fail_name(None);
+            disk.set_open_max(None);
+        }
     }
 
     /// Ends its process, as a crash does.
@@ -143,7 +239,9 @@ pub struct SimulatedStore {
 impl SimulatedStore {
     fn disk(&self, disk: &MemoryDisk) -> Arc<dyn Disk> {
         match self.sabotage {
-            Sabotage::SyncDoesNothing => Arc::new(LyingDisk { disk: disk.clone() }),
+            Sabotage::SyncDoesNothing | Sabotage::FolderSyncDoesNothing | Sabotage::OneCheckpointIsKept => {
+                Arc::new(LyingDisk { disk: disk.clone(), sabotage: self.sabotage })
+            }
             _ => Arc::new(disk.clone()),
         }
     }
@@ -220,7 +318,12 @@ impl Journal for SimulatedJournal {
     }
 
     fn reader(&self) -> Box<dyn Reader> {
-        self.journal.reader()
+        match self.sabotage {
+            Sabotage::RecoveryForgetsARecord => {
+                Box::new(ForgetfulReader { reader: self.journal.reader(), read: 0 })
+            }
+            _ => self.journal.reader(),
+        }
     }
 
     fn segments(&self) -> Vec<Segment> {
@@ -256,13 +359,39 @@ impl Journal for SimulatedJournal {
     }
 }
 
-/// A disk whose syncs do nothing and say that all is well.
+/// A disk that says that all is well where something was not done.
 struct LyingDisk {
     disk: MemoryDisk,
+    sabotage: Sabotage,
 }
 
 struct LyingFile {
     file: Arc<dyn DiskFile>,
+    sabotage: Sabotage,
+}
+
+/// A reader of records that passes over the third one.
+struct ForgetfulReader {
+    reader: Box<dyn Reader>,
+    read: u64,
+}
+
+impl Reader for ForgetfulReader {
+    fn seek(&mut self, position: Position) -> Result<(), Error> {
+        self.reader.seek(position)
+    }
+
+    fn next(&mut self) -> Result<Option<Record<'_>>, Error> {
+        self.read += 1;
+        if self.read == 3 {
+            self.reader.next()?;
+        }
+        self.reader.next()
+    }
+
+    fn record(&mut self, at: Position) -> Result<Record<'_>, Error> {
+        self.reader.record(at)
+    }
 }
 
 impl Disk for LyingDisk {
@@ -279,15 +408,21 @@ impl Disk for LyingDisk {
     }
 
     fn open(&self, name: &str) -> std::io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(LyingFile { file: self.disk.open(name)? }))
+        Ok(Arc::new(LyingFile { file: self.disk.open(name)?, sabotage: self.sabotage }))
     }
 
     fn create(&self, name: &str) -> std::io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(LyingFile { file: self.disk.create(name)? }))
+        Ok(Arc::new(LyingFile { file: self.disk.create(name)?, sabotage: self.sabotage }))
     }
 
     fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
-        self.disk.rename(from, to)
+        self.disk.rename(from, to)?;
+        if self.sabotage == Sabotage::OneCheckpointIsKept && to.ends_with(".checkpoint") {
+            let others =
+                self.disk.list()?.into_iter().filter(|name| name.ends_with(".checkpoint") && name != to);
+            others.for_each(|name| drop(self.disk.remove(&name)));
+        }
+        Ok(())
     }
 
     fn rename_new(&self, from: &str, to: &str) -> std::io::Result<()> {
@@ -299,7 +434,10 @@ impl Disk for LyingDisk {
     }
 
     fn sync_folder(&self) -> std::io::Result<()> {
-        self.disk.sync_folder()
+        match self.sabotage {
+            Sabotage::FolderSyncDoesNothing => Ok(()),
+            _ => self.disk.sync_folder(),
+        }
     }
 
     fn random(&self) -> u64 {
@@ -321,7 +459,10 @@ impl DiskFile for LyingFile {
     }
 
     fn sync(&self) -> std::io::Result<()> {
-        Ok(())
+        match self.sabotage {
+            Sabotage::SyncDoesNothing => Ok(()),
+            _ => self.file.sync(),
+        }
     }
 
     fn allocate(&self, bytes: u64) -> std::io::Result<()> {

@@ -6,6 +6,7 @@
 use fastrand::Rng;
 use stadium_queue::{Backoff, DeadLetter, Limit, QueueName, QueueSettings};
 
+use crate::mqtt::MqttPlan;
 use crate::place::{Dead, QueueNumber, Rules};
 use crate::push::PushPlan;
 use crate::wallet::WalletPlan;
@@ -33,6 +34,10 @@ pub struct Plan {
     pub checkpoint_slice_bytes: usize,
     /// Commands that a turn takes.
     pub turn_commands_max: usize,
+    /// Events of time that a turn takes.
+    pub turn_events_max: u32,
+    /// Once in so many turns a shard is compared with what a recovery of its disks gives.
+    pub compare: u32,
     /// Bytes of most payloads, at most.
     pub payload_bytes: usize,
     /// One in so many payloads has kilobytes.
@@ -45,6 +50,8 @@ pub struct Plan {
     pub wallets: Option<WalletPlan>,
     /// The push platform, where there is one.
     pub pushes: Option<PushPlan>,
+    /// MQTT sessions and retained messages, where there are some.
+    pub mqtt: Option<MqttPlan>,
 }
 
 /// A kind of command.
@@ -91,6 +98,16 @@ pub struct Faults {
     pub vanish: u32,
     /// A bit of an acknowledged byte flips at the end.
     pub flip: bool,
+    /// An operation on names fails: a create, a rename, a removal, a sync of the folder.
+    pub names: u32,
+    /// The process has no free descriptor for some time.
+    pub descriptors: u32,
+    /// One in so many recoveries meets a read that fails once.
+    pub reads: u32,
+    /// In one of so many crashes the newest checkpoint is damaged, or cannot be read any more.
+    pub checkpoints: u32,
+    /// Changes of names that were not synced survive in any order.
+    pub any_order: bool,
 }
 
 impl Plan {
@@ -109,6 +126,7 @@ impl Plan {
             back: often(&mut random, &[0, 0, 100]),
             vanish: often(&mut random, &[0, 0, 30]),
             flip: random.u8(..6) == 0,
+            ..Faults::default()
         };
         // With two shards the checker cannot tell yet when a job that a consumer left is released.
         let faults = if shards == 1 { faults } else { Faults { vanish: 0, ..faults } };
@@ -136,11 +154,51 @@ impl Plan {
             big_one_in: [0, 0, 20, 6][random.usize(..4)],
             disk_steps_max: [3, 8, 40, 200][random.usize(..4)],
             keys: [0, 1, 3, 8][random.usize(..4)],
+            turn_events_max: 32,
+            compare: 25,
             wallets: None,
             pushes: None,
+            mqtt: None,
         }
         .with_wallets()
         .with_pushes()
+        .with_mqtt()
+        .with_replays()
+    }
+
+    /// A fifth of all seeds has MQTT, and nothing else.
+    fn with_mqtt(self) -> Plan {
+        if self.seed % 5 != 3 {
+            return self;
+        }
+        // With numbers of its own, as the wallets.
+        let mut random = Rng::with_seed(self.seed ^ 0x6d71_7474);
+        let shards = [1, 1, 2, 3, 5, 8][random.usize(..6)];
+        let faults = Faults { flip: false, ..self.faults };
+        let mqtt = Some(MqttPlan::new(&mut random));
+        Plan { shards, queues: Vec::new(), wallets: None, pushes: None, mqtt, faults, ..self }
+    }
+
+    /// How little a turn does at once.
+    fn with_replays(self) -> Plan {
+        // With numbers of its own, as the wallets.
+        let mut random = Rng::with_seed(self.seed ^ 0x7265_706c_6179);
+        let turn_events_max = [1, 3, 32, 32][random.usize(..4)];
+        let often = |random: &mut Rng, choices: &[u32]| choices[random.usize(..choices.len())];
+        let faults = Faults {
+            names: often(&mut random, &[0, 0, 0, 100]),
+            // Queues and wallets answer with a refusal that the checker does not know where a payload cannot be opened for now.
+            descriptors: match self.queues.is_empty() && self.wallets.is_none() {
+                true => often(&mut random, &[0, 0, 0, 120]),
+                false => 0,
+            },
+            reads: often(&mut random, &[0, 0, 3]),
+            checkpoints: often(&mut random, &[0, 0, 2]),
+            any_order: random.bool(),
+            ..self.faults
+        };
+        let compare = [10, 25, 60][random.usize(..3)];
+        Plan { faults, turn_events_max, compare, ..self }
     }
 
     /// A third of all seeds has wallets beside queues, another third only wallets.

@@ -71,6 +71,54 @@ fn a_shard_that_forgets_letters_about_pushes_is_found_out() {
 }
 
 #[test]
+fn a_folder_whose_syncs_do_nothing_is_found_out() {
+    let failure = first_failure(0, 200, Sabotage::FolderSyncDoesNothing);
+    assert!(failure.is_some(), "200 seeds did not notice that names are never synced");
+}
+
+#[test]
+fn a_shard_that_keeps_one_checkpoint_is_found_out() {
+    let failure = first_failure(0, 600, Sabotage::OneCheckpointIsKept);
+    assert!(failure.is_some(), "600 seeds did not notice that there is no other checkpoint");
+}
+
+#[test]
+fn a_recovery_that_forgets_a_record_is_found_out() {
+    let failure = first_failure(0, 100, Sabotage::RecoveryForgetsARecord);
+    assert!(failure.is_some(), "100 seeds did not notice that a recovery gives another state");
+}
+
+#[test]
+fn an_edge_that_does_not_keep_messages_is_found_out() {
+    let failure = first_failure(0, 200, Sabotage::KeptMessagesAreForgotten);
+    assert!(failure.is_some(), "200 seeds did not notice that acknowledged messages are lost");
+}
+
+#[test]
+fn an_edge_that_does_not_keep_retained_messages_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::RetainedMessagesAreForgotten);
+    assert!(failure.is_some(), "400 seeds did not notice that retained messages are lost");
+}
+
+#[test]
+fn an_edge_that_delivers_what_is_known_is_found_out() {
+    let failure = first_failure(0, 1_000, Sabotage::KnownMessagesAreDelivered);
+    assert!(failure.is_some(), "1,000 seeds did not notice messages that come twice at QoS 2");
+}
+
+#[test]
+fn an_edge_whose_clock_is_fixed_is_found_out() {
+    let failure = first_failure(0, 1_000, Sabotage::EdgeClockIsFixed);
+    assert!(failure.is_some(), "1,000 seeds did not notice sessions that end when the clock is put right");
+}
+
+#[test]
+fn an_edge_that_keeps_more_than_it_may_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::SessionsKeepMore);
+    assert!(failure.is_some(), "400 seeds did not notice that the bound of a session is passed");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

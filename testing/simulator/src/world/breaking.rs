@@ -2,14 +2,22 @@
 //!
 //! All of it is drawn from the seed, so that a run can be repeated.
 
-use stadium_journal::memory::Kept;
+use stadium_journal::memory::{Kept, NameOperation};
 use stadium_queue::Command;
 
 use super::World;
+use super::mqtt::Mqtt;
 use crate::ledger::Violation;
 
 /// Operations of a disk that no run reaches.
 const NEVER: u64 = 1 << 40;
+
+/// Whether the process can open files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Descriptors {
+    Free,
+    Exhausted,
+}
 
 /// How processes end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +55,7 @@ impl World {
             self.machines[at].disk.fail_write(after);
             self.trouble_begins();
         }
+        self.break_names(at);
         if self.once_in(faults.full) {
             let disk = &self.machines[at].disk;
             let room = disk.used() + self.random.u64(..2 * self.plan.segment_bytes);
@@ -78,6 +87,12 @@ impl World {
                 self.time_passes();
             }
         }
+        if self.once_in(self.mqtt.as_ref().map_or(0, Mqtt::jump)) {
+            let by = [3_600_000, 86_400_000, 10 * 86_400_000][self.random.usize(..3)];
+            self.trace.line(&self.clock, || format!("the clock is set forward by {by} ms"));
+            self.clock.set_forward(by);
+            self.time_passes();
+        }
         if self.once_in(faults.vanish) {
             self.vanish();
         }
@@ -93,6 +108,43 @@ impl World {
             self.trouble_begins();
         }
         Ok(())
+    }
+
+    /// An operation on names fails, or the process has no free descriptor for some time.
+    fn break_names(&mut self, at: usize) {
+        let faults = self.plan.faults;
+        let once_in = |random: &mut fastrand::Rng, steps: u32| steps > 0 && random.u32(..steps) == 0;
+        if once_in(&mut self.faults, faults.names) {
+            let kinds = [
+                NameOperation::Create,
+                NameOperation::Rename,
+                NameOperation::Remove,
+                NameOperation::SyncFolder,
+                NameOperation::Open,
+            ];
+            let kind = kinds[self.faults.usize(..kinds.len())];
+            let after = self.faults.u64(..3);
+            self.trace.line(&self.clock, || format!("{kind:?} {after} from now fails at shard {at}"));
+            let machine = &self.machines[at];
+            let disk = if self.faults.bool() { &machine.disk } else { &machine.checkpoints };
+            disk.fail_name(Some((after, kind)));
+            self.trouble_begins();
+        }
+        if once_in(&mut self.faults, faults.descriptors) {
+            self.trace.line(&self.clock, || "the process has no free descriptor".into());
+            self.descriptors(Descriptors::Exhausted);
+            self.trouble_begins();
+        } else if once_in(&mut self.faults, faults.descriptors / 6) {
+            self.descriptors(Descriptors::Free);
+        }
+    }
+
+    pub(super) fn descriptors(&mut self, descriptors: Descriptors) {
+        for machine in &self.machines {
+            let open_max = (descriptors == Descriptors::Exhausted).then_some(0);
+            machine.disk.set_open_max(open_max);
+            machine.checkpoints.set_open_max(open_max);
+        }
     }
 
     /// From now on a shard may be busy, also for commands that are under way already.
@@ -141,8 +193,10 @@ impl World {
             }
             self.wallets_crash();
             self.pushes_crash();
+            self.mqtt_crash();
             self.crossing.clear();
             self.look = None;
+            self.descriptors(Descriptors::Free);
             for machine in &mut self.machines {
                 if let Some(core) = &machine.core {
                     self.summary.reopened += core.reopened();
@@ -165,6 +219,7 @@ impl World {
                         machine.checkpoints.kill();
                     }
                 }
+                machine.hurt(&mut self.faults, self.plan.faults.reads, self.plan.faults.checkpoints);
                 // Power may fail again while they recover.
                 if attempt < 3 && end == End::PowerFailed && random.u8(..6) == 0 {
                     machine.disk.stop_after(random.u64(..30));
@@ -178,10 +233,7 @@ impl World {
                         again = true;
                         break;
                     }
-                    let disk = self.machines[at].disk.clone();
-                    disk.set_capacity(None);
-                    disk.fail_sync(NEVER, Kept::Everything);
-                    disk.fail_write(NEVER);
+                    self.machines[at].heal();
                     // A server doesn't start on a disk that is full or fails; it does on one that doesn't.
                     if let Err(error) = self.machines[at].open(self.clock.now()) {
                         if self.machines[at].is_stopped() {
@@ -198,16 +250,21 @@ impl World {
                 break;
             }
         }
-        self.look()
+        for machine in &self.machines {
+            machine.disk.fail_read(None);
+            machine.checkpoints.fail_read(None);
+        }
+        let crashes = self.crashes;
+        self.open_mqtt()?;
+        // A crash meanwhile was followed by a look of its own.
+        if self.crashes == crashes { self.look() } else { Ok(()) }
     }
 
     pub(super) fn end_faults(&mut self) {
         for machine in &self.machines {
-            machine.disk.set_capacity(None);
             machine.disk.stop_after(NEVER);
             machine.checkpoints.stop_after(NEVER);
-            machine.disk.fail_sync(u64::MAX, Kept::Everything);
-            machine.disk.fail_write(u64::MAX);
+            machine.heal();
         }
         self.full = false;
         self.plan.faults = crate::plan::Faults { flip: self.plan.faults.flip, ..Default::default() };

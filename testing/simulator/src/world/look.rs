@@ -5,6 +5,7 @@
 use stadium_queue::{Answer, Command, JobState, QueueStats, Refusal};
 
 use super::World;
+use super::breaking::Descriptors;
 use crate::answered::Answered;
 use crate::audit::{Observed, Order};
 use crate::ledger::{Issued, Violation};
@@ -25,12 +26,16 @@ impl World {
     /// Looks at everything and holds what is shown against the record.
     pub(super) fn look(&mut self) -> Result<(), Violation> {
         let crashes = self.crashes;
+        self.descriptors(Descriptors::Free);
         self.look_at_queues()?;
         // A crash was followed by a look of its own.
         if self.crashes == crashes {
             self.look_at_wallets()?;
         }
-        if self.crashes == crashes { self.look_at_pushes(false) } else { Ok(()) }
+        if self.crashes == crashes {
+            self.look_at_pushes(false)?;
+        }
+        if self.crashes == crashes { self.look_at_mqtt(false) } else { Ok(()) }
     }
 
     fn look_at_queues(&mut self) -> Result<(), Violation> {

@@ -7,7 +7,9 @@
 mod breaking;
 mod end;
 mod look;
+mod mqtt;
 mod pushes;
+mod replaying;
 mod submit;
 mod turn;
 mod wallets;
@@ -20,6 +22,7 @@ use stadium_queue::Command;
 use stadium_shard::core::{Confirmation, Core, Delivery, Next, Sent};
 
 use self::look::Look;
+use self::mqtt::Mqtt;
 use self::pushes::Pushes;
 use self::wallets::Wallets;
 use crate::clock::{Clock, Span};
@@ -48,8 +51,12 @@ pub struct Summary {
     pub pushes: u64,
     /// See [`Summary::pushes`].
     pub dispatches: u64,
+    /// Messages that MQTT devices got.
+    pub delivered: u64,
     /// Times that everything was looked at.
     pub looks: u64,
+    /// Times that a running shard was compared with a recovery of its disks.
+    pub compared: u64,
     /// A flipped bit was noticed and named.
     pub flips_noticed: u64,
 }
@@ -87,12 +94,17 @@ impl Crossing {
 pub struct World {
     plan: Plan,
     random: Rng,
+    /// What disks and names suffer, on its own as the comparisons.
+    faults: Rng,
+    /// When shards are compared with what a recovery gives. On its own, so that a comparison changes nothing else.
+    replays: Rng,
     clock: Clock,
     machines: Vec<Machine>,
     ledger: Ledger,
     clients: Clients,
     wallets: Option<Wallets>,
     pushes: Option<Pushes>,
+    mqtt: Option<Mqtt>,
     flying: BTreeMap<u64, InFlight>,
     crossing: VecDeque<Crossing>,
     /// Commands whose answers were lost in a crash, until everything was looked at.
@@ -125,12 +137,15 @@ impl World {
         let queues = plan.queues.iter().map(|(name, _, rules)| (name.clone(), rules.clone())).collect();
         World {
             random: Rng::with_seed(plan.seed ^ 0x5157),
+            faults: Rng::with_seed(plan.seed ^ 0x6661_756c_7473),
+            replays: Rng::with_seed(plan.seed ^ 0x7265_706c),
             clock: Clock::default(),
             machines,
             ledger: Ledger::new(queues),
             clients: Clients::default(),
             wallets: plan.wallets.clone().map(|wallets| Wallets::new(wallets, plan.shards, plan.seed)),
             pushes: plan.pushes.clone().map(|pushes| Pushes::new(pushes, plan.shards, plan.seed)),
+            mqtt: plan.mqtt.clone().map(|mqtt| Mqtt::new(mqtt, plan.seed)),
             flying: BTreeMap::new(),
             crossing: VecDeque::new(),
             lost: Vec::new(),
@@ -172,6 +187,7 @@ impl World {
         self.quiet()?;
         self.open_wallets()?;
         self.open_pushes()?;
+        self.open_mqtt()?;
         for _ in 0..self.plan.steps {
             self.step()?;
         }
@@ -185,12 +201,14 @@ impl World {
         }
         self.drain()?;
         self.drain_pushes()?;
+        self.drain_mqtt()?;
         self.look()?;
         self.read_histories()?;
         if let Some(pushes) = &self.pushes {
             self.summary.pushes = pushes.accepted();
             self.summary.dispatches = pushes.dispatches;
         }
+        self.summary.delivered = self.mqtt.as_ref().map_or(0, Mqtt::delivered);
         self.summary.messages = self.ledger.messages().len() as u64;
         Ok(self.summary)
     }
@@ -203,6 +221,7 @@ impl World {
         self.break_something()?;
         self.ask_wallets();
         self.step_pushes();
+        self.step_mqtt();
         let commands = if self.plan.queues.is_empty() { 0 } else { self.random.u32(..6) };
         for _ in 0..commands {
             let wish = self.clients.next(&self.plan, &mut self.ledger, &self.clock, &mut self.random);
@@ -215,6 +234,9 @@ impl World {
             self.advance(by);
         }
         self.turn_all(Some(self.plan.disk_steps_max))?;
+        if self.replays.u32(..self.plan.compare) == 0 {
+            self.compare_with_recovery()?;
+        }
         if self.once_in(40) {
             self.look()?;
         }

@@ -6,6 +6,7 @@ use stadium_queue::{Answer, Command, Refusal, Retry};
 use stadium_shard::core::{Delivery, Output, Sent};
 
 use super::breaking::End;
+use super::mqtt::Mqtt;
 use super::pushes::Pushes;
 use super::wallets::Wallets;
 use super::words::{brief_answer, brief_delivery};
@@ -54,7 +55,8 @@ impl World {
             self.take_to_edge(at as u16, std::mem::take(&mut output.to_edge))?;
             self.notice_reopened(at);
             for reply in std::mem::take(&mut output.replies) {
-                let Some(answer) = self.push_replied(reply.caller, reply.answer)? else { continue };
+                let Some(answer) = self.mqtt_replied(reply.caller, reply.answer)? else { continue };
+                let Some(answer) = self.push_replied(reply.caller, answer)? else { continue };
                 match self.wallet_replied(reply.caller, answer)? {
                     Some(Ok(stadium_shard::Answer::Queue(answer))) => {
                         self.replied(reply.caller, Ok(answer))?
@@ -75,6 +77,8 @@ impl World {
                 self.crossing.push_back(Crossing::Confirmation(shard, confirmation));
             }
         }
+        self.turn_mqtt(disk_steps_max.is_none())?;
+        busy |= self.mqtt.as_ref().is_some_and(Mqtt::is_busy);
         // What goes over now is work for the next turn.
         busy |= !self.crossing.is_empty();
         self.cross();
@@ -172,7 +176,8 @@ impl World {
                 let leases = jobs.iter().map(|job| job.lease).collect();
                 let release = Issued {
                     command: Command::Release { leases, retry: Retry::NotTried(0), error: None },
-                    during: Span { min: self.clock.now(), max: stadium_queue::Time(u64::MAX) },
+                    // The clock may be set back before.
+                    during: Span { min: self.clock.start(), max: stadium_queue::Time(u64::MAX) },
                     may_refuse: true,
                     ..flying.issued.clone()
                 };

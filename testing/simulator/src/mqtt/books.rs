@@ -1,0 +1,411 @@
+//! What devices were promised, and what they may get: written from docs/sessions.md and from nothing of the broker.
+//!
+//! Everything that happens has a number in its order. A subscription, a message and a session are known up to what a lost answer leaves
+//! open: what is sure must be kept, what may be is allowed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stadium_mqtt::topic;
+
+use super::moment::{Moment, Over};
+
+/// Which session of a device: they are numbered.
+type SessionOf = (usize, u64);
+
+/// A subscription of a session.
+#[derive(Debug, Clone)]
+struct Subscription {
+    filter: String,
+    qos: u8,
+    /// When UNSUBACK came.
+    to: Option<u64>,
+    /// It was answered, and nothing was asked since that may have ended it.
+    is_sure: bool,
+}
+
+/// What is known of a device's session.
+#[derive(Debug, Default)]
+struct Session {
+    era: u64,
+    /// The server has said that it has one that outlives the connection.
+    is_sure: bool,
+    expiry_s: u32,
+    /// A clean start, or another expiry, was asked for and not answered.
+    may_be_gone: bool,
+    subscriptions: Vec<Subscription>,
+    /// When it was left after it was let in the last time.
+    left: Option<Moment>,
+    /// What had been sent when its last connection ended.
+    left_at: u64,
+    /// A CONNECT is not answered.
+    is_entering: bool,
+    /// The largest bound of its letters since then.
+    messages_max: usize,
+    /// The smallest bound ever.
+    messages_min: usize,
+    /// Messages published while it was away that came on this connection.
+    came: usize,
+    /// What had been sent when it was let in.
+    let_in: u64,
+    /// It left while its subscriptions were sure.
+    last_of: BTreeMap<(usize, String, u8), u64>,
+}
+
+/// An application message.
+#[derive(Debug)]
+pub struct Message {
+    topic: String,
+    qos: u8,
+    by: usize,
+    pub is_will: bool,
+    sent: u64,
+    answered: Option<u64>,
+    is_refused: bool,
+    /// Its publisher may have sent it again: it may then come after later ones.
+    is_sent_again: bool,
+    /// And the server may take it for another message: at QoS 1, and where the publisher's session was another one by then.
+    is_another: bool,
+    over: Option<Over>,
+    owed: BTreeSet<SessionOf>,
+    got: BTreeMap<SessionOf, u32>,
+}
+
+/// The books.
+pub struct Books {
+    sessions: Vec<Session>,
+    pub messages: BTreeMap<u64, Message>,
+    /// Numbers of what happened.
+    now: u64,
+    pub delivered: u64,
+}
+
+impl Session {
+    /// Whether its time may be over since it was left.
+    fn may_be_over(&self, now: Moment) -> bool {
+        let span = u64::from(self.expiry_s) * 1_000;
+        self.expiry_s != u32::MAX && self.left.is_some_and(|left| left.may_have_passed(span, now))
+    }
+}
+
+impl Books {
+    pub fn new(devices: usize) -> Books {
+        let session = || Session { messages_min: usize::MAX, ..Session::default() };
+        Books {
+            sessions: (0..devices).map(|_| session()).collect(),
+            messages: BTreeMap::new(),
+            now: 0,
+            delivered: 0,
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.now += 1;
+        self.now
+    }
+
+    /// An edge starts with this bound for the letters of each session.
+    pub fn bound(&mut self, messages_max: usize) {
+        for session in &mut self.sessions {
+            session.messages_max = session.messages_max.max(messages_max);
+            session.messages_min = session.messages_min.min(messages_max);
+        }
+    }
+
+    /// A device asks to be let in.
+    pub fn connects(&mut self, device: usize, clean_start: bool, now: Moment) {
+        let session = &mut self.sessions[device];
+        session.is_entering = true;
+        if clean_start || session.may_be_over(now) {
+            session.may_be_gone = true;
+            self.unsure(device);
+        }
+    }
+
+    /// Nothing is sure of the session's subscriptions any more, and nothing is owed to it.
+    fn unsure(&mut self, device: usize) {
+        let session = &mut self.sessions[device];
+        session.subscriptions.iter_mut().for_each(|one| one.is_sure = false);
+        let whose = (device, session.era);
+        self.messages.values_mut().for_each(|message| {
+            message.owed.remove(&whose);
+        });
+    }
+
+    /// The server lets it in: what is published from now on need not be kept for it.
+    pub fn was_let_in(&mut self, device: usize) {
+        let at = self.next();
+        let session = &mut self.sessions[device];
+        if session.is_entering {
+            (session.is_entering, session.let_in) = (false, at);
+        }
+    }
+
+    /// It hears that it was let in.
+    ///
+    /// # Errors
+    ///
+    /// A session that must be there is not.
+    pub fn let_in(
+        &mut self,
+        device: usize,
+        present: bool,
+        clean_start: bool,
+        expiry_s: u32,
+        now: Moment,
+        bound: usize,
+        trouble: bool,
+    ) -> Result<(), String> {
+        let at = self.next();
+        let session = &mut self.sessions[device];
+        if present && clean_start {
+            return Err(format!("device {device} asked for a clean start and has a session"));
+        }
+        for message in self.messages.values_mut() {
+            if message.by == device && message.answered.is_none() {
+                message.is_sent_again = true;
+                // A publish at QoS 2 of which a part could not be kept is refused, and is another one when it is sent again.
+                message.is_another |= message.qos == 1 || session.may_be_gone || trouble;
+            }
+        }
+        if !present && session.is_sure && !session.may_be_gone && !session.may_be_over(now) {
+            return Err(format!(
+                "the session of device {device} is gone; it was left at {:?} for {} s, now is {now:?}",
+                session.left, session.expiry_s
+            ));
+        }
+        if !present {
+            self.unsure(device);
+            let session = &mut self.sessions[device];
+            session.era += 1;
+            session.subscriptions.clear();
+            session.last_of.clear();
+        }
+        let session = &mut self.sessions[device];
+        // It may be a session that began with a CONNECT whose answer was lost.
+        session.era += u64::from(present && session.may_be_gone);
+        (session.is_sure, session.may_be_gone, session.expiry_s) = (expiry_s > 0, false, expiry_s);
+        session.came = 0;
+        if session.is_entering {
+            (session.is_entering, session.let_in) = (false, at);
+        }
+        if session.left.is_none() {
+            session.messages_max = bound;
+        }
+        Ok(())
+    }
+
+    /// Its connection is gone, or may be.
+    pub fn leaves(&mut self, device: usize, was_in: bool, now: Moment, bound: usize) {
+        let at = self.next();
+        let session = &mut self.sessions[device];
+        // A CONNECT that was never answered may not have been read.
+        if was_in || session.left.is_none() {
+            session.left = Some(now);
+        }
+        session.left_at = at;
+        session.is_entering = false;
+        session.messages_max = bound;
+        if session.expiry_s == 0 {
+            session.is_sure = false;
+            self.unsure(device);
+        }
+    }
+
+    pub fn subscribes(&mut self, device: usize, filter: &str, qos: u8) {
+        let session = &mut self.sessions[device];
+        if !session.subscriptions.iter().any(|one| one.filter == filter && one.to.is_none()) {
+            let filter = filter.to_owned();
+            session.subscriptions.push(Subscription { filter, qos, to: None, is_sure: false });
+        }
+    }
+
+    pub fn subscribed(&mut self, device: usize, filter: &str) {
+        let session = &mut self.sessions[device];
+        let open = session.subscriptions.iter_mut().filter(|one| one.filter == filter && one.to.is_none());
+        open.for_each(|one| one.is_sure = true);
+    }
+
+    pub fn unsubscribes(&mut self, device: usize, filter: &str) {
+        let session = &mut self.sessions[device];
+        for one in session.subscriptions.iter_mut().filter(|one| one.filter == filter) {
+            one.is_sure = false;
+        }
+        // What is not answered yet may come after it.
+        let whose = (device, session.era);
+        for message in self.messages.values_mut().filter(|message| message.answered.is_none()) {
+            message.owed.remove(&whose);
+        }
+    }
+
+    pub fn unsubscribed(&mut self, device: usize, filter: &str) {
+        let to = self.next();
+        let session = &mut self.sessions[device];
+        for one in session.subscriptions.iter_mut().filter(|one| one.filter == filter && one.to.is_none()) {
+            one.to = Some(to);
+        }
+    }
+
+    /// A device publishes.
+    pub fn publishes(
+        &mut self,
+        number: u64,
+        by: usize,
+        topic: &str,
+        qos: u8,
+        over: Option<Over>,
+        is_will: bool,
+    ) {
+        let sent = self.next();
+        let owes = |(device, session): (usize, &Session)| {
+            let wants = |one: &Subscription| one.is_sure && one.qos > 0 && topic::matches(&one.filter, topic);
+            let is_owed = qos > 0 && !is_will && session.is_sure && session.subscriptions.iter().any(wants);
+            is_owed.then_some((device, session.era))
+        };
+        let owed = self.sessions.iter().enumerate().filter_map(owes).collect();
+        let message = Message {
+            topic: topic.to_owned(),
+            qos,
+            by,
+            is_will,
+            sent,
+            answered: None,
+            is_refused: false,
+            is_sent_again: false,
+            is_another: false,
+            over,
+            owed,
+            got: BTreeMap::new(),
+        };
+        self.messages.insert(number, message);
+    }
+
+    /// What it published was answered.
+    pub fn answered(&mut self, number: u64, taken: bool, now: Moment) {
+        let at = self.next();
+        let Some(message) = self.messages.get_mut(&number) else { return };
+        message.answered = Some(at);
+        message.is_refused = !taken;
+        if let Some(over) = &mut message.over {
+            over.answered(now);
+        }
+        if !taken {
+            message.owed.clear();
+        }
+    }
+
+    /// A device got a message.
+    ///
+    /// # Errors
+    ///
+    /// It should not have got it, or not again.
+    pub fn got(&mut self, device: usize, number: u64, topic: &str, qos: u8, dup: bool) -> Result<(), String> {
+        self.delivered += 1;
+        let bound = self.sessions[device].messages_max;
+        let Books { sessions, messages, .. } = self;
+        let session = &mut sessions[device];
+        let Some(message) = messages.get_mut(&number) else {
+            return Err(format!("device {device} got message {number}, which nobody published"));
+        };
+        if message.topic != topic {
+            return Err(format!("message {number} was published to {} and came on {topic}", message.topic));
+        }
+        let mut allowed = session
+            .subscriptions
+            .iter()
+            .filter(|one| topic::matches(&one.filter, topic))
+            .filter(|one| one.to.is_none_or(|ended| ended >= message.sent));
+        let Some(best) = allowed.by_ref().map(|one| one.qos).max() else {
+            return Err(format!(
+                "device {device} got message {number} on {topic}, to which it is not subscribed"
+            ));
+        };
+        if qos > message.qos.min(best) {
+            return Err(format!(
+                "message {number} of QoS {} came at QoS {qos}, asked for {best}",
+                message.qos
+            ));
+        }
+        if qos == 0 {
+            return Ok(());
+        }
+        let whose = (device, session.era);
+        let got = message.got.entry(whose).or_default();
+        *got += 1;
+        if *got > 1 && qos == 2 && !message.is_another {
+            return Err(format!("device {device} got message {number} twice at QoS 2"));
+        }
+        if *got > 1 && qos == 1 && !dup && session.is_sure && !message.is_another {
+            return Err(format!("device {device} got message {number} again, without DUP"));
+        }
+        message.owed.remove(&whose);
+        if *got > 1 {
+            return Ok(());
+        }
+        // One that was not durable yet when the device was let in was never kept for it.
+        let was_kept = message.sent > session.left_at
+            && message.answered.is_some_and(|answered| answered < session.let_in);
+        if session.left.is_some() && was_kept {
+            session.came += 1;
+            if session.came > bound {
+                return Err(format!(
+                    "device {device} has got {} messages that were published while it was away; its session keeps {bound}",
+                    session.came
+                ));
+            }
+        }
+        if qos > 0 && !message.is_will {
+            let last = session.last_of.entry((message.by, topic.to_owned(), qos)).or_default();
+            if *last > number && !dup && !message.is_sent_again {
+                return Err(format!(
+                    "device {device} got message {number} after {last} of the same publisher"
+                ));
+            }
+            *last = (*last).max(number);
+        }
+        Ok(())
+    }
+
+    /// A device is back and has everything: what it was owed came, unless it may not have had to.
+    ///
+    /// # Errors
+    ///
+    /// Something that was acknowledged is lost.
+    pub fn all_arrived(&self, now: Moment) -> Result<(), String> {
+        for (number, message) in &self.messages {
+            if message.answered.is_none() || message.over.is_some_and(|over| over.may_be(now)) {
+                continue;
+            }
+            for &(device, era) in &message.owed {
+                let session = &self.sessions[device];
+                if session.era != era || !session.is_sure {
+                    continue;
+                }
+                // For one more the oldest goes.
+                let behind = self.messages.values().filter(|other| {
+                    let wants = |one: &Subscription| topic::matches(&one.filter, &other.topic);
+                    other.qos > 0
+                        && other.answered.is_none_or(|answered| answered > message.sent)
+                        && session.subscriptions.iter().any(wants)
+                });
+                if behind.count() > session.messages_min {
+                    continue;
+                }
+                return Err(format!(
+                    "message {number} of device {} on {} at QoS {} was acknowledged and never came to device {device}",
+                    message.by, message.topic, message.qos
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn is_sure(&self, device: usize) -> bool {
+        self.sessions[device].is_sure
+    }
+
+    /// Filters that it may be subscribed to.
+    pub fn filters(&self, device: usize) -> Vec<String> {
+        let open = self.sessions[device].subscriptions.iter().filter(|one| one.to.is_none());
+        open.map(|one| one.filter.clone()).collect()
+    }
+}

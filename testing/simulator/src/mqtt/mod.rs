@@ -1,0 +1,21 @@
+//! MQTT in the simulation: brokers of several loops above the shards' sessions, devices, and the books of what they were promised.
+//!
+//! The brokers and the session machine are the product's; an edge without sockets carries what goes between them.
+
+mod books;
+mod device;
+mod host;
+mod lane;
+mod mapping;
+mod moment;
+mod node;
+mod plan;
+mod retained;
+
+pub use books::Books;
+pub use device::{Device, Heard, Outgoing};
+pub use mapping::Clocks;
+pub use moment::{Moment, Over};
+pub use node::Node;
+pub use plan::{DevicePlan, Limits, MqttPlan};
+pub use retained::RetainedBooks;

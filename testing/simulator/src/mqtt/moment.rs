@@ -1,0 +1,58 @@
+//! Moments on two clocks: the one that only time moves, and the wall's, which somebody may set.
+//!
+//! What lasts so long may be over once either says so, and is over once both do.
+
+use crate::clock::Clock;
+
+/// A moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Milliseconds that have passed.
+    passed: u64,
+    wall: u64,
+    /// The latest that the wall's clock has shown.
+    high: u64,
+}
+
+impl Moment {
+    pub fn of(clock: &Clock) -> Moment {
+        Moment { passed: clock.passed(), wall: clock.now().0, high: clock.high().0 }
+    }
+
+    /// Whether so many milliseconds may have passed since.
+    pub fn may_have_passed(self, span: u64, now: Moment) -> bool {
+        now.passed >= self.passed.saturating_add(span) || now.high >= self.wall.saturating_add(span)
+    }
+
+    /// Whether so many milliseconds have surely passed since.
+    pub fn have_passed(self, span: u64, now: Moment) -> bool {
+        now.passed >= self.passed.saturating_add(span) && now.wall >= self.high.saturating_add(span)
+    }
+}
+
+/// When something is over that began between two moments.
+#[derive(Debug, Clone, Copy)]
+pub struct Over {
+    from: Moment,
+    /// It has begun by then, where that is known.
+    until: Option<Moment>,
+    span: u64,
+}
+
+impl Over {
+    pub fn new(from: Moment, span: u64) -> Over {
+        Over { from, until: None, span }
+    }
+
+    pub fn answered(&mut self, now: Moment) {
+        self.until = Some(now);
+    }
+
+    pub fn may_be(self, now: Moment) -> bool {
+        self.from.may_have_passed(self.span, now)
+    }
+
+    pub fn is(self, now: Moment) -> bool {
+        self.until.is_some_and(|until| until.have_passed(self.span, now))
+    }
+}

@@ -1,0 +1,103 @@
+//! What a seed decides about MQTT: loops, devices, topics, bounds.
+
+use fastrand::Rng;
+use stadium_mqtt::packet::Version;
+
+/// Bounds of an edge. Other ones at each start.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Letters for a session whose client is away.
+    pub messages_max: usize,
+    /// Deliveries that wait for a slow client.
+    pub queued_max: u32,
+    /// Topics with a retained message.
+    pub retained_max: usize,
+}
+
+/// A device.
+#[derive(Debug, Clone)]
+pub struct DevicePlan {
+    pub id: String,
+    pub version: Version,
+    /// How long its session outlives its connection, seconds; none in 3.1.1.
+    pub expiry_s: u32,
+    /// One in so many connections begins anew.
+    pub clean_one_in: u32,
+    /// One in so many connections has a will; 0 for none.
+    pub will_one_in: u32,
+}
+
+#[derive(Debug, Clone)]
+pub struct MqttPlan {
+    pub devices: Vec<DevicePlan>,
+    /// Topics with subscribers.
+    pub topics: u32,
+    /// Topics with retained messages.
+    pub retained_topics: u32,
+    /// So many retained messages that expire in one moment, once or twice in a run; 0 for none.
+    pub burst: u32,
+    /// Loops at each start, at most.
+    pub loops_max: usize,
+    /// Actions of devices in a step, at most.
+    pub actions_max: u32,
+    /// Of a hundred actions, so many publish.
+    pub publishes: u8,
+    /// One in so many publishes is retained; 0 for none.
+    pub retained_one_in: u32,
+    /// One in so many connections ends in a step.
+    pub leaves: u32,
+    /// How slowly devices acknowledge: one in so many steps.
+    pub slow: u32,
+    /// Choices of the bound of letters of a session.
+    pub messages_max: Vec<usize>,
+    pub retained_max: usize,
+    /// Once in so many steps somebody sets the clock right by hours or days; 0 for never.
+    pub jump: u32,
+}
+
+impl MqttPlan {
+    pub fn new(random: &mut Rng) -> MqttPlan {
+        let choose = |random: &mut Rng, choices: &[u32]| choices[random.usize(..choices.len())];
+        let devices = (0..random.usize(2..8)).map(|at| {
+            let version = if random.u8(..3) == 0 { Version::V311 } else { Version::V5 };
+            let expiry_s = match version {
+                Version::V311 => u32::MAX,
+                Version::V5 => choose(random, &[0, 30, 3_600, 3_600, 86_400, u32::MAX]),
+            };
+            DevicePlan {
+                id: format!("device{at}"),
+                version,
+                expiry_s,
+                clean_one_in: choose(random, &[0, 0, 4, 20]),
+                will_one_in: choose(random, &[0, 0, 2]),
+            }
+        });
+        let devices = devices.collect();
+        let burst = choose(random, &[0, 0, 0, 400, 700]);
+        let few = random.u8(..3) == 0 && burst == 0;
+        MqttPlan {
+            devices,
+            topics: random.u32(1..5),
+            retained_topics: random.u32(2..14),
+            burst,
+            loops_max: [1, 2, 4, 4][random.usize(..4)],
+            actions_max: choose(random, &[3, 8, 16]),
+            publishes: [30, 60, 80][random.usize(..3)],
+            retained_one_in: choose(random, &[0, 2, 5]),
+            leaves: choose(random, &[10, 40, 100]),
+            slow: choose(random, &[1, 2, 8]),
+            messages_max: [vec![1_000], vec![3], vec![3, 10, 1_000], vec![10]][random.usize(..4)].clone(),
+            retained_max: if few { 6 } else { 100_000 },
+            jump: choose(random, &[0, 0, 60]),
+        }
+    }
+
+    /// The bounds of the next start.
+    pub fn limits(&self, random: &mut Rng) -> Limits {
+        Limits {
+            messages_max: self.messages_max[random.usize(..self.messages_max.len())],
+            queued_max: 100_000,
+            retained_max: self.retained_max,
+        }
+    }
+}
