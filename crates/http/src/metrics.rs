@@ -22,8 +22,11 @@ use crate::fleet::{
     ServiceStats, Tally,
 };
 
+mod plain;
 mod push;
 mod shards;
+
+pub(crate) use plain::{plain, wants_open_metrics};
 
 /// Requests answered since the start, by route and status. Its size is bounded by the routes and the statuses
 /// they answer; paths of strangers count under one route.
@@ -76,7 +79,8 @@ pub(crate) fn text(app: &Arc<App>) -> Result<String, fmt::Error> {
     registry.register_collector(Box::new(Scrape(Arc::clone(app))));
     let mut text = String::with_capacity(16 * 1024);
     encode(&mut text, &registry)?;
-    Ok(text)
+    // The encoder knows no summaries, which alone may have the label `quantile`.
+    Ok(text.replace(" stadium_rpc_latency_seconds unknown\n", " stadium_rpc_latency_seconds summary\n"))
 }
 
 struct Scrape(Arc<App>);
@@ -260,7 +264,7 @@ fn services(to: &mut Encoder<'_>, stats: &ServiceStats) -> fmt::Result {
         "rpc_latency",
         "From reading a request to its answer, since the start",
         Some(&Unit::Seconds),
-        MetricType::Gauge,
+        MetricType::Unknown,
     )?;
     for method in &stats.methods {
         for (quantile, took) in [("0.5", method.latency_p50), ("0.99", method.latency_p99)] {

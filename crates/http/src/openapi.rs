@@ -1,6 +1,9 @@
 //! The API's description (OpenAPI 3.1), made from the handlers and the types that they read and write.
 //!
-//! docs/reference/openapi.json is a copy of it; a stale copy fails the build.
+//! What attributes of types and handlers cannot say is laid over it by [`rules`]. docs/reference/openapi.json is a copy; a stale copy
+//! fails the build.
+
+mod rules;
 
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
@@ -24,7 +27,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         description = "Hand pushes over, see how far they have come, put and work on jobs, move credit, and look after devices and API keys.\n\nEvery request gets one \
                        of three answers. *Accepted* (2xx): the server owns it now. *Busy* (503 with `Retry-After`): you still own \
                        it, nothing happened. *Rejected* (4xx): it will never work, nothing happened. Errors are RFC 9457 problems \
-                       with a stable `code`.",
+                       with a stable `code`. Whole numbers are written without a fraction: `7`, not `7.0`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
@@ -65,6 +68,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         (name = "API keys", description = "Who may ask for what."),
         (name = "Operating", description = "Health, metrics and the live view."),
     ),
+    components(schemas(crate::live::Sample, crate::live::Point)),
     modifiers(&Bearer),
     security(("key" = [])),
 )]
@@ -91,5 +95,7 @@ impl Modify for Bearer {
 pub fn description(version: &str) -> String {
     let mut api = Description::openapi();
     api.info.version = version.to_owned();
-    api.to_pretty_json().expect("the description holds only strings, numbers and lists")
+    let mut api = serde_json::to_value(api).expect("the description holds only strings, numbers and lists");
+    rules::apply(&mut api);
+    serde_json::to_string_pretty(&api).expect("it was JSON before")
 }

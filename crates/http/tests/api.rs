@@ -318,7 +318,20 @@ fn metrics_carry_units_help_and_the_fleets_figures() {
         stats.loops[1].bytes_out_total = 77;
         stats.bytes_held.sessions = 440;
     });
-    let answer = scene.get("/metrics");
+    let plain = scene.get("/metrics");
+    assert_eq!(plain.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    assert!(
+        plain.text.contains("# TYPE stadium_connects_total counter\nstadium_connects_total 1\n"),
+        "{}",
+        plain.text
+    );
+    assert!(!plain.text.contains("# EOF") && !plain.text.contains("# UNIT"), "{}", plain.text);
+    let bearer = format!("Bearer {}", scene.admin);
+    let headers = [
+        ("authorization", &*bearer),
+        ("accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"),
+    ];
+    let answer = scene.ask("GET", "/metrics", &headers, None);
     assert!(answer.header("content-type").expect("a type").starts_with("application/openmetrics-text"));
     for line in [
         "stadium_connections 0",

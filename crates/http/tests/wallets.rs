@@ -23,6 +23,9 @@ fn an_asset_is_declared_an_account_opened_and_an_amount_moved() {
     let account = opened.json();
     assert_eq!((&account["posted"], &account["available"]), (&0.into(), &0.into()));
     assert_eq!((&account["overdraft"], &account["ceiling"]), (&"never".into(), &100_000.into()));
+    let too_much = r#"{"accounts": [{"wallet": "bob", "asset": "EUR", "ceiling": 9223372036854775808}]}"#;
+    let problem = scene.post("/api/wallets", too_much).problem(422, "WAL-002");
+    assert_eq!(problem["path"], "accounts[0].ceiling");
     let again = scene.post("/api/wallets", r#"{"wallet": "alice", "asset": "EUR", "ceiling": 100000}"#);
     assert_eq!(again.status, 200, "it was there");
     scene.post("/api/wallets", r#"{"wallet": "alice", "asset": "EUR"}"#).problem(409, "WAL-031");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -62,13 +62,23 @@ pub(crate) fn not_ready(readiness: &Readiness) -> Option<Problem> {
     Some(Problem::new(NOT_READY, detail).retry_after(Duration::from_secs(5)))
 }
 
-/// Every counter, gauge and histogram in the OpenMetrics text format, for Prometheus.
+/// Every counter, gauge and histogram, for Prometheus.
+///
+/// In its text format 0.0.4; in that of OpenMetrics 1.0 for those whose `Accept` prefers `application/openmetrics-text`.
 #[utoipa::path(get, operation_id = "metrics", path = "/metrics", tag = "Operating",
-    responses((status = 200, description = "The metrics.", body = String,
-               content_type = "application/openmetrics-text"),
+    responses((status = 200, description = "The metrics.",
+               content((String = "text/plain"), (String = "application/openmetrics-text"))),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem)))]
-pub(crate) async fn metrics(_: Reader, State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn metrics(_: Reader, State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     let text = crate::metrics::text(&app).expect("writing to a string cannot fail");
-    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
+    let (kind, text) = if crate::metrics::wants_open_metrics(&headers) {
+        ("application/openmetrics-text; version=1.0.0; charset=utf-8", text)
+    } else {
+        ("text/plain; version=0.0.4; charset=utf-8", crate::metrics::plain(&text))
+    };
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+        (header::VARY, HeaderValue::from_static("accept")),
+    ];
+    (headers, text).into_response()
 }

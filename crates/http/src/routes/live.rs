@@ -20,8 +20,8 @@ use crate::routes::health::not_ready;
 /// Server-sent events: `history` once (two minutes of points), then `sample` each second, and `push` whenever the
 /// newest push came further. A slow reader misses events and gets later ones.
 #[utoipa::path(get, operation_id = "live", path = "/api/live", tag = "Operating",
-    responses((status = 200, description = "The events; the data of `sample` is a `Sample`.",
-               body = crate::live::Sample, content_type = "text/event-stream"),
+    responses((status = 200, description = "Events as text. The data of `history` is a list of `Point`, of `sample` a `Sample`, of `push` a `PushView`.",
+               body = String, content_type = "text/event-stream"),
               (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
               (status = 503, description = "`HTTP-014`, `HTTP-019`", body = crate::openapi::Problem)))]
 pub(crate) async fn events(

@@ -75,7 +75,7 @@ pub(crate) async fn assets(_: Reader, State(app): State<Arc<App>>) -> Result<Jso
 #[utoipa::path(post, operation_id = "open_accounts", path = "/api/wallets", tag = "Wallets", request_body = OpenFields,
     responses((status = 201, description = "The account was opened.", body = AccountReport),
               (status = 200, description = "The account was there, with the same rules: an `AccountReport`. Or what became of each of several.",
-               body = OpenedAccounts),
+               body = Opened),
               MoneyProblems))]
 pub(crate) async fn open(
     admin: Admin,

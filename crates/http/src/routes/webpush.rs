@@ -65,7 +65,7 @@ pub(crate) async fn list(
 }
 
 /// Makes an endpoint that applications push to by Web Push (RFC 8030), for a device that is registered.
-#[utoipa::path(post, operation_id = "subscribe_webpush", path = "/api/apps/{app}/devices/{device}/webpush", tag = "Web Push", request_body = SubscriptionFields,
+#[utoipa::path(post, operation_id = "subscribe_webpush", path = "/api/apps/{app}/devices/{device}/webpush", tag = "Web Push", request_body = Option<SubscriptionFields>,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("device" = String, Path, description = "The device, percent-encoded.")),
     responses((status = 201, description = "The endpoint; it cannot be seen again.", body = SubscriptionReport), PlatformProblems))]

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use stadium_wallet::Bounds;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, SchemaType};
 use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -100,13 +101,20 @@ impl Visitor<'_> for Reading {
 
 impl PartialSchema for AmountField {
     fn schema() -> RefOr<Schema> {
-        Amount::schema()
+        let number = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer)).minimum(Some(0_u8));
+        let text = ObjectBuilder::new().schema_type(SchemaType::Type(Type::String));
+        OneOfBuilder::new()
+            .item(number.maximum(Some(Bounds::AMOUNT_MAX)))
+            .item(text.pattern(Some("^[0-9]{1,18}$")))
+            .description(Some("Whole minor units (cents, votes), as a number or as a string of digits."))
+            .examples([250])
+            .into()
     }
 }
 
 impl ToSchema for AmountField {
     fn name() -> Cow<'static, str> {
-        Amount::name()
+        "AmountField".into()
     }
 }
 

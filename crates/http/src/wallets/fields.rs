@@ -5,7 +5,10 @@
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use stadium_wallet::{AssetCode, Change, Kind, NewAccount, NewTransfer, Overdraft, TransferId, WalletName};
+use stadium_wallet::{
+    AssetCode, Bounds, Change, Kind, NewAccount, NewTransfer, Overdraft, TransferId, WalletName,
+};
+use stadium_wallet::{Refusal, refusal};
 use utoipa::ToSchema;
 
 use super::amount::AmountField;
@@ -44,6 +47,14 @@ pub(crate) struct AccountFields {
 impl AccountFields {
     /// The account. `at` is where the fields are in the body: empty, or as in `accounts[3].`.
     pub(crate) fn check(self, at: &str) -> Result<NewAccount, Problem> {
+        // Of several accounts each has an outcome of its own, and a request that says what no account can have has none.
+        if let Some(AmountField(ceiling)) = self.ceiling
+            && ceiling > Bounds::AMOUNT_MAX
+        {
+            let reason = format!("a ceiling is at most {}", Bounds::AMOUNT_MAX);
+            let refused = Refusal::Rejected { code: refusal::AMOUNT, reason };
+            return Err(Problem::from(refused).at(format!("{at}ceiling")));
+        }
         Ok(NewAccount {
             wallet: named(&format!("{at}wallet"), WalletName::new(&self.wallet))?,
             asset: named(&format!("{at}asset"), AssetCode::new(&self.asset))?,

@@ -57,7 +57,7 @@ pub(crate) async fn show(
 }
 
 /// Makes an app known, or changes its settings. What is left out stays; a new app has the defaults.
-#[utoipa::path(put, operation_id = "declare_app", path = "/api/apps/{app}", tag = "Push platform", request_body = AppFields,
+#[utoipa::path(put, operation_id = "declare_app", path = "/api/apps/{app}", tag = "Push platform", request_body = Option<AppFields>,
     params(("app" = String, Path, description = "Small letters, digits, `.`, `_` and `-`; at most 64 bytes.", example = "matchday")),
     responses((status = 200, description = "The app.", body = AppReport), PlatformProblems))]
 pub(crate) async fn declare(

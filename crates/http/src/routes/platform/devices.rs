@@ -40,7 +40,8 @@ const PAGE_MAX: usize = 1_000;
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 unless said otherwise."),
            ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the page before.")),
-    responses((status = 200, description = "A page of devices.", body = DevicePage), PlatformLookProblems))]
+    responses((status = 200, description = "A page of devices.", body = DevicePage),
+              (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."), PlatformLookProblems))]
 pub(crate) async fn list(
     _: Reader,
     State(app): State<Arc<App>>,

@@ -54,6 +54,7 @@ pub(crate) async fn import(
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON.")),
     responses((status = 200, description = "The devices, by id.", content((String = "text/csv"), (String = "application/x-ndjson")),
                headers(("Content-Disposition" = String, description = "`attachment` with a file name."))),
+              (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."),
               PlatformLookProblems))]
 pub(crate) async fn export(
     _: Reader,

@@ -35,7 +35,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 #[utoipa::path(get, operation_id = "live_push", path = "/api/apps/{app}/pushes/{push}/live", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("push" = String, Path, description = "The push.")),
-    responses((status = 200, description = "The events; the data of `push` is a push.", body = PlatformPushReport, content_type = "text/event-stream"),
+    responses((status = 200, description = "Events as text; the data of `push` is a `PlatformPushReport`.", body = String, content_type = "text/event-stream"),
               PlatformLookProblems))]
 pub(crate) async fn events(
     _: Reader,
