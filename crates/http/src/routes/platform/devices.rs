@@ -220,7 +220,8 @@ pub(crate) async fn remove(
            ("audience" = Option<String>, Query, description = "Only devices that this selector means, as JSON; `\"all\"` for all. One of `prefix`, `named_user` and `audience` is needed."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices removed at most; 1000 unless said otherwise."),
            ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the answer before.")),
-    responses((status = 200, description = "How many are forgotten, and whether there may be more.", body = RemovedDevices), PlatformProblems))]
+    responses((status = 200, description = "How many are forgotten, and whether there may be more.", body = RemovedDevices),
+              (status = 431, description = "The path, the query and the headers have more than 16 KiB; without a body."), PlatformProblems))]
 pub(crate) async fn remove_several(
     admin: Admin,
     State(app): State<Arc<App>>,
