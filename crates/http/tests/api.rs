@@ -388,6 +388,7 @@ fn the_description_names_every_path_and_each_is_answered() {
         [
             "DELETE /api/apps/{app}",
             "DELETE /api/apps/{app}/audiences/{name}",
+            "DELETE /api/apps/{app}/devices",
             "DELETE /api/apps/{app}/devices/{device}",
             "DELETE /api/apps/{app}/devices/{device}/credential",
             "DELETE /api/apps/{app}/devices/{device}/webpush",
