@@ -55,7 +55,7 @@ impl<T: Default> Paged<T> {
     /// The value of that number, if there is one.
     #[inline]
     pub fn get(&self, index: u32) -> Option<&T> {
-        self.pages.get(index as usize / PAGE)?.get(index as usize % PAGE)
+        self.pages.page(index as usize / PAGE)?.get(index as usize % PAGE)
     }
 
     /// Lets all go.
@@ -81,7 +81,7 @@ impl<T: Default> Index<u32> for Paged<T> {
 impl<T: Default> IndexMut<u32> for Paged<T> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
-        let page = self.pages.get_mut(index as usize / PAGE).expect("the caller reached for it");
+        let page = self.pages.page_mut(index as usize / PAGE).expect("the caller reached for it");
         &mut page[index as usize % PAGE]
     }
 }

@@ -22,13 +22,13 @@ impl<P: Default> Sparse<P> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, page: usize) -> Option<&P> {
-        self.blocks.get(page / BLOCK)?.get(page % BLOCK)
+    pub(crate) fn page(&self, number: usize) -> Option<&P> {
+        self.blocks.get(number / BLOCK)?.get(number % BLOCK)
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, page: usize) -> Option<&mut P> {
-        self.blocks.get_mut(page / BLOCK)?.get_mut(page % BLOCK)
+    pub(crate) fn page_mut(&mut self, number: usize) -> Option<&mut P> {
+        self.blocks.get_mut(number / BLOCK)?.get_mut(number % BLOCK)
     }
 
     /// The page of that number, as a place to put it where it is missing.

@@ -6,11 +6,9 @@
 //!                     ^ cursor of a running checkpoint: what is left of it is saved
 //! ```
 //!
-//! An entry right of the cursor that changes is saved by itself first, and marked in its page. A page
-//! that the cursor reaches is saved without them. Outside a checkpoint a change pays for one comparison.
-//!
-//! A live table has no gaps between pages. A restored one has pages only where the checkpoint has entries, whatever their numbers;
-//! the gaps are filled before it grows.
+//! An entry right of the cursor that changes is saved first, and marked: its page is saved without it.
+//! A live table has no gaps between pages. A restored one has only the pages that the checkpoint has
+//! entries for; the gaps are filled before it grows.
 
 use crate::entry::{Damaged, Entry, take};
 use crate::sparse::Sparse;
@@ -161,7 +159,7 @@ impl<T: Entry> Table<T> {
     #[inline]
     pub fn contains(&self, index: u32) -> bool {
         let (page, place) = split(index);
-        self.pages.get(page).and_then(Option::as_ref).is_some_and(|page| is_set(&page.occupied, place))
+        self.pages.page(page).and_then(Option::as_ref).is_some_and(|page| is_set(&page.occupied, place))
     }
 
     /// The entry there, if any.
@@ -224,17 +222,17 @@ impl<T: Entry> Table<T> {
 
     #[inline]
     fn page(&self, number: usize) -> &Page<T> {
-        self.pages.get(number).and_then(Option::as_ref).expect("a place that was given out has a page")
+        self.pages.page(number).and_then(Option::as_ref).expect("a place that was given out has a page")
     }
 
     #[inline]
     fn page_mut(&mut self, number: usize) -> &mut Page<T> {
-        self.pages.get_mut(number).and_then(Option::as_mut).expect("a place that was given out has a page")
+        self.pages.page_mut(number).and_then(Option::as_mut).expect("a place that was given out has a page")
     }
 
     /// Makes the first page that is missing, all of it vacant.
     fn grow(&mut self) {
-        while self.pages.get(self.gap as usize).is_some_and(Option::is_some) {
+        while self.pages.page(self.gap as usize).is_some_and(Option::is_some) {
             self.gap += 1;
         }
         let number = self.gap;
@@ -358,7 +356,7 @@ impl<T: Entry> Table<T> {
         if number as u32 >= self.pages_saved {
             return;
         }
-        let page = self.pages.get_mut(number).and_then(Option::as_mut).expect("what changes has a page");
+        let page = self.pages.page_mut(number).and_then(Option::as_mut).expect("what changes has a page");
         if is_set(&page.saved, place) {
             return;
         }

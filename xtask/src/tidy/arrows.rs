@@ -113,6 +113,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-registry",
             "stadium-machine",
             "stadium-journal",
+            "stadium-mqtt",
+            "stadium-session",
         ],
     ),
     ("xtask", &[]),

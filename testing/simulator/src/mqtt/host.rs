@@ -1,4 +1,6 @@
 //! The broker's surroundings: links, other loops and the lanes to the shards, as an edge has them.
+//!
+//! Nothing here decides: it keeps what the broker hands over until the simulation delivers it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! MQTT in the simulation: devices act, the edge and the shards work, the checker looks.
+//!
+//! The brokers are in [`crate::mqtt`]; this is their part of a simulated step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
