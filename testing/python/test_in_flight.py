@@ -2,14 +2,18 @@
 
 import pytest
 
-from device import until
+from device import V5, until
 
 MESSAGES = 1_000
 
 
 @pytest.mark.parametrize("window", [20, 257, 500])
 def test_every_qos_2_message_arrives_once_however_many_are_in_flight(device, version, topic, window):
-    """3.1.1 has no Receive Maximum: a client that sends 500 before it reads must not be cut, nor wait for ever."""
+    """3.1.1 has no Receive Maximum: a client that sends 500 before it reads must not be cut, nor wait for ever.
+
+    In 5.0 it is 256, and paho leaves it to the application to keep it.
+    """
+    window = min(window, 256) if version == V5 else window
     watcher = device()
     assert watcher.subscribe(topic, qos=2) == [2]
     sender = device(connect=False)
