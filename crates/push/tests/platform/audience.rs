@@ -370,7 +370,7 @@ fn a_preview_of_a_push_to_very_many_evaluates_a_sample_and_says_so() {
     let devices = 30_000_u64;
     for part in 0..devices / 1_000 {
         // Every fifth has a name.
-        let change = |number: u64| if number % 5 == 0 { named("Eva") } else { Changes::default() };
+        let change = |number: u64| if number.is_multiple_of(5) { named("Eva") } else { Changes::default() };
         let part = part * 1_000..(part + 1) * 1_000;
         let devices = part.map(|number| (device(&format!("d{number}")), change(number))).collect();
         scene.ask(Command::Change { app: app(), devices }).unwrap();

@@ -171,11 +171,14 @@ fn replay(
     apply_all(&mut *reader, machines, &mut apply, &mut step)
 }
 
+/// Takes in the body of the record that stands at a position.
+type Apply<'a> = dyn FnMut(&mut Machines, Position, &[u8]) -> Result<(), String> + 'a;
+
 /// Applies all records that the reader gives; `step` is told every few thousand how many there were, and where the last one ends.
 fn apply_all(
     reader: &mut dyn Reader,
     machines: &mut Machines,
-    apply: &mut dyn FnMut(&mut Machines, Position, &[u8]) -> Result<(), String>,
+    apply: &mut Apply<'_>,
     step: &mut dyn FnMut(u64, Position),
 ) -> Result<u64, Error> {
     let mut changes = Vec::new();
