@@ -107,7 +107,8 @@ impl Node {
     }
 
     /// The client's end of a connection is gone.
-    pub fn cut(&mut self, link: Link) {
+    pub fn cut(&mut self, link: Link, clocks: Clocks) {
+        self.around.clocks = clocks;
         self.around.closed.entry(link).or_insert(broker::Close::Asked);
         self.bury();
     }

@@ -316,7 +316,7 @@ impl World {
             if in_order {
                 node.turn(clocks, false);
             }
-            node.cut(link);
+            node.cut(link, clocks);
         }
         mqtt.books.leaves(at, mqtt.devices[at].is_in, now, mqtt.limits.messages_max);
         mqtt.devices[at].gone();
@@ -470,13 +470,14 @@ impl World {
             return Ok(());
         }
         let now = Moment::of(&self.clock);
+        let Some(clocks) = self.edge_clocks() else { return Ok(()) };
         let Some(mqtt) = &mut self.mqtt else { return Ok(()) };
         let Some((probe, seen)) = mqtt.probe.take() else { return Ok(()) };
         if !probe.is_in {
             return Violation::new("the checker is not let in");
         }
         if let Some(node) = &mut mqtt.node {
-            node.cut(link);
+            node.cut(link, clocks);
         }
         if mqtt.devices.iter().any(|device| !device.is_done()) {
             // Somebody's message is under way.
