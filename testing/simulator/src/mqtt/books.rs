@@ -70,6 +70,18 @@ pub struct Message {
     got: BTreeMap<SessionOf, u32>,
 }
 
+/// A CONNECT that was accepted.
+pub struct Admission {
+    /// Session Present of the CONNACK.
+    pub present: bool,
+    pub clean_start: bool,
+    pub expiry_s: u32,
+    /// Messages that the session may hold while its device is away.
+    pub messages_max: usize,
+    /// Whether answers may have been lost since it was last connected.
+    pub trouble: bool,
+}
+
 /// The books.
 pub struct Books {
     sessions: Vec<Session>,
@@ -145,16 +157,8 @@ impl Books {
     /// # Errors
     ///
     /// A session that must be there is not.
-    pub fn let_in(
-        &mut self,
-        device: usize,
-        present: bool,
-        clean_start: bool,
-        expiry_s: u32,
-        now: Moment,
-        bound: usize,
-        trouble: bool,
-    ) -> Result<(), String> {
+    pub fn let_in(&mut self, device: usize, admission: &Admission, now: Moment) -> Result<(), String> {
+        let &Admission { present, clean_start, expiry_s, messages_max: bound, trouble } = admission;
         let at = self.next();
         let session = &mut self.sessions[device];
         if present && clean_start {

@@ -23,12 +23,15 @@ pub struct Answered {
     pub known: Vec<(Then, Box<[u32]>)>,
 }
 
+/// What becomes of a change that was sent, and the change where it must be sent again.
+type Sent = (Then, Option<Change>);
+
 #[derive(Default)]
 pub struct Lane {
     /// Each with whether it can fail.
     waiting: VecDeque<(Change, Then, bool)>,
-    /// The batch under way, as the shard was asked.
-    under_way: Option<(u64, Vec<(Then, Option<Change>)>)>,
+    /// The batch under way: its number as the shard was asked, and what it holds.
+    under_way: Option<(u64, Vec<Sent>)>,
     retry_at_ms: u64,
 }
 

@@ -12,7 +12,7 @@ mod node;
 mod plan;
 mod retained;
 
-pub use books::Books;
+pub use books::{Admission, Books};
 pub use device::{Device, Heard, Outgoing};
 pub use mapping::Clocks;
 pub use moment::{Moment, Over};

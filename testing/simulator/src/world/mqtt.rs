@@ -14,7 +14,8 @@ use super::{TURNS_MAX, World};
 use crate::ledger::Violation;
 use crate::machine::Sabotage;
 use crate::mqtt::{
-    Books, Clocks, Device, DevicePlan, Heard, Limits, Moment, MqttPlan, Node, Outgoing, Over, RetainedBooks,
+    Admission, Books, Clocks, Device, DevicePlan, Heard, Limits, Moment, MqttPlan, Node, Outgoing, Over,
+    RetainedBooks,
 };
 
 type Reply = Result<stadium_shard::Answer, Refusal>;
@@ -562,8 +563,14 @@ impl Mqtt {
                     Version::V311 if self.clean[at] => 0,
                     _ => device.plan.expiry_s,
                 };
-                let bound = self.limits.messages_max;
-                self.books.let_in(at, *present, self.clean[at], expiry_s, now, bound, trouble)
+                let admission = Admission {
+                    present: *present,
+                    clean_start: self.clean[at],
+                    expiry_s,
+                    messages_max: self.limits.messages_max,
+                    trouble,
+                };
+                self.books.let_in(at, &admission, now)
             }
             Heard::Refused if trouble => Ok(()),
             Heard::Refused => Err(format!("device {at} is not let in without any need")),
