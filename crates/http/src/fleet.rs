@@ -13,6 +13,7 @@ pub mod memory;
 mod names;
 mod push;
 mod stats;
+mod trace;
 
 pub use device::{
     ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
@@ -27,6 +28,8 @@ pub use stats::{
     BytesHeld, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LocationStats, LoopStats,
     MethodStats, Readiness, RequestStats, ServiceStats, Tally,
 };
+
+pub use trace::{NoTrace, Trace, TraceLine, Traced};
 
 /// A boxed future, so that [`Fleet`] stays usable as `dyn Fleet`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -59,6 +62,12 @@ pub trait Fleet: Send + Sync + 'static {
     /// # Errors
     /// [`Refusal::Busy`] when the loop that owns the connection cannot take the command now.
     fn kick(&self, id: DeviceId, reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>>;
+
+    /// Traces a device or a topic. Never blocks; where nobody traces it costs nothing.
+    ///
+    /// # Errors
+    /// [`NoTrace`] where there are as many as there may be, or the filter is none.
+    fn trace(&self, traced: Traced) -> Result<Trace, NoTrace>;
 
     /// A snapshot of every counter and gauge. Cheap: it is read once a second for each scrape and live view.
     fn stats(&self) -> FleetStats;

@@ -14,7 +14,7 @@ use crate::routes::platform::{
 };
 use crate::routes::{
     api_keys, audit, devices, entries, health, jobs, leases, live, live_queues, live_wallets, push, queues,
-    schedules, transfers, wallets, webpush,
+    schedules, traces, transfers, wallets, webpush,
 };
 
 /// The problem document, under the name that responses refer to it by.
@@ -32,7 +32,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
     ),
     paths(
         push::create, push::list, push::show,
-        devices::list, devices::show, devices::kick,
+        devices::list, devices::show, devices::kick, traces::events,
         jobs::put, jobs::show, jobs::history, jobs::edit, jobs::delete, jobs::delete_several,
         leases::reserve, leases::settle, leases::settle_several, leases::release, leases::release_several,
         leases::extend, leases::extend_several, leases::bury, leases::bury_several, leases::forward,
@@ -68,7 +68,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         (name = "API keys", description = "Who may ask for what."),
         (name = "Operating", description = "Health, metrics and the live view."),
     ),
-    components(schemas(crate::live::Sample, crate::live::Point)),
+    components(schemas(crate::live::Sample, crate::live::Point, traces::TraceEvent)),
     modifiers(&Bearer),
     security(("key" = [])),
 )]

@@ -35,6 +35,7 @@ pub(crate) mod push;
 mod query;
 pub(crate) mod queues;
 pub(crate) mod schedules;
+pub(crate) mod traces;
 pub(crate) mod transfers;
 pub(crate) mod wallets;
 pub(crate) mod webpush;
@@ -69,6 +70,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/api/keys", get(api_keys::list).post(api_keys::create))
         .route("/api/keys/{id}", delete(api_keys::revoke))
         .route("/api/live", get(live::events))
+        .route("/api/trace", get(traces::events))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))

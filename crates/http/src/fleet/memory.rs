@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 
 use super::{
     Audience, BoxFuture, ConnectionFilter, DeviceConnection, DeviceId, DevicePage, DeviceQuery, DeviceReport,
-    DeviceSubscription, Fleet, FleetStats, KickOutcome, LatencySummary, NewPush, Progress, PushId,
-    PushReport, Qos, Readiness, Refusal, Tally,
+    DeviceSubscription, Fleet, FleetStats, KickOutcome, LatencySummary, NewPush, NoTrace, Progress, PushId,
+    PushReport, Qos, Readiness, Refusal, Tally, Trace, TraceLine, Traced,
 };
 
 /// Pushes remembered; the oldest is forgotten first. Enough for any test, small enough for a page left open.
@@ -261,6 +261,21 @@ impl Fleet for MemoryFleet {
 
     fn kick(&self, id: DeviceId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
         Box::pin(async move { Ok(self.state.lock().close(&id, "kicked")) })
+    }
+
+    fn trace(&self, traced: Traced) -> Result<Trace, NoTrace> {
+        let device = match traced {
+            Traced::Device(id) => id.as_str().to_owned(),
+            Traced::Topic(filter) if filter.is_empty() => {
+                return Err(NoTrace::Filter("it is empty".to_owned()));
+            }
+            Traced::Topic(_) => String::new(),
+        };
+        let (to, lines) = tokio::sync::mpsc::channel(1);
+        let (at, text) = (SystemTime::now(), "trace began".to_owned());
+        // The channel is empty and open.
+        let _ = to.try_send(TraceLine { at, device, direction: "none", text, missed: 0 });
+        Ok(Trace { lines, guard: Box::new(to) })
     }
 
     fn stats(&self) -> FleetStats {

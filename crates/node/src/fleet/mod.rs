@@ -6,6 +6,7 @@
 mod device;
 mod push;
 mod stats;
+mod trace;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use stadium_edge::{EdgeHandle, Gathered};
 use stadium_http::fleet::{
     BoxFuture, DeviceId, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NewPush,
-    PushId, PushReport, Readiness, Refusal,
+    NoTrace, PushId, PushReport, Readiness, Refusal, Trace, Traced,
 };
 
 use stats::Observer;
@@ -149,6 +150,10 @@ impl Fleet for EdgeFleet {
                 reason: "the device's loop did not answer in time".to_owned(),
             })
         })
+    }
+
+    fn trace(&self, traced: Traced) -> Result<Trace, NoTrace> {
+        trace::begin(&self.edge, traced)
     }
 
     fn stats(&self) -> FleetStats {

@@ -8,6 +8,7 @@ mod known;
 mod registered;
 pub(super) mod removal;
 mod sessions;
+mod trace;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -30,7 +31,9 @@ Examples:
   stadium device import fans.csv                             a heading with `device`, then a line each
   stadium device export --format ndjson --output fans.ndjson
   stadium device remove --prefix swarm-                      asks, then forgets them a page at a time
-  stadium device credential phone-7                          a new MQTT password, shown once")]
+  stadium device credential phone-7                          a new MQTT password, shown once
+  stadium device trace phone-7                               what it sends and gets, as it happens
+  stadium device trace --topic 'uplink/#' --for 60           who publishes there, for a minute")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -44,6 +47,8 @@ enum Action {
     Show(On<registered::OneArguments>),
     /// Close a device's connection; its session stays, and it may connect again
     Kick(On<KickArguments>),
+    /// Follow the packets of a device or a topic, a line each, until Ctrl-C; payloads and passwords are not shown
+    Trace(On<trace::Arguments>),
     /// Register a device, or change what is known of it; what is left out stays
     Set(On<registered::SetArguments>),
     /// Forget a registered device with what it is owed, or all that match
@@ -104,6 +109,7 @@ pub(crate) fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failu
         Action::List(on) => on.run(list, terminal),
         Action::Show(on) => on.run(registered::show, terminal),
         Action::Kick(on) => on.run(|api, which, terminal| sessions::kick(api, &which.id, terminal), terminal),
+        Action::Trace(on) => on.run(trace::follow, terminal),
         Action::Set(on) => on.run(registered::set, terminal),
         Action::Remove(on) => on.run(removal::run, terminal),
         Action::Import(on) => on.run(files::import, terminal),
