@@ -7,8 +7,7 @@
 //! ```
 //!
 //! An entry right of the cursor that changes is saved first, and marked: its page is saved without it.
-//! A live table has no gaps between pages. A restored one has only the pages that the checkpoint has
-//! entries for; the gaps are filled before it grows.
+//! A restored table has only the pages that hold entries; the gaps are filled before it grows.
 
 use crate::entry::{Damaged, Entry, take};
 use crate::sparse::Sparse;
