@@ -53,8 +53,8 @@ def test_the_server_answers_as_its_description_says(start):
     )
     report = run.stdout + run.stderr
     assert run.returncode == 0, report
-    # All of it was asked but the two streams.
-    assert re.search(rf"Tested:\s+{operations - 2}\b", report), report
+    # All of it was asked but the three streams.
+    assert re.search(rf"Tested:\s+{operations - 3}\b", report), report
     assert "panicked" not in server.output(), server.output()
 
 

@@ -66,8 +66,8 @@ fn a_half_made_handshake_is_cut_in_time_on_every_transport() -> Result<()> {
 fn a_connect_larger_than_the_budget_is_cut() -> Result<()> {
     let mut server = Server::trial()?;
     let mut device = Device::dial(server.mqtt, Version::V5)?;
-    // A CONNECT that claims 200 KB, sent but for its last byte: only 4 KB of it may be kept.
-    let whole = packet(0x10, &[&b"\0\x04MQTT\x05\x02\0\0\0"[..], &vec![b'x'; 200_000]].concat());
+    // A CONNECT that claims 500 KB, sent but for its last byte: `limits.before_auth_bytes` is 384 KiB.
+    let whole = packet(0x10, &[&b"\0\x04MQTT\x05\x02\0\0\0"[..], &vec![b'x'; 500_000]].concat());
     device.send_if_open(&whole[..whole.len() - 1]);
     let frames = device.end(Duration::from_secs(5))?;
     let reasons: Vec<u8> = frames.iter().map(|frame| frame.reason(Version::V5)).collect();

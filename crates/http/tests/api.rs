@@ -430,6 +430,7 @@ fn the_description_names_every_path_and_each_is_answered() {
             "GET /api/queues/{queue}",
             "GET /api/queues/{queue}/jobs",
             "GET /api/queues/{queue}/schedules",
+            "GET /api/trace",
             "GET /api/transfers/{id}",
             "GET /api/wallets",
             "GET /api/wallets/roots",

@@ -144,7 +144,7 @@ mod tests {
     fn settings(data: &Path) -> Settings {
         let text = format!(
             "[server]\ndata = {data:?}\nloops = 1\n[mqtt]\nlisten = \"off\"\n[http]\nlisten = \"off\"\n\
-             [journal]\nsegment_bytes = 16777216\n[shards]\ncount = 1\n"
+             [rpc]\nlisten = \"off\"\n[journal]\nsegment_bytes = 16777216\n[shards]\ncount = 1\n"
         );
         from_toml(&text, Path::new("stadium.toml")).expect("these are settings").settings
     }
