@@ -539,3 +539,83 @@ fn a_retained_message_is_acknowledged_when_it_is_durable() {
         assert_eq!(heard(&mut server, writer), ["puback 6 0x10"]);
     }
 }
+
+#[test]
+fn a_publish_that_came_again_on_a_new_connection_is_answered_there() {
+    let cases = [
+        (Version::V5, Persisted::Done, Some("pubrec 5 0x00")),
+        (Version::V5, Persisted::Full, Some("pubrec 5 0x97")),
+        // 3.1.1 has no way to say no.
+        (Version::V311, Persisted::Busy, None),
+    ];
+    for (version, persisted, answer) in cases {
+        let mut server = server(1, 3);
+        // The reader is kept on shard 1, which is slow, the writer on shard 2.
+        let reader = reader(&mut server, 0, "r1", 2);
+        let first = server.connect(Connect { version, ..kept("w") });
+        server.persist_all();
+        server.send(first, &publish("t", b"news", QoS::ExactlyOnce, 5));
+        let slow = server.host.changes.pop_front().expect("the reader is to be owed it");
+        server.cut(first);
+        let second = server.connect(Connect { version, ..kept("w") });
+        server.persist_all();
+        for _ in 0..2 {
+            server.send(second, &publish("t", b"news", QoS::ExactlyOnce, 5));
+        }
+        assert_eq!(heard(&mut server, second), ["connack true"]);
+        server.host.changes.push_front(slow);
+        server.persist_one(persisted);
+        server.persist_all();
+        assert_eq!(heard(&mut server, second), Vec::from_iter(answer), "{version:?} {persisted:?}");
+        assert_eq!(server.is_open(second), answer.is_some());
+        let arrived = usize::from(persisted == Persisted::Done);
+        assert_eq!(heard(&mut server, reader).len(), arrived, "{version:?} {persisted:?}");
+    }
+}
+
+#[test]
+fn a_release_that_came_again_on_a_new_connection_waits_for_all_shards() {
+    let mut server = server(1, 3);
+    // The reader is kept on shard 1, which is slow, the writer on shard 2.
+    let reader = reader(&mut server, 0, "r1", 2);
+    let first = server.connect(kept("w"));
+    server.persist_all();
+    server.send(first, &publish("t", b"news", QoS::ExactlyOnce, 5));
+    server.persist_all();
+    assert_eq!(heard(&mut server, reader), ["news 0x8001"]);
+    let release = Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() });
+    server.send(first, &release);
+    assert_eq!(server.persist_one(Persisted::Done).as_deref(), Some("w: released 5"));
+    let slow = server.host.changes.pop_front().expect("shard 1 is to forget it");
+    server.cut(first);
+    let second = server.connect(kept("w"));
+    server.persist_all();
+    server.send(second, &release);
+    // Else the next message with this identifier would be taken for this one after a crash.
+    assert_eq!(heard(&mut server, second), ["connack true"]);
+    server.host.changes.push_front(slow);
+    assert_eq!(server.persist_all(), ["forget 5 on 1"]);
+    assert_eq!(heard(&mut server, second), ["pubcomp 5"]);
+    server.send(second, &release);
+    assert_eq!(heard(&mut server, second), ["pubcomp 5"]);
+}
+
+#[test]
+fn a_message_between_loops_is_not_kept_for_a_session_that_subscribes_meanwhile() {
+    let mut server = server(2, 1);
+    let writer = server.connect(kept("w"));
+    let late = server.connect_on(1, kept("late"));
+    let there = server.connect_on(1, Connect::new(Version::V5, "there"));
+    server.persist_all();
+    subscribe(&mut server, there, "t", 2);
+    server.holds_messages = true;
+    server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+    subscribe(&mut server, late, "t", 2);
+    server.persist_all();
+    server.holds_messages = false;
+    server.advance_ms(1);
+    // Nobody would wait until it is kept. Sent again after a crash it would be owed a second time.
+    assert!(server.persist_all().is_empty());
+    assert_eq!(heard(&mut server, late), ["connack false", "suback [2]"]);
+    assert_eq!(heard(&mut server, there), ["connack false", "suback [2]", "news 0x1"]);
+}

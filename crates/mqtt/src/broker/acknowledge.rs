@@ -54,10 +54,16 @@ where
         if durable {
             let rare = session.rare();
             let noted = rare.noted.remove(&packet_id);
+            if noted.is_none() && rare.releasing.contains(packet_id) {
+                // Its client came back before the release was durable.
+                self.asked_again(key, AckKind::Pubcomp, packet_id);
+                return;
+            }
             // One that is not known may have been released just before the server was killed.
             if noted.is_some() || (!known && rare.came_back) {
                 let shards = noted.flatten();
                 let origin = Origin { incarnation: rare.incarnation, packet_id };
+                rare.releasing.insert(packet_id);
                 let client_id = session.client_id.clone();
                 let own = host.shard_of(&client_id);
                 let then = self.pendings.part(&mut waits);
@@ -70,10 +76,9 @@ where
             host.send(link, |buf| encode::ack(buf, AckKind::Pubcomp, version, packet_id, reason));
             return;
         };
-        let mut bytes = Vec::new();
-        encode::ack(&mut bytes, AckKind::Pubcomp, version, packet_id, reason);
         let place = self.hold(key);
-        self.pendings.goes_on(then, What::Answer { key, link, place, answer: Answer::Bytes(bytes) });
+        let answer = Answer::Released { packet_id, reason };
+        self.pendings.goes_on(then, What::Answer { key, link, place, answer });
     }
 
     /// PUBACK or PUBCOMP: the delivery is done and the client's window opens by one. An id that is not

@@ -29,8 +29,18 @@ const SHARED_PAYLOAD_BYTES_MIN: usize = 16 << 10;
 pub(super) enum Scope {
     /// To this broker's sessions and to the brokers of the other loops.
     Everywhere,
-    /// To this broker's sessions: another loop sent it.
+    /// To this broker's sessions: another loop sent it, and hears when it is kept for those to whom it is owed.
     Here,
+    /// To this broker's sessions: another loop sent it and waits for nothing, because no session that persists had subscribed here.
+    Unkept,
+}
+
+impl Scope {
+    /// Whether a session must not get this message: it persists, so its subscription is younger than the publish. Were the message kept
+    /// for it, nobody would wait for that, and the same publish sent again after a crash would be owed to it a second time.
+    fn precedes<L, I>(self, message: &Message<'_>, session: &Session<L, I>) -> bool {
+        self == Self::Unkept && message.head.qos > QoS::AtMostOnce && session.durable
+    }
 }
 
 /// One session that gets a message, after overlapping subscriptions were put together.
@@ -191,7 +201,9 @@ where
             for subscriber in filters.subscribers(only) {
                 let index = subscriber.session;
                 let session = &courier.sessions[index as usize];
-                if subscriber.no_local() && by_itself(index, session.generation) {
+                if (subscriber.no_local() && by_itself(index, session.generation))
+                    || scope.precedes(message, session)
+                {
                     continue;
                 }
                 if subscriber.is_partly_granted() && !may_read(host, session, message.topic) {
@@ -224,7 +236,9 @@ where
                 for subscriber in filters.subscribers(filter) {
                     let index = subscriber.session;
                     let session = &courier.sessions[index as usize];
-                    if subscriber.no_local() && by_itself(index, session.generation) {
+                    if (subscriber.no_local() && by_itself(index, session.generation))
+                        || scope.precedes(message, session)
+                    {
                         continue;
                     }
                     if subscriber.is_partly_granted() && !may_read(host, session, message.topic) {
@@ -270,12 +284,14 @@ where
                     let session = sessions.get(who.session.index as usize);
                     session.is_some_and(|session| may_read(host, session, message.topic))
                 };
-                // Of another loop's members their own loop knows.
+                // Of another loop's members their own loop knows. One that persists has joined since, see [`Scope::precedes`].
+                let is_unkept = scope == Scope::Unkept && message.head.qos > QoS::AtMostOnce;
                 while passed < members
                     && group.peek().is_some_and(|member| {
-                        member.is_partly_granted
-                            && member.who.at == config.loop_index
-                            && !reads(member.who, courier.sessions, host)
+                        (is_unkept && member.durable)
+                            || (member.is_partly_granted
+                                && member.who.at == config.loop_index
+                                && !reads(member.who, courier.sessions, host))
                     })
                 {
                     group.next();

@@ -312,8 +312,31 @@ pub(super) enum What<L> {
 pub(super) enum Answer {
     /// PUBACK or PUBREC.
     Publish { kind: AckKind, packet_id: u16, reason: ReasonCode, noted: Noted, origin: Option<Origin> },
+    /// PUBCOMP.
+    Released { packet_id: u16, reason: ReasonCode },
     /// Bytes that are right as they are; where the change fails the connection ends.
     Bytes(Vec<u8>),
+}
+
+impl Answer {
+    /// The packet that a client sends again on its next connection where this answer did not reach it on the last one.
+    fn repeated(&self) -> Option<(AckKind, u16)> {
+        match *self {
+            Self::Publish { kind: AckKind::Pubrec, packet_id, .. } => Some((AckKind::Pubrec, packet_id)),
+            Self::Released { packet_id, .. } => Some((AckKind::Pubcomp, packet_id)),
+            Self::Publish { .. } | Self::Bytes(_) => None,
+        }
+    }
+}
+
+/// A packet that came again before it was answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Again {
+    /// The answer that it asks for.
+    kind: AckKind,
+    packet_id: u16,
+    /// The answer's place on the connection on which it came again.
+    place: u32,
 }
 
 /// Whether it is durable that a QoS 2 packet id was received.
@@ -671,6 +694,43 @@ where
         rare.held_first.wrapping_add(rare.held.len() as u32 - 1)
     }
 
+    /// A PUBLISH at QoS 2 or a PUBREL came that is not answered yet. Its client may have a new connection: the answer goes there.
+    pub(super) fn asked_again(&mut self, key: SessionKey, kind: AckKind, packet_id: u16) {
+        let Some(session) = self.session_mut(key) else { return };
+        // One place is enough, however often it is repeated.
+        if session.rare().again.iter().any(|one| (one.kind, one.packet_id) == (kind, packet_id)) {
+            return;
+        }
+        let place = self.hold(key);
+        if let Some(session) = self.session_mut(key) {
+            session.rare().again.push(Again { kind, packet_id, place });
+        }
+    }
+
+    /// Where an answer goes: to the place of its packet, or to that of the same packet sent again on a new connection.
+    fn place_of<H>(&mut self, host: &mut H, key: SessionKey, answer: &Answer, asked: (L, u32)) -> (L, u32)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let Some((kind, packet_id)) = answer.repeated() else { return asked };
+        let Some(session) = self.session_mut(key) else { return asked };
+        let now = session.link;
+        let Some(rare) = &mut session.rare else { return asked };
+        let Some(at) = rare.again.iter().position(|one| (one.kind, one.packet_id) == (kind, packet_id))
+        else {
+            return asked;
+        };
+        let place = rare.again.swap_remove(at).place;
+        match now {
+            Some(now) if now != asked.0 => (now, place),
+            _ => {
+                // It was repeated on the same connection, where one answer is enough.
+                self.fill(host, key, asked.0, place, Vec::new());
+                asked
+            }
+        }
+    }
+
     fn answer_held<H>(
         &mut self,
         host: &mut H,
@@ -681,6 +741,7 @@ where
     ) where
         H: Host<Link = L, Identity = I>,
     {
+        let (link, place) = self.place_of(host, key, &answer, (link, place));
         let Some(session) = self.session_mut(key) else {
             // It ended meanwhile: nobody will release the publish.
             if let Answer::Publish { origin: Some(origin), .. } = answer {
@@ -689,12 +750,18 @@ where
             return;
         };
         let (version, now) = (session.version, session.link);
+        if let Answer::Released { packet_id, .. } = answer {
+            session.rare().releasing.remove(packet_id);
+        }
         let bytes = match answer {
-            Answer::Bytes(bytes) => match worst.refusal() {
-                None => bytes,
-                Some(_) if now != Some(link) => return,
-                Some(reason) => return self.cut(host, key, link, reason),
-            },
+            Answer::Released { .. } | Answer::Bytes(_) if worst.refusal().is_some() => {
+                if let Some(reason) = worst.refusal().filter(|_| now == Some(link)) {
+                    self.cut(host, key, link, reason);
+                }
+                return;
+            }
+            Answer::Released { packet_id, reason } => ack(AckKind::Pubcomp, version, packet_id, reason),
+            Answer::Bytes(bytes) => bytes,
             Answer::Publish { kind, packet_id, reason, noted, origin } => {
                 if let Some(refusal) = worst.refusal() {
                     self.publish_failed(host, key, kind, packet_id, noted, &shards);
@@ -725,13 +792,7 @@ where
                     } else if kind == AckKind::Pubrec {
                         session.rare().waiting.remove(packet_id);
                     }
-                    let bytes = ack(kind, version, packet_id, reason);
-                    if let Some(other) = now.filter(|&now| now != link && kind == AckKind::Pubrec) {
-                        // The client came back meanwhile and has sent it again.
-                        self.say(host, key, other, |buf| buf.extend_from_slice(&bytes));
-                        return;
-                    }
-                    bytes
+                    ack(kind, version, packet_id, reason)
                 }
             }
         };

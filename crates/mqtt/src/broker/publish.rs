@@ -54,7 +54,9 @@ where
         }
         if publish.qos == QoS::ExactlyOnce && !self.accept_exactly_once(key, publish.packet_id)? {
             // Seen before and not released: it must not reach subscribers twice [MQTT-4.3.3-10].
-            if !self.is_answered_later(key, publish.packet_id) {
+            if self.is_answered_later(key, publish.packet_id) {
+                self.asked_again(key, AckKind::Pubrec, publish.packet_id);
+            } else {
                 let reason = ReasonCode::Success;
                 self.say(host, key, link, |buf| {
                     encode::ack(buf, AckKind::Pubrec, version, publish.packet_id, reason);
@@ -361,13 +363,13 @@ where
         }
     }
 
-    /// A message that came in on another loop.
+    /// A message that came in on another loop, which waits for nothing: no session that persists and is subscribed gets it at QoS 1 or 2.
     pub fn forwarded<H>(&mut self, host: &mut H, publication: &Arc<Publication>)
     where
         H: Host<Link = L, Identity = I>,
     {
         self.parts = None;
-        self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Here);
+        self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Unkept);
     }
 
     /// Publishes the will of a session that was not closed in order, after asking the authorisation

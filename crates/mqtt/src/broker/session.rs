@@ -12,7 +12,7 @@ use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use super::deadlines::{Deadlines, Due};
-use super::durable::{Held as HeldAnswer, ShardSet, Then};
+use super::durable::{Again, Held as HeldAnswer, ShardSet, Then};
 use super::flight::List;
 use super::packet_ids::PacketIds;
 use super::publication::Publication;
@@ -102,6 +102,10 @@ pub(super) struct Rare<L> {
     pub replays: Replays,
     /// Of those unreleased: whose PUBREC is held back.
     pub waiting: PacketIds,
+    /// Packet ids whose PUBCOMP is held back.
+    pub releasing: PacketIds,
+    /// What its client has sent again on this connection while the answer is held back.
+    pub again: Vec<Again>,
     /// Of those unreleased: those that the host has noted, each with the shards that were asked to keep its message; none where that is
     /// not known any more, because the server was started anew.
     pub noted: BTreeMap<u16, Option<ShardSet>>,
@@ -228,6 +232,8 @@ impl<L> Default for Rare<L> {
             held_first: 0,
             replays: Replays::default(),
             waiting: PacketIds::default(),
+            releasing: PacketIds::default(),
+            again: Vec::new(),
             noted: BTreeMap::new(),
             came_back: false,
             told: false,
@@ -249,6 +255,7 @@ impl<L> Rare<L> {
     pub fn drop_held(&mut self) {
         self.held_first = self.held_first.wrapping_add(self.held.len() as u32);
         self.held.clear();
+        self.again.clear();
     }
 }
 

@@ -336,6 +336,8 @@ pub struct Server {
     next_link: u32,
     /// Retained messages leave when the test says so, by [`Server::replay`].
     pub replays_by_hand: bool,
+    /// Messages between loops stay on their way.
+    pub holds_messages: bool,
 }
 
 impl Default for Server {
@@ -374,6 +376,7 @@ impl Server {
             waiting: HashSet::new(),
             next_link: 0,
             replays_by_hand: false,
+            holds_messages: false,
         }
     }
 
@@ -588,7 +591,9 @@ impl Server {
                     // What was sent before the close is still read in its version.
                     self.versions.insert(link, version);
                 }
-            } else if let Some((at, message)) = self.host.wire.pop_front() {
+            } else if !self.holds_messages
+                && let Some((at, message)) = self.host.wire.pop_front()
+            {
                 self.host.at = at;
                 let broker = &mut self.brokers[usize::from(at)];
                 match message {
