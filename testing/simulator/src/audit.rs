@@ -52,6 +52,8 @@ impl Ledger {
         for issued in lost {
             self.note_lost(issued);
         }
+        // A schedule's jobs that are seen for the first time get their tags below.
+        let first_new = Tag(self.messages.len() as u32);
         // Before anything is identified: what moved by itself is known by where it may have gone.
         self.pass_time(high);
         let mut sights: HashMap<Tag, (&JobView<Bytes>, Content)> = HashMap::new();
@@ -76,7 +78,7 @@ impl Ledger {
             }
         }
         match order {
-            Order::Submitted => self.cut(&sights, lost, high),
+            Order::Submitted => self.cut(&sights, lost, first_new, high),
             Order::Independent => self.independent(&sights, lost, high),
         }
     }
@@ -86,6 +88,7 @@ impl Ledger {
         &mut self,
         sights: &HashMap<Tag, (&JobView<Bytes>, Content)>,
         lost: &[Issued],
+        first_new: Tag,
         high: Time,
     ) -> Result<(), Violation> {
         let mut work = self.clone();
@@ -102,6 +105,10 @@ impl Ledger {
                 for tag in work.concerned(issued) {
                     let message = work.message(tag);
                     let mut places = work.after(message, &message.places, issued);
+                    // A schedule may have put it after the purge: "What is put later stays" (docs/queue.md, purge).
+                    if tag >= first_new && matches!(issued.command, Command::Purge { .. }) {
+                        message.places.iter().for_each(|place| add(&mut places, place.clone()));
+                    }
                     // A reserve that waited may have been served at any time since.
                     for reserve in lost[..cut].iter().filter(|issued| is_reserve(issued)) {
                         let message = &work.messages[tag.0 as usize];
@@ -377,4 +384,78 @@ pub(crate) fn shown(view: &JobView<Bytes>, content: Content) -> String {
         view.lease_until.map_or(String::new(), |at| format!(", lease until {}", at.0)),
         view.expires.map_or(String::new(), |at| format!(", expires {}", at.0)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use stadium_queue::QueueName;
+
+    use super::*;
+    use crate::place::{Dead, Rules};
+
+    /// The only queue's name.
+    fn name() -> QueueName {
+        QueueName::new("q0").expect("a name")
+    }
+
+    /// A record of one queue, and when it begins.
+    fn ledger() -> (Ledger, Time) {
+        let rules = Rules { shard: 0, dead: Dead::Kept, attempts_max: 1, backoff_max: 0 };
+        (Ledger::new(vec![(name(), rules)]), Time(1_000))
+    }
+
+    /// A job as a look at its queue shows it, whose payload carries this tag.
+    fn view(job: u64, content: Tag) -> JobView<Bytes> {
+        JobView {
+            job: JobId(job),
+            queue: name(),
+            state: JobState::Due,
+            put_at: Time(1_000),
+            due: Time(1_000),
+            lease_until: None,
+            expires: None,
+            attempts: 0,
+            attempts_max: 1,
+            priority: 4,
+            key: None,
+            reason: None,
+            payload: Content { tag: content, version: 0 }.payload(32),
+        }
+    }
+
+    /// A purge of the queue whose answer was lost in a crash.
+    fn purge() -> Issued {
+        Issued {
+            number: 1,
+            command: Command::Purge { queue: name(), state: None },
+            tags: Vec::new(),
+            during: Span::at(Time(1_000)),
+            set_back: false,
+            may_refuse: false,
+            from: None,
+        }
+    }
+
+    #[test]
+    fn a_schedule_may_put_jobs_after_a_purge_that_was_lost() {
+        // Given a job of the schedule that the checker has seen.
+        let (mut ledger, now) = ledger();
+        let schedule = ledger.add_schedule(QueueNumber(0));
+        let before = Observed { jobs: vec![view(1, schedule)] };
+        ledger.audit(&before, &[], Order::Submitted, now).expect("a schedule put it");
+        // When it is gone after a crash, and the schedule's next one is there.
+        let after = Observed { jobs: vec![view(2, schedule)] };
+        // Then the purge came between them.
+        ledger.audit(&after, &[purge()], Order::Submitted, now).expect("the purge came between them");
+    }
+
+    #[test]
+    fn a_lost_purge_is_whole_or_nothing() {
+        let (mut ledger, now) = ledger();
+        let schedule = ledger.add_schedule(QueueNumber(0));
+        let before = Observed { jobs: vec![view(1, schedule), view(2, schedule)] };
+        ledger.audit(&before, &[], Order::Submitted, now).expect("a schedule put them");
+        let half = Observed { jobs: vec![view(2, schedule)] };
+        ledger.audit(&half, &[purge()], Order::Submitted, now).expect_err("one of two was purged");
+    }
 }

@@ -113,8 +113,11 @@ impl Node {
         self.bury();
     }
 
-    /// What a client sends.
+    /// What a client sends. The edge has closed the connection before the client notices it: such bytes are lost, as a socket's are.
     pub fn send(&mut self, link: Link, bytes: &[u8]) {
+        if !self.links.contains_key(&link) {
+            return;
+        }
         self.received.entry(link).or_default().extend_from_slice(bytes);
     }
 
