@@ -516,6 +516,23 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_chunk_is_read_again_and_a_longer_one_refused() {
+        let disk = MemoryDisk::new(1);
+        let place = place(&disk);
+        let mut chunk = vec![7; CHUNK_BYTES_MAX + 1];
+        let mut writer = place.begin(Position(100)).expect("there is room");
+        let too_large = Error::TooLarge { bytes: CHUNK_BYTES_MAX + 1, bytes_max: CHUNK_BYTES_MAX };
+        assert_eq!(writer.chunk(&chunk), Err(too_large));
+        assert!(matches!(writer.chunk(&[]), Err(Error::Setting(_))));
+        chunk.pop();
+        writer.chunk(&chunk).expect("it is allowed");
+        writer.finish().expect("there is room");
+        let mut reader = place.newest().expect("it is whole").expect("it was written");
+        assert!(reader.next() == Ok(Some(&chunk[..])), "the chunk is as it was written");
+        assert_eq!(reader.next(), Ok(None));
+    }
+
+    #[test]
     fn any_flipped_bit_leads_to_the_one_before() {
         let disk = MemoryDisk::new(1);
         let place = place(&disk);

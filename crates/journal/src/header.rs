@@ -195,6 +195,36 @@ mod tests {
     }
 
     #[test]
+    fn a_capacity_or_a_base_out_of_bounds_is_refused() {
+        let decoded = |base: u64, capacity: u64| {
+            let header = Header {
+                shard: 3,
+                journal: JournalId(0x1234),
+                number: SegmentNumber(9),
+                base: Position(base),
+                capacity,
+                epoch: Epoch(5),
+            };
+            let page = header.encode();
+            Header::decode(page.first_chunk().expect("a page is longer")).map(|(header, _)| header.capacity)
+        };
+        // Room for one byte behind the header is the least, 1 TiB the most.
+        for capacity in [HEADER_BYTES + 1, 1 << 20, 1 << 40] {
+            assert_eq!(decoded(1 << 30, capacity), Ok(capacity), "capacity {capacity}");
+        }
+        for capacity in [0, HEADER_BYTES - 1, HEADER_BYTES, (1 << 40) + 1, u64::MAX] {
+            assert_eq!(decoded(1 << 30, capacity), Err(NotOurs::Size), "capacity {capacity}");
+        }
+        // A base is a multiple of a frame's alignment, and the segment ends before the positions do.
+        let last = u64::MAX - (1 << 20) & !7;
+        for (base, is_valid) in
+            [(0, true), (8, true), (4, false), (9, false), (last, true), (last + 8, false)]
+        {
+            assert_eq!(decoded(base, 1 << 20).is_ok(), is_valid, "base {base}");
+        }
+    }
+
+    #[test]
     fn a_torn_slot_leaves_the_one_before() {
         let slot = |epoch| Slot { shard: 1, journal: JournalId(2), epoch: Epoch(epoch) };
         let mut control = [0; CONTROL_BYTES];

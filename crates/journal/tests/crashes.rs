@@ -490,3 +490,32 @@ fn a_missing_segment_is_noticed() {
     let (journal, _) = open(&disk, Opening::default()).expect("all is there again");
     book.check(&mut *journal.reader()).expect("nothing was lost");
 }
+
+#[test]
+fn all_that_is_not_durable_waits_and_bounds_what_is_appended() {
+    let (mut journal, stepper) = open(&MemoryDisk::new(1), Opening::default()).expect("a new journal");
+    let waiting = |journal: &FileJournal| journal.metrics().waiting_bytes;
+    let waiting_bytes_max = crash_support::options().waiting_bytes_max as u64;
+    let body = [7; 1_000];
+    // A batch has a note, and each record a header.
+    journal.append(&body).expect("there is room");
+    let first = waiting(&journal);
+    journal.append(&body).expect("there is room");
+    let each = waiting(&journal) - first;
+    assert!(first > each && each > 1_000, "{first} bytes, and {each} more");
+    // Handed over, and with another batch begun, it waits all the same.
+    journal.commit().expect("no fault");
+    assert_eq!(waiting(&journal), first + each);
+    while waiting(&journal) + each <= waiting_bytes_max - each {
+        journal.append(&body).expect("there is room");
+    }
+    // A record that fills it to the last byte is taken, and then none.
+    let left = waiting_bytes_max - waiting(&journal);
+    journal.append(&vec![7; (left - (each - 1_000)) as usize]).expect("there is room");
+    assert_eq!(waiting(&journal), waiting_bytes_max);
+    assert_eq!(journal.append(b"x"), Err(Error::Busy { waiting: waiting_bytes_max }));
+    journal.commit().expect("no fault");
+    while stepper.commit() || stepper.keep() {}
+    assert_eq!(waiting(&journal), 0);
+    journal.append(b"x").expect("there is room");
+}

@@ -127,6 +127,91 @@ fn a_missing_segment_is_said_and_bridged() {
 }
 
 #[test]
+fn segments_that_a_seal_promises_are_missed_and_made_anew() {
+    for broken in [false, true] {
+        let (disk, records) = journal(4);
+        for (name, _) in disk.files() {
+            if name.ends_with(".segment") && name != "000000000001.segment" {
+                match broken {
+                    true => assert!(disk.flip_bit(&name, 20, 0)),
+                    false => disk.remove(&name).expect("no fault"),
+                }
+            }
+        }
+        assert!(!verify(&disk).damages.is_empty());
+        let (done, lost) = repaired(&disk, &records);
+        assert!(lost > 10, "{done:?}");
+        assert_eq!(done.kept.is_empty(), !broken, "{done:?}");
+    }
+}
+
+#[test]
+fn before_the_checkpoint_a_header_is_replaced_and_a_missing_segment_is_not() {
+    let (disk, _) = journal(4);
+    let checkpoint = verify(&disk).segments[1].start;
+    disk.remove("000000000001.segment").expect("no fault");
+    let done = repair_on(&disk, checkpoint).expect("it can be repaired");
+    assert!(done.lost.is_empty() && done.written.is_empty(), "it was trimmed: {done:?}");
+
+    let (disk, _) = journal(4);
+    assert!(disk.flip_bit("000000000001.segment", 20, 0));
+    let done = repair_on(&disk, checkpoint).expect("it can be repaired");
+    assert_eq!(done.kept, ["memory/000000000001.segment.damaged"]);
+    assert_eq!(done.written, ["memory/000000000001.segment"]);
+    assert_eq!(verify(&disk).damages, []);
+}
+
+#[test]
+fn a_control_made_anew_is_of_a_later_epoch_than_every_segment() {
+    let (disk, _) = journal(3);
+    let newest = |report: &Report| report.segments.iter().map(|segment| segment.epoch).max();
+    for byte in [20, 512 + 20] {
+        disk.flip_bit("control", byte, 0);
+    }
+    repair_on(&disk, Position::START).expect("it can be repaired");
+    let report = verify(&disk);
+    assert!(Some(report.epoch) > newest(&report), "{} and {:?}", report.epoch, newest(&report));
+}
+
+#[test]
+fn reading_goes_on_behind_every_damage() {
+    let (disk, mut records) = journal(2);
+    let inspection = |disk: &MemoryDisk| Inspection::open_on(Arc::new(disk.clone())).expect("it is ours");
+    // One in the middle of a batch, and the last before the first segment's seal.
+    let of_first = verify(&disk).segments[0].records as usize;
+    let damaged: Vec<Position> =
+        [103, of_first - 1].iter().filter_map(|index| records.keys().nth(*index)).copied().collect();
+    let next = *records.keys().nth(104).expect("there are many");
+    for position in &damaged {
+        assert!(disk.flip_bit("000000000001.segment", position.0 + 9, 2));
+        records.remove(position);
+    }
+    let inspection = inspection(&disk);
+    assert_eq!(inspection.after_damage(damaged[0]), Ok(Some(next)));
+    let mut reader = inspection.reader().expect("it can be read");
+    let mut found = BTreeMap::new();
+    let mut met = Vec::new();
+    loop {
+        match reader.next() {
+            Ok(Some(record)) => drop(found.insert(record.position, record.body.to_vec())),
+            Ok(None) => break,
+            Err(Error::Corrupt(damage)) => {
+                met.push(damage.position);
+                let next = inspection.after_damage(damage.position).expect("it can be read");
+                reader.seek(next.expect("more follows")).expect("a frame is there");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(met, damaged);
+    assert!(found == records, "{} of {} records", found.len(), records.len());
+    // A damage in a header is followed by the first frame of that segment; behind the last there is nothing.
+    let last = verify(&disk).segments.last().expect("there are some").start;
+    assert!(matches!(inspection.after_damage(last), Ok(Some(first)) if first > last));
+    assert_eq!(inspection.after_damage(Position(last.0 + (1 << 30))), Ok(None));
+}
+
+#[test]
 fn any_damage_can_be_repaired() {
     let seeds = std::env::var("JOURNAL_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(150);
     for seed in 0..seeds {
