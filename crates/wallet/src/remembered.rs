@@ -252,3 +252,29 @@ impl Entry for Hold {
 }
 
 const _: () = assert!(size_of::<Remembered>() == 56, "a remembered transfer takes 56 bytes");
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{TransferId, hash_of_id};
+
+    #[test]
+    fn ids_that_differ_in_few_bits_are_spread_over_all_bits_of_their_hashes() {
+        let shapes: [fn(u128) -> u128; 3] = [|n| n << 64 | 7, |n| 7 << 64 | n, |n| n << 32];
+        for (shape, id) in shapes.iter().enumerate() {
+            for seed in [0, 1, 0x1234_5678_9abc_def0] {
+                let hashes: Vec<u64> = (0..4_096).map(|n| hash_of_id(TransferId(id(n)), seed)).collect();
+                for shift in [0, 12, 24, 36, 52] {
+                    // As many balls thrown at random hit 2,589 of 4,096 boxes. Half of them is spread enough.
+                    let boxes: HashSet<u64> = hashes.iter().map(|hash| hash >> shift & 0xfff).collect();
+                    assert!(
+                        boxes.len() > 1_295,
+                        "shape {shape}, seed {seed}, bits from {shift}: {}",
+                        boxes.len()
+                    );
+                }
+            }
+        }
+    }
+}

@@ -75,3 +75,64 @@ fn a_warm_machine_allocates_nothing_for_a_transfer() {
     assert!(measured.1 <= 600, "{} allocations for replaying them", measured.1);
     assert_eq!(ledger.audit(), Ok(()));
 }
+
+/// The bytes that a ledger holds, as the allocator and as the ledger counts them.
+fn held_by(make: impl FnOnce(&mut Ledger, &mut dyn FnMut(&mut Ledger, &Command))) -> (usize, usize) {
+    let place = Place { shard: 0, shards: 1, hash_seed: 1 };
+    let mut ledger = Ledger::new(place, Bounds::default());
+    let counted = allocation_counter::measure(|| {
+        let (mut record, mut at, now) = (Record::new(), 4_096, Time(1_800_000_000_000));
+        let mut run = |ledger: &mut Ledger, command: &Command| {
+            record.begin(HEADER);
+            let executed = ledger.execute(at, now, command, &mut record);
+            assert!(matches!(executed, Ok(Executed::Done(_))), "{executed:?}");
+            at += record.bytes().len() as u64;
+        };
+        run(&mut ledger, &Command::Declare { asset: "EUR".parse().expect("an asset"), scale: 2 });
+        make(&mut ledger, &mut run);
+    });
+    (usize::try_from(counted.bytes_current).expect("it holds something"), ledger.bytes())
+}
+
+#[test]
+fn a_ledger_counts_the_bytes_that_it_holds() {
+    let asset = || "EUR".parse().expect("an asset");
+    let accounts = |range: std::ops::Range<u64>| Command::Open {
+        accounts: range
+            .map(|number| NewAccount {
+                wallet: wallet(number),
+                asset: asset(),
+                overdraft: Overdraft::Allowed,
+                ceiling: None,
+            })
+            .collect(),
+    };
+    let holds = |range: std::ops::Range<u64>| Command::Transfer {
+        transfers: range
+            .map(|number| NewTransfer {
+                id: TransferId(u128::from(number) << 64 | 7),
+                kind: Kind::Hold {
+                    debit: wallet(number % 100),
+                    credit: "@shop".parse().expect("a name"),
+                    asset: asset(),
+                    amount: 1,
+                    expires_after: 60_000 + number,
+                },
+                reference: String::new(),
+                metadata: Bytes::new(),
+                effective: None,
+            })
+            .collect(),
+        linked: false,
+    };
+    let of_accounts = held_by(|ledger, run| {
+        (0..200).for_each(|round| run(ledger, &accounts(round * 100..round * 100 + 100)));
+    });
+    let of_holds = held_by(|ledger, run| {
+        run(ledger, &accounts(0..100));
+        (0..200).for_each(|round| run(ledger, &holds(round * 100..round * 100 + 100)));
+    });
+    for (what, (held, counted)) in [("accounts", of_accounts), ("holds", of_holds)] {
+        assert!(counted.abs_diff(held) <= held / 10, "{what}: {held} bytes are held, {counted} counted");
+    }
+}

@@ -198,4 +198,39 @@ mod tests {
         assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[4; 4_000]))), [4]);
         assert_eq!(mailboxes.waiting(session), 1);
     }
+
+    #[test]
+    fn all_sessions_together_have_so_many_letters_and_a_new_session_is_refused() {
+        let session = |index| SessionKey { index, generation: 1 };
+        let mut mailboxes = InMemory::new(MailboxLimits { total_max: 3, ..MailboxLimits::default() });
+        assert!(mailboxes.put(session(1), "a", letter(&[1])).is_empty());
+        assert!(mailboxes.put(session(2), "b", letter(&[2])).is_empty());
+        assert!(mailboxes.put(session(2), "b", letter(&[3])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session(3), "c", letter(&[4]))), [4], "it has none to give up");
+        assert_eq!(payloads(&mailboxes.put(session(2), "b", letter(&[5]))), [2], "its own oldest goes");
+        assert_eq!(
+            (mailboxes.len(), mailboxes.waiting(session(1)), mailboxes.waiting(session(3))),
+            (3, 1, 0)
+        );
+        // Each one that is taken makes room for one.
+        assert_eq!(mailboxes.take(session(1)).map(|letter| payloads(&[letter])), Some(vec![1]));
+        assert!(mailboxes.take(session(1)).is_none());
+        assert!(mailboxes.put(session(3), "c", letter(&[6])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session(1), "a", letter(&[7]))), [7]);
+        mailboxes.forget(session(2));
+        assert_eq!((mailboxes.len(), mailboxes.is_empty()), (1, false));
+    }
+
+    #[test]
+    fn a_letter_of_all_the_bytes_of_a_session_is_kept_and_none_where_no_message_may_wait() {
+        let session = SessionKey { index: 1, generation: 1 };
+        let bytes_max = letter(&[1; 1_000]).bytes();
+        let mut mailboxes = InMemory::new(MailboxLimits { bytes_max, ..MailboxLimits::default() });
+        assert!(mailboxes.put(session, "c", letter(&[1; 1_000])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[2; 1_001]))), [2]);
+        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[3; 1_000]))), [1]);
+        let mut none = InMemory::new(MailboxLimits { messages_max: 0, ..MailboxLimits::default() });
+        assert_eq!(payloads(&none.put(session, "c", letter(&[4]))), [4]);
+        assert!(none.is_empty());
+    }
 }

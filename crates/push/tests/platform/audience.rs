@@ -176,6 +176,67 @@ fn what_is_out_of_bounds_is_refused_and_nothing_happens() {
 }
 
 #[test]
+fn a_push_may_be_as_large_as_the_bounds_and_no_larger() {
+    let mut scene = Scene::new(1);
+    let payload_bytes_max = Bounds::default().payload_bytes_max as usize;
+    let text = |bytes: usize| "x".repeat(bytes);
+    let raw = |payload: usize, properties: usize, name: usize, value: usize, content_type: usize| {
+        let property = (text(name).into(), text(value).into());
+        Content::Raw {
+            payload: vec![b'x'; payload].into(),
+            content_type: Some(text(content_type).into()),
+            properties: vec![property; properties],
+        }
+    };
+    let title = |bytes: usize| Words { title: Some(text(bytes).into()), ..Words::default() };
+    let notification = |words: Words, platforms: Vec<(String, Words)>, languages: usize| {
+        let language = |number: usize| (format!("l{number}").into(), title(1));
+        Content::Notification(Box::new(Notification {
+            words,
+            platforms: platforms.into_iter().map(|(name, words)| (name.into(), words)).collect(),
+            languages: (0..languages).map(language).collect(),
+        }))
+    };
+    let platforms = |count: usize| (0..count).map(|number| (format!("p{number}"), title(1))).collect();
+    let named = |name: String, bytes: usize| notification(title(1), vec![(name, title(bytes))], 0);
+    // With a name of two bytes each, all variants have four times as many bytes as one device may get.
+    let large = |last: usize| {
+        let full = |number: usize, bytes: usize| (format!("p{number}"), title(bytes - 2));
+        let sizes = [payload_bytes_max, payload_bytes_max, last].into_iter().enumerate();
+        notification(title(payload_bytes_max), sizes.map(|(number, bytes)| full(number, bytes)).collect(), 0)
+    };
+    for (what, content, is_allowed) in [
+        ("an empty payload", raw(0, 0, 0, 0, 0), true),
+        ("the largest payload", raw(payload_bytes_max, 0, 0, 0, 0), true),
+        ("a payload of one byte more", raw(payload_bytes_max + 1, 0, 0, 0, 0), false),
+        ("all properties, each of the longest", raw(1, 50, 1_024, 1_024, 1_024), true),
+        ("a property more", raw(1, 51, 1, 1, 1), false),
+        ("a longer name", raw(1, 1, 1_025, 1, 1), false),
+        ("a longer value", raw(1, 1, 1, 1_025, 1), false),
+        ("a longer content type", raw(1, 1, 1, 1, 1_025), false),
+        ("the longest title", notification(title(payload_bytes_max), vec![], 0), true),
+        ("a title of one byte more", notification(title(payload_bytes_max + 1), vec![], 0), false),
+        ("a variant of one byte more", named("ios".into(), payload_bytes_max + 1), false),
+        ("all variants", notification(title(1), platforms(120), 80), true),
+        ("a variant more", notification(title(1), platforms(120), 81), false),
+        ("a variant with the longest name", named(text(64), 1), true),
+        ("a variant with a longer name", named(text(65), 1), false),
+        ("a variant without a name", named(String::new(), 1), false),
+        ("variants alone", notification(Words::default(), platforms(1), 0), true),
+        ("variants of all bytes", large(payload_bytes_max), true),
+        ("variants of one byte more", large(payload_bytes_max + 1), false),
+    ] {
+        let push = NewPush { content, ..to_all(1) };
+        let checked = scene.ask(Command::Check { push: Box::new(push) });
+        assert_eq!(
+            checked.as_ref().err().map(|refusal| refusal.code()),
+            (!is_allowed).then_some("PSH-003"),
+            "{what}"
+        );
+    }
+}
+
+#[test]
 fn a_full_platform_forgets_what_is_settled_and_refuses_when_nothing_is() {
     let mut scene = Scene::with(1, Bounds { pushes_max: 3, ..Bounds::default() });
     scene.register(&["a"]);

@@ -3,8 +3,8 @@
 //! Many a story crashes on the way: nothing that is told may depend on what only memory knew.
 
 use stadium_queue::{
-    Answer, Attempt, Backoff, Command, DeadLetter, Edit, Given, JobSet, JobState, NewJob, QueueSettings,
-    Retry, When,
+    Answer, Attempt, Backoff, Command, DeadLetter, Edit, Given, JobSet, JobState, Limit, NewJob,
+    QueueSettings, Retry, Spread, When,
 };
 
 use crate::desk::{Desk, after, checkpoint, job, keyed, queue, restored};
@@ -408,4 +408,33 @@ fn a_checkpoint_is_the_state_at_its_beginning() {
     }
     assert_eq!(desk.queues.jobs(), 0, "{worked} were left");
     assert!(checkpoint(&mut desk.queues, 1 << 20).len() >= 8);
+}
+
+#[test]
+fn settings_of_every_kind_are_the_same_after_a_replay_and_from_a_checkpoint() {
+    let mut desk = Desk::new();
+    let limit = |rate| Some(Limit { rate, burst: 3 });
+    let settings = QueueSettings::default;
+    let all = [
+        ("plain", settings()),
+        ("limited", QueueSettings { limit: limit(1.5), ..settings() }),
+        ("key-limited", QueueSettings { key_limit: limit(2.5), ..settings() }),
+        ("both-limited", QueueSettings { limit: limit(1.5), key_limit: limit(2.5), ..settings() }),
+        ("discards", QueueSettings { dead_letter: DeadLetter::Discard, ..settings() }),
+        ("buries", QueueSettings { dead_letter: DeadLetter::Queue(queue("plain")), ..settings() }),
+        ("spread", QueueSettings { spread: Spread::AllShards, jobs_max: 9, lease: 5_000, ..settings() }),
+    ];
+    for (name, settings) in &all {
+        desk.declare(name, settings.clone());
+    }
+    desk.done(Command::Pause { queue: queue("limited") });
+    let chunks = checkpoint(&mut desk.queues, 1 << 20);
+    let (place, bounds) = (desk.place, desk.bounds.clone());
+    for queues in [desk.replayed(), restored(place, &bounds, &chunks)] {
+        desk.queues = queues;
+        for (name, settings) in &all {
+            let stats = desk.stats(name);
+            assert_eq!((&stats.settings, stats.paused), (settings, *name == "limited"), "{name}");
+        }
+    }
 }
