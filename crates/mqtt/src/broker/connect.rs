@@ -533,6 +533,9 @@ where
         }
         if will_delay_s == Some(0) {
             self.publish_will(host, key);
+            // Killed before it is owed durably, the server publishes it when it starts.
+            let rare = self.session(key).and_then(|session| session.rare.as_deref());
+            away.will_at_ms = rare.and_then(|rare| rare.will_on_its_way).map(|_| now_ms);
         }
         if let Some(session) = self.session(key).filter(|session| session.durable) {
             away.sent_below = self.first_unsent(session);
@@ -606,7 +609,7 @@ where
         for (publication, qos, came_by) in unfinished {
             report(host, None, publication.head.receipt, Progress::Dropped(Drop::SessionEnded));
             match shared.iter().find(|held| held.id == came_by && qos == QoS::AtLeastOnce) {
-                Some(held) => self.give_back(host, &held.filter, publication, ending),
+                Some(held) => self.give_back(host, &held.filter, publication, None, ending),
                 None => host.count(Event::Dropped(Drop::SessionEnded)),
             }
         }

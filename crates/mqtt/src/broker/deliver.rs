@@ -309,7 +309,7 @@ where
                     let qos = message.head.qos.min(options.qos);
                     let retain = message.head.retain && options.retain_as_published;
                     let terms = Terms { qos, retain, ids: subscription_id.as_slice(), shared, number: 0 };
-                    courier.deliver(host, who.session.index, terms, &mut parcel);
+                    courier.deliver_to_member(host, &group.text, who.session.index, terms, &mut parcel);
                 } else {
                     let publication = parcel.kept.get_or_insert_with(|| courier.pool.keep(message));
                     let mut reply_to = None;
@@ -321,7 +321,7 @@ where
                     host.tell(
                         who.at,
                         GroupMessage::Deliver {
-                            filter: group.text.clone(),
+                            filter: Arc::clone(&group.text),
                             home: config.loop_index,
                             member: who.session,
                             options,
@@ -430,6 +430,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
                 shared: terms.shared,
                 ids: terms.ids.into(),
                 replayed: None,
+                group: None,
             });
             return;
         }
@@ -488,6 +489,22 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
         }
         self.flights.push_back(&mut session.queued, flight);
         report(host, Some(link), receipt, Progress::Queued);
+    }
+
+    /// The same for a member of a group whose turn it is. Where its session ends before the message is durable, another member gets it.
+    pub fn deliver_to_member<'p, H>(
+        &mut self,
+        host: &mut H,
+        group: &Arc<str>,
+        index: u32,
+        terms: Terms<'_>,
+        parcel: &mut Parcel<'p, H::Segment>,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let before = self.unkept.len();
+        self.deliver(host, index, terms, parcel);
+        self.unkept[before..].iter_mut().for_each(|one| one.group = Some(Arc::clone(group)));
     }
 
     fn mail<H>(&mut self, host: &mut H, index: u32, terms: Terms<'_>, parcel: &mut Parcel<'_, H::Segment>)

@@ -230,6 +230,8 @@ pub(super) struct Unkept {
     pub ids: SmallVec<[u32; 2]>,
     /// The subscription for which a retained message is replayed.
     pub replayed: Option<FilterId>,
+    /// `$share/GROUP/FILTER` of the group by which it came.
+    pub group: Option<Arc<str>>,
 }
 
 /// Whom word goes to when a message of another loop is durable here.
@@ -303,6 +305,7 @@ pub(super) enum What<L> {
     Deliver {
         parent: Then,
         publication: Arc<Publication>,
+        origin: Option<Origin>,
         unkept: Vec<Unkept>,
     },
 }
@@ -499,10 +502,10 @@ where
                     self.succeed(host, key, link);
                 }
             }
-            What::Deliver { parent, publication, unkept } => {
+            What::Deliver { parent, publication, origin, unkept } => {
                 let replayed = unkept.first().and_then(|one| Some((one.session, one.replayed?)));
                 if worst == Persisted::Done {
-                    self.deliver_kept(host, &publication, unkept);
+                    self.deliver_kept(host, &publication, origin, parent, unkept);
                 }
                 if let Some((key, filter)) = replayed {
                     self.replay_kept(host, key, filter, publication.topic(), worst);
@@ -582,9 +585,16 @@ where
         host.close(link, Close::Refused(reason));
     }
 
-    /// Sends a message to those to whom it is now owed durably.
-    fn deliver_kept<H>(&mut self, host: &mut H, publication: &Arc<Publication>, unkept: Vec<Unkept>)
-    where
+    /// Sends a message to those to whom it is now owed durably. What came by a group to a session that has ended meanwhile goes to another
+    /// member, and `parent` waits for that too.
+    fn deliver_kept<H>(
+        &mut self,
+        host: &mut H,
+        publication: &Arc<Publication>,
+        origin: Option<Origin>,
+        parent: Then,
+        unkept: Vec<Unkept>,
+    ) where
         H: Host<Link = L, Identity = I>,
     {
         let message = publication.message();
@@ -592,8 +602,12 @@ where
         host.begin_message();
         let mut parcel = Parcel::new(message, expiry_s.unwrap_or(None), Some(Arc::clone(publication)));
         parcel.is_kept = true;
+        let mut returned: SmallVec<[Arc<str>; 1]> = SmallVec::new();
         for one in unkept {
-            let Some(session) = self.session(one.session) else { continue };
+            let Some(session) = self.session(one.session) else {
+                returned.extend(one.group);
+                continue;
+            };
             if expiry_s.is_err() {
                 host.persist(&session.client_id, Change::Done { letter: one.number }, Then::NOTHING);
                 host.count(Event::Dropped(super::Drop::Expired));
@@ -607,6 +621,9 @@ where
                 number: one.number,
             };
             self.courier().deliver(host, one.session.index, terms, &mut parcel);
+        }
+        for group in returned {
+            self.give_back(host, &group, Arc::clone(publication), origin, Some(parent));
         }
     }
 
@@ -665,7 +682,8 @@ where
             };
             let then = self.pendings.add(1, What::Nothing);
             host.keep(shard, &keep, then);
-            let what = What::Deliver { parent, publication: Arc::clone(publication), unkept };
+            let (publication, origin) = (Arc::clone(publication), from.map(|from| from.origin));
+            let what = What::Deliver { parent, publication, origin, unkept };
             self.pendings.goes_on(then, what);
         }
     }

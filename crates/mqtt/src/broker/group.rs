@@ -47,7 +47,7 @@ where
                 let is_there = session.is_some();
                 let reads = |session| !is_partly_granted || may_read(host, session, publication.topic());
                 if session.is_some_and(reads) {
-                    let turn = Turn { member, options, subscription_id, shared };
+                    let turn = Turn { group: filter, member, options, subscription_id, shared };
                     self.deliver_turn(host, turn, &publication, origin, reply_to);
                 } else {
                     let passed = passed + usize::from(is_there);
@@ -203,7 +203,7 @@ where
                     passed += 1;
                     continue;
                 }
-                let turn = Turn { member: who.session, options, subscription_id, shared };
+                let turn = Turn { group: filter, member: who.session, options, subscription_id, shared };
                 return self.deliver_turn(host, turn, publication, origin, reply_to);
             }
             let deliver = GroupMessage::Deliver {
@@ -224,13 +224,15 @@ where
     }
 
     /// A session ended with messages that its client did not acknowledge: those that came by a shared
-    /// subscription at QoS 1 go to another member (section 4.8.2).
+    /// subscription at QoS 1 go to another member (section 4.8.2), and so do those that were never sent to it, because they were not
+    /// durable yet.
     /// What is given waits until another member is owed it durably, or need not be.
     pub(super) fn give_back<H>(
         &mut self,
         host: &mut H,
         filter: &str,
         publication: Arc<Publication>,
+        origin: Option<Origin>,
         waits: Option<Then>,
     ) where
         H: Host<Link = L, Identity = I>,
@@ -241,10 +243,10 @@ where
         });
         let home = host.group_home(filter);
         if home == self.config.loop_index {
-            self.next_turn(host, filter, &publication, None, reply_to, 0);
+            self.next_turn(host, filter, &publication, origin, reply_to, 0);
         } else {
             let filter = filter.into();
-            host.tell(home, GroupMessage::Return { filter, publication, origin: None, reply_to, passed: 0 });
+            host.tell(home, GroupMessage::Return { filter, publication, origin, reply_to, passed: 0 });
         }
     }
 
@@ -270,7 +272,7 @@ where
             };
             host.begin_message();
             let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
-            self.courier().deliver(host, turn.member.index, terms, &mut parcel);
+            self.courier().deliver_to_member(host, &turn.group, turn.member.index, terms, &mut parcel);
             self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
             self.must_keep = reply_to.is_some_and(|to| to.must);
             self.keep_unkept(host, publication);
@@ -286,6 +288,7 @@ where
 
 /// A member whose turn it is, on this loop.
 struct Turn {
+    group: Arc<str>,
     member: SessionKey,
     options: SubscriptionOptions,
     subscription_id: Option<u32>,

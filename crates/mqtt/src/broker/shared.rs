@@ -45,7 +45,7 @@ pub enum GroupMessage {
     /// It is this member's turn.
     Deliver {
         /// `$share/GROUP/FILTER`.
-        filter: Box<str>,
+        filter: Arc<str>,
         /// The home of the group, where it goes back to if the member is gone.
         home: LoopIndex,
         /// Whose turn.
@@ -71,7 +71,7 @@ pub enum GroupMessage {
     /// acknowledged it, or may not read it; another one must get it.
     Return {
         /// `$share/GROUP/FILTER`.
-        filter: Box<str>,
+        filter: Arc<str>,
         /// The message.
         publication: Arc<Publication>,
         /// Where a session that persists published it at QoS 2.
@@ -135,7 +135,7 @@ pub(super) struct Member {
 
 #[derive(Debug)]
 pub(super) struct Group {
-    pub text: Box<str>,
+    pub text: Arc<str>,
     pub filter: FilterId,
     pub members: Vec<Member>,
     turn: usize,

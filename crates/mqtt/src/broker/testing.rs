@@ -308,7 +308,10 @@ fn worded(change: &Change<'_, String>) -> String {
             let will = if connected.will.is_some() { " with a will" } else { "" };
             format!("connect for {} s{will}", connected.expiry_s)
         }
-        Change::Disconnect(away) => format!("away until {:?}", away.ends_at_ms),
+        Change::Disconnect(away) => {
+            let will = away.will_at_ms.map_or_else(String::new, |at_ms| format!(", will at {at_ms}"));
+            format!("away until {:?}{will}", away.ends_at_ms)
+        }
         Change::WillGone { .. } => "will gone".into(),
         Change::End { .. } => "end".into(),
         Change::Subscribe(kept) => format!("subscribe {}", kept.filter),
