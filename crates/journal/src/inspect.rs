@@ -196,7 +196,15 @@ impl Inspection {
         let mut end = Position::START;
         let mut is_broken = false;
         let mut records = 0;
-        let mut expected = (checkpoint == Position::START).then_some((SegmentNumber(1), Position::START));
+        let oldest = self.segments.first().map(|(segment, _)| segment.header);
+        let mut expected = match oldest {
+            _ if checkpoint == Position::START => Some((SegmentNumber(1), Position::START)),
+            // It begins behind the checkpoint: the one before it was needed.
+            Some(oldest) if oldest.base > checkpoint => {
+                Some((SegmentNumber(oldest.number.0.saturating_sub(1)), checkpoint))
+            }
+            _ => None,
+        };
         for (index, ((segment, bytes), scan)) in self.segments.iter().zip(&scans).enumerate() {
             let header = &segment.header;
             if let Some((number, position)) = expected

@@ -194,10 +194,16 @@ impl Work<'_> {
         let mut expected = (SegmentNumber(1), Position::START);
         for (index, (segment, _)) in self.segments.iter().enumerate() {
             let next = &segment.header;
-            let is_needed = (index > 0 || checkpoint == Position::START) && next.base > checkpoint;
-            let count = next.number.0.saturating_sub(expected.0.0);
+            let is_needed = next.base > checkpoint;
+            let mut count = next.number.0.saturating_sub(expected.0.0);
             let is_any_broken =
                 (0..count).any(|step| self.broken.iter().any(|(number, _)| number.0 == expected.0.0 + step));
+            if index == 0 && checkpoint > Position::START && is_needed && !is_any_broken && count > 1 {
+                // Those before the checkpoint were removed on purpose: one from the checkpoint on is enough.
+                let page = checkpoint.0 / HEADER_BYTES * HEADER_BYTES;
+                expected = (SegmentNumber(next.number.0 - 1), Position(page.saturating_sub(HEADER_BYTES)));
+                count = 1;
+            }
             if count > 0 && (is_needed || is_any_broken) && next.base > expected.1 {
                 // Several that are missing share the positions between their neighbours.
                 let room = next.base.since(expected.1) / HEADER_BYTES * HEADER_BYTES;

@@ -162,6 +162,42 @@ fn before_the_checkpoint_a_header_is_replaced_and_a_missing_segment_is_not() {
 }
 
 #[test]
+fn a_segment_that_the_checkpoint_needs_is_missed_where_it_was_the_oldest() {
+    for gone in [&["000000000001.segment"][..], &["000000000001.segment", "000000000002.segment"]] {
+        let (disk, records) = journal(4);
+        let segments = verify(&disk).segments;
+        assert!(segments.len() > gone.len(), "{segments:?}");
+        let needed = &segments[gone.len() - 1];
+        let checkpoint = *records.range(needed.start..).nth(5).expect("there are some").0;
+        gone.iter().for_each(|name| disk.remove(name).expect("no fault"));
+        let opening = || Opening { checkpoint, ..Opening::default() };
+        let verified = || {
+            let inspection = Inspection::open_on(Arc::new(disk.clone())).expect("it can be looked at");
+            inspection.verify(checkpoint).expect("it can be read").damages
+        };
+        assert!(matches!(open(&disk, opening()), Err(Error::Corrupt(_))), "{gone:?}");
+        disk.kill();
+        assert!(
+            verified().iter().any(|damage| damage.what.contains("missing")),
+            "{gone:?}: {:?}",
+            verified()
+        );
+        let done = repair_on(&disk, checkpoint).expect("it can be repaired");
+        assert_eq!(done.lost.len(), 1, "only what the checkpoint needs is made anew: {done:?}");
+        assert!(done.lost[0].from <= checkpoint && done.lost[0].until == segments[gone.len()].start);
+        assert_eq!(verified(), [], "{gone:?}");
+        let (journal, _) = open(&disk, opening()).expect("it opens");
+        let mut reader = journal.reader();
+        let mut found = BTreeMap::new();
+        while let Some(record) = reader.next().expect("no damage is left") {
+            found.insert(record.position, record.body.to_vec());
+        }
+        let left: BTreeMap<_, _> = records.into_iter().filter(|(at, _)| *at >= done.lost[0].until).collect();
+        assert!(found == left, "{} of {} records", found.len(), left.len());
+    }
+}
+
+#[test]
 fn a_control_made_anew_is_of_a_later_epoch_than_every_segment() {
     let (disk, _) = journal(3);
     let newest = |report: &Report| report.segments.iter().map(|segment| segment.epoch).max();
