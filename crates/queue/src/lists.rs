@@ -93,12 +93,10 @@ impl Queues {
             self.lanes.at_mut(lane).holder = job;
         }
         if state != JobState::Reserved && extra != NONE {
-            // While it was reserved its time may have run out unheeded.
+            // While it was reserved its time may have run out unheeded. Until then its timer is armed.
             let expires = self.extras.at(extra).expires;
             if expires.0 != 0 && expires <= now {
                 self.over.push_back(extra);
-            } else if expires.0 != 0 && !self.timers.is_armed(Timer::Extra(extra)) {
-                self.timers.arm(Timer::Extra(extra), expires, now);
             }
         }
         if state == JobState::Due || keyed {

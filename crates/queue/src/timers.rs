@@ -99,11 +99,6 @@ impl Timers {
         }
     }
 
-    pub(crate) fn is_armed(&mut self, timer: Timer) -> bool {
-        let index = timer.index();
-        self.places.0[(index >> KIND) as usize].has(index & PLACE) && self.places.link(index).armed()
-    }
-
     /// Fires what is due up to `now` in so many steps at most, and takes off those that it took.
     pub(crate) fn advance(&mut self, now: Time, fired: &mut Vec<u32>, steps: &mut usize) {
         self.wheel.advance_some(&mut self.places, now.0 as u32, fired, steps);

@@ -313,6 +313,48 @@ fn apps_know_nothing_of_each_other() {
 }
 
 #[test]
+fn an_app_that_is_dropped_takes_its_own_pushes_and_schedules_and_no_other() {
+    let mut scene = Scene::new(1);
+    let other = stadium_registry::AppName::new("other").unwrap();
+    scene.ask(Command::DeclareApp { app: other.clone(), settings: AppSettings::default() }).unwrap();
+    scene.register(&["a"]);
+    let hourly = |app: &stadium_registry::AppName| {
+        let push = NewPush { app: app.clone(), ..to_all(9) };
+        Box::new(stadium_push::NewSchedule {
+            name: stadium_push::ScheduleName::new("hourly").unwrap(),
+            cron: "30 * * * *".into(),
+            zone: stadium_push::Zone::Named("UTC".into()),
+            missed: stadium_push::Missed::Skip,
+            push,
+        })
+    };
+    let later = |push: NewPush| NewPush { when: When::At(NOON.after(2 * HOUR)), ..push };
+    for app in [app(), other.clone()] {
+        scene.ask(Command::Schedule { schedule: hourly(&app) }).unwrap();
+        scene.send(NewPush { app, ..later(to_all(1)) }).unwrap();
+    }
+    scene.ask(Command::DropApp { app: other }).unwrap();
+    scene.wait(2 * HOUR);
+    let inbox = scene.inbox("a");
+    assert!(inbox.contains(&1) && inbox.len() == 3, "two by the schedule and the one for later: {inbox:?}");
+    scene.check();
+}
+
+#[test]
+fn a_thousand_devices_with_long_names_are_forgotten_by_one_command() {
+    let mut scene = Scene::new(1);
+    let names: Vec<String> = (0..1_000).map(|number| format!("{number:0>64}")).collect();
+    for name in &names {
+        scene.change(name, Changes::default());
+    }
+    let devices = names.iter().map(|name| device(name)).collect();
+    scene.ask(Command::Remove { app: app(), devices }).unwrap();
+    scene.send(to_all(1)).unwrap();
+    assert_eq!(scene.counts(1).devices, 0);
+    scene.check();
+}
+
+#[test]
 fn a_preview_counts_what_a_push_would_reach() {
     let mut scene = Scene::new(1);
     for number in 0..20 {

@@ -6,7 +6,9 @@ use stadium_machine::StateMachine as _;
 use stadium_push::{Command, NewPush, When};
 
 use crate::model::{Deeds, Model};
-use crate::scene::{HOUR, Scene, app, checkpoint, rest_of_checkpoint, restored, show, to_all, to_one};
+use crate::scene::{
+    HOUR, NOON, Scene, app, checkpoint, push_id, rest_of_checkpoint, restored, show, to_all, to_one,
+};
 
 #[test]
 fn a_checkpoint_is_the_state_at_its_beginning() {
@@ -104,6 +106,29 @@ fn damaged_events_are_refused() {
             if platform.apply(*at, *time, &events).is_err() {
                 break;
             }
+        }
+    }
+}
+
+#[test]
+fn a_change_of_a_push_that_started_or_was_cancelled_is_damage() {
+    for (which, push) in [to_all(1), to_one(1, "a")].into_iter().enumerate() {
+        for is_cancelled in [true, false] {
+            let mut scene = Scene::new(1);
+            scene.register(&["a"]);
+            let at = |hours: u64| NewPush { when: When::At(NOON.after(hours * HOUR)), ..push.clone() };
+            scene.send(at(1)).unwrap();
+            scene.ask(Command::Edit { push: Box::new(at(2)) }).unwrap();
+            // The record of the change is out of its place: behind the end of the push.
+            let (position, time, edit) = scene.records[0].pop().unwrap();
+            scene.restart();
+            if is_cancelled {
+                scene.ask(Command::Cancel { app: app(), push: push_id(1) }).unwrap();
+            } else {
+                scene.wait(HOUR + 1);
+            }
+            let damaged = scene.shards[0].apply(position, time, &edit);
+            assert!(damaged.is_err(), "push {which}, cancelled: {is_cancelled}");
         }
     }
 }

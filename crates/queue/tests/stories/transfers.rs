@@ -151,13 +151,17 @@ fn moved_payloads_are_read_where_they_are_and_their_old_place_is_free() {
 #[test]
 fn a_record_is_described_in_words() {
     let mut desk = Desk::new();
-    desk.put("mail", keyed("hello", "alice"));
+    let id = desk.put("mail", keyed("hello", "alice"));
     let lease = desk.reserve("mail", 1);
     desk.settle_all(lease);
     let mut words = Vec::new();
     for (at, time, bytes) in &desk.records {
         for described in stadium_queue::describe(desk.place, *at, *time, 16, &bytes[16..]) {
-            words.push(described.unwrap().text);
+            let described = described.unwrap();
+            let is_of_the_job = described.text.starts_with("put,") || described.text == "settled";
+            assert!(!is_of_the_job || described.job == Some(id), "{described:?}");
+            assert!(!described.text.starts_with("queue made") || described.job.is_none(), "{described:?}");
+            words.push(described.text);
         }
     }
     let told = words.join("; ");
