@@ -1,27 +1,37 @@
 //! `cargo xtask mutants [CRATE ...] [--sample N]`: changes the code in small ways, one at a time, and
 //! counts how many of the changes the crate's own tests notice.
 //!
-//! The mutants are those of cargo-mutants. A sample takes every n-th of all, so that the same numbers
-//! name the same mutants again. A mutant that no test can notice, because it changes nothing that can be
-//! seen, is named with its reason in [`EQUIVALENT`].
+//! The mutants are those of cargo-mutants. Which of them are in the sample follows from hashes of their
+//! names ([`sample`]), so that the same numbers name the same mutants again, also after edits elsewhere.
+//! They are tried in a copy of the workspace under target/mutants ([`copy`]), crate by crate, with a
+//! target folder that stays warm. Results are kept as they come: `--resume` goes on with them.
+//! A mutant that no test can notice, because it changes nothing that can be seen, is named with its
+//! reason in [`EQUIVALENT`].
+
+mod copy;
+mod results;
+mod sample;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use serde_json::Value;
 
 use crate::tools;
+use results::{Results, Tally};
+use sample::Mutant;
 
 /// Crates that decide what becomes of data: the ones to sample unless others are named.
-const CRATES: [&str; 6] = ["wallet", "queue", "mqtt", "push", "session", "journal"];
+const CRATES: [&str; 6] = ["journal", "wallet", "queue", "session", "push", "mqtt"];
 
 /// Of the mutants that compile, so many in a hundred must be noticed.
 const CAUGHT_PERCENT_MIN: usize = 85;
 
-/// Mutants that change nothing that a test could see: `path: what is changed`, a tab, and why.
+/// Mutants that change nothing that a test could see: `path: what is changed`, a tab, and why. `#2` behind the change names the third
+/// of the same change in the file alone.
 const EQUIVALENT: &str = "testing/mutants.txt";
 
 /// Which mutants.
@@ -35,16 +45,15 @@ pub(crate) struct Options {
     /// Which of the samples of this size, from 0
     #[arg(long, default_value_t = 0)]
     from: usize,
-}
-
-/// How a run went.
-#[derive(Default)]
-struct Tally {
-    caught: usize,
-    unviable: usize,
-    /// Those that no test noticed, and those of them that stand in the list with a reason.
-    missed: Vec<String>,
-    equivalent: usize,
+    /// Seconds that a crate's tests may take; a mutant whose tests take longer counts as noticed
+    #[arg(long, default_value_t = 60)]
+    timeout: u32,
+    /// Go on with the results of earlier runs: only mutants that were missed or not tried are tried
+    #[arg(long)]
+    resume: bool,
+    /// Run nothing: add up the results of earlier runs
+    #[arg(long, conflicts_with = "resume")]
+    count: bool,
 }
 
 /// Runs the tests against the sample. The exit code is 0 where enough is caught.
@@ -57,112 +66,105 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     if let Some(unknown) = crates.iter().find(|name| !root.join("crates").join(name).is_dir()) {
         bail!("there is no crate `{unknown}` in crates/");
     }
-    let cargo_mutants = || {
-        let mut mutants = Command::new(&program);
-        mutants.current_dir(root).arg("mutants");
+    let place = Place { root: root.to_owned(), program, folder: root.join("target/mutants") };
+    let all = place.list(&crates)?;
+    let chosen = sample::choose(&all, options.sample, options.from)?;
+    eprintln!("==> {} of {} mutants", chosen.len(), all.len());
+    let known = fs::read_to_string(root.join(EQUIVALENT)).unwrap_or_default();
+    let mut results = Results::open(&place.folder.join("results.tsv"));
+    if options.resume || options.count {
         for name in &crates {
+            // A run that was cut has left them.
+            results.absorb(&place.outcomes(name), &all)?;
+        }
+    } else {
+        chosen.iter().for_each(|mutant| results.forget(&mutant.key));
+    }
+    let mut total = Tally::default();
+    for name in &crates {
+        let package = format!("stadium-{name}");
+        let of_crate: Vec<&Mutant> =
+            chosen.iter().filter(|mutant| mutant.package == package).copied().collect();
+        let to_try: Vec<&Mutant> =
+            of_crate.iter().filter(|mutant| !results.is_decided(&mutant.key)).copied().collect();
+        let begun = Instant::now();
+        if !options.count && !to_try.is_empty() {
+            place.try_out(name, &to_try, &all, options.timeout)?;
+            results.absorb(&place.outcomes(name), &all)?;
+            results.save()?;
+        }
+        let tally = results.tally(&of_crate, &known);
+        println!("{name}: {tally}, {} minutes", begun.elapsed().as_secs().div_ceil(60));
+        total.add(tally);
+    }
+    total.missed.iter().for_each(|name| println!("missed: {name}"));
+    total.untried.iter().for_each(|name| println!("not tried: {name}"));
+    println!("{total}: {}%", total.caught_percent());
+    match total.caught_percent() >= CAUGHT_PERCENT_MIN && total.untried.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => {
+            println!("all must be tried, and at least {CAUGHT_PERCENT_MIN}% be caught");
+            Ok(ExitCode::FAILURE)
+        }
+    }
+}
+
+/// Where mutants are tried.
+struct Place {
+    root: PathBuf,
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Place {
+    /// All mutants of some crates, in the order of cargo-mutants.
+    fn list(&self, crates: &[&str]) -> Result<Vec<Mutant>> {
+        let mut mutants = Command::new(&self.program);
+        mutants.current_dir(&self.root).args(["mutants", "--list", "--json"]);
+        for name in crates {
             mutants.args(["--package", &format!("stadium-{name}")]);
         }
-        mutants
-    };
-    let all = crate::step::output(cargo_mutants().args(["--list", "--json"]))?;
-    let all: Vec<Value> = serde_json::from_str(&all).context("the list of cargo-mutants")?;
-    let every = if options.sample == 0 { 1 } else { all.len().div_ceil(options.sample).max(1) };
-    if options.from >= every {
-        bail!("there are {every} samples of this size: --from is at most {}", every - 1);
+        sample::read(&crate::step::output(&mut mutants)?)
     }
-    eprintln!("==> one in {every} of {} mutants", all.len());
-    let folder = root.join("target/mutants");
-    let mut mutants = cargo_mutants();
-    mutants.args(["--shard", &format!("{}/{every}", options.from), "--sharding", "round-robin"]);
-    mutants.args(["--baseline", "skip", "--timeout", "300", "--colors", "never", "--output"]).arg(&folder);
-    // It exits with 2 where mutants were missed, with 3 where tests timed out: both are counted below.
-    let status = mutants.status().context("cannot start cargo-mutants")?;
-    if !matches!(status.code(), Some(0 | 2 | 3)) {
-        bail!("cargo-mutants ended with {status}");
-    }
-    let outcomes = folder.join("mutants.out/outcomes.json");
-    let outcomes = fs::read(&outcomes).with_context(|| format!("cannot read {}", outcomes.display()))?;
-    let known = fs::read_to_string(root.join(EQUIVALENT)).unwrap_or_default();
-    let tally = count(&serde_json::from_slice(&outcomes).context("outcomes.json")?, &known);
-    Ok(tally.show())
-}
 
-/// Adds up the outcomes of a run. A test that hangs has noticed.
-fn count(outcomes: &Value, known: &str) -> Tally {
-    let mut tally = Tally::default();
-    for outcome in outcomes["outcomes"].as_array().into_iter().flatten() {
-        let Some(mutant) = outcome["scenario"].get("Mutant") else { continue };
-        match outcome["summary"].as_str() {
-            Some("CaughtMutant" | "Timeout") => tally.caught += 1,
-            Some("Unviable") => tally.unviable += 1,
-            _ => {
-                let name = mutant["name"].as_str().unwrap_or_default();
-                let listed = |line: &str| line.split('\t').next() == Some(&without_place(name));
-                if known.lines().any(listed) {
-                    tally.equivalent += 1;
-                } else {
-                    tally.missed.push(name.to_owned());
-                }
-            }
+    /// The file with the outcomes of a crate's last run.
+    fn outcomes(&self, name: &str) -> PathBuf {
+        self.folder.join(name).join("mutants.out/outcomes.json")
+    }
+
+    /// Runs a crate's tests, first as the crate is and then against each of the mutants.
+    fn try_out(&self, name: &str, to_try: &[&Mutant], all: &[Mutant], timeout: u32) -> Result<()> {
+        let tree = self.folder.join("tree");
+        copy::bring_up_to_date(&self.root, &tree)?;
+        // cargo-mutants chooses by regular expressions, but some kinds of mutants ignore them: those that are not to be tried
+        // are named as caught before, and such ones it leaves out.
+        let folder = self.folder.join(name);
+        let out = folder.join("mutants.out");
+        if out.exists() {
+            fs::remove_dir_all(&out).with_context(|| format!("cannot remove {}", out.display()))?;
         }
-    }
-    tally
-}
-
-/// `crates/a/src/b.rs:12:5: replace x` without the line and column, which change with every edit.
-fn without_place(name: &str) -> String {
-    let mut parts = name.splitn(4, ':');
-    match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some(path), Some(_), Some(_), Some(what)) => format!("{path}:{what}"),
-        _ => name.to_owned(),
-    }
-}
-
-impl Tally {
-    fn show(&self) -> ExitCode {
-        self.missed.iter().for_each(|name| println!("missed: {name}"));
-        let viable = self.caught + self.missed.len();
-        let percent = (self.caught * 100).checked_div(viable).unwrap_or(0);
-        println!(
-            "{} of {viable} mutants caught ({percent}%), {} equivalent, {} do not compile",
-            self.caught, self.equivalent, self.unviable
-        );
-        match percent >= CAUGHT_PERCENT_MIN {
-            true => ExitCode::SUCCESS,
-            false => {
-                println!("at least {CAUGHT_PERCENT_MIN}% must be caught");
-                ExitCode::FAILURE
-            }
+        fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+        let mut others = String::new();
+        for mutant in all.iter().filter(|mutant| to_try.iter().all(|other| other.name != mutant.name)) {
+            others.push_str(&mutant.name);
+            others.push('\n');
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{count, without_place};
-    use serde_json::json;
-
-    #[test]
-    fn outcomes_are_counted_and_listed_mutants_are_apart() {
-        let outcome =
-            |name: &str, summary: &str| json!({"scenario": {"Mutant": {"name": name}}, "summary": summary});
-        let outcomes = json!({"outcomes": [
-            {"scenario": "Baseline", "summary": "Success"},
-            outcome("crates/a/src/b.rs:1:2: replace x with 0", "CaughtMutant"),
-            outcome("crates/a/src/b.rs:2:2: replace y with 0", "Timeout"),
-            outcome("crates/a/src/b.rs:3:2: replace z with 0", "Unviable"),
-            outcome("crates/a/src/b.rs:4:2: replace v with 0", "MissedMutant"),
-            outcome("crates/a/src/b.rs:5:2: replace w with 0", "MissedMutant"),
-        ]});
-        let tally = count(&outcomes, "crates/a/src/b.rs: replace w with 0\tonly a hint\n");
-        assert_eq!((tally.caught, tally.unviable, tally.equivalent), (2, 1, 1));
-        assert_eq!(tally.missed, ["crates/a/src/b.rs:4:2: replace v with 0"]);
-    }
-
-    #[test]
-    fn a_mutant_is_known_by_its_file_and_change() {
-        let name = "crates/a/src/b.rs:12:5: replace Header::size -> u32 with 0";
-        assert_eq!(without_place(name), "crates/a/src/b.rs: replace Header::size -> u32 with 0");
+        fs::write(out.join("previously_caught.txt"), others)
+            .context("cannot name what is not to be tried")?;
+        let mut mutants = Command::new(&self.program);
+        mutants.current_dir(&tree).args(["mutants", "--package", &format!("stadium-{name}")]);
+        mutants.args(["--in-place", "--iterate", "--colors", "never", "--output"]).arg(&folder);
+        mutants.args(["--timeout", &timeout.to_string(), "--build-timeout", "600"]);
+        // No examples, no doc tests: they take longer to build than all tests take to run.
+        mutants.args(["--cargo-test-arg=--lib", "--cargo-test-arg=--tests"]);
+        mutants.env("CARGO_TARGET_DIR", self.folder.join("build"));
+        mutants.env("CARGO_INCREMENTAL", "1").env("CARGO_PROFILE_DEV_DEBUG", "0");
+        // It exits with 2 where mutants were missed, with 3 where tests timed out: both are counted.
+        let status = mutants.status().context("cannot start cargo-mutants")?;
+        match status.code() {
+            Some(0 | 2 | 3) => Ok(()),
+            Some(4) => bail!("the tests of {name} fail without any change"),
+            _ => bail!("cargo-mutants ended with {status}; --resume goes on"),
+        }
     }
 }

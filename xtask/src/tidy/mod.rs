@@ -93,7 +93,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 }
 
 /// Every file that git tracks or would track: what is ignored is nobody's source.
-fn paths(root: &Path) -> Result<Vec<String>> {
+pub(crate) fn paths(root: &Path) -> Result<Vec<String>> {
     let mut list = Command::new("git");
     list.current_dir(root).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
     let all = output(&mut list)?;
