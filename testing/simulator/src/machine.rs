@@ -50,6 +50,12 @@ pub enum Sabotage {
     EdgeClockIsFixed,
     /// An edge keeps twice as many messages for a session as it is told to.
     SessionsKeepMore,
+    /// An edge does not hand wills to the shards.
+    WillsAreForgotten,
+    /// An edge does not read DISCONNECT.
+    DisconnectsAreNotRead,
+    /// An edge publishes wills without RETAIN.
+    WillsAreNotRetained,
 }
 
 /// A shard, its disks, and what moves its journal.

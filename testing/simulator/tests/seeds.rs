@@ -119,6 +119,24 @@ fn an_edge_that_keeps_more_than_it_may_is_found_out() {
 }
 
 #[test]
+fn an_edge_that_does_not_keep_wills_is_found_out() {
+    let failure = first_failure(0, 1_000, Sabotage::WillsAreForgotten);
+    assert!(failure.is_some(), "1,000 seeds did not notice wills that are lost in a crash");
+}
+
+#[test]
+fn an_edge_that_does_not_read_disconnects_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::DisconnectsAreNotRead);
+    assert!(failure.is_some(), "400 seeds did not notice wills of clients that left in order");
+}
+
+#[test]
+fn an_edge_that_does_not_retain_wills_is_found_out() {
+    let failure = first_failure(0, 1_000, Sabotage::WillsAreNotRetained);
+    assert!(failure.is_some(), "1,000 seeds did not notice wills that are not retained");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use stadium_mqtt::topic;
 
 use super::moment::{Moment, Over};
+use super::wills::{Fate, Leaves, Will};
 
 /// Which session of a device: they are numbered.
-type SessionOf = (usize, u64);
+pub(super) type SessionOf = (usize, u64);
 
 /// A subscription of a session.
 #[derive(Debug, Clone)]
@@ -54,19 +55,19 @@ struct Session {
 /// An application message.
 #[derive(Debug)]
 pub struct Message {
-    topic: String,
-    qos: u8,
+    pub(super) topic: String,
+    pub(super) qos: u8,
     by: usize,
     pub is_will: bool,
-    sent: u64,
-    answered: Option<u64>,
+    pub(super) sent: u64,
+    pub(super) answered: Option<u64>,
     is_refused: bool,
     /// Its publisher may have sent it again: it may then come after later ones.
     is_sent_again: bool,
     /// And the server may take it for another message: at QoS 1, and where the publisher's session was another one by then.
-    is_another: bool,
+    pub(super) is_another: bool,
     over: Option<Over>,
-    owed: BTreeSet<SessionOf>,
+    pub(super) owed: BTreeSet<SessionOf>,
     got: BTreeMap<SessionOf, u32>,
 }
 
@@ -86,6 +87,9 @@ pub struct Admission {
 pub struct Books {
     sessions: Vec<Session>,
     pub messages: BTreeMap<u64, Message>,
+    /// By the numbers of their messages.
+    pub(super) wills: BTreeMap<u64, Will>,
+    pub(super) fates: Vec<(u64, Fate)>,
     /// Numbers of what happened.
     now: u64,
     pub delivered: u64,
@@ -105,12 +109,14 @@ impl Books {
         Books {
             sessions: (0..devices).map(|_| session()).collect(),
             messages: BTreeMap::new(),
+            wills: BTreeMap::new(),
+            fates: Vec::new(),
             now: 0,
             delivered: 0,
         }
     }
 
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.now += 1;
         self.now
     }
@@ -131,6 +137,7 @@ impl Books {
             session.may_be_gone = true;
             self.unsure(device);
         }
+        self.wills_at_connect(device);
     }
 
     /// Nothing is sure of the session's subscriptions any more, and nothing is owed to it.
@@ -195,11 +202,13 @@ impl Books {
         if session.left.is_none() {
             session.messages_max = bound;
         }
+        self.wills_at_admission(device, present, clean_start, expiry_s, now);
         Ok(())
     }
 
     /// Its connection is gone, or may be.
-    pub fn leaves(&mut self, device: usize, was_in: bool, now: Moment, bound: usize) {
+    pub fn leaves(&mut self, device: usize, was_in: bool, how: Leaves, now: Moment, bound: usize) {
+        self.wills_at_leaving(device, how, now);
         let at = self.next();
         let session = &mut self.sessions[device];
         // A CONNECT that was never answered may not have been read.
@@ -249,6 +258,16 @@ impl Books {
         }
     }
 
+    /// Sessions that have surely subscribed to a topic at QoS 1 or 2.
+    pub(super) fn owed(&self, topic: &str, qos: u8) -> BTreeSet<SessionOf> {
+        let owes = |(device, session): (usize, &Session)| {
+            let wants = |one: &Subscription| one.is_sure && one.qos > 0 && topic::matches(&one.filter, topic);
+            let is_owed = qos > 0 && session.is_sure && session.subscriptions.iter().any(wants);
+            is_owed.then_some((device, session.era))
+        };
+        self.sessions.iter().enumerate().filter_map(owes).collect()
+    }
+
     /// A device publishes.
     pub fn publishes(
         &mut self,
@@ -260,12 +279,7 @@ impl Books {
         is_will: bool,
     ) {
         let sent = self.next();
-        let owes = |(device, session): (usize, &Session)| {
-            let wants = |one: &Subscription| one.is_sure && one.qos > 0 && topic::matches(&one.filter, topic);
-            let is_owed = qos > 0 && !is_will && session.is_sure && session.subscriptions.iter().any(wants);
-            is_owed.then_some((device, session.era))
-        };
-        let owed = self.sessions.iter().enumerate().filter_map(owes).collect();
+        let owed = if is_will { BTreeSet::new() } else { self.owed(topic, qos) };
         let message = Message {
             topic: topic.to_owned(),
             qos,
@@ -302,8 +316,17 @@ impl Books {
     /// # Errors
     ///
     /// It should not have got it, or not again.
-    pub fn got(&mut self, device: usize, number: u64, topic: &str, qos: u8, dup: bool) -> Result<(), String> {
+    pub fn got(
+        &mut self,
+        device: usize,
+        number: u64,
+        topic: &str,
+        qos: u8,
+        dup: bool,
+        now: Moment,
+    ) -> Result<(), String> {
         self.delivered += 1;
+        self.will_may_come(number, now)?;
         let bound = self.sessions[device].messages_max;
         let Books { sessions, messages, .. } = self;
         let session = &mut sessions[device];

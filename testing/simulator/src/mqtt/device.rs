@@ -25,6 +25,17 @@ pub struct Outgoing {
     pub payload: Vec<u8>,
 }
 
+/// A will that it connects with.
+#[derive(Debug, Clone, Copy)]
+pub struct WillAsked<'a> {
+    pub topic: &'a str,
+    pub payload: &'a [u8],
+    pub qos: QoS,
+    pub retain: bool,
+    /// 0 in 3.1.1.
+    pub delay_s: u32,
+}
+
 #[derive(Debug)]
 struct Unfinished {
     packet_id: u16,
@@ -101,12 +112,7 @@ impl Device {
     }
 
     /// CONNECT on a new connection.
-    pub fn connect(
-        &mut self,
-        link: Link,
-        clean_start: bool,
-        will: Option<(&str, &[u8], QoS, u32)>,
-    ) -> Vec<u8> {
+    pub fn connect(&mut self, link: Link, clean_start: bool, will: Option<WillAsked<'_>>) -> Vec<u8> {
         self.gone();
         self.link = Some(link);
         if clean_start {
@@ -118,12 +124,12 @@ impl Device {
             clean_start,
             keep_alive_s: 0,
             session_expiry_s: is_v5.then_some(self.plan.expiry_s),
-            will: will.map(|(topic, payload, qos, delay_s)| Will {
+            will: will.map(|WillAsked { topic, payload, qos, retain, delay_s }| Will {
                 topic,
                 payload,
                 qos,
-                retain: false,
-                delay_s: if is_v5 { delay_s } else { 0 },
+                retain,
+                delay_s,
                 properties: PublishProperties::default(),
             }),
             ..Connect::new(self.plan.version, &self.plan.id)

@@ -222,7 +222,12 @@ impl Host for Turn<'_> {
         stadium_session::home(name, self.around.shards)
     }
 
-    fn persist(&mut self, client_id: &str, change: Change<'_, ()>, then: Then) {
+    fn persist(&mut self, client_id: &str, mut change: Change<'_, ()>, then: Then) {
+        if let Change::Connect(connected) = &mut change
+            && self.around.sabotage == Sabotage::WillsAreForgotten
+        {
+            connected.will = None;
+        }
         let change = self.around.clocks.change(client_id, change);
         self.put(self.shard_of(client_id), change, then);
     }

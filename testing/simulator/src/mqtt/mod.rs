@@ -11,11 +11,13 @@ mod moment;
 mod node;
 mod plan;
 mod retained;
+mod wills;
 
 pub use books::{Admission, Books};
-pub use device::{Device, Heard, Outgoing};
+pub use device::{Device, Heard, Outgoing, WillAsked};
 pub use mapping::Clocks;
 pub use moment::{Moment, Over};
 pub use node::Node;
 pub use plan::{DevicePlan, Limits, MqttPlan};
 pub use retained::RetainedBooks;
+pub use wills::{Fate, Leaves};

@@ -48,6 +48,16 @@ impl Over {
         self.until = Some(now);
     }
 
+    /// It may begin once more.
+    pub fn begins_anew(&mut self) {
+        self.until = None;
+    }
+
+    /// It has begun by now, if that was not known.
+    pub fn begins_by(&mut self, now: Moment) {
+        self.until.get_or_insert(now);
+    }
+
     pub fn may_be(self, now: Moment) -> bool {
         self.from.may_have_passed(self.span, now)
     }

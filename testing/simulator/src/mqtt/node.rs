@@ -176,14 +176,23 @@ impl Node {
                 self.waiting.remove(&link);
             }
             let Ok(Some(frame)) = decode::frame(&bytes[used..], u32::MAX) else { break };
+            let sabotage = self.around.sabotage;
             let mut turn = Turn { around: &mut self.around, at };
             let broker = &mut self.brokers[at];
             match self.links.get(&link) {
+                Some(_)
+                    if frame.packet_type() == PacketType::Disconnect
+                        && sabotage == Sabotage::DisconnectsAreNotRead => {}
                 Some(&(_, Some(key))) => {
                     broker.received(&mut turn, key, link, &frame);
                 }
                 _ if frame.packet_type() == PacketType::Connect => {
-                    let connect = decode::connect(&frame).expect("the simulation's clients send packets");
+                    let mut connect = decode::connect(&frame).expect("the simulation's clients send packets");
+                    if let Some(will) = &mut connect.will
+                        && sabotage == Sabotage::WillsAreNotRetained
+                    {
+                        will.retain = false;
+                    }
                     let arrival = Arrival { link, connect: &connect, identity: () };
                     if let Some(admitted) = broker.connect(&mut turn, arrival) {
                         self.links.insert(link, (at, Some(admitted.session)));
@@ -251,6 +260,11 @@ impl Node {
             self.bury();
             return;
         }
+    }
+
+    /// Whether a connection was closed for another reason than that its client asked for it.
+    pub fn was_cut(&self, link: Link) -> bool {
+        self.around.closed.get(&link).is_some_and(|why| *why != broker::Close::Asked)
     }
 
     /// Whether a client whose CONNECT waited was let in, and is not read yet.

@@ -7,13 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::moment::{Moment, Over};
 
 /// What a topic may have.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Candidate {
     /// None: it was removed.
     number: Option<u64>,
     sent: u64,
     answered: Option<u64>,
     over: Option<Over>,
+    /// A will that may be published later, or never.
+    is_pending: bool,
 }
 
 /// The retained messages.
@@ -26,6 +28,14 @@ pub struct RetainedBooks {
 }
 
 impl RetainedBooks {
+    /// A will with RETAIN may be published from now on.
+    pub fn may_come(&mut self, topic: &str, number: u64) -> u64 {
+        let sent = self.publishes(topic, Some(number), None);
+        let candidates = self.topics.entry(topic.to_owned()).or_default();
+        candidates.iter_mut().filter(|one| one.sent == sent).for_each(|one| one.is_pending = true);
+        sent
+    }
+
     /// A message is published with RETAIN; `number` is none for one without a payload.
     pub fn publishes(&mut self, topic: &str, number: Option<u64>, over: Option<Over>) -> u64 {
         self.now += 1;
@@ -35,8 +45,8 @@ impl RetainedBooks {
         let candidates = self
             .topics
             .entry(topic.to_owned())
-            .or_insert_with(|| vec![Candidate { number: None, sent: 0, answered: Some(0), over: None }]);
-        candidates.push(Candidate { number, sent: self.now, answered: None, over });
+            .or_insert_with(|| vec![Candidate { answered: Some(0), ..Candidate::default() }]);
+        candidates.push(Candidate { number, sent: self.now, over, ..Candidate::default() });
         self.now
     }
 
@@ -50,7 +60,7 @@ impl RetainedBooks {
         candidates.retain(|one| one.answered.is_none_or(|answered| answered > sent));
         self.now += 1;
         for one in candidates.iter_mut().filter(|one| one.sent == sent) {
-            one.answered = Some(self.now);
+            (one.answered, one.is_pending) = (Some(self.now), false);
             if let Some(over) = &mut one.over {
                 over.answered(now);
             }
@@ -83,9 +93,11 @@ impl RetainedBooks {
                 return Err(format!("message {number} is retained on {topic} and its time is over"));
             }
         }
+        // Later than all that was sent, and than all that was answered.
+        self.now += 1;
         for (topic, candidates) in &mut self.topics {
             match seen.get(topic) {
-                Some(number) => candidates.retain(|one| one.number == Some(*number)),
+                Some(number) => candidates.retain(|one| one.number == Some(*number) || one.is_pending),
                 None => {
                     let nothing = |one: &Candidate| {
                         one.number.is_none() || one.over.is_some_and(|over| over.may_be(now))
@@ -95,9 +107,9 @@ impl RetainedBooks {
                             "{topic} has nothing retained; it must have one of {candidates:?}"
                         ));
                     }
-                    let sent = candidates.iter().map(|one| one.sent).max().unwrap_or(0);
-                    *candidates =
-                        vec![Candidate { number: None, sent, answered: Some(self.now), over: None }];
+                    candidates.retain(|one| one.is_pending);
+                    let (sent, answered) = (self.now, Some(self.now));
+                    candidates.push(Candidate { sent, answered, ..Candidate::default() });
                 }
             }
         }

@@ -14,8 +14,8 @@ use super::{TURNS_MAX, World};
 use crate::ledger::Violation;
 use crate::machine::Sabotage;
 use crate::mqtt::{
-    Admission, Books, Clocks, Device, DevicePlan, Heard, Limits, Moment, MqttPlan, Node, Outgoing, Over,
-    RetainedBooks,
+    Admission, Books, Clocks, Device, DevicePlan, Fate, Heard, Leaves, Limits, Moment, MqttPlan, Node,
+    Outgoing, Over, RetainedBooks, WillAsked,
 };
 
 type Reply = Result<stadium_shard::Answer, Refusal>;
@@ -38,6 +38,8 @@ pub(super) struct Mqtt {
     batches: BTreeSet<u64>,
     /// Messages under way that are retained: their topics, and their numbers in the books of these.
     keeps: BTreeMap<u64, (String, u64)>,
+    /// Wills with RETAIN: their topics, and their numbers in the books of these once they may be published.
+    retained_wills: BTreeMap<u64, (String, Option<u64>)>,
     /// Whether each device's last CONNECT asked for a clean start.
     clean: Vec<bool>,
     /// A new subscriber to all that is retained, and what it saw.
@@ -67,6 +69,7 @@ impl Mqtt {
             began_at: 0,
             batches: BTreeSet::new(),
             keeps: BTreeMap::new(),
+            retained_wills: BTreeMap::new(),
             probe: None,
             messages: 0,
             bursts: 0,
@@ -123,8 +126,10 @@ impl World {
             }
         }
         node.begin();
+        let now = Moment::of(&self.clock);
         if let Some(mqtt) = &mut self.mqtt {
             mqtt.node = Some(node);
+            mqtt.books.wills_at_start(now);
         }
         Ok(())
     }
@@ -166,9 +171,11 @@ impl World {
         mqtt.node = None;
         mqtt.batches.clear();
         mqtt.probe = None;
+        mqtt.books.wills_at_crash(now);
+        mqtt.retain_wills(now);
         for (at, device) in mqtt.devices.iter_mut().enumerate() {
             if device.link.is_some() {
-                mqtt.books.leaves(at, device.is_in, now, mqtt.limits.messages_max);
+                mqtt.books.leaves(at, device.is_in, Leaves::Broken, now, mqtt.limits.messages_max);
                 device.gone();
             }
         }
@@ -282,24 +289,37 @@ impl World {
         let clean = !back && clean_one_in > 0 && mqtt.random.u32(..clean_one_in) == 0;
         let has_will = will_one_in > 0 && mqtt.random.u32(..will_one_in) == 0;
         let link = node.open(&mqtt.devices[at].plan.id);
-        let topic = format!("t/{}", mqtt.random.u32(..mqtt.plan.topics));
-        let delay_s = [0, 0, 5, 60][mqtt.random.usize(..4)];
+        let mut topic = format!("t/{}", mqtt.random.u32(..mqtt.plan.topics));
+        let mut delay_s = [0, 0, 5, 60][mqtt.random.usize(..4)];
         let qos = [QoS::AtLeastOnce, QoS::ExactlyOnce][mqtt.random.usize(..2)];
         let mut will = None;
+        // One that finds no room is delivered and not retained: where there is little, none is.
+        let retain = has_will && mqtt.plan.retained_max > 100 && mqtt.random.u8(..3) == 0;
+        if mqtt.devices[at].plan.version == Version::V311 {
+            delay_s = 0;
+        }
         if has_will {
             mqtt.messages += 1;
+            if retain {
+                topic = format!("r/{}", mqtt.random.u32(..mqtt.plan.retained_topics));
+                mqtt.retained_wills.insert(mqtt.messages, (topic.clone(), None));
+            }
             mqtt.books.publishes(mqtt.messages, at, &topic, qos as u8, None, true);
             will = Some(payload(mqtt.messages));
         }
         self.trace.line(&self.clock, || {
             format!(
                 "device {at} connects on link {link}, clean {clean}, will {:?}",
-                has_will.then_some(mqtt.messages)
+                has_will.then_some((mqtt.messages, &topic, qos, delay_s))
             )
         });
         mqtt.books.connects(at, clean, Moment::of(&self.clock));
+        if has_will {
+            mqtt.books.asks_for_will(mqtt.messages, at, delay_s);
+        }
         mqtt.clean[at] = clean;
-        let will = will.as_deref().map(|payload| (topic.as_str(), payload, qos, delay_s));
+        let topic = topic.as_str();
+        let will = will.as_deref().map(|payload| WillAsked { topic, payload, qos, retain, delay_s });
         let bytes = mqtt.devices[at].connect(link, clean, will);
         mqtt.send(at, &bytes);
     }
@@ -313,13 +333,19 @@ impl World {
         self.trace.line(&self.clock, || format!("device {at} leaves link {link}, in order {in_order}"));
         let bytes = if in_order { mqtt.devices[at].disconnect() } else { Vec::new() };
         mqtt.send(at, &bytes);
+        let mut how = if in_order { Leaves::InOrder } else { Leaves::Broken };
         if let Some(node) = &mut mqtt.node {
             if in_order {
                 node.turn(clocks, false);
+                // It may have been cut off before its DISCONNECT was read.
+                if node.was_cut(link) {
+                    how = Leaves::Unknown;
+                }
             }
             node.cut(link, clocks);
         }
-        mqtt.books.leaves(at, mqtt.devices[at].is_in, now, mqtt.limits.messages_max);
+        mqtt.books.leaves(at, mqtt.devices[at].is_in, how, now, mqtt.limits.messages_max);
+        mqtt.retain_wills(now);
         mqtt.devices[at].gone();
     }
 
@@ -386,7 +412,9 @@ impl World {
             }
             if is_closed {
                 self.trace.line(&self.clock, || format!("device {at} is cut off"));
-                mqtt.books.leaves(at, mqtt.devices[at].is_in, now, mqtt.limits.messages_max);
+                let how = Leaves::Broken;
+                mqtt.books.leaves(at, mqtt.devices[at].is_in, how, now, mqtt.limits.messages_max);
+                mqtt.retain_wills(now);
                 mqtt.devices[at].gone();
                 continue;
             }
@@ -450,6 +478,7 @@ impl World {
         if self.crashes != crashes {
             return Ok(());
         }
+        self.wills_at_rest();
         self.trace.line(&self.clock, || "the checker subscribes to all that is retained".into());
         let Some(mqtt) = &mut self.mqtt else { return Ok(()) };
         let Some(node) = &mut mqtt.node else { return Ok(()) };
@@ -488,6 +517,14 @@ impl World {
         seen.map_err(violation)
     }
 
+    /// Nothing is under way: what became of wills is certain.
+    fn wills_at_rest(&mut self) {
+        let now = Moment::of(&self.clock);
+        let Some(mqtt) = &mut self.mqtt else { return };
+        mqtt.books.wills_at_rest(now);
+        mqtt.retain_wills(now);
+    }
+
     /// The shards remember no more topics than ever had a message.
     fn retained_entries(&self) -> Result<(), Violation> {
         let Some(mqtt) = &self.mqtt else { return Ok(()) };
@@ -517,6 +554,7 @@ impl World {
                 }
             }
             self.quiet()?;
+            self.wills_at_rest();
             self.advance(100);
             let Some(mqtt) = &self.mqtt else { return Ok(()) };
             let is_back =
@@ -537,6 +575,20 @@ impl Mqtt {
             && !bytes.is_empty()
         {
             node.send(link, bytes);
+        }
+    }
+
+    /// What became of wills, where they are retained.
+    fn retain_wills(&mut self, now: Moment) {
+        for (number, fate) in self.books.fates() {
+            let Some((topic, sent)) = self.retained_wills.get_mut(&number) else { continue };
+            match (fate, *sent) {
+                (Fate::MayCome, None) => *sent = Some(self.retained.may_come(topic, number)),
+                (Fate::Published | Fate::Never, Some(sent)) => {
+                    self.retained.answered(topic, sent, fate == Fate::Published, now);
+                }
+                (Fate::MayCome, Some(_)) | (Fate::Published | Fate::Never, None) => {}
+            }
         }
     }
 
@@ -576,7 +628,7 @@ impl Mqtt {
             Heard::Refused => Err(format!("device {at} is not let in without any need")),
             Heard::Message { topic, payload, qos, dup, .. } => {
                 let number = number_of(payload)?;
-                self.books.got(at, number, topic, *qos, *dup)
+                self.books.got(at, number, topic, *qos, *dup, now)
             }
             Heard::Answered { number, taken } => {
                 if let Some((topic, sent)) = self.keeps.remove(number) {
