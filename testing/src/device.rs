@@ -87,17 +87,22 @@ impl Device {
         self.packet_within(PATIENCE)
     }
 
-    /// The next packet, if it comes in time.
+    /// The next packet, which must come in time.
     pub fn packet_within(&mut self, within: Duration) -> Result<Frame> {
+        self.poll(within)?.with_context(|| format!("no packet within {within:?}"))
+    }
+
+    /// The next packet, if one comes in time. Fails when the connection ends.
+    pub fn poll(&mut self, within: Duration) -> Result<Option<Frame>> {
         let deadline = Instant::now() + within;
         loop {
             if let Some(frame) = Frame::take(&mut self.unread)? {
-                return Ok(frame);
+                return Ok(Some(frame));
             }
             match self.read(deadline)? {
                 Read::Some => {}
                 Read::Ended => bail!("the server closed the connection"),
-                Read::DeadlinePassed => bail!("no packet within {within:?}"),
+                Read::DeadlinePassed => return Ok(None),
             }
         }
     }

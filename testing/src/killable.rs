@@ -25,6 +25,8 @@ pub struct Killable {
     http: SocketAddr,
     /// Where devices connect.
     pub mqtt: SocketAddr,
+    /// Event loops from the next start on; 1 at first.
+    pub loops: u16,
     child: Option<Child>,
 }
 
@@ -34,19 +36,37 @@ impl Killable {
         let file = place.join("stadium.toml");
         std::fs::write(&file, settings)?;
         let (http, mqtt) = (ports::free()?, ports::free()?);
-        Ok(Self { data: data.into(), settings: file, log: place.join("log"), http, mqtt, child: None })
+        Ok(Self {
+            data: data.into(),
+            settings: file,
+            log: place.join("log"),
+            http,
+            mqtt,
+            loops: 1,
+            child: None,
+        })
     }
 
     /// Starts it and waits until it is ready.
     pub fn start(&mut self) -> Result<()> {
+        self.spawn()?;
+        self.wait_until_ready()
+    }
+
+    /// Starts it, and does not wait.
+    pub fn spawn(&mut self) -> Result<()> {
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(binary()?);
         command.arg("serve").arg("--trial").arg("--config").arg(&self.settings);
         command.arg("--data").arg(&self.data).arg("--http").arg(self.http.to_string());
         command.arg("--mqtt").arg(self.mqtt.to_string());
-        command.args(["--rpc", "127.0.0.1:0", "--loops", "1"]);
+        command.args(["--rpc", "127.0.0.1:0", "--loops"]).arg(self.loops.to_string());
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn().context("cannot start the server")?);
+        Ok(())
+    }
+
+    fn wait_until_ready(&mut self) -> Result<()> {
         let api = self.api();
         let child = self.child.as_mut().context("it was just started")?;
         let ready = until(PATIENCE, "the server to be ready", || {

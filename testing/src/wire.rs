@@ -84,6 +84,11 @@ impl Frame {
         }
     }
 
+    /// The packet identifier that the body begins with: acknowledgements, SUBACK, UNSUBACK.
+    pub fn id(&self) -> Option<u16> {
+        self.body.first_chunk().map(|bytes| u16::from_be_bytes(*bytes))
+    }
+
     /// Session Present of CONNACK (3.2.2.1.1).
     pub fn session_present(&self) -> bool {
         self.body.first().is_some_and(|flags| flags & 1 == 1)
@@ -249,12 +254,14 @@ pub struct Publish<'a> {
     pub id: u16,
     /// RETAIN.
     pub retain: bool,
+    /// DUP: it may have been sent before.
+    pub duplicate: bool,
 }
 
 impl<'a> Publish<'a> {
     /// At QoS 0, not retained.
     pub fn new(topic: &'a str, payload: &'a [u8]) -> Self {
-        Self { topic, payload, qos: 0, id: 0, retain: false }
+        Self { topic, payload, qos: 0, id: 0, retain: false, duplicate: false }
     }
 
     /// At QoS 1 or 2 with this packet identifier.
@@ -271,6 +278,13 @@ impl<'a> Publish<'a> {
         self
     }
 
+    /// With DUP set.
+    #[must_use]
+    pub fn again(mut self) -> Self {
+        self.duplicate = true;
+        self
+    }
+
     /// The packet.
     pub fn encode(&self, version: Version) -> Vec<u8> {
         let mut body = text(self.topic);
@@ -279,7 +293,8 @@ impl<'a> Publish<'a> {
         }
         body.extend(properties(version, &[]));
         body.extend_from_slice(self.payload);
-        packet(0x30 | (self.qos << 1) | u8::from(self.retain), &body)
+        let duplicate = if self.duplicate { 8 } else { 0 };
+        packet(0x30 | duplicate | (self.qos << 1) | u8::from(self.retain), &body)
     }
 }
 

@@ -36,6 +36,7 @@ const COMPONENTS: &[Component] = &[
     Component { probe: &["npm", "--version"], package: "npm" },
     Component { probe: &["javac", "--version"], package: "openjdk-17-jdk-headless" },
     Component { probe: &["mvn", "--version"], package: "maven" },
+    Component { probe: &["go", "version"], package: "golang-go" },
     Component { probe: &["etcd", "--version"], package: "etcd-server" },
     Component { probe: &["test", "-e", "/usr/share/java/zookeeper.jar"], package: "zookeeper" },
     Component { probe: &["ssh", "-V"], package: "openssh-client" },

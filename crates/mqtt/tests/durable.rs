@@ -650,3 +650,36 @@ fn a_shared_message_whose_session_ends_before_it_is_durable_goes_to_another_memb
         assert_eq!(heard(&mut server, writer).len(), 1);
     }
 }
+
+#[test]
+fn a_publish_of_a_connection_that_ended_is_answered_where_it_is_sent_again() {
+    let mut server = server(1, 1);
+    reader(&mut server, 0, "reader", 2);
+    let first = server.connect(kept("writer"));
+    server.persist_all();
+    server.send(first, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    server.cut(first);
+    let second = server.connect(kept("writer"));
+    let keep = server.host.changes.pop_front().expect("the publish is under way");
+    server.persist_all();
+    assert_eq!(heard(&mut server, second), ["connack true"]);
+    // Durable before it is sent again: the new connection hears nothing of it, then one PUBREC.
+    server.host.changes.push_back(keep);
+    server.persist_all();
+    assert!(heard(&mut server, second).is_empty());
+    server.send(second, &publish("t", b"once", QoS::ExactlyOnce, 5));
+    assert_eq!(heard(&mut server, second), ["pubrec 5 0x00"]);
+    // The other way round: one PUBREC too, in front of the answer to what was sent behind it.
+    server.send(second, &publish("t", b"twice", QoS::ExactlyOnce, 6));
+    server.cut(second);
+    let third = server.connect(kept("writer"));
+    let keep = server.host.changes.pop_front().expect("the publish is under way");
+    server.persist_all();
+    assert_eq!(heard(&mut server, third), ["connack true"]);
+    server.host.changes.push_back(keep);
+    server.send(third, &publish("t", b"twice", QoS::ExactlyOnce, 6));
+    server.send(third, &publish("nobody", b"", QoS::AtLeastOnce, 7));
+    assert!(heard(&mut server, third).is_empty());
+    server.persist_all();
+    assert_eq!(heard(&mut server, third), ["pubrec 6 0x00", "puback 7 0x10"]);
+}
