@@ -121,3 +121,35 @@ pub(crate) fn pages(pages: Vec<Vec<PushView>>, home: usize, at_most: usize) -> V
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_of_two_shards_is_their_sum() {
+        let counts = |times: u64| Counts {
+            devices: times,
+            matched: 2 * times,
+            opted_out: 3 * times,
+            held_out: 4 * times,
+            capped: 5 * times,
+            quiet: 6 * times,
+            no_value: 7 * times,
+            targeted: 8 * times,
+            waiting: 9 * times,
+            owed: 10 * times,
+            in_flight: 11 * times,
+            delivered: 12 * times,
+            opened: 13 * times,
+            expired: 14 * times,
+            collapsed: 15 * times,
+            crowded_out: 16 * times,
+            refused: 17 * times,
+            cancelled: 18 * times,
+        };
+        let mut all = counts(5);
+        add_counts(&mut all, &counts(3));
+        assert_eq!(all, counts(8));
+    }
+}

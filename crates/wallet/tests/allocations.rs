@@ -132,7 +132,7 @@ fn a_ledger_counts_the_bytes_that_it_holds() {
         run(ledger, &accounts(0..100));
         (0..200).for_each(|round| run(ledger, &holds(round * 100..round * 100 + 100)));
     });
-    for (what, (held, counted)) in [("accounts", of_accounts), ("holds", of_holds)] {
-        assert!(counted.abs_diff(held) <= held / 10, "{what}: {held} bytes are held, {counted} counted");
+    for (what, (held, counted), share) in [("accounts", of_accounts, 20), ("holds", of_holds, 12)] {
+        assert!(counted.abs_diff(held) <= held / share, "{what}: {held} bytes are held, {counted} counted");
     }
 }
