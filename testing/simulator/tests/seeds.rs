@@ -37,7 +37,7 @@ fn first_failure(from: u64, count: u64, sabotage: Sabotage) -> Option<Box<Failur
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_settled_comes_back() {
     let failure =
-        first_failure(setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 3_000), Sabotage::None);
+        first_failure(setting("STADIUM_SEEDS_FROM", 0), setting("STADIUM_SEEDS", 10_000), Sabotage::None);
     if let Some(failure) = failure {
         panic!("{failure}");
     }
