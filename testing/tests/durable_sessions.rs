@@ -15,6 +15,8 @@ use stadium_testing::server::binary;
 use stadium_testing::wire::{self, Connect, Kind, Publish, Received, VERSIONS, Version};
 use tempfile::TempDir;
 
+const QUOTA_EXCEEDED: u8 = 0x97;
+
 const SETTINGS: &str = "[journal]\nsegment_bytes = 9437184\nreserve_bytes = 262144\n[shards]\ncount = 2\n";
 
 /// A server whose data outlives it.
@@ -28,8 +30,12 @@ struct Server {
 
 impl Server {
     fn start() -> Result<Self> {
+        Self::start_with("")
+    }
+
+    fn start_with(settings: &str) -> Result<Self> {
         let place = tempfile::tempdir()?;
-        std::fs::write(place.path().join("stadium.toml"), SETTINGS)?;
+        std::fs::write(place.path().join("stadium.toml"), [SETTINGS, settings].concat())?;
         let (http, mqtt) = (ports::free()?, ports::free()?);
         let mut server = Self { place, child: None, http, mqtt, loops: 2 };
         server.run()?;
@@ -300,6 +306,69 @@ fn qos_2_is_exactly_once_although_the_number_of_loops_changes() -> Result<()> {
         let mut reader = server.persistent(Version::V5, id)?;
         let heard = take_payloads(&mut reader, 3).with_context(|| id.clone())?;
         ensure!(heard == ["first", "second", "third"], "{id} heard {heard:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_publish_that_one_shard_has_no_room_for_reaches_nobody_and_everybody_once_when_it_has() -> Result<()> {
+    let mut server = Server::start_with("[session]\nmessage_bytes_max = 1048576\n")?;
+    server.kill_for_loops(4)?;
+    // Of eight readers some are kept by each of the two shards.
+    let mut readers = Vec::new();
+    for number in 0..8 {
+        let mut reader = server.persistent(Version::V5, &format!("reader-{number}"))?;
+        reader.subscribe(&["all"], 2)?;
+        readers.push(reader);
+    }
+    // One that is away fills its shard.
+    let mut away = server.persistent(Version::V5, "away")?;
+    away.subscribe(&["away"], 1)?;
+    away.leave()?;
+    let mut writer = server.persistent(Version::V5, "writer")?;
+    let large = vec![b'x'; 100_000];
+    let mut say = |topic: &str, payload: &[u8], qos: u8, id: u16| -> Result<u8> {
+        writer.send(&Publish::new(topic, payload).qos(qos, id).encode(Version::V5))?;
+        let answer = writer.expect(if qos == 1 { Kind::Puback } else { Kind::Pubrec })?;
+        let reason = answer.body.get(2).copied().unwrap_or(0);
+        if qos == 2 && reason < 0x80 {
+            writer.send(&wire::acknowledge(Kind::Pubrel, id))?;
+            writer.expect(Kind::Pubcomp)?;
+        }
+        Ok(reason)
+    };
+    let kept = (1..).take_while(|&id| matches!(say("away", &large, 1, id), Ok(0))).count();
+    ensure!((5..=11).contains(&kept), "{kept} messages of 100 KB fill a megabyte");
+    for (qos, id) in [(2, 100), (1, 101), (2, 100)] {
+        ensure!(say("all", &large, qos, id)? == QUOTA_EXCEEDED, "at QoS {qos}");
+    }
+    for reader in &mut readers {
+        // Nothing stands in front of the answer.
+        reader.ping()?;
+    }
+    let mut away = server.persistent(Version::V5, "away")?;
+    take_all(&mut away, kept)?;
+    away.ping()?;
+    // The same identifier again, as soon as the acknowledgements are taken in.
+    until(PATIENCE, "room for the message", || Ok((say("all", &large, 2, 100)? == 0).then_some(())))?;
+    for reader in &mut readers {
+        let taken = take_all(reader, 1)?;
+        ensure!(taken[0].payload == large && !taken[0].duplicate);
+        reader.ping()?;
+    }
+    server.kill()?;
+    for number in 0..8 {
+        let mut reader = server.persistent(Version::V5, &format!("reader-{number}"))?;
+        ensure!(reader.session_present());
+        reader.send(&wire::PINGREQ)?;
+        // A release may come again, the message does not.
+        loop {
+            let packet = reader.next_packet()?;
+            ensure!(!packet.is(Kind::Publish), "reader-{number} got {packet:?}");
+            if packet.is(Kind::Pingresp) {
+                break;
+            }
+        }
     }
     Ok(())
 }

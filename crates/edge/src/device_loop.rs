@@ -151,9 +151,8 @@ impl DeviceLoop {
                 Forward::Keep(publication, origin, to) => {
                     self.broker.forwarded_to_keep(&mut turn, &publication, origin, to);
                 }
-                Forward::Kept(then, persisted, shards) => {
-                    self.broker.kept_elsewhere(&mut turn, then, persisted, &shards);
-                }
+                Forward::Kept(then, part) => self.broker.kept_elsewhere(&mut turn, then, &part),
+                Forward::Verdict(held, verdict) => self.broker.decided(&mut turn, held, verdict),
                 Forward::Group(GroupMessage::Join(join)) => {
                     let shared = Arc::clone(&turn.around.shared);
                     let (index, filter) = (turn.around.index, join.filter.clone());

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use stadium_mqtt::broker::{GroupMessage, Origin, Persisted, Publication, ReplyTo, ShardSet, Then};
+use stadium_mqtt::broker::{GroupMessage, Origin, Part, Publication, ReplyTo, Then, Verdict};
 use stadium_reactor::{ConnectionId, ListenerTag};
 
 use crate::auth::Late;
@@ -75,8 +75,10 @@ pub(crate) enum Forward {
     Publish(Arc<Publication>),
     /// The same, and whoever sent it hears when it is kept for those to whom it is owed.
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
-    /// What became of such a message, and which shards were asked to keep it.
-    Kept(Then, Persisted, ShardSet),
+    /// What became of such a message.
+    Kept(Then, Part),
+    /// What becomes of the part of such a message that waits for its other parts.
+    Verdict(Then, Verdict),
     Group(GroupMessage),
     Push(PushPart),
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
     self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, PLATFORM_RECEIPT,
-    Persisted, Prior, Progress, Publication, ReplyTo, Request, SessionKey, ShardSet, Stored, Then, Uplink,
+    Part, Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, Stored, Then, Uplink, Verdict,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -366,7 +366,8 @@ impl Host for Turn<'_> {
         }
     }
 
-    fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then) {
+    fn retain(&mut self, retain: &Retain<'_>, then: Then) {
+        let &Retain { publication, stored, must } = retain;
         let Some(keeper) = &mut self.around.keeper else { return };
         let message = self.around.shared.kept_message(publication);
         let Stored { number, prior } = stored;
@@ -375,7 +376,12 @@ impl Host for Turn<'_> {
             Prior::None if is_clear => stadium_session::Change::ClearNothing { number, message },
             _ => stadium_session::Change::Retain { number, message },
         };
-        keeper.put(keeper.shard_of(publication.topic()), change, then);
+        let shard = keeper.shard_of(publication.topic());
+        if must {
+            keeper.put_for_certain(shard, change, then);
+        } else {
+            keeper.put(shard, change, then);
+        }
     }
 
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
@@ -387,25 +393,18 @@ impl Host for Turn<'_> {
         self.around.keeper.as_ref().map_or(1, Keeper::shards)
     }
 
-    fn others_keep(&mut self, topic: &str) -> bool {
+    fn others_keep(&mut self, topic: &str) -> usize {
         let keep = self.around.shared.keepers.others(self.around.index, topic);
         self.around.kept_by = keep & self.around.wanted_by;
-        self.around.kept_by != 0
+        self.around.kept_by.count_ones() as usize
     }
 
-    fn forward_to_keep(
-        &mut self,
-        publication: &Arc<Publication>,
-        origin: Option<Origin>,
-        then: Then,
-        must: bool,
-    ) -> u32 {
-        let at = LoopIndex(u16::try_from(self.around.index).expect("there are at most 64 loops"));
+    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, reply: ReplyTo) {
         let (mut wanted, kept_by) = (self.around.wanted_by, self.around.kept_by);
         while wanted != 0 {
             let to = wanted.trailing_zeros() as usize;
             let forward = if kept_by & (1 << to) != 0 {
-                Forward::Keep(Arc::clone(publication), origin, ReplyTo { at, then, must })
+                Forward::Keep(Arc::clone(publication), origin, reply)
             } else {
                 Forward::Publish(Arc::clone(publication))
             };
@@ -413,11 +412,14 @@ impl Host for Turn<'_> {
             self.around.tell(to, forward);
             self.around.counts.forwarded += 1;
         }
-        kept_by.count_ones()
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted, shards: ShardSet) {
-        self.around.tell(usize::from(to.at.0), Forward::Kept(to.then, persisted, shards));
+    fn tell_kept(&mut self, to: ReplyTo, part: Part) {
+        self.around.tell(usize::from(to.at.0), Forward::Kept(to.then, part));
+    }
+
+    fn tell_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict) {
+        self.around.tell(usize::from(at.0), Forward::Verdict(held, verdict));
     }
 
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest) {

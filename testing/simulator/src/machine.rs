@@ -56,6 +56,8 @@ pub enum Sabotage {
     DisconnectsAreNotRead,
     /// An edge publishes wills without RETAIN.
     WillsAreNotRetained,
+    /// A loop delivers its part of a message that was refused.
+    RefusedPartsAreDelivered,
 }
 
 /// A shard, its disks, and what moves its journal.
@@ -84,6 +86,10 @@ impl Machine {
         let settings = CoreSettings {
             bounds: Bounds { payload_bytes_max: 20 << 10, finished_max: 2_000, ..Bounds::default() },
             wallet: stadium_wallet::Bounds { transfers_remembered: 100_000, ..Default::default() },
+            session: stadium_session::Bounds {
+                message_bytes_max: plan.mqtt.as_ref().map_or(u64::MAX, |mqtt| mqtt.message_bytes_max),
+                ..Default::default()
+            },
             seed: plan.seed,
             // A tick of the push platform sets aside room for many numbers in each event.
             turn_events_max: if plan.pushes.is_some() {

@@ -137,6 +137,12 @@ fn an_edge_that_does_not_retain_wills_is_found_out() {
 }
 
 #[test]
+fn a_loop_that_delivers_its_part_of_a_refused_message_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::RefusedPartsAreDelivered);
+    assert!(failure.is_some(), "400 seeds did not notice that a refused message reaches somebody");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

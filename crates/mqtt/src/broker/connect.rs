@@ -12,9 +12,10 @@ use smallvec::SmallVec;
 
 use super::deadlines::Due;
 use super::deliver::report;
-use super::durable::{Away, Change, Connected, KeptSubscription, KeptWill, Persisted, Then, What};
+use super::durable::{Away, Change, Connected, KeptSubscription, KeptWill, Persisted, ReplyTo, Then, What};
 use super::flight::List;
 use super::host::{Action, Client, Close, Drop, Event, Host, Interest, Progress};
+use super::parts::{Decides, Line};
 use super::publication::{Head, Message, Publication};
 use super::publish::is_of_shares;
 use super::session::{Arriving, HeldWill, Rare, Session, SessionKey, SharedId};
@@ -548,7 +549,8 @@ where
     fn first_unsent(&self, session: &Session<L, I>) -> u32 {
         let next = session.rare.as_ref().map_or(0, |rare| rare.last_letter.wrapping_add(1));
         let unsent = self.flights.iter(&session.queued).find(|one| one.packet_id == 0 && one.number != 0);
-        unsent.map_or(next, |one| one.number)
+        let in_line = session.rare.as_ref().and_then(|rare| rare.line.front()).map(Line::number);
+        unsent.map(|one| one.number).or(in_line).unwrap_or(next)
     }
 
     /// Forgets a session and everything it held. A will that still waited is published
@@ -566,11 +568,18 @@ where
         let ending = durable.then(|| self.pendings.add(1, What::Nothing));
         let rare = self.sessions[key.index as usize].rare.take();
         let mut shared = Shares::default();
+        let mut unfinished: Vec<(Arc<Publication>, QoS, SharedId)> = Vec::new();
         if let Some(rare) = rare {
-            let Rare { incarnation, noted, shared: held, will_on_its_way, .. } = *rare;
+            let Rare { incarnation, noted, shared: held, will_on_its_way, line, .. } = *rare;
             shared = held;
             if let Some(ending) = ending {
                 let client_id = self.sessions[key.index as usize].client_id.clone();
+                for entry in line {
+                    self.leave_undecided(key, &client_id, &entry, ending);
+                    if let Line::Ready(publication, one) = entry {
+                        unfinished.push((publication, one.qos, one.shared));
+                    }
+                }
                 let what = What::End { client_id, incarnation, noted, successor: None };
                 self.pendings.goes_on(ending, what);
                 if let Some(will) = will_on_its_way {
@@ -597,7 +606,6 @@ where
         if let Ok(entry) = self.by_client_id.find_entry(hash, |&at| at == key.index) {
             entry.remove();
         }
-        let mut unfinished: Vec<(Arc<Publication>, QoS, SharedId)> = Vec::new();
         for mut list in [in_flight, queued] {
             while let Some(flight) = self.flights.pop_front(&mut list) {
                 unfinished.extend(flight.publication.map(|one| (one, flight.qos, flight.shared)));
@@ -609,7 +617,11 @@ where
         for (publication, qos, came_by) in unfinished {
             report(host, None, publication.head.receipt, Progress::Dropped(Drop::SessionEnded));
             match shared.iter().find(|held| held.id == came_by && qos == QoS::AtLeastOnce) {
-                Some(held) => self.give_back(host, &held.filter, publication, None, ending),
+                Some(held) => {
+                    let at = self.config.loop_index;
+                    let to = ending.map(|then| ReplyTo { at, then, must: true, decides: Decides::Each });
+                    self.give_back(host, &held.filter, publication, None, to);
+                }
                 None => host.count(Event::Dropped(Drop::SessionEnded)),
             }
         }

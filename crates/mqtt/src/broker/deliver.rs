@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use slab::Slab;
 
-use super::durable::{ReplyTo, Unkept, done};
+use super::durable::{ReplyTo, done};
 use super::flight::{Flight, Flights, List, Stage};
-use super::host::{Action, Client, Drop, Event, Host, Progress};
+use super::host::{Action, Client, Drop, Event, Host, LoopIndex, Progress};
 use super::mailbox::{Letter, Mailboxes};
+use super::parts::{Decides, Unkept};
 use super::publication::{Message, Pool, Publication};
 use super::session::{Rare, Session, SessionKey, SharedId};
 use super::shared::{GroupMessage, MemberRef};
@@ -163,20 +164,75 @@ where
         self.went_elsewhere = false;
         self.noted = false;
         let may_be_owed = self.config.durable && message.head.qos > QoS::AtMostOnce;
+        let mut loops = 0;
         if scope == Scope::Everywhere && host.others_want(message.topic) {
             let publication = parcel.kept.get_or_insert_with(|| self.pool.keep(message));
-            if may_be_owed && host.others_keep(message.topic) {
-                let then = self.pendings.part(&mut self.parts);
-                let from = self.from.map(|from| from.origin);
-                let answers = host.forward_to_keep(publication, from, then, self.must_keep);
-                debug_assert!(answers > 0, "others keep it");
-                self.pendings.more(then, answers.saturating_sub(1));
-                self.went_elsewhere = true;
-            } else {
+            if may_be_owed {
+                loops = host.others_keep(message.topic);
+            }
+            if loops == 0 {
                 host.forward(publication);
             }
             anybody = true;
         }
+        // Turns of members on other loops that keep it.
+        let mut turns = Vec::new();
+        anybody |= self.route_here(host, message, scope, &mut parcel, &mut turns);
+        if loops > 0 || !turns.is_empty() || !self.unkept.is_empty() {
+            let publication = parcel.kept.take().unwrap_or_else(|| self.pool.keep(message));
+            self.keep_parts(host, &publication, loops, turns);
+        }
+        anybody
+    }
+
+    /// Has all parts of the message at hand kept: those of this broker's sessions, of so many other loops, and of members of shared
+    /// subscriptions there.
+    fn keep_parts<H>(
+        &mut self,
+        host: &mut H,
+        publication: &Arc<Publication>,
+        loops: usize,
+        turns: Vec<(LoopIndex, GroupMessage)>,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        let elsewhere = loops + turns.len();
+        self.went_elsewhere = elsewhere > 0;
+        let here = self.keep_unkept(host, publication, self.beside + elsewhere);
+        if elsewhere == 0 {
+            return;
+        }
+        let decides = match self.decides {
+            Decides::Here if self.beside + elsewhere + here > 1 => Decides::Elsewhere,
+            decides => decides,
+        };
+        let then = self.pendings.part(&mut self.parts);
+        self.pendings.more(then, u32::try_from(elsewhere - 1).expect("loops and groups are far below 2^32"));
+        let to = ReplyTo { at: self.config.loop_index, then, must: self.must_keep, decides };
+        if loops > 0 {
+            host.forward_to_keep(publication, self.from.map(|from| from.origin), to);
+        }
+        for (at, mut turn) in turns {
+            if let GroupMessage::Deliver { reply_to, .. } = &mut turn {
+                *reply_to = Some(to);
+            }
+            host.tell(at, turn);
+        }
+    }
+
+    /// Takes a message to this broker's subscribers and to members of its groups. Says whether there are any.
+    fn route_here<'p, H>(
+        &mut self,
+        host: &mut H,
+        message: &Message<'p>,
+        scope: Scope,
+        parcel: &mut Parcel<'p, H::Segment>,
+        turns: &mut Vec<(LoopIndex, GroupMessage)>,
+    ) -> bool
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        let mut anybody = false;
         let Self { sessions, flights, pool, mailboxes, filters, groups, scratch, config, unkept, .. } = self;
         let Scratch { matched, targets, subscription_ids, ids_of_one, .. } = scratch;
         matched.clear();
@@ -218,14 +274,14 @@ where
                         host,
                         index,
                         Terms { qos, retain, ids: id.as_slice(), shared: SharedId::NONE, number: 0 },
-                        &mut parcel,
+                        parcel,
                     );
                 } else {
                     courier.deliver(
                         host,
                         index,
                         Terms { qos, retain, ids: &[], shared: SharedId::NONE, number: 0 },
-                        &mut parcel,
+                        parcel,
                     );
                 }
             }
@@ -272,7 +328,7 @@ where
                     host,
                     run[0].session,
                     Terms { qos, retain, ids: ids_of_one, shared: SharedId::NONE, number: 0 },
-                    &mut parcel,
+                    parcel,
                 );
             }
         }
@@ -309,37 +365,30 @@ where
                     let qos = message.head.qos.min(options.qos);
                     let retain = message.head.retain && options.retain_as_published;
                     let terms = Terms { qos, retain, ids: subscription_id.as_slice(), shared, number: 0 };
-                    courier.deliver_to_member(host, &group.text, who.session.index, terms, &mut parcel);
+                    courier.deliver_to_member(host, &group.text, who.session.index, terms, parcel);
                 } else {
                     let publication = parcel.kept.get_or_insert_with(|| courier.pool.keep(message));
-                    let mut reply_to = None;
-                    if may_be_owed && member.durable {
-                        let then = self.pendings.part(&mut self.parts);
-                        self.went_elsewhere = true;
-                        reply_to = Some(ReplyTo { at: config.loop_index, then, must: self.must_keep });
+                    let keeps = config.durable && message.head.qos > QoS::AtMostOnce && member.durable;
+                    let turn = GroupMessage::Deliver {
+                        filter: Arc::clone(&group.text),
+                        home: config.loop_index,
+                        member: who.session,
+                        options,
+                        subscription_id,
+                        shared,
+                        publication: Arc::clone(publication),
+                        origin: self.from.map(|from| from.origin),
+                        reply_to: None,
+                        is_partly_granted,
+                        passed,
+                    };
+                    if keeps {
+                        turns.push((who.at, turn));
+                    } else {
+                        host.tell(who.at, turn);
                     }
-                    host.tell(
-                        who.at,
-                        GroupMessage::Deliver {
-                            filter: Arc::clone(&group.text),
-                            home: config.loop_index,
-                            member: who.session,
-                            options,
-                            subscription_id,
-                            shared,
-                            publication: Arc::clone(publication),
-                            origin: self.from.map(|from| from.origin),
-                            reply_to,
-                            is_partly_granted,
-                            passed,
-                        },
-                    );
                 }
             }
-        }
-        if !self.unkept.is_empty() {
-            let publication = parcel.kept.take().unwrap_or_else(|| self.pool.keep(message));
-            self.keep_unkept(host, &publication);
         }
         anybody
     }
@@ -431,6 +480,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
                 ids: terms.ids.into(),
                 replayed: None,
                 group: None,
+                left: None,
             });
             return;
         }

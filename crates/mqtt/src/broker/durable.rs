@@ -12,9 +12,8 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
-use super::deliver::{Parcel, Terms};
-use super::filters::FilterId;
-use super::host::{Close, Event, Host, LoopIndex};
+use super::host::{Close, Host, LoopIndex};
+use super::parts::{Decides, Group, Part, Taken};
 use super::publication::Publication;
 use super::session::{SessionKey, SharedId};
 use super::{Broker, connect};
@@ -36,6 +35,11 @@ impl Then {
 pub struct ShardSet(SmallVec<[u16; 4]>);
 
 impl ShardSet {
+    /// This one.
+    pub(super) fn one(shard: u16) -> Self {
+        Self(SmallVec::from_slice(&[shard]))
+    }
+
     /// Adds one.
     pub fn insert(&mut self, shard: u16) {
         if !self.0.contains(&shard) {
@@ -219,21 +223,6 @@ pub(super) struct PublishedBy {
     pub publisher: SessionKey,
 }
 
-/// A delivery that waits until it is durable.
-#[derive(Debug)]
-pub(super) struct Unkept {
-    pub session: SessionKey,
-    pub number: u32,
-    pub qos: QoS,
-    pub retain: bool,
-    pub shared: SharedId,
-    pub ids: SmallVec<[u32; 2]>,
-    /// The subscription for which a retained message is replayed.
-    pub replayed: Option<FilterId>,
-    /// `$share/GROUP/FILTER` of the group by which it came.
-    pub group: Option<Arc<str>>,
-}
-
 /// Whom word goes to when a message of another loop is durable here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplyTo {
@@ -243,15 +232,21 @@ pub struct ReplyTo {
     pub then: Then,
     /// As of [`Keep::must`].
     pub must: bool,
+    /// Where it is decided whether the message is delivered.
+    pub decides: Decides,
 }
 
 /// Something that waits for changes to be durable.
 #[derive(Debug)]
 pub(super) struct Pending<L> {
-    left: u32,
-    worst: Persisted,
+    pub(super) left: u32,
+    pub(super) worst: Persisted,
     /// The shards that were asked to keep something of it.
-    shards: ShardSet,
+    pub(super) shards: ShardSet,
+    /// Somebody is owed it since the publish was sent before.
+    pub(super) is_known: bool,
+    /// Its parts that were taken and wait for the others.
+    pub(super) taken: Option<Box<Taken>>,
     pub what: What<L>,
 }
 
@@ -301,13 +296,15 @@ pub(super) enum What<L> {
         /// The client's next session, whose CONNECT waits for it.
         successor: Option<(SessionKey, L)>,
     },
-    /// A message leaves for those to whom it is owed.
+    /// A message leaves for those to whom it is owed, or waits until its other parts are taken.
     Deliver {
         parent: Then,
-        publication: Arc<Publication>,
-        origin: Option<Origin>,
-        unkept: Vec<Unkept>,
+        must: bool,
+        waits: bool,
+        group: Group,
     },
+    /// Another loop says what becomes of the parts that were taken here.
+    Undecided,
 }
 
 /// An answer that is held back.
@@ -373,7 +370,14 @@ impl<L> Default for Pendings<L> {
 impl<L> Pendings<L> {
     /// Something that waits for so many changes.
     pub fn add(&mut self, left: u32, what: What<L>) -> Then {
-        let at = self.0.insert(Pending { left, worst: Persisted::Done, shards: ShardSet::default(), what });
+        let at = self.0.insert(Pending {
+            left,
+            worst: Persisted::Done,
+            shards: ShardSet::default(),
+            is_known: false,
+            taken: None,
+            what,
+        });
         Then(u32::try_from(at).expect("what waits is bounded by packets, far below 2^32"))
     }
 
@@ -430,16 +434,21 @@ impl<L> Pendings<L> {
         }
     }
 
-    /// One is durable, or not: what goes on if it was the last.
-    fn take(&mut self, then: Then, persisted: Persisted) -> Option<(What<L>, Persisted, ShardSet)> {
-        let pending = self.0.get_mut(then.0 as usize)?;
+    pub fn at(&mut self, then: Then) -> Option<&mut Pending<L>> {
+        self.0.get_mut(then.0 as usize)
+    }
+
+    /// One is durable, or not. Says whether it was the last.
+    fn answered(&mut self, then: Then, persisted: Persisted) -> bool {
+        let Some(pending) = self.at(then) else { return false };
         pending.left -= 1;
         pending.worst = pending.worst.max(persisted);
-        if pending.left > 0 {
-            return None;
-        }
-        let Pending { what, worst, shards, .. } = self.0.remove(then.0 as usize);
-        Some((what, worst, shards))
+        pending.is_known |= persisted == Persisted::Known;
+        pending.left == 0
+    }
+
+    fn remove(&mut self, then: Then) -> Option<Pending<L>> {
+        self.0.try_remove(then.0 as usize)
     }
 }
 
@@ -453,12 +462,15 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let Some((what, worst, shards)) = self.pendings.take(then, persisted) else { return };
+        if !self.pendings.answered(then, persisted) || self.is_undecided(host, then) {
+            return;
+        }
+        let Some(Pending { what, worst, shards, is_known, .. }) = self.pendings.remove(then) else { return };
         match what {
-            What::Nothing => {}
+            What::Nothing | What::Undecided => {}
             What::Admit { key, link } => self.admit(host, key, link, worst.refusal()),
             What::Answer { key, link, place, answer } => {
-                self.answer_held(host, (key, link, place), answer, worst, shards)
+                self.answer_held(host, (key, link, place), answer, (worst, is_known), shards)
             }
             What::Release { key, link, packet_id } => {
                 let Some(session) = self.session(key).filter(|session| session.link == Some(link)) else {
@@ -473,7 +485,7 @@ where
                     Some(reason) => self.cut(host, key, link, reason),
                 }
             }
-            What::Reply(to) => self.reply(host, to, worst, shards),
+            What::Reply(to) => self.reply(host, to, Part { persisted: worst, shards, is_known, held: None }),
             What::WillPublished { key, client_id, will, origin, next } => {
                 if let Some(session) = self.session_mut(key) {
                     session.rare().will_on_its_way = None;
@@ -502,47 +514,10 @@ where
                     self.succeed(host, key, link);
                 }
             }
-            What::Deliver { parent, publication, origin, unkept } => {
-                let replayed = unkept.first().and_then(|one| Some((one.session, one.replayed?)));
-                if worst == Persisted::Done {
-                    self.deliver_kept(host, &publication, origin, parent, unkept);
-                }
-                if let Some((key, filter)) = replayed {
-                    self.replay_kept(host, key, filter, publication.topic(), worst);
-                }
+            What::Deliver { parent, must, waits, group } => {
+                self.part_kept(host, parent, group, (must, waits), (worst, is_known));
                 self.persisted(host, parent, worst);
             }
-        }
-    }
-
-    /// Says what became of a message to whoever waits to hear.
-    pub(super) fn reply<H>(&mut self, host: &mut H, to: ReplyTo, persisted: Persisted, shards: ShardSet)
-    where
-        H: Host<Link = L, Identity = I>,
-    {
-        if to.at == self.config.loop_index {
-            self.kept_elsewhere(host, to.then, persisted, &shards);
-        } else {
-            host.tell_kept(to, persisted, shards);
-        }
-    }
-
-    /// Word of another loop on its part of a message; and which shards that part concerns.
-    pub fn kept_elsewhere<H>(&mut self, host: &mut H, then: Then, persisted: Persisted, shards: &ShardSet)
-    where
-        H: Host<Link = L, Identity = I>,
-    {
-        self.pendings.concerns(then, shards);
-        self.persisted(host, then, persisted);
-    }
-
-    /// Of the receivers of a message that was to be kept, those at these places are owed it already: it is not sent to them. To be said
-    /// before [`Self::persisted`].
-    pub fn known_to(&mut self, then: Then, receivers: &[u32]) {
-        let pending = self.pendings.0.get_mut(then.0 as usize);
-        if let Some(Pending { what: What::Deliver { unkept, .. }, .. }) = pending {
-            let mut at = 0..;
-            unkept.retain(|_| at.next().is_none_or(|at| !receivers.contains(&at)));
         }
     }
 
@@ -583,109 +558,6 @@ where
         session.rare().out_of_step = true;
         connect::say_disconnect(host, link, version, packet_bytes_max, reason, None);
         host.close(link, Close::Refused(reason));
-    }
-
-    /// Sends a message to those to whom it is now owed durably. What came by a group to a session that has ended meanwhile goes to another
-    /// member, and `parent` waits for that too.
-    fn deliver_kept<H>(
-        &mut self,
-        host: &mut H,
-        publication: &Arc<Publication>,
-        origin: Option<Origin>,
-        parent: Then,
-        unkept: Vec<Unkept>,
-    ) where
-        H: Host<Link = L, Identity = I>,
-    {
-        let message = publication.message();
-        let expiry_s = message.expiry_s(host.now_ms());
-        host.begin_message();
-        let mut parcel = Parcel::new(message, expiry_s.unwrap_or(None), Some(Arc::clone(publication)));
-        parcel.is_kept = true;
-        let mut returned: SmallVec<[Arc<str>; 1]> = SmallVec::new();
-        for one in unkept {
-            let Some(session) = self.session(one.session) else {
-                returned.extend(one.group);
-                continue;
-            };
-            if expiry_s.is_err() {
-                host.persist(&session.client_id, Change::Done { letter: one.number }, Then::NOTHING);
-                host.count(Event::Dropped(super::Drop::Expired));
-                continue;
-            }
-            let terms = Terms {
-                qos: one.qos,
-                retain: one.retain,
-                ids: &one.ids,
-                shared: one.shared,
-                number: one.number,
-            };
-            self.courier().deliver(host, one.session.index, terms, &mut parcel);
-        }
-        for group in returned {
-            self.give_back(host, &group, Arc::clone(publication), origin, Some(parent));
-        }
-    }
-
-    /// Asks the host to keep the message at hand for the sessions that were found while it was routed.
-    pub(super) fn keep_unkept<H>(&mut self, host: &mut H, publication: &Arc<Publication>)
-    where
-        H: Host<Link = L, Identity = I>,
-    {
-        if self.unkept.is_empty() {
-            return;
-        }
-        let mut all = std::mem::take(&mut self.unkept);
-        for one in &mut all {
-            if let Some(session) = self.session_mut(one.session) {
-                one.number = session.rare().next_letter();
-            }
-        }
-        let mut by_shard: SmallVec<[(u16, Vec<Unkept>); 2]> = SmallVec::new();
-        for one in all.drain(..) {
-            let Some(session) = self.session(one.session) else { continue };
-            let shard = host.shard_of(&session.client_id);
-            match by_shard.iter_mut().find(|(other, _)| *other == shard) {
-                Some((_, group)) => group.push(one),
-                None => by_shard.push((shard, vec![one])),
-            }
-        }
-        self.unkept = all;
-        let from = self.from;
-        // With one change the packet id is noted beside it, so that both are durable or none.
-        let publisher = from
-            .filter(|_| by_shard.len() == 1 && !self.went_elsewhere)
-            .and_then(|from| self.session(from.publisher))
-            .map(|session| session.client_id.clone())
-            .filter(|client_id| host.shard_of(client_id) == by_shard[0].0);
-        self.noted = publisher.is_some();
-        for (shard, unkept) in by_shard {
-            let parent = self.pendings.part(&mut self.parts);
-            self.pendings.concerns(parent, &ShardSet(SmallVec::from_slice(&[shard])));
-            let receivers: Vec<Receiver<'_>> = unkept
-                .iter()
-                .map(|one| Receiver {
-                    client_id: &self.sessions[one.session.index as usize].client_id,
-                    letter: one.number,
-                    qos: one.qos,
-                    retain: one.retain,
-                    shared: one.shared,
-                    ids: &one.ids,
-                })
-                .collect();
-            let keep = Keep {
-                publication,
-                receivers: &receivers,
-                origin: from.map(|from| from.origin),
-                publisher: publisher.as_deref(),
-                must: self.must_keep,
-            };
-            let then = self.pendings.add(1, What::Nothing);
-            host.keep(shard, &keep, then);
-            let (publication, origin) = (Arc::clone(publication), from.map(|from| from.origin));
-            let what = What::Deliver { parent, publication, origin, unkept };
-            self.pendings.goes_on(then, what);
-        }
     }
 
     /// Says an answer to a session, behind those that are held back.
@@ -754,7 +626,7 @@ where
         host: &mut H,
         (key, link, place): (SessionKey, L, u32),
         answer: Answer,
-        worst: Persisted,
+        (worst, is_known): (Persisted, bool),
         shards: ShardSet,
     ) where
         H: Host<Link = L, Identity = I>,
@@ -782,9 +654,11 @@ where
             Answer::Bytes(bytes) => bytes,
             Answer::Publish { kind, packet_id, reason, noted, origin } => {
                 if let Some(refusal) = worst.refusal() {
-                    self.publish_failed(host, key, kind, packet_id, noted, &shards);
-                    if version == Version::V311 {
-                        // It must acknowledge or close, and has nothing to say but yes [MQTT-3.3.5-2 of 3.1.1].
+                    self.publish_failed(key, kind, packet_id);
+                    // 3.1.1 must acknowledge or close, and has nothing to say but yes [MQTT-3.3.5-2 of 3.1.1]. And some
+                    // may have the message since it was sent before: only the same publish again, with its packet id,
+                    // brings it to the others and to nobody twice.
+                    if version == Version::V311 || is_known {
                         if now == Some(link) {
                             self.cut(host, key, link, refusal);
                         }
@@ -792,7 +666,7 @@ where
                     }
                     ack(kind, version, packet_id, ReasonCode::QuotaExceeded)
                 } else if reason.is_error() {
-                    self.publish_failed(host, key, kind, packet_id, noted, &shards);
+                    self.publish_failed(key, kind, packet_id);
                     ack(kind, version, packet_id, reason)
                 } else if noted == Noted::Yet {
                     // Whoever wants it is owed it; that it was received is noted before it is said.
@@ -817,31 +691,14 @@ where
         self.fill(host, key, link, place, bytes);
     }
 
-    fn publish_failed<H>(
-        &mut self,
-        host: &mut H,
-        key: SessionKey,
-        kind: AckKind,
-        packet_id: u16,
-        noted: Noted,
-        shards: &ShardSet,
-    ) where
-        H: Host<Link = L, Identity = I>,
-    {
+    /// A publish is not taken: its packet id is free.
+    fn publish_failed(&mut self, key: SessionKey, kind: AckKind, packet_id: u16) {
         if kind != AckKind::Pubrec {
             return;
         }
         self.release(key, packet_id);
-        let Some(session) = self.session_mut(key) else { return };
-        let rare = session.rare();
-        rare.waiting.remove(packet_id);
-        if noted != Noted::Never {
-            // Where some shards have taken it, the next message with this packet id must not be taken for it.
-            let origin = Origin { incarnation: rare.incarnation, packet_id };
-            let client_id = session.client_id.clone();
-            let own = host.shard_of(&client_id);
-            host.persist(&client_id, Change::Released { packet_id }, Then::NOTHING);
-            Self::forget(host, origin, Some(shards), Some(own), Then::NOTHING);
+        if let Some(session) = self.session_mut(key) {
+            session.rare().waiting.remove(packet_id);
         }
     }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::Broker;
 use super::deliver::{Parcel, Terms, may_read};
-use super::durable::{Origin, Persisted, PublishedBy, ReplyTo, ShardSet, Then};
+use super::durable::{Origin, PublishedBy, ReplyTo};
 use super::host::{Host, Interest, LoopIndex};
+use super::parts::{Decides, Part};
 use super::publication::Publication;
 use super::session::{SessionKey, SharedId};
 use super::shared::{Group, GroupMessage, Join, MemberRef, Presence};
@@ -189,7 +190,7 @@ where
             });
             let Some((filter, member)) = turn else {
                 if let Some(to) = reply_to {
-                    self.reply(host, to, Persisted::Done, ShardSet::default());
+                    self.reply(host, to, Part::nothing());
                 }
                 return;
             };
@@ -223,24 +224,21 @@ where
         }
     }
 
-    /// A session ended with messages that its client did not acknowledge: those that came by a shared
-    /// subscription at QoS 1 go to another member (section 4.8.2), and so do those that were never sent to it, because they were not
-    /// durable yet.
-    /// What is given waits until another member is owed it durably, or need not be.
+    /// A session ended with a message that its client did not acknowledge, or that it was never sent, and that came by a
+    /// shared subscription: it goes to another member (section 4.8.2). Who waits to hear waits for that too.
     pub(super) fn give_back<H>(
         &mut self,
         host: &mut H,
         filter: &str,
         publication: Arc<Publication>,
         origin: Option<Origin>,
-        waits: Option<Then>,
+        reply_to: Option<ReplyTo>,
     ) where
         H: Host<Link = L, Identity = I>,
     {
-        let reply_to = waits.map(|then| {
-            self.pendings.more(then, 1);
-            ReplyTo { at: self.config.loop_index, then, must: true }
-        });
+        if let Some(to) = reply_to {
+            self.pendings.more(to.then, 1);
+        }
         let home = host.group_home(filter);
         if home == self.config.loop_index {
             self.next_turn(host, filter, &publication, origin, reply_to, 0);
@@ -275,9 +273,11 @@ where
             self.courier().deliver_to_member(host, &turn.group, turn.member.index, terms, &mut parcel);
             self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
             self.must_keep = reply_to.is_some_and(|to| to.must);
-            self.keep_unkept(host, publication);
+            self.decides = reply_to.map_or(Decides::Each, |to| to.decides);
+            self.keep_unkept(host, publication, 0);
             self.from = None;
             self.must_keep = false;
+            self.decides = Decides::Each;
         }
         if let Some(to) = reply_to {
             self.reply_when_kept(host, to);

@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use super::durable::{Change, Keep, Origin, Persisted, ReplyTo, ShardSet, Then};
+use super::durable::{Change, Keep, Origin, ReplyTo, Then};
+use super::parts::{Part, Retain, Verdict};
 use super::publication::Publication;
 use super::request::{NotTaken, Request};
-use super::retained::Stored;
 use super::session::SessionKey;
 use super::shared::GroupMessage;
 use crate::packet::QoS;
@@ -121,7 +121,7 @@ pub trait Host {
 
     /// Keeps a retained message, or that a topic has none any more; the highest number is a topic's last one. One without payload
     /// for a topic that had none leaves nothing behind where that is kept.
-    fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then);
+    fn retain(&mut self, retain: &Retain<'_>, then: Then);
 
     /// Has a shard forget a publish.
     fn forget(&mut self, shard: u16, origin: Origin, then: Then);
@@ -129,22 +129,17 @@ pub trait Host {
     /// How many shards there are.
     fn shards(&self) -> u16;
 
-    /// Whether a session that persists may have a matching subscription on another loop that [`Host::others_want`] found.
-    fn others_keep(&mut self, topic: &str) -> bool;
+    /// On how many of the other loops that [`Host::others_want`] found a session that persists may have a matching subscription.
+    fn others_keep(&mut self, topic: &str) -> usize;
 
-    /// As [`Host::forward`]; loops with sessions that persist say when they have kept it. Says how many will. `must` is as of
-    /// [`Keep::must`].
-    fn forward_to_keep(
-        &mut self,
-        publication: &Arc<Publication>,
-        origin: Option<Origin>,
-        then: Then,
-        must: bool,
-    ) -> u32;
+    /// As [`Host::forward`]; the loops that [`Host::others_keep`] found say what became of it to `to`.
+    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, to: ReplyTo);
 
-    /// Tells another loop what became of a message that it sent, and which shards were asked to keep it; for
-    /// [`super::Broker::kept_elsewhere`].
-    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted, shards: ShardSet);
+    /// Tells another loop what became of a message that it sent; for [`super::Broker::kept_elsewhere`].
+    fn tell_kept(&mut self, to: ReplyTo, part: Part);
+
+    /// Tells another loop what becomes of the part of a message that it holds back; for [`super::Broker::decided`].
+    fn tell_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict);
 
     /// A session that persists gained or lost a subscription that concerns this loop; for [`Host::others_keep`].
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest);

@@ -21,6 +21,7 @@ mod host;
 mod inbox;
 mod mailbox;
 mod packet_ids;
+mod parts;
 mod publication;
 mod publish;
 mod replay;
@@ -50,6 +51,7 @@ pub use durable::{
 };
 pub use host::{Action, Client, Close, Drop, Event, Grant, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
+pub use parts::{Decides, Part, Retain, Verdict};
 pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use restore::{Restored, RestoredLetter, RestoredSubscription, RestoredWill};
@@ -62,9 +64,10 @@ use crate::decode::{self, DecodeError, Frame};
 use crate::packet::{AckKind, PacketType, Role, Version};
 use crate::reason::ReasonCode;
 use deadlines::{Deadlines, Due};
-use durable::{Pendings, PublishedBy, Unkept};
+use durable::{Pendings, PublishedBy};
 use filters::{FilterId, Filters};
 use flight::Flights;
+use parts::Unkept;
 use publication::Pool;
 use session::Session;
 use shared::Groups;
@@ -154,6 +157,12 @@ pub struct Broker<L, I> {
     from: Option<PublishedBy>,
     /// The message at hand is a will, or left by a session that ended: nobody can be told that it is not kept.
     must_keep: bool,
+    /// Where it is decided whether the message at hand is delivered.
+    decides: Decides,
+    /// Parts of the message at hand beside those that are found while it is routed.
+    beside: usize,
+    /// The message at hand is to be retained once its other parts are taken.
+    retains: Option<(Arc<Publication>, Stored)>,
     /// Other loops have a part in the message at hand.
     went_elsewhere: bool,
     /// The packet id of the message at hand is noted with the message.
@@ -221,6 +230,9 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Broker<L, I> {
             unkept: Vec::new(),
             from: None,
             must_keep: false,
+            decides: Decides::Each,
+            beside: 0,
+            retains: None,
             went_elsewhere: false,
             noted: false,
             restored: Vec::new(),

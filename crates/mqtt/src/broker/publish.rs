@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::deliver::Scope;
-use super::durable::{Answer, Change, Noted, Origin, Persisted, PublishedBy, ReplyTo, ShardSet, Then, What};
+use super::durable::{Answer, Change, Noted, Origin, PublishedBy, ReplyTo, Then, What};
 use super::host::{Action, Client, Event, Host, Uplink};
+use super::parts::{Decides, Part, Retain};
 use super::publication::{self, Head, Message, Publication};
 use super::request::NotTaken;
 use super::retained::Full;
@@ -66,13 +67,18 @@ where
         }
         self.parts = None;
         self.from = self.origin(key, publish);
+        self.decides = Decides::Here;
         let mut topic = std::mem::take(&mut self.scratch.topic);
         let mut properties = std::mem::take(&mut self.scratch.properties);
         let reason = self.publish_resolved(host, key, publish, &mut topic, &mut properties);
         self.scratch.topic = topic;
         self.scratch.properties = properties;
         self.from = None;
-        let waits = self.parts.take();
+        self.decides = Decides::Each;
+        let mut waits = self.parts.take();
+        if let Some(retains) = self.retains.take() {
+            waits = Some(self.retain_last(host, waits, retains));
+        }
         let (reason, retry_after) = match reason? {
             Ok(reason) => (reason, None),
             Err(NotTaken { reason, retry_after }) => (reason, retry_after),
@@ -256,15 +262,21 @@ where
         };
         // A message that nobody hears an answer to is delivered at least.
         let otherwise = if publish.qos == QoS::AtMostOnce { Otherwise::Deliver } else { Otherwise::Refuse };
-        let anybody = match self.take_over_message(host, &message, otherwise) {
+        let session = self.session(key);
+        let is_followed = session.is_some_and(|session| host.is_followed(&session.client_id, topic));
+        self.beside = usize::from(is_followed);
+        let taken_over = self.take_over_message(host, &message, otherwise);
+        self.beside = 0;
+        let anybody = match taken_over {
             Ok(anybody) => anybody,
             Err(reason) => return Ok(Err(reason.into())),
         };
-        let anybody = self.tell_followers(host, key, &message, publish.properties.content_type) || anybody;
+        let content_type = publish.properties.content_type;
+        let anybody = (is_followed && self.tell_followers(host, key, &message, content_type)) || anybody;
         Ok(Ok(if anybody { ReasonCode::Success } else { ReasonCode::NoMatchingSubscribers }))
     }
 
-    /// Hands a client's message to those who follow what it publishes. Says whether anybody does.
+    /// Hands a client's message to those who follow what it publishes, found before. Says whether anybody does.
     fn tell_followers<H>(
         &mut self,
         host: &mut H,
@@ -276,9 +288,6 @@ where
         H: Host<Link = L, Identity = I>,
     {
         let Some(session) = self.sessions.get(key.index as usize) else { return false };
-        if !host.is_followed(&session.client_id, message.topic) {
-            return false;
-        }
         let uplink = Uplink {
             client_id: &session.client_id,
             topic: message.topic,
@@ -317,10 +326,21 @@ where
             return Ok(self.route(host, message, None, Scope::Everywhere));
         }
         let kept = self.pool.keep(message);
-        match self.retained.set(&kept, host.now_ms()) {
+        // Where its publisher hears of a refusal, the message before it comes back then.
+        let may_be_refused =
+            self.config.durable && self.decides == Decides::Here && otherwise == Otherwise::Refuse;
+        let stored = match may_be_refused {
+            true => self.retained.set_for_now(&kept, host.now_ms()),
+            false => self.retained.set(&kept, host.now_ms()),
+        };
+        match stored {
+            Ok(stored) if may_be_refused => {
+                self.beside += 1;
+                self.retains = Some((Arc::clone(&kept), stored));
+            }
             Ok(stored) if self.config.durable => {
                 let then = self.pendings.part(&mut self.parts);
-                host.retain(&kept, stored, then);
+                host.retain(&Retain { publication: &kept, stored, must: self.must_keep }, then);
             }
             Ok(_) => {}
             Err(Full) => {
@@ -346,9 +366,11 @@ where
         self.parts = None;
         self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
         self.must_keep = to.must;
+        self.decides = to.decides;
         self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Here);
         self.from = None;
         self.must_keep = false;
+        self.decides = Decides::Each;
         self.reply_when_kept(host, to);
     }
 
@@ -359,7 +381,7 @@ where
     {
         match self.parts.take() {
             Some(then) => self.pendings.goes_on(then, What::Reply(to)),
-            None => self.reply(host, to, Persisted::Done, ShardSet::default()),
+            None => self.reply(host, to, Part::nothing()),
         }
     }
 

@@ -217,7 +217,7 @@ where
         if let Some(session) = self.session_mut(key).filter(|_| keeping > 0) {
             session.rare().replays.keeping += keeping;
         }
-        self.keep_unkept(host, publication);
+        self.keep_unkept(host, publication, 0);
         self.parts = None;
     }
 

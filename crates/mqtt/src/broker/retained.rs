@@ -69,7 +69,12 @@ struct Topics {
     /// When those that expire are over, the first one first.
     ends: BTreeSet<(u64, CompactString)>,
     bytes: usize,
+    /// Messages that are not durable yet, by their topics and in their order: each with the one that comes back if it is refused.
+    unsure: BTreeMap<CompactString, Vec<Unsure>>,
 }
+
+/// The number of a message that may be refused yet, and the one that is the topic's again then.
+type Unsure = (u64, Option<Arc<Publication>>);
 
 /// The store is at its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +145,16 @@ impl Topics {
         Ok(prior)
     }
 
+    fn put_back(&mut self, topic: &str, before: Option<Arc<Publication>>) {
+        self.remove(topic);
+        let Some(before) = before else { return };
+        self.bytes += before.bytes_held();
+        if let Some(at_ms) = before.head.expires_at_ms {
+            self.ends.insert((at_ms, topic.into()));
+        }
+        self.messages.insert(topic.into(), before);
+    }
+
     fn has_room(&self, topic: &str, more: usize, limits: &RetainedLimits) -> bool {
         let before = self.messages.get(topic).map_or(0, |old| old.bytes_held());
         (before > 0 || self.messages.len() < limits.messages_max)
@@ -203,8 +218,51 @@ impl Retained {
         let set = topics.set(publication, Some((&self.limits, now_ms)));
         self.note(&topics);
         let prior = set?;
+        topics.unsure.remove(publication.topic());
         topics.changes += 1;
         Ok(Stored { number: topics.changes, prior })
+    }
+
+    /// The same for a message that may be refused yet: [`Self::confirm`] or [`Self::refuse`] follows.
+    pub(super) fn set_for_now(&self, publication: &Publication, now_ms: u64) -> Result<Stored, Full> {
+        let mut topics = self.write();
+        let before = topics.messages.get(publication.topic()).map(Arc::clone);
+        let set = topics.set(publication, Some((&self.limits, now_ms)));
+        self.note(&topics);
+        let prior = set?;
+        topics.changes += 1;
+        let number = topics.changes;
+        topics.unsure.entry(publication.topic().into()).or_default().push((number, before));
+        Ok(Stored { number, prior })
+    }
+
+    /// The message with this number stays, and none before it comes back.
+    pub(super) fn confirm(&self, topic: &str, number: u64) {
+        let mut topics = self.write();
+        if let Some(unsure) = topics.unsure.get_mut(topic) {
+            unsure.retain(|&(other, _)| other > number);
+            if unsure.is_empty() {
+                topics.unsure.remove(topic);
+            }
+        }
+    }
+
+    /// The message with this number was refused: the one before it is the topic's again, unless another one took its place.
+    pub(super) fn refuse(&self, topic: &str, number: u64) {
+        let mut topics = self.write();
+        let Some(unsure) = topics.unsure.get_mut(topic) else { return };
+        let Some(at) = unsure.iter().position(|&(other, _)| other == number) else { return };
+        let (_, before) = unsure.remove(at);
+        match unsure.get_mut(at) {
+            Some((_, next)) => *next = before,
+            None => {
+                if unsure.is_empty() {
+                    topics.unsure.remove(topic);
+                }
+                topics.put_back(topic, before);
+                self.note(&topics);
+            }
+        }
     }
 
     /// Takes back a message that was retained before the server was started, with its number. It was acknowledged, so

@@ -15,6 +15,7 @@ use super::deadlines::{Deadlines, Due};
 use super::durable::{Again, Held as HeldAnswer, ShardSet, Then};
 use super::flight::List;
 use super::packet_ids::PacketIds;
+use super::parts::Line;
 use super::publication::Publication;
 use super::replay::Replays;
 use super::shares::Shares;
@@ -100,6 +101,8 @@ pub(super) struct Rare<L> {
     pub held_first: u32,
     /// Retained messages that its subscriptions are still to get.
     pub replays: Replays,
+    /// What it is owed durably and may not be sent yet.
+    pub line: VecDeque<Line>,
     /// Of those unreleased: whose PUBREC is held back.
     pub waiting: PacketIds,
     /// Packet ids whose PUBCOMP is held back.
@@ -231,6 +234,7 @@ impl<L> Default for Rare<L> {
             held: VecDeque::new(),
             held_first: 0,
             replays: Replays::default(),
+            line: VecDeque::new(),
             waiting: PacketIds::default(),
             releasing: PacketIds::default(),
             again: Vec::new(),

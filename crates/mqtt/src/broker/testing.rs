@@ -73,7 +73,8 @@ enum Wire {
     Publish(Arc<Publication>),
     Group(GroupMessage),
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
-    Kept(Then, Persisted, ShardSet),
+    Kept(Then, Part),
+    Verdict(Then, Verdict),
 }
 
 impl Host for TestHost {
@@ -229,7 +230,8 @@ impl Host for TestHost {
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
     }
 
-    fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then) {
+    fn retain(&mut self, retain: &Retain<'_>, then: Then) {
+        let &Retain { publication, stored, must } = retain;
         let shard = self.shard_of(publication.topic());
         let is_clear = publication.payload().is_empty();
         let verb = match stored.prior {
@@ -237,7 +239,8 @@ impl Host for TestHost {
             Prior::Some => "clear",
             Prior::None => "clear nothing of",
         };
-        let text = format!("{verb} {}", publication.topic());
+        let certain = if must { " for certain" } else { "" };
+        let text = format!("{verb} {}{certain}", publication.topic());
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
     }
 
@@ -250,27 +253,22 @@ impl Host for TestHost {
         self.shards.max(1)
     }
 
-    fn others_keep(&mut self, _topic: &str) -> bool {
-        self.loops > 1 && self.kept_filters > 0
+    fn others_keep(&mut self, _topic: &str) -> usize {
+        if self.kept_filters > 0 { usize::from(self.loops.saturating_sub(1)) } else { 0 }
     }
 
-    fn forward_to_keep(
-        &mut self,
-        publication: &Arc<Publication>,
-        origin: Option<Origin>,
-        then: Then,
-        must: bool,
-    ) -> u32 {
-        let from = LoopIndex(self.at);
+    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, to: ReplyTo) {
         for at in (0..self.loops).filter(|&at| at != self.at) {
-            let to = ReplyTo { at: from, then, must };
             self.wire.push_back((at, Wire::Keep(Arc::clone(publication), origin, to)));
         }
-        u32::from(self.loops) - 1
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted, shards: ShardSet) {
-        self.wire.push_back((to.at.0, Wire::Kept(to.then, persisted, shards)));
+    fn tell_kept(&mut self, to: ReplyTo, part: Part) {
+        self.wire.push_back((to.at.0, Wire::Kept(to.then, part)));
+    }
+
+    fn tell_verdict(&mut self, at: LoopIndex, held: Then, verdict: Verdict) {
+        self.wire.push_back((at.0, Wire::Verdict(held, verdict)));
     }
 
     fn keep_interest(&mut self, _at: LoopIndex, _filter: &str, change: Interest) {
@@ -605,9 +603,8 @@ impl Server {
                     Wire::Keep(publication, origin, to) => {
                         broker.forwarded_to_keep(&mut self.host, &publication, origin, to);
                     }
-                    Wire::Kept(then, persisted, shards) => {
-                        broker.kept_elsewhere(&mut self.host, then, persisted, &shards);
-                    }
+                    Wire::Kept(then, part) => broker.kept_elsewhere(&mut self.host, then, &part),
+                    Wire::Verdict(held, verdict) => broker.decided(&mut self.host, held, verdict),
                 }
             } else if self.replays_by_hand || self.replay() == 0 {
                 return;

@@ -48,6 +48,8 @@ struct Session {
     came: usize,
     /// What had been sent when it was let in.
     let_in: u64,
+    /// And when it asked to be.
+    asked: u64,
     /// It left while its subscriptions were sure.
     last_of: BTreeMap<(usize, String, u8), u64>,
 }
@@ -66,9 +68,13 @@ pub struct Message {
     is_sent_again: bool,
     /// And the server may take it for another message: at QoS 1, and where the publisher's session was another one by then.
     pub(super) is_another: bool,
+    /// It may have been refused before it was sent again: sessions that do not persist may have got it all the same.
+    was_refused: bool,
     over: Option<Over>,
     pub(super) owed: BTreeSet<SessionOf>,
     got: BTreeMap<SessionOf, u32>,
+    /// A session that persists got it at QoS 1 or 2.
+    came_to_kept: Option<usize>,
 }
 
 /// A CONNECT that was accepted.
@@ -79,8 +85,8 @@ pub struct Admission {
     pub expiry_s: u32,
     /// Messages that the session may hold while its device is away.
     pub messages_max: usize,
-    /// Whether answers may have been lost since it was last connected.
-    pub trouble: bool,
+    /// Whether its messages may have been refused meanwhile: what was under way had no answer then in 3.1.1.
+    pub may_be_refused: bool,
 }
 
 /// The books.
@@ -93,6 +99,16 @@ pub struct Books {
     /// Numbers of what happened.
     now: u64,
     pub delivered: u64,
+}
+
+impl Message {
+    /// A refused publish reaches no session that persists. One that was sent again may have come before it was refused.
+    fn refused_reached_nobody(&self, number: u64) -> Result<(), String> {
+        match self.came_to_kept.filter(|_| self.is_refused && !self.is_sent_again) {
+            Some(device) => Err(format!("message {number} is refused, and device {device} got it")),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Session {
@@ -131,8 +147,9 @@ impl Books {
 
     /// A device asks to be let in.
     pub fn connects(&mut self, device: usize, clean_start: bool, now: Moment) {
+        let asked = self.next();
         let session = &mut self.sessions[device];
-        session.is_entering = true;
+        (session.is_entering, session.asked) = (true, asked);
         if clean_start || session.may_be_over(now) {
             session.may_be_gone = true;
             self.unsure(device);
@@ -165,7 +182,7 @@ impl Books {
     ///
     /// A session that must be there is not.
     pub fn let_in(&mut self, device: usize, admission: &Admission, now: Moment) -> Result<(), String> {
-        let &Admission { present, clean_start, expiry_s, messages_max: bound, trouble } = admission;
+        let &Admission { present, clean_start, expiry_s, messages_max: bound, may_be_refused } = admission;
         let at = self.next();
         let session = &mut self.sessions[device];
         if present && clean_start {
@@ -174,8 +191,8 @@ impl Books {
         for message in self.messages.values_mut() {
             if message.by == device && message.answered.is_none() {
                 message.is_sent_again = true;
-                // A publish at QoS 2 of which a part could not be kept is refused, and is another one when it is sent again.
-                message.is_another |= message.qos == 1 || session.may_be_gone || trouble;
+                message.is_another |= message.qos == 1 || session.may_be_gone;
+                message.was_refused |= may_be_refused;
             }
         }
         if !present && session.is_sure && !session.may_be_gone && !session.may_be_over(now) {
@@ -290,17 +307,23 @@ impl Books {
             is_refused: false,
             is_sent_again: false,
             is_another: false,
+            was_refused: false,
             over,
             owed,
             got: BTreeMap::new(),
+            came_to_kept: None,
         };
         self.messages.insert(number, message);
     }
 
     /// What it published was answered.
-    pub fn answered(&mut self, number: u64, taken: bool, now: Moment) {
+    ///
+    /// # Errors
+    ///
+    /// It is refused, and a session that persists got it.
+    pub fn answered(&mut self, number: u64, taken: bool, now: Moment) -> Result<(), String> {
         let at = self.next();
-        let Some(message) = self.messages.get_mut(&number) else { return };
+        let Some(message) = self.messages.get_mut(&number) else { return Ok(()) };
         message.answered = Some(at);
         message.is_refused = !taken;
         if let Some(over) = &mut message.over {
@@ -308,7 +331,9 @@ impl Books {
         }
         if !taken {
             message.owed.clear();
+            message.refused_reached_nobody(number)?;
         }
+        Ok(())
     }
 
     /// A device got a message.
@@ -358,19 +383,28 @@ impl Books {
         let whose = (device, session.era);
         let got = message.got.entry(whose).or_default();
         *got += 1;
-        if *got > 1 && qos == 2 && !message.is_another {
+        let got = *got;
+        let is_another = message.is_another || (message.was_refused && !session.is_sure);
+        if got > 1 && qos == 2 && !is_another {
             return Err(format!("device {device} got message {number} twice at QoS 2"));
         }
-        if *got > 1 && qos == 1 && !dup && session.is_sure && !message.is_another {
+        // A will at QoS 1 is published again where the server was killed before it was noted that it had been.
+        let is_another = is_another || message.is_will;
+        if got > 1 && qos == 1 && !dup && session.is_sure && !is_another {
             return Err(format!("device {device} got message {number} again, without DUP"));
         }
         message.owed.remove(&whose);
-        if *got > 1 {
+        if session.is_sure {
+            message.came_to_kept = Some(device);
+            message.refused_reached_nobody(number)?;
+        }
+        if got > 1 {
             return Ok(());
         }
-        // One that was not durable yet when the device was let in was never kept for it.
+        // One that was not durable yet when the device came was never kept for it, nor was one whose
+        // verdict was on its way between loops then.
         let was_kept = message.sent > session.left_at
-            && message.answered.is_some_and(|answered| answered < session.let_in);
+            && message.answered.is_some_and(|answered| answered < session.asked);
         if session.left.is_some() && was_kept {
             session.came += 1;
             if session.came > bound {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use fastrand::Rng;
 use stadium_mqtt::broker::{
     Action, Change, Client, Close, Event, Grant, GroupMessage, Host, Interest, Keep, LoopIndex, NotTaken,
-    Origin, Persisted, Prior, Progress, Publication, ReplyTo, Request, SessionKey, ShardSet, Stored, Then,
+    Origin, Part, Persisted, Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, ShardSet,
+    Stored, Then, Verdict,
 };
 use stadium_mqtt::topic;
 
@@ -24,7 +25,8 @@ pub enum Wire {
     Publish(Arc<Publication>),
     Group(GroupMessage),
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
-    Kept(Then, Persisted, ShardSet),
+    Kept(Then, Part),
+    Verdict(Then, Verdict),
 }
 
 /// Filters that have subscriptions, by loop, and how many.
@@ -241,7 +243,8 @@ impl Host for Turn<'_> {
         if keep.must { lane.put_for_certain(change, then) } else { lane.put(change, then) }
     }
 
-    fn retain(&mut self, publication: &Arc<Publication>, stored: Stored, then: Then) {
+    fn retain(&mut self, retain: &Retain<'_>, then: Then) {
+        let &Retain { publication, stored, must } = retain;
         let message = self.around.clocks.kept_message(publication);
         let shard = self.shard_of(publication.topic());
         let Stored { number, prior } = stored;
@@ -252,7 +255,8 @@ impl Host for Turn<'_> {
             }
             _ => stadium_session::Change::Retain { number, message },
         };
-        self.put(shard, change, then);
+        let lane = &mut self.around.lanes[self.at][usize::from(shard)];
+        if must { lane.put_for_certain(change, then) } else { lane.put(change, then) }
     }
 
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
@@ -263,32 +267,36 @@ impl Host for Turn<'_> {
         self.around.shards
     }
 
-    fn others_keep(&mut self, topic: &str) -> bool {
+    fn others_keep(&mut self, topic: &str) -> usize {
         let keep = wanted(&self.around.keepers, self.at, topic);
         self.around.kept_by = keep.into_iter().filter(|to| self.around.wanted_by.contains(to)).collect();
-        !self.around.kept_by.is_empty()
+        self.around.kept_by.len()
     }
 
-    fn forward_to_keep(
-        &mut self,
-        publication: &Arc<Publication>,
-        origin: Option<Origin>,
-        then: Then,
-        must: bool,
-    ) -> u32 {
-        let at = LoopIndex(self.at as u16);
+    fn forward_to_keep(&mut self, publication: &Arc<Publication>, origin: Option<Origin>, reply: ReplyTo) {
         for to in self.around.wanted_by.clone() {
             let wire = match self.around.kept_by.contains(&to) {
-                true => Wire::Keep(Arc::clone(publication), origin, ReplyTo { at, then, must }),
+                true => Wire::Keep(Arc::clone(publication), origin, reply),
                 false => Wire::Publish(Arc::clone(publication)),
             };
             self.around.wire[to].push_back(wire);
         }
-        self.around.kept_by.len() as u32
     }
 
-    fn tell_kept(&mut self, to: ReplyTo, persisted: Persisted, shards: ShardSet) {
-        self.around.wire[usize::from(to.at.0)].push_back(Wire::Kept(to.then, persisted, shards));
+    fn tell_kept(&mut self, to: ReplyTo, part: Part) {
+        self.around.wire[usize::from(to.at.0)].push_back(Wire::Kept(to.then, part));
+    }
+
+    fn tell_verdict(&mut self, at: LoopIndex, held: Then, mut verdict: Verdict) {
+        if self.around.sabotage == Sabotage::RefusedPartsAreDelivered
+            && let Verdict::Withdraw(to) = verdict
+        {
+            verdict = Verdict::Deliver;
+            let (persisted, shards) = (Persisted::Done, ShardSet::default());
+            self.around.wire[self.at]
+                .push_back(Wire::Kept(to.then, Part { persisted, shards, is_known: false, held: None }));
+        }
+        self.around.wire[usize::from(at.0)].push_back(Wire::Verdict(held, verdict));
     }
 
     fn keep_interest(&mut self, at: LoopIndex, filter: &str, change: Interest) {

@@ -143,9 +143,8 @@ impl Node {
                     Wire::Keep(publication, origin, to) => {
                         broker.forwarded_to_keep(&mut turn, &publication, origin, to);
                     }
-                    Wire::Kept(then, persisted, shards) => {
-                        broker.kept_elsewhere(&mut turn, then, persisted, &shards);
-                    }
+                    Wire::Kept(then, part) => broker.kept_elsewhere(&mut turn, then, &part),
+                    Wire::Verdict(held, verdict) => broker.decided(&mut turn, held, verdict),
                 }
             }
             let links: Vec<Link> =

@@ -51,9 +51,14 @@ pub struct MqttPlan {
     /// Choices of the bound of letters of a session.
     pub messages_max: Vec<usize>,
     pub retained_max: usize,
+    /// Bytes of the messages that sessions of a shard are owed.
+    pub message_bytes_max: u64,
     /// Once in so many steps somebody sets the clock right by hours or days; 0 for never.
     pub jump: u32,
 }
+
+/// Bytes of messages that a shard keeps where it keeps few: about ten messages.
+const LITTLE_BYTES: u64 = 300;
 
 impl MqttPlan {
     pub fn new(random: &mut Rng) -> MqttPlan {
@@ -72,9 +77,20 @@ impl MqttPlan {
                 will_one_in: choose(random, &[0, 0, 2]),
             }
         });
-        let devices = devices.collect();
+        let mut devices: Vec<DevicePlan> = devices.collect();
         let burst = choose(random, &[0, 0, 0, 400, 700]);
         let few = random.u8(..3) == 0 && burst == 0;
+        let little_room = random.u8(..4) == 0;
+        if little_room {
+            for device in &mut devices {
+                // Nobody hears that there is no room for a will.
+                device.will_one_in = 0;
+                // A 3.1.1 client that is refused is cut off, and sends all of it again for ever.
+                if device.version == Version::V311 {
+                    (device.version, device.expiry_s) = (Version::V5, 86_400);
+                }
+            }
+        }
         MqttPlan {
             devices,
             topics: random.u32(1..5),
@@ -88,8 +104,14 @@ impl MqttPlan {
             slow: choose(random, &[1, 2, 8]),
             messages_max: [vec![1_000], vec![3], vec![3, 10, 1_000], vec![10]][random.usize(..4)].clone(),
             retained_max: if few { 6 } else { 100_000 },
+            message_bytes_max: if little_room { LITTLE_BYTES } else { u64::MAX },
             jump: choose(random, &[0, 0, 60]),
         }
+    }
+
+    /// Whether a shard may have no room for a message.
+    pub fn has_little_room(&self) -> bool {
+        self.message_bytes_max <= LITTLE_BYTES
     }
 
     /// The bounds of the next start.

@@ -620,7 +620,7 @@ impl Mqtt {
                     clean_start: self.clean[at],
                     expiry_s,
                     messages_max: self.limits.messages_max,
-                    trouble,
+                    may_be_refused: trouble || self.plan.has_little_room(),
                 };
                 self.books.let_in(at, &admission, now)
             }
@@ -633,7 +633,8 @@ impl Mqtt {
             Heard::Answered { number, taken } => {
                 if let Some((topic, sent)) = self.keeps.remove(number) {
                     let most = self.retained.most(now);
-                    if !taken && !trouble && most <= self.limits.retained_max {
+                    let has_room = most <= self.limits.retained_max && !self.plan.has_little_room();
+                    if !taken && !trouble && has_room {
                         return Err(format!(
                             "a retained message is refused, and at most {most} topics have one, of {}",
                             self.limits.retained_max
@@ -644,11 +645,10 @@ impl Mqtt {
                     }
                     return Ok(());
                 }
-                if !taken && !trouble {
+                if !taken && !trouble && !self.plan.has_little_room() {
                     return Err(format!("message {number} is refused without any need"));
                 }
-                self.books.answered(*number, *taken, now);
-                Ok(())
+                self.books.answered(*number, *taken, now)
             }
             Heard::Subscribed { filter, taken } => {
                 if *taken {
