@@ -17,7 +17,7 @@ impl DeviceLoop {
         match to {
             PushTo::Subscribers => {
                 let mut turn = Turn { io, around: &mut self.around };
-                self.broker.forwarded(&mut turn, &publication);
+                self.broker.pushed(&mut turn, &publication);
             }
             PushTo::Inboxes(devices) => {
                 let unread = self.push_to_inboxes(io, &devices, &publication);

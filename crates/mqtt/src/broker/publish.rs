@@ -394,6 +394,16 @@ where
         self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Unkept);
     }
 
+    /// A push: a message of the server's own, which every loop routes to its sessions by itself. Those that
+    /// persist are owed it; nobody waits until it is kept.
+    pub fn pushed<H>(&mut self, host: &mut H, publication: &Arc<Publication>)
+    where
+        H: Host<Link = L, Identity = I>,
+    {
+        self.parts = None;
+        self.route(host, &publication.message(), Some(Arc::clone(publication)), Scope::Here);
+    }
+
     /// Publishes the will of a session that was not closed in order, after asking the authorisation
     /// function again. The host hears that the will is gone when whoever is owed it is owed it durably: killed before,
     /// the server publishes it again, and who was owed it at QoS 2 already is not owed it twice.
