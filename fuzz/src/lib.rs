@@ -12,6 +12,7 @@ pub mod registry_input;
 pub mod rsocket_connection;
 pub mod rsocket_decode;
 pub mod scenario_text;
+pub mod seeds;
 pub mod session_events;
 pub mod state_machine;
 pub mod wallet_events;

@@ -1,7 +1,7 @@
-//! Fuzz body: any bytes as events of the queues and as the first chunk of their checkpoint. What is taken must leave a machine that
-//! works and can be saved; everything else is refused. Nothing panics.
+//! Fuzz bodies: any bytes as events of the queues, and as a chunk of their checkpoint. Input that is
+//! taken must leave a machine that works and can be saved; all other input is refused. Nothing panics.
 //!
-//! An ordinary function, so that the stable test `fuzz` of crates/queue runs it as well.
+//! Ordinary functions, so that the stable test `fuzz` of crates/queue runs them as well.
 
 use stadium_queue::{
     Bounds, Command, JobId, Key, NewJob, Place, QueueName, Queues, Record, Time, When, describe,
@@ -39,33 +39,56 @@ pub fn some_queues(record_of: &mut dyn FnMut(&[u8])) -> (Queues, u64) {
     (queues, at)
 }
 
+/// A whole checkpoint of these queues, in chunks.
+pub fn saved(queues: &mut Queues) -> Vec<Vec<u8>> {
+    queues.checkpoint_begin();
+    let mut chunks = Vec::new();
+    loop {
+        let mut chunk = Vec::new();
+        let more = queues.checkpoint_next(&mut chunk, 100);
+        chunks.push(chunk);
+        if !more {
+            return chunks;
+        }
+    }
+}
+
+fn restored(chunks: &[Vec<u8>], bounds: Bounds) -> Result<Queues, stadium_queue::Corrupt> {
+    let mut queues = Queues::new(PLACE, bounds);
+    chunks.iter().try_for_each(|chunk| queues.restore(chunk))?;
+    queues.restore_finish()?;
+    Ok(queues)
+}
+
+/// Restores a checkpoint in which `data` replaces a chunk: its first byte chooses which. Returns whether
+/// it was taken. The checkpoint's checksums guard chunks, so a chunk that is damaged and still taken may hold
+/// jobs with impossible positions: such queues must only be bounded in memory, listed and saved again.
+pub fn queue_checkpoint(data: &[u8]) -> bool {
+    let Some((&which, chunk)) = data.split_first() else { return false };
+    let (mut queues, _) = some_queues(&mut |_| {});
+    let mut chunks = saved(&mut queues);
+    let which = usize::from(which) % chunks.len();
+    chunks[which] = chunk.to_vec();
+    let Ok(mut queues) = restored(&chunks, Bounds { finished_max: 8, ..Bounds::default() }) else {
+        return false;
+    };
+    queues.next_deadline();
+    let again = saved(&mut queues);
+    restored(&again, Bounds::default()).expect("our own checkpoint");
+    true
+}
+
 /// Reads `data` in every way. Panics on a broken promise; tells whether the events were taken.
 pub fn queue_events(data: &[u8]) -> bool {
     let (mut queues, at) = some_queues(&mut |_| {});
     describe(PLACE, at, NOW, 0, data).for_each(drop);
     let mut entries = Vec::new();
     let _ = queues.history(JobId::new(0, 1), at, NOW, 0, data, &mut entries);
-    // Chunks of tables are guarded by the checkpoint's checksums; only the first one is read here.
-    if data.first() == Some(&0) {
-        let mut restored = Queues::new(PLACE, Bounds::default());
-        assert!(restored.restore(data).and_then(|()| restored.restore_finish()).is_err(), "it is not whole");
-    }
     if queues.apply(at, NOW.after(1), 0, data).is_err() {
         return false;
     }
     works(&mut queues, at);
-    queues.checkpoint_begin();
-    let mut back = Queues::new(PLACE, Bounds::default());
-    let mut chunk = Vec::new();
-    loop {
-        let more = queues.checkpoint_next(&mut chunk, 100);
-        back.restore(&chunk).expect("our own chunk");
-        chunk.clear();
-        if !more {
-            break;
-        }
-    }
-    back.restore_finish().expect("our own checkpoint");
+    let mut back = restored(&saved(&mut queues), Bounds::default()).expect("our own checkpoint");
     assert_eq!(back.jobs(), queues.jobs());
     works(&mut back, at);
     true

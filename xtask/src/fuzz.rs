@@ -1,12 +1,13 @@
 //! `cargo xtask fuzz [TARGET ...] [--minutes N]`: runs the libFuzzer targets of fuzz/ with the address
 //! sanitizer, on the nightly toolchain.
 //!
-//! The corpus is kept in fuzz/corpus, minimised after each run, and is part of the repository. An input
-//! that breaks a promise is left under fuzz/artifacts, with the command that runs it again.
+//! The corpus of a target is fuzz/corpus/TARGET.tar.gz, a part of the repository: it is unpacked before a
+//! run, and minimised and packed after it. An input that breaks a promise is left under fuzz/artifacts,
+//! with the command that runs it again.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -41,19 +42,26 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     let program = tools::FUZZ.program(root)?;
     let chosen = if options.targets.is_empty() { &known } else { &options.targets };
+    let work = root.join("fuzz/target/corpus");
+    let cargo_fuzz = |task: &str| {
+        let mut fuzz = Command::new("rustup");
+        fuzz.args(["run", "nightly"]).arg(&program).args(["fuzz", task]).current_dir(root);
+        fuzz
+    };
+    command(&mut cargo_fuzz("build"))?;
+    let seeds = root.join(format!("fuzz/target/{}-unknown-linux-gnu/release/seeds", env::consts::ARCH));
+    command(Command::new(seeds).arg(&work))?;
     let mut failed = Vec::new();
     for target in chosen {
-        let corpus = root.join("fuzz/corpus").join(target);
+        let corpus = work.join(target);
         fs::create_dir_all(&corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
-        let cargo_fuzz = |task: &str| {
-            let mut fuzz = Command::new("rustup");
-            fuzz.args(["run", "nightly"]).arg(&program).args(["fuzz", task, target]).arg(&corpus);
-            fuzz.current_dir(root);
-            fuzz
-        };
+        let packed = root.join("fuzz/corpus").join(format!("{target}.tar.gz"));
+        if packed.exists() {
+            command(Command::new("tar").arg("-xzf").arg(&packed).arg("-C").arg(&corpus))?;
+        }
         let step = Step::start(format!("{target}, {} min", options.minutes));
         let mut fuzz = cargo_fuzz("run");
-        fuzz.arg("--").args([
+        fuzz.arg(target).arg(&corpus).arg("--").args([
             format!("-max_total_time={}", options.minutes * 60),
             format!("-rss_limit_mb={MEMORY_MIB_MAX}"),
             format!("-malloc_limit_mb={ALLOCATION_MIB_MAX}"),
@@ -64,7 +72,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
             failed.push(target.as_str());
             continue;
         }
-        Step::start(format!("{target}: corpus")).end(command(&mut cargo_fuzz("cmin")));
+        let step = Step::start(format!("{target}: corpus"));
+        let minimised = command(cargo_fuzz("cmin").arg(target).arg(&corpus));
+        step.end(minimised.and_then(|()| pack(&corpus, &packed)));
     }
     println!("{} targets ran, {} failed", chosen.len(), failed.len());
     if failed.is_empty() {
@@ -72,6 +82,16 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     println!("failed: {}; their inputs are in fuzz/artifacts", failed.join(", "));
     Ok(ExitCode::FAILURE)
+}
+
+/// Packs a folder so that the same files give the same bytes.
+fn pack(folder: &Path, packed: &Path) -> Result<()> {
+    fs::create_dir_all(packed.parent().expect("it is in a folder"))?;
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"]);
+    // gzip -n: neither a name nor a time in the header.
+    tar.args(["--use-compress-program=gzip -9n", "-cf"]).arg(packed).arg("-C").arg(folder).arg(".");
+    command(&mut tar)
 }
 
 /// The names of the targets: the files in fuzz/fuzz_targets.

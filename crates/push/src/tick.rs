@@ -109,6 +109,10 @@ impl Platform {
             && at <= now
         {
             match due {
+                // The deliveries that it held have all ended, and the push was forgotten since.
+                Due::Release(push) if self.find_number(push).is_none() => {
+                    self.due.remove(&(at, due));
+                }
                 Due::Start(push) => self.emit(now, record, &Event::Started { push }),
                 Due::Release(push) => self.emit(now, record, &Event::Released { push, until: at }),
                 Due::Zone(push) => self.next_zone(now, at, push, record),

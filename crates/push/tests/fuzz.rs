@@ -36,3 +36,14 @@ fn any_chunk_is_restored_or_refused() {
     let taken = damaged_runs(&mut Random(2), 6_000, &samples, push_events::push_checkpoint);
     assert!(taken > 300, "only {taken} were taken: this tests nothing");
 }
+
+#[test]
+fn quiet_hours_that_end_after_their_push_is_forgotten_release_nothing() {
+    // Found by libFuzzer: after 26 records the default app is dropped, while quiet hours go on whose
+    // deliveries of push 7 have all ended.
+    let data = [
+        26, 1, 1, 4, b's', b'h', b'm', b'p', 0, 3, 0x80, 0xa0, 0xc8, 0x81, 9, 0, 100, 0x80, 0x88, 0xb2, 0xa0,
+        32, 0, 2, 0,
+    ];
+    assert!(push_events::push_events(&data));
+}

@@ -83,3 +83,26 @@ fn any_events_are_taken_or_refused() {
     }
     assert!(taken > 3_000, "only {taken} were taken: this tests nothing");
 }
+
+#[test]
+fn any_chunk_is_restored_or_refused() {
+    let mut random = fastrand::Rng::with_seed(0x5175_6575_6573_0002);
+    let chunks = queue_events::saved(&mut queue_events::some_queues(&mut |_| {}).0);
+    let mut taken = 0;
+    for round in 0..20_000 {
+        let which = round % chunks.len();
+        let mut bytes = [&[which as u8], &chunks[which][..]].concat();
+        for _ in 0..random.u8(..3) {
+            let at = random.usize(1..bytes.len());
+            bytes[at] = random.u8(..);
+        }
+        if random.u8(..8) == 0 {
+            bytes.truncate(random.usize(1..bytes.len()));
+        }
+        taken += usize::from(
+            std::panic::catch_unwind(|| queue_events::queue_checkpoint(&bytes))
+                .unwrap_or_else(|_| panic!("bytes: {bytes:02x?}")),
+        );
+    }
+    assert!(taken > 3_000, "only {taken} were taken: this tests nothing");
+}

@@ -5,13 +5,13 @@
 
 use stadium_machine::encoding::corrupt;
 
-use crate::account::JUMPS;
+use crate::account::{JUMPS, Rules};
 use crate::chain::{HASH_BYTES, Tree, leaf};
 use crate::events::{Event, Events, Line, Promised, Transferred};
 use crate::group::ItemKind;
 use crate::record::Writer;
 use crate::remembered::{Fate, Hold, Remembered};
-use crate::{Corrupt, Ledger, Seal, Time, TransferId};
+use crate::{Corrupt, Ledger, Overdraft, Seal, Time, TransferId};
 
 /// Which record an event stands in.
 #[derive(Clone, Copy)]
@@ -101,11 +101,21 @@ impl Ledger {
                 if usize::from(*asset) >= self.assets.len() || self.find_account(&name, *asset).is_some() {
                     return Err(corrupt(format!("{name} is opened twice, or of no asset")));
                 }
+                if name.is_system() && *rules != Rules::SYSTEM {
+                    return Err(corrupt(format!("{name} is opened with rules that no system wallet has")));
+                }
                 self.add_account(name, *asset, rules, context.time);
                 Ok(())
             }
             Event::Changed { account, rules } => {
                 self.must_have(*account)?;
+                let changed = self.accounts.at(*account);
+                let available = i128::from(changed.posted) - i128::from(changed.held);
+                let is_overdrawn = changed.may_overdraw() && available < 0;
+                if changed.name.is_system() || (rules.overdraft == Overdraft::Never && is_overdrawn) {
+                    let name = &changed.name;
+                    return Err(corrupt(format!("{name} cannot have the rules that it is given")));
+                }
                 self.set_rules(*account, rules);
                 Ok(())
             }

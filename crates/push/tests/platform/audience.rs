@@ -188,7 +188,7 @@ fn a_push_may_be_as_large_as_the_bounds_and_no_larger() {
             properties: vec![property; properties],
         }
     };
-    let title = |bytes: usize| Words { title: Some(text(bytes).into()), ..Words::default() };
+    let title = |bytes: usize| Words { title: Some(text(bytes)), ..Words::default() };
     let notification = |words: Words, platforms: Vec<(String, Words)>, languages: usize| {
         let language = |number: usize| (format!("l{number}").into(), title(1));
         Content::Notification(Box::new(Notification {

@@ -345,7 +345,8 @@ impl Records {
         let opened = if self.modern {
             key.open_in_place(nonce, Aad::from(&*header), body)
         } else {
-            let aad = legacy_aad(self.received.sequence, outer, body.len() - TAG);
+            let version = [header[1], header[2]];
+            let aad = legacy_aad(self.received.sequence, outer, version, body.len() - TAG);
             key.open_in_place(nonce, Aad::from(aad), body)
         };
         let mut plain = opened.map_err(|_| alert::BAD_RECORD_MAC)?.len();
@@ -480,7 +481,7 @@ impl Records {
             let tag = key
                 .seal_in_place_separate_tag(
                     Nonce::assume_unique_for_key(nonce),
-                    Aad::from(legacy_aad(self.sent.sequence, kind, text.len())),
+                    Aad::from(legacy_aad(self.sent.sequence, kind, [3, 3], text.len())),
                     &mut out[from..],
                 )
                 .expect("a record is far below the AEAD's length limit");
@@ -497,9 +498,9 @@ impl Records {
 }
 
 /// Additional data of TLS 1.2: sequence, type, version, plaintext length (RFC 5246, 6.2.3.3).
-fn legacy_aad(sequence: u64, kind: u8, length: usize) -> [u8; 13] {
+fn legacy_aad(sequence: u64, kind: u8, version: [u8; 2], length: usize) -> [u8; 13] {
     let mut aad = [0; 13];
     aad[..8].copy_from_slice(&sequence.to_be_bytes());
-    aad[8..].copy_from_slice(&[kind, 3, 3, (length >> 8) as u8, length as u8]);
+    aad[8..].copy_from_slice(&[kind, version[0], version[1], (length >> 8) as u8, length as u8]);
     aad
 }
