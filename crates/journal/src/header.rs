@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(decoded(1 << 30, capacity), Err(NotOurs::Size), "capacity {capacity}");
         }
         // A base is a multiple of a frame's alignment, and the segment ends before the positions do.
-        let last = u64::MAX - (1 << 20) & !7;
+        let last = (u64::MAX - (1 << 20)) & !7;
         for (base, is_valid) in
             [(0, true), (8, true), (4, false), (9, false), (last, true), (last + 8, false)]
         {

@@ -1,14 +1,12 @@
 //! The parts of a message: it is taken for all to whom it is owed, or reaches none of them.
 //!
 //! A message that is owed to sessions of several shards, or that has to do with several loops, has
-//! a part for each. Where its publisher hears of a refusal, a part that was taken waits until all
-//! of them have answered. Then each is delivered, or each is withdrawn: nothing of it is owed any
-//! more, and the publisher hears after that is durable. A message with one part waits for nothing
-//! but its own shard.
+//! a part for each. A part that was taken waits until all have answered, where the publisher can
+//! hear of a refusal. Then all parts are delivered, or all are withdrawn; the publisher hears when
+//! the withdrawal is durable. A message with one part waits for its own shard only.
 //!
-//! The broker to which the publisher speaks decides. A broker of another loop answers for its part
-//! and waits for the [`Verdict`]. A session gets what is owed to it in the order in which it became
-//! durable, so what comes behind a part that waits stands in [`Line`] with it.
+//! The publisher's broker decides; a broker of another loop waits for its [`Verdict`]. A session gets
+//! messages in the order in which they became durable: those behind a part that waits stand in [`Line`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -205,10 +205,10 @@ impl Books {
         for (number, will) in all {
             match will.state {
                 State::Dropped => self.will_is(number, State::Never),
-                State::Due { over, attempts, ended } => {
-                    if ended || will.delay_ms == 0 || (attempts == 0 && over.is(now)) {
-                        self.will_is(number, State::Published);
-                    }
+                State::Due { over, attempts, ended }
+                    if ended || will.delay_ms == 0 || (attempts == 0 && over.is(now)) =>
+                {
+                    self.will_is(number, State::Published);
                 }
                 _ => {}
             }

@@ -20,6 +20,15 @@ use crate::mqtt::{
 
 type Reply = Result<stadium_shard::Answer, Refusal>;
 
+/// A message under way that is retained once it is accepted.
+struct KeptLater {
+    topic: String,
+    /// Its number in the books of retained messages.
+    sent: u64,
+    /// Topics that may have had a message at most, at any time since it was published.
+    most: usize,
+}
+
 /// MQTT in a run.
 pub(super) struct Mqtt {
     plan: MqttPlan,
@@ -36,8 +45,8 @@ pub(super) struct Mqtt {
     began_at: u64,
     /// Batches under way.
     batches: BTreeSet<u64>,
-    /// Messages under way that are retained: their topics, and their numbers in the books of these.
-    keeps: BTreeMap<u64, (String, u64)>,
+    /// Messages under way that are retained.
+    keeps: BTreeMap<u64, KeptLater>,
     /// Wills with RETAIN: their topics, and their numbers in the books of these once they may be published.
     retained_wills: BTreeMap<u64, (String, Option<u64>)>,
     /// Whether each device's last CONNECT asked for a clean start.
@@ -242,7 +251,10 @@ impl World {
                     (!is_removed).then_some(number),
                     over.filter(|_| !is_removed),
                 );
-                mqtt.keeps.insert(number, (topic.clone(), sent));
+                mqtt.keeps.insert(number, KeptLater { topic: topic.clone(), sent, most: 0 });
+                // A message is refused when its broker has no room, and its publisher may hear it later.
+                let most = mqtt.retained.most(now);
+                mqtt.keeps.values_mut().for_each(|kept| kept.most = kept.most.max(most));
                 let payload = if is_removed { Vec::new() } else { payload(number) };
                 (topic, payload)
             } else {
@@ -631,8 +643,8 @@ impl Mqtt {
                 self.books.got(at, number, topic, *qos, *dup, now)
             }
             Heard::Answered { number, taken } => {
-                if let Some((topic, sent)) = self.keeps.remove(number) {
-                    let most = self.retained.most(now);
+                if let Some(KeptLater { topic, sent, most }) = self.keeps.remove(number) {
+                    let most = most.max(self.retained.most(now));
                     let has_room = most <= self.limits.retained_max && !self.plan.has_little_room();
                     if !taken && !trouble && has_room {
                         return Err(format!(
