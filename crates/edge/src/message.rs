@@ -75,9 +75,9 @@ pub(crate) enum Forward {
     Publish(Arc<Publication>),
     /// The same, and whoever sent it hears when it is kept for those to whom it is owed.
     Keep(Arc<Publication>, Option<Origin>, ReplyTo),
-    /// What became of such a message.
+    /// The outcome of such a message.
     Kept(Then, Part),
-    /// What becomes of the part of such a message that waits for its other parts.
+    /// The verdict on the part of such a message that waits for its other parts.
     Verdict(Then, Verdict),
     Group(GroupMessage),
     Push(PushPart),

@@ -40,14 +40,14 @@ fn answer(server: &mut Server, text: &str, persisted: Persisted) {
     server.persist_one(persisted);
 }
 
-/// What the host is to keep, sorted.
+/// The changes that the host is to keep, sorted.
 fn handed(server: &Server) -> Vec<String> {
     let mut texts: Vec<_> = server.host.changes.iter().map(|change| change.text.clone()).collect();
     texts.sort();
     texts
 }
 
-/// What a new subscriber gets.
+/// The messages that a new subscriber gets.
 fn seen(server: &mut Server) -> Vec<String> {
     let link = server.connect(Connect::new(Version::V5, "probe"));
     subscribe(server, link, "t", 0);
@@ -76,7 +76,7 @@ fn a_publish_that_one_of_several_shards_refuses_reaches_nobody() {
                     assert!(heard(&mut server, writer).is_empty(), "one shard has not answered yet");
                     answer(&mut server, refused, Persisted::Full);
                 }
-                // What was taken is taken back before the publisher hears of it.
+                // The parts that were taken are withdrawn before the publisher is answered.
                 assert!(heard(&mut server, writer).is_empty(), "{loops:?}");
                 let (who, shard) = if taken == one { ("r1", 1) } else { ("r2", 2) };
                 assert_eq!(server.persist_all(), [format!("{who}: done #1"), format!("forget 5 on {shard}")]);

@@ -20,7 +20,7 @@ pub const FENCE: &str = "kept/~";
 /// A publisher and the number of one of its messages.
 pub type Name = (usize, usize);
 
-/// What became of a message, as its publisher knows.
+/// The outcome of a message, as its publisher knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Sent,
@@ -49,7 +49,7 @@ pub struct Subscription {
     pub shared: bool,
 }
 
-/// What one receiver got: a subscriber, or all members of a group.
+/// The messages of one receiver: a subscriber, or all members of a group.
 #[derive(Debug)]
 struct Receiver {
     id: String,
@@ -225,7 +225,7 @@ impl Books {
         last
     }
 
-    /// What retained messages must be when everything was answered: those of topics whose last
+    /// The retained messages there must be when everything was answered: those of topics whose last
     /// publish was accepted.
     pub fn retained_at_last(&self) -> BTreeMap<String, Option<Name>> {
         let accepted = self.retained();

@@ -1,4 +1,4 @@
-//! What became of mutants: kept in a file under target/mutants, so that a run that was cut goes on.
+//! The outcomes of mutants, kept in a file under target/mutants, so that a run that was cut goes on.
 //!
 //! One line a mutant: its key, a tab, and cargo-mutants' word for the outcome. A mutant that was caught, or that does not
 //! compile, stays so until a run without `--resume`.

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// A mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mutant {
-    /// What cargo-mutants calls it: `crates/a/src/b.rs:12:5: replace x`.
+    /// Its name in cargo-mutants: `crates/a/src/b.rs:12:5: replace x`.
     pub(super) name: String,
     /// The package that it is in.
     pub(super) package: String,

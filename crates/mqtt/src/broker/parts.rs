@@ -36,7 +36,7 @@ pub enum Decides {
     Elsewhere,
 }
 
-/// What became of a message on another loop.
+/// The outcome of a message on another loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// The worst of what its shards said.
@@ -56,7 +56,7 @@ impl Part {
     }
 }
 
-/// What becomes of a part that was taken.
+/// The verdict on a part that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is delivered: the others were taken too.
@@ -90,7 +90,7 @@ pub(super) struct Left {
     ending: Then,
 }
 
-/// What sessions of one shard are owed of a message.
+/// The deliveries of a message that sessions of one shard are owed.
 #[derive(Debug)]
 pub(super) struct Group {
     pub publication: Arc<Publication>,
@@ -119,7 +119,7 @@ struct Retaining {
     is_handed_over: bool,
 }
 
-/// What a session is owed behind a part that waits for its verdict, that one included, in order.
+/// An entry of a session's line: the part that waits for its verdict, or a delivery behind it.
 #[derive(Debug)]
 pub(super) enum Line {
     /// It waits for the verdict, together with these other parts. The session calls it so.
@@ -129,7 +129,7 @@ pub(super) enum Line {
 }
 
 impl Line {
-    /// What the session calls it.
+    /// The number that the session gave it.
     pub fn number(&self) -> u32 {
         match self {
             Self::Undecided(_, number) => *number,
@@ -407,7 +407,7 @@ where
                 self.persisted(host, then, Persisted::Done);
             }
             Verdict::Withdraw(to) => {
-                // What is heard is that it is withdrawn.
+                // The answer is that of the withdrawal.
                 pending.worst = Persisted::Done;
                 pending.is_known = false;
                 pending.what = What::Reply(ReplyTo { decides: Decides::Each, ..to });

@@ -101,13 +101,13 @@ pub(super) struct Rare<L> {
     pub held_first: u32,
     /// Retained messages that its subscriptions are still to get.
     pub replays: Replays,
-    /// What it is owed durably and may not be sent yet.
+    /// Deliveries that it is owed durably and may not be sent yet.
     pub line: VecDeque<Line>,
     /// Of those unreleased: whose PUBREC is held back.
     pub waiting: PacketIds,
     /// Packet ids whose PUBCOMP is held back.
     pub releasing: PacketIds,
-    /// What its client has sent again on this connection while the answer is held back.
+    /// Packets that its client sent again on this connection while their answers are held back.
     pub again: Vec<Again>,
     /// Of those unreleased: those that the host has noted, each with the shards that were asked to keep its message; none where that is
     /// not known any more, because the server was started anew.

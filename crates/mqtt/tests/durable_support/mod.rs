@@ -36,7 +36,7 @@ pub fn subscribe(server: &mut Server, link: Link, filter: &str, qos: u8) {
     server.send_bytes(link, &bytes);
 }
 
-/// What a client has heard, in words.
+/// The packets that a client received, in words.
 pub fn heard(server: &mut Server, link: Link) -> Vec<String> {
     let mut heard = Vec::new();
     server.take(link, |packet| {

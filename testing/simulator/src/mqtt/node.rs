@@ -113,7 +113,8 @@ impl Node {
         self.bury();
     }
 
-    /// What a client sends. The edge has closed the connection before the client notices it: such bytes are lost, as a socket's are.
+    /// A client sends bytes. The edge may have closed the connection before the client notices:
+    /// such bytes are lost, as a socket's are.
     pub fn send(&mut self, link: Link, bytes: &[u8]) {
         if !self.links.contains_key(&link) {
             return;

@@ -6,7 +6,7 @@
 use super::books::Books;
 use super::moment::{Moment, Over};
 
-/// What is known of a will.
+/// The books' knowledge of a will.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum State {
     /// Its CONNECT is not answered.
@@ -41,7 +41,7 @@ pub(super) struct Will {
     state: State,
 }
 
-/// What becomes of a will's message, for the books of retained messages.
+/// The outcome of a will's message, for the books of retained messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It may be published from now on.
@@ -57,7 +57,7 @@ impl Books {
         self.wills.insert(number, Will { device, delay_ms, persists: false, state: State::Asked });
     }
 
-    /// What became of wills since the last call.
+    /// The outcomes of wills since the last call.
     pub fn fates(&mut self) -> Vec<(u64, Fate)> {
         std::mem::take(&mut self.fates)
     }

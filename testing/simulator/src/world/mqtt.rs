@@ -590,7 +590,7 @@ impl Mqtt {
         }
     }
 
-    /// What became of wills, where they are retained.
+    /// The outcomes of wills that are retained.
     fn retain_wills(&mut self, now: Moment) {
         for (number, fate) in self.books.fates() {
             let Some((topic, sent)) = self.retained_wills.get_mut(&number) else { continue };
