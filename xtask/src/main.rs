@@ -36,7 +36,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Install what is missing, verify, run every suite; ends with `N passed, N failed`
-    Test,
+    Test(suite::Options),
     /// Format, clippy, tidy rules, docs, licences, generated files; changes nothing
     Verify {
         /// Only these steps: tidy, format, licences, clippy, features, docs, generated
@@ -68,7 +68,7 @@ fn run(task: Task) -> Result<ExitCode> {
     let root = root();
     std::env::set_current_dir(&root)?;
     match task {
-        Task::Test => suite::run(&root),
+        Task::Test(options) => suite::run(&root, &options),
         Task::Verify { steps } => Ok(verify::run(&root, &steps)?.exit_code()),
         Task::Tidy => Ok(verify::run(&root, &["tidy".to_owned()])?.exit_code()),
         Task::Fix => fix::run(&root),

@@ -4,9 +4,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
+
+/// The steps that have ended, with their seconds, in that order.
+static ENDED: Mutex<Vec<(String, f64)>> = Mutex::new(Vec::new());
+
+/// The steps that have ended, with the seconds that each took, in the order of their ends.
+pub(crate) fn ended() -> Vec<(String, f64)> {
+    ENDED.lock().expect("nobody panics with it held").clone()
+}
 
 /// A step under way. It must be ended, or its outcome is never shown.
 #[must_use]
@@ -26,6 +35,7 @@ impl Step {
     /// Shows how the step ended, with its time, and returns whether it went well.
     pub(crate) fn end(self, outcome: Result<()>) -> bool {
         let seconds = self.started.elapsed().as_secs_f64();
+        ENDED.lock().expect("nobody panics with it held").push((self.name.clone(), seconds));
         match outcome {
             Ok(()) => {
                 eprintln!("    {}: ok ({seconds:.1} s)", self.name);

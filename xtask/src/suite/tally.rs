@@ -40,6 +40,20 @@ pub(crate) fn cargo_line(line: &str) -> Option<Tally> {
     Some(tally)
 }
 
+/// The name and the seconds of `test a::b ... ok <0.123s>`, as libtest prints it with `--report-time`.
+pub(crate) fn time_of(line: &str) -> Option<(&str, f64)> {
+    let (name, outcome) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (_, time) = outcome.rsplit_once('<')?;
+    Some((name, time.strip_suffix("s>")?.parse().ok()?))
+}
+
+/// `5.01s call     test_pages.py::test_readme`, a line of pytest's `--durations`.
+pub(crate) fn pytest_time_of(line: &str) -> Option<(&str, f64)> {
+    let (time, rest) = line.trim_start().split_once("s ")?;
+    let name = rest.strip_prefix("call ")?.trim();
+    Some((name, time.parse().ok()?))
+}
+
 /// `=== 1 failed, 22 passed, 1 skipped, 2 xfailed, 1 error in 3.05s ===`
 pub(crate) fn pytest_line(line: &str) -> Option<Tally> {
     let line = line.trim_matches(|character: char| character == '=' || character.is_whitespace());
@@ -74,7 +88,7 @@ pub(crate) fn node_line(line: &str) -> Option<Tally> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tally, cargo_line, node_line, pytest_line};
+    use super::{Tally, cargo_line, node_line, pytest_line, pytest_time_of, time_of};
 
     fn tally(passed: usize, failed: usize, skipped: usize) -> Option<Tally> {
         Some(Tally { passed, failed, skipped })
@@ -89,6 +103,16 @@ mod tests {
             "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1s";
         assert_eq!(cargo_line(bad), tally(3, 2, 0));
         assert_eq!(cargo_line("test codec::x ... ok"), None);
+    }
+
+    #[test]
+    fn times_of_single_tests_are_read() {
+        assert_eq!(time_of("test codec::x ... ok <0.123s>"), Some(("codec::x", 0.123)));
+        assert_eq!(time_of("test codec::x ... FAILED <12.000s>"), Some(("codec::x", 12.0)));
+        assert_eq!(time_of("test codec::x ... ok"), None);
+        let line = "5.01s call     test_pages.py::test_readme";
+        assert_eq!(pytest_time_of(line), Some(("test_pages.py::test_readme", 5.01)));
+        assert_eq!(pytest_time_of("0.52s setup    test_pages.py::test_readme"), None);
     }
 
     #[test]

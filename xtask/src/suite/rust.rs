@@ -1,0 +1,184 @@
+//! The Rust tests: builds every test program of the workspace, runs each by itself, and measures each test.
+//!
+//! cargo runs test programs one after the other and keeps no times. Here several run side by side. A package
+//! names those that watch the clock in its Cargo.toml: `[package.metadata.suite]`, `alone = ["storm"]`. They
+//! run alone, after all others.
+//!
+//! libtest measures a test only with unstable options, which RUSTC_BOOTSTRAP allows at run time. A program
+//! that does not know them (`harness = false`) runs without, and counts as one test in the list of times.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use cargo_metadata::{Message, MetadataCommand};
+
+use super::tally::{self, Tally};
+use super::watchdog::Victim;
+use super::{counted, timing::Times};
+use crate::step::cargo;
+
+/// Makes libtest print how long each test took.
+const WITH_TIMES: [&str; 2] = ["-Zunstable-options", "--report-time"];
+
+/// One test program.
+pub(super) struct Program {
+    /// `stadium-mqtt::parts`; a crate's unit tests are `stadium-mqtt`.
+    name: String,
+    executable: PathBuf,
+    /// The package's folder, where cargo runs its tests too.
+    folder: PathBuf,
+    /// It watches the clock: nothing runs beside it.
+    alone: bool,
+}
+
+/// Builds all test programs.
+pub(super) fn build(root: &Path) -> Result<Vec<Program>> {
+    let alone = named_alone(root)?;
+    let mut command = cargo(&["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
+    let lines = BufReader::new(child.stdout.take().expect("stdout was asked to be piped"));
+    let mut programs = Vec::new();
+    for message in Message::parse_stream(lines) {
+        let Message::CompilerArtifact(artifact) = message.context("cannot read what cargo says")? else {
+            continue;
+        };
+        let (true, Some(executable)) = (artifact.profile.test, artifact.executable) else { continue };
+        let folder = artifact.manifest_path.parent().context("a manifest lies in a folder")?;
+        let package = alone.get(artifact.manifest_path.as_std_path()).context("no such package")?;
+        let target = artifact.target.name;
+        let name = match target.replace('-', "_") == package.name.replace('-', "_") {
+            true => package.name.clone(),
+            false => format!("{}::{target}", package.name),
+        };
+        programs.push(Program {
+            name,
+            executable: executable.into(),
+            folder: folder.into(),
+            alone: package.alone.contains(&target),
+        });
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("`cargo test --no-run` ended with {status}");
+    }
+    programs.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(programs)
+}
+
+/// A package, and which of its test programs run alone.
+struct Package {
+    name: String,
+    alone: Vec<String>,
+}
+
+/// The workspace's packages by manifest.
+fn named_alone(root: &Path) -> Result<HashMap<PathBuf, Package>> {
+    let metadata = MetadataCommand::new().current_dir(root).no_deps().exec()?;
+    let packages = metadata.packages.into_iter().map(|package| {
+        let listed = package.metadata["suite"]["alone"].as_array().cloned().unwrap_or_default();
+        let alone = listed.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect::<Vec<_>>();
+        for name in &alone {
+            let known = package.targets.iter().any(|target| target.name == *name);
+            if !known {
+                bail!("{}: suite.alone names `{name}`, which is no target", package.manifest_path);
+            }
+        }
+        Ok((package.manifest_path.into_std_path_buf(), Package { name: package.name.to_string(), alone }))
+    });
+    packages.collect()
+}
+
+/// Runs every program, `jobs` at a time, and then those that run alone. Says what they add up to.
+pub(super) fn run(
+    programs: Vec<Program>,
+    environment: &[(&str, PathBuf)],
+    jobs: usize,
+    times: &Times,
+) -> Tally {
+    let (alone, shared): (Vec<_>, Vec<_>) = programs.into_iter().partition(|program| program.alone);
+    let mut total = side_by_side(shared, environment, jobs, times);
+    total += side_by_side(alone, environment, 1, times);
+    total
+}
+
+fn side_by_side(
+    programs: Vec<Program>,
+    environment: &[(&str, PathBuf)],
+    jobs: usize,
+    times: &Times,
+) -> Tally {
+    let waiting = Mutex::new(VecDeque::from(programs));
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let work = || {
+        let mut total = Tally::default();
+        while let Some(program) = next() {
+            total += program.run(environment, times);
+        }
+        total
+    };
+    std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        let mut total = Tally::default();
+        for lane in lanes {
+            total += lane.join().expect("a lane does not panic");
+        }
+        total
+    })
+}
+
+impl Program {
+    /// Runs it, then shows its output in one piece.
+    fn run(&self, environment: &[(&str, PathBuf)], times: &Times) -> Tally {
+        let measured = self.can_measure();
+        let mut command = self.command(environment);
+        if measured {
+            command.args(WITH_TIMES);
+        }
+        let started = Instant::now();
+        let mut output = Vec::new();
+        let ran = counted(&mut command, Victim::Command, tally::cargo_line, |line| {
+            if let Some((test, seconds)) = tally::time_of(line) {
+                times.test(format!("{} {test}", self.name), seconds);
+            }
+            output.extend_from_slice(line.as_bytes());
+            output.push(b'\n');
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        if !measured {
+            times.test(self.name.clone(), seconds);
+        }
+        let mut out = std::io::stdout().lock();
+        // A closed stdout must not stop the count.
+        let _ = writeln!(out, "     Running {} ({seconds:.1} s)", self.name);
+        let _ = out.write_all(&output);
+        let (mut tally, outcome) = match ran {
+            Ok(ran) => ran,
+            Err(error) => (Tally::default(), Err(error)),
+        };
+        if let Err(error) = outcome {
+            let _ = writeln!(out, "FAILED: {}: {error:#}", self.name);
+            // It ended before it could count its tests.
+            tally.failed = tally.failed.max(1);
+        }
+        tally
+    }
+
+    /// Whether it knows libtest's options. It is asked with `--list`, which runs no test.
+    fn can_measure(&self) -> bool {
+        let mut command = self.command(&[]);
+        command.arg("--list").args(WITH_TIMES).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
+
+    fn command(&self, environment: &[(&str, PathBuf)]) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.current_dir(&self.folder).envs(environment.iter().cloned());
+        command.env("CARGO_MANIFEST_DIR", &self.folder).env("RUSTC_BOOTSTRAP", "1");
+        command
+    }
+}
