@@ -40,7 +40,7 @@ pub(crate) struct Options {
     /// Only these suites, without verify; all of them and verify when none is named
     suites: Vec<Suite>,
     /// So many Rust test programs run at a time; those that watch the clock always run alone
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
 }
 

@@ -44,7 +44,7 @@ fn idempotent_call_on_a_broken_connection_is_made_again_elsewhere() {
     let mut calls = Vec::new();
     until("one is under way", || {
         calls.push(words.call(&ECHO_TWICE, &word("")));
-        begun.count() == 1
+        begun.count() >= 1
     });
     broken.stop();
     for call in calls {
