@@ -25,6 +25,11 @@ use crate::{
 const IN_TIME: u64 = 60_000;
 /// Occurrences that one event passes over; more wait for the next.
 const MISSED_AT_ONCE: u64 = 1_000;
+/// How far a clock may be set back for occurrences to be known as made, in milliseconds.
+///
+/// A day covers a time service that corrects a clock, and a clock that was set to the wrong zone. Where a clock was
+/// wrong by more, an operator who puts the schedule again does not wait until the wrong date.
+const SET_BACK_MAX: u64 = 24 * 3_600_000;
 
 /// The push of an occurrence.
 pub(crate) fn occurrence_id(schedule: PushId, at: Time) -> PushId {
@@ -48,6 +53,25 @@ fn late_after(new: &NewSchedule, at: Time) -> Time {
     }
 }
 
+/// Occurrences after that moment are made; by devices' own clocks, those that no clock has shown yet. Where the clock
+/// was set back, those that the schedule has made or missed already do not come again.
+fn begin_of(now: Time, zone: &Zone, before: Option<&Schedule>) -> Time {
+    let begin = match zone {
+        Zone::Named(_) => now,
+        Zone::Local => now.after(AHEAD_MAX),
+    };
+    let before = before.filter(|before| is_same_kind(&before.new.zone, zone));
+    match before.and_then(|before| before.last.front()) {
+        Some(&(last, _)) if last <= begin.after(SET_BACK_MAX) => begin.max(last),
+        _ => begin,
+    }
+}
+
+/// Whether both mean one clock for all devices, or both each device's own.
+fn is_same_kind(one: &Zone, other: &Zone) -> bool {
+    matches!((one, other), (Zone::Named(_), Zone::Named(_)) | (Zone::Local, Zone::Local))
+}
+
 impl Platform {
     pub(crate) fn apply_schedule(&mut self, now: Time, event: &Event<'_>) -> Result<(), Corrupt> {
         let unknown = || corrupt("a schedule that is not there");
@@ -65,6 +89,10 @@ impl Platform {
                     made: 0,
                     skipped: 0,
                 });
+                if !is_same_kind(&new.new.zone, &schedule.zone) {
+                    // Times of one zone and times on devices' own clocks do not compare.
+                    new.last.clear();
+                }
                 new.new = schedule.clone().into_owned();
                 new.next = *next;
                 self.reschedule(*app, name.clone(), due, new.due());
@@ -152,20 +180,12 @@ impl Platform {
             return Err(busy(NAMES_FULL, 60_000, reason));
         }
         let moments = Moments::new(&new.cron, &new.zone)?;
-        let Some(next) = moments.after(self.begin_of(now, &new.zone)) else {
+        let Some(next) = moments.after(begin_of(now, &new.zone, app.schedules.get(&new.name))) else {
             return Err(rejected(CRON, format!("{:?} never comes", new.cron)));
         };
         let event = Event::Schedule { app: app_number, schedule: Cow::Borrowed(new), next: Some(next) };
         self.emit(now, record, &event);
         Ok(Answer::Done)
-    }
-
-    /// Occurrences after that moment are made; by devices' own clocks, those that no clock has shown yet.
-    fn begin_of(&self, now: Time, zone: &Zone) -> Time {
-        match zone {
-            Zone::Named(_) => now,
-            Zone::Local => now.after(AHEAD_MAX),
-        }
     }
 
     pub(crate) fn hold_schedule(
@@ -182,7 +202,7 @@ impl Platform {
         }
         let moments = Moments::new(&schedule.new.cron, &schedule.new.zone)?;
         // What was missed meanwhile is skipped.
-        let next = moments.after(self.begin_of(now, &schedule.new.zone));
+        let next = moments.after(begin_of(now, &schedule.new.zone, Some(schedule)));
         self.emit(now, record, &Event::Held { app, name: name.clone(), held, next });
         Ok(Answer::Done)
     }

@@ -231,6 +231,77 @@ fn a_schedule_is_held_goes_on_and_is_dropped() {
 }
 
 #[test]
+fn an_occurrence_comes_once_where_the_clock_is_set_back() {
+    let hourly = || schedule("0 * * * *", Zone::Named("UTC".into()), Missed::Skip);
+    let name = ScheduleName::new("daily").unwrap();
+    let hold = |held| Command::PauseSchedule { app: app(), name: name.clone(), held };
+    let changed = || NewSchedule { push: push(78, Audience::Selector(Selector::All)), ..hourly() };
+    // Given a schedule that made its occurrence of 13:00, and a clock that is set back to 12:59 by a restart.
+    let set_back = || {
+        let mut scene = Scene::new(1);
+        scene.register(&["a"]);
+        put(&mut scene, hourly());
+        scene.run_until(NOON.after(HOUR));
+        assert_eq!(made(&mut scene), [NOON.after(HOUR)]);
+        scene.now = NOON.after(HOUR - 60_000);
+        scene.restart();
+        scene.tick(0);
+        scene
+    };
+    let change: [&dyn Fn(&mut Scene); 3] = [
+        // When it is put again, with another push, or is paused and goes on.
+        &|scene| put(scene, hourly()),
+        &|scene| put(scene, changed()),
+        &|scene| {
+            scene.ask(hold(Held::Paused)).unwrap();
+            scene.ask(hold(Held::Active)).unwrap();
+        },
+    ];
+    for change in change {
+        let mut scene = set_back();
+        change(&mut scene);
+        // Then 13:00 comes once, and 14:00 as ever.
+        scene.run_until(NOON.after(2 * HOUR));
+        assert_eq!(made(&mut scene), [1, 2].map(|hours| NOON.after(hours * HOUR)));
+        assert_eq!(scene.inbox("a").len(), 2);
+        scene.check();
+    }
+}
+
+#[test]
+fn a_schedule_that_is_put_again_forgets_a_date_that_was_wrong_by_years() {
+    let mut scene = Scene::new(1);
+    scene.register(&["a"]);
+    let hourly = || schedule("0 * * * *", Zone::Named("UTC".into()), Missed::Late(HOUR));
+    put(&mut scene, hourly());
+    // Given a clock that showed a date years ahead.
+    scene.now = NOON.after(1_000 * DAY);
+    scene.tick(0);
+    scene.now = NOON;
+    scene.restart();
+    // When it is put again, then it goes on at once.
+    put(&mut scene, hourly());
+    assert_eq!(shown(&mut scene).next[0], NOON.after(HOUR));
+    scene.check();
+}
+
+#[test]
+fn a_change_to_another_kind_of_clock_holds_nothing_back() {
+    let mut scene = Scene::new(1);
+    scene.register(&["a"]);
+    // Given occurrences by devices' own clocks, the last of which lies ahead of UTC.
+    put(&mut scene, schedule("0 * * * *", Zone::Local, Missed::Skip));
+    scene.wait(HOUR);
+    assert!(shown(&mut scene).last[0].0 > scene.now);
+    // When the schedule is put by UTC, twice, then the next full hour is its next one.
+    for _ in 0..2 {
+        put(&mut scene, schedule("0 * * * *", Zone::Named("UTC".into()), Missed::Skip));
+        assert_eq!(shown(&mut scene).next[0], NOON.after(2 * HOUR));
+    }
+    scene.check();
+}
+
+#[test]
 fn schedules_that_say_nothing_are_refused() {
     let mut scene = Scene::new(1);
     for (cron, zone, code) in [
