@@ -200,15 +200,15 @@ impl Queues {
 
     /// When `tick` is to be called next; it may be called earlier, and may then find nothing.
     pub fn next_deadline(&self) -> Option<Time> {
-        let overdue = !self.lapsed.is_empty()
-            || !self.over.is_empty()
-            || !self.purges.is_empty()
-            || !self.is_up_to_date();
-        if overdue {
-            return Some(self.now);
+        if !self.purges.is_empty() || !self.is_up_to_date() {
+            return Some(Time(0));
         }
+        // `self.now` may be up to `STEP_BACK` ahead of the driver's clock: these wait for their own time, not for that.
+        let lapsed = self.lapsed.front().map(|&place| self.jobs.get(place).map(|job| self.lease_until(job)));
+        let over = self.over.front().map(|&place| self.extras.get(place).map(|extra| extra.expires));
+        let ended = [lapsed, over].into_iter().flatten().map(|end| end.unwrap_or_default().min(self.now));
         let moment = self.moments.first().map(|&(at, _)| at);
-        [self.timers.next(self.now), moment].into_iter().flatten().min()
+        [self.timers.next(self.now), moment].into_iter().flatten().chain(ended).min()
     }
 
     /// A number that nobody foresees, from the one that the driver passed in.

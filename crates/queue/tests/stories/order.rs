@@ -211,6 +211,29 @@ fn a_consumer_of_a_limited_queue_is_not_called_before_there_is_a_token() {
 }
 
 #[test]
+fn a_clock_that_stands_still_for_a_moment_delays_no_end() {
+    let mut desk = Desk::new();
+    let start = desk.now;
+    // Given a lease and a time to live of 30 s each.
+    desk.put("mail", job("sms"));
+    desk.reserve("mail", 1);
+    desk.put("other", NewJob { time_to_live: Some(30_000), ..after("short-lived", 90_000) });
+    // When a put beside transfers has the time of the wallets, which is half a second ahead of the clock.
+    desk.now = start.after(30_400);
+    desk.put("third", job("beside transfers"));
+    desk.now = start.after(29_900);
+    desk.put("third", job("by the clock"));
+    assert!(!desk.queues.is_ahead_of(desk.now), "a step back of 500 ms is none");
+    // Then both end when the clock shows their time.
+    assert_eq!(desk.queues.next_deadline(), Some(start.after(30_000)));
+    desk.now = start.after(30_000);
+    desk.tick();
+    assert_eq!(desk.stats("mail").retried, 1);
+    assert_eq!(desk.stats("other").delayed, 0);
+    assert!(desk.queues.next_deadline().is_none_or(|deadline| deadline > desk.now), "nothing is left over");
+}
+
+#[test]
 fn a_lease_ends_by_a_clock_that_was_set_back_weeks() {
     let mut desk = Desk::new();
     desk.put("mail", job("sms"));
