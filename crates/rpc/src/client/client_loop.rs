@@ -5,6 +5,7 @@
 //! is what carries that out: [`instances`] has the connections, [`calls`] sends, [`answers`] hears.
 
 mod answers;
+mod broken;
 mod calls;
 mod datagrams;
 mod instances;
@@ -34,6 +35,9 @@ use crate::answer::CallError;
 use crate::balance::{Balancer, Hedge, InstanceId, Outcome, Random, RetryBudget};
 use crate::wire;
 use answers::Flow;
+use broken::Broken;
+#[cfg(test)]
+pub(super) use broken::CALLS_A_TURN;
 use datagrams::Datagrams;
 pub(super) use instances::connect_options;
 
@@ -67,6 +71,8 @@ pub(crate) struct ClientLoop {
     reconnects: BinaryHeap<Reverse<(u64, u16, InstanceId)>>,
     /// What happened while a connection was being read, and needs others: attempts that failed, copies to cancel.
     pub(super) failed: Vec<(u32, usize, Outcome, CallError)>,
+    /// Calls of lost connections that have not failed yet.
+    pub(super) broken: Broken,
     /// Uploads that have begun and are not over: place, serial.
     pub(super) uploads: Vec<(u32, u32)>,
     /// Connections that downloads have ended on which kept them from being read.
@@ -174,6 +180,7 @@ impl ClientLoop {
             avoided: Vec::new(),
             reconnects: BinaryHeap::new(),
             failed: Vec::new(),
+            broken: Broken::default(),
             uploads: Vec::new(),
             caught_up: Vec::new(),
             resumptions: BinaryHeap::new(),
@@ -287,7 +294,8 @@ impl Handler for ClientLoop {
         for place in credits {
             self.send_channel(io, place);
         }
-        if self.links.at(id).is_some_and(|link| link.behind > 0) {
+        if used > 0 && self.links.at(id).is_some_and(|link| link.behind > 0) {
+            // The beginning of a frame, shown again, is not what was to be read: the rest of the frame is.
             io.pause(id);
         }
         if lease {
@@ -341,6 +349,10 @@ impl Handler for ClientLoop {
             (Some(connection), _) => self.lost(io, &link, connection, reason),
             (None, Some(old)) => self.resume_later(io, old, reason),
             (None, None) => {}
+        }
+        if reason == CloseReason::Stopped {
+            // There is no later turn.
+            self.fail_broken(io);
         }
         self.follow_up(io);
         self.send_waiting(io, link.service);
@@ -417,6 +429,7 @@ impl Handler for ClientLoop {
             self.expire(io, place);
         }
         self.try_resumptions(io);
+        self.fail_broken(io);
         self.end_hopeless(now_us);
         self.send_uploads(io);
         while let Some(Reverse((at_us, service, instance))) = self.reconnects.peek().copied()
@@ -438,8 +451,8 @@ impl Handler for ClientLoop {
         let deadline = deadline.map(|at_us| at_us.div_ceil(1_000));
         let resumption = self.resumptions.peek().map(|one| one.0.0.div_ceil(1_000));
         let hopeless = self.hopeless.peek().map(|one| one.0.0.div_ceil(1_000));
-        let upload = self.has_uploads_to_send(io).then(|| io.now());
-        match [timers, reconnect, deadline, resumption, hopeless, upload].into_iter().flatten().min() {
+        let rest = (!self.broken.is_empty() || self.has_uploads_to_send(io)).then(|| io.now());
+        match [timers, reconnect, deadline, resumption, hopeless, rest].into_iter().flatten().min() {
             Some(at_ms) => io.set_alarm(at_ms),
             None => io.clear_alarm(),
         }

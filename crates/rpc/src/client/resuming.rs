@@ -8,15 +8,14 @@ use std::cmp::Reverse;
 
 use ring::rand::{SecureRandom, SystemRandom};
 use stadium_reactor::{CloseReason, ConnectionId, Io};
-use stadium_rsocket::connection::{Connection, Role, Suspended};
+use stadium_rsocket::connection::{Connection, Suspended};
 use stadium_rsocket::frame::ErrorCode;
 
 use super::client_loop::{ClientLoop, connect_options};
 use super::letter::Letter;
 use super::link::{Link, Lost};
 use super::slot::of_tag;
-use crate::answer::CallError;
-use crate::balance::{Backoff, Outcome};
+use crate::balance::Backoff;
 
 /// A token that nobody can guess; `None` where the system has no randomness, and nothing is resumed.
 pub(super) fn new_token() -> Option<[u8; 32]> {
@@ -57,7 +56,7 @@ impl ClientLoop {
         let is_known = self.services[usize::from(link.service)].live_pool(link.instance).is_some();
         let stays = is_known && !link.closing && reason != CloseReason::Stopped;
         if !stays || connection.suspend(io.now()) == Suspended::Ended {
-            return self.fail_calls(&connection, reason);
+            return self.broken.add(link.id, &connection, reason);
         }
         let (service, instance) = (link.service, link.instance);
         self.links.lost.insert(link.id, Lost { connection, service, instance, backoff: Backoff::default() });
@@ -65,16 +64,6 @@ impl ClientLoop {
             self.resume_later(io, link.id, reason);
         } else {
             self.resume(io, link.id);
-        }
-    }
-
-    fn fail_calls(&mut self, connection: &Connection, reason: CloseReason) {
-        for (_, tag, role) in connection.streams() {
-            if role == Role::Requester {
-                let (place, which) = of_tag(tag);
-                let error = CallError::Broken(reason.name().to_owned());
-                self.failed.push((place, which, Outcome::Broken, error));
-            }
         }
     }
 
@@ -117,7 +106,7 @@ impl ClientLoop {
     fn give_up(&mut self, old: ConnectionId, reason: CloseReason) {
         if let Some(lost) = self.links.lost.remove(&old) {
             tracing::debug!(connection = ?old, reason = reason.name(), "A session was given up");
-            self.fail_calls(&lost.connection, reason);
+            self.broken.add(old, &lost.connection, reason);
         }
     }
 

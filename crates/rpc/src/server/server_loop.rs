@@ -32,7 +32,7 @@ use crate::admission::{LeaseSettings, Leases};
 use crate::answer::Refusal;
 use crate::wire;
 use bounds::{Chore, What, for_each_stream};
-use house::{FIRST_LEASE, HOUSEKEEPING_MS, LEASE_MS};
+use house::{FIRST_LEASE, HOUSEKEEPING_MS, LEASE_MS, LOOKS_MS};
 use resumption::{begin_session, refuse_resumption};
 
 /// A connection with more than this unsent is not read, and its streams wait, in bytes.
@@ -318,7 +318,9 @@ impl Handler for ServerLoop {
         }
         if let Some(peer) = self.peers.at(id)
             && peer.behind > 0
+            && used > 0
         {
+            // The beginning of a frame, shown again, is not what was to be read: the rest of the frame is.
             io.pause(id);
             Self::look_soon(io, peer);
         }
@@ -329,8 +331,10 @@ impl Handler for ServerLoop {
         self.turn_begins(io.now_us());
         let now_ms = io.now();
         let Some(peer) = self.peers.at(id) else { return };
-        if peer.behind > 0 {
-            // Its signs of life stand behind what is not read: a little is, and it gets one of ours.
+        let ends_ms = peer.connection.deadline_ms().unwrap_or(now_ms);
+        if peer.behind > 0 && now_ms < ends_ms.saturating_add(LOOKS_MS) {
+            // Its signs of life stand behind what is not read: a little is, and it gets one of ours. Where nothing was
+            // there to be read at the last looks, it is held to its lifetime as any other.
             io.with_output(id, |out| peer.connection.probe(out));
             io.resume(id);
             return Self::look_soon(io, peer);

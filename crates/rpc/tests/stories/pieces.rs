@@ -180,6 +180,40 @@ fn connection_lives_on_while_an_upload_stands_still() {
 }
 
 #[test]
+fn connection_lives_on_while_a_download_stands_still() {
+    let sent = Arc::new(AtomicU64::new(0));
+    let server = serve(sends(&sent));
+    let mut config = client_config(&[&server]);
+    config.keepalive_interval = Duration::from_millis(100);
+    config.keepalive_lifetime = Duration::from_millis(1_200);
+    let client = Client::start(config).expect("a thread can be had");
+    let mut stream = client.service("words").download(&FETCH, &number(LARGE), &OPTIONS);
+    let since = std::time::Instant::now();
+    until("three lifetimes have passed", || since.elapsed() > Duration::from_millis(3_600));
+    let mut at = 0;
+    while let Some(piece) = stream.next_within(SOON).expect("it goes on") {
+        at += piece.len() as u64;
+    }
+    assert_eq!(at, LARGE);
+}
+
+#[test]
+fn client_that_vanishes_during_an_upload_that_stands_still_is_let_go() {
+    let bell = Bell::default();
+    let server = serve(measures(&bell));
+    let config = Config { lifetime_ms: 500, fragment_bytes: 60_000, ..Config::default() };
+    let mut plain = Plain::dial_with(server.bound()[0], config, &Default::default());
+    let mut route = Vec::new();
+    metadata::write_route(&mut route, "words/Put");
+    plain.ask_with(Interaction::RequestResponse, 1, Some(&route), &bytes_at(0, 2 * 1024 * 1024));
+    until("its function has begun", || server.statistics("words").expect("it serves words").inflight == 1);
+    // From here on the client is silent. Its socket stays open: no FIN comes.
+    until("the server has forgotten it", || connections(&server) == 0);
+    until("its call has ended", || counted(&server, "words/Put").cancelled == 1);
+    drop(plain);
+}
+
+#[test]
 fn other_calls_go_on_beside_a_transfer() {
     let bell = Bell::default();
     let server = serve(measures(&bell).inline(&ECHO, |_, request: &Word, answer: &mut Word| {

@@ -189,3 +189,26 @@ fn client_that_shows_no_life_is_let_go() {
     assert_eq!(plain.next(), Got::Closed);
     until("the server has forgotten it", || connections(&server) == 0);
 }
+
+#[test]
+fn silent_clients_are_let_go_in_the_lifetimes_of_their_own_setups() {
+    let (begun, dropped) = (Tally::default(), Tally::default());
+    let server = serve(never_answering(&begun, &dropped));
+    let dial = |lifetime_ms| {
+        let config = Config { lifetime_ms, ..Config::default() };
+        let mut plain = Plain::dial_with(server.bound()[0], config, &SetupOptions::default());
+        plain.ask("words/Echo", 0, &word("waits"));
+        plain
+    };
+    // Neither says anything after its request, and no FIN comes of either.
+    let patient = dial(600_000);
+    until("its call has begun", || begun.count() == 1);
+    let mut hasty = dial(300);
+    until("both calls have begun", || begun.count() == 2);
+    until("the call of the one is dropped", || dropped.count() == 1);
+    until("its connection is gone", || connections(&server) == 1);
+    assert_eq!(dropped.count(), 1, "the other one is within its lifetime");
+    assert_eq!(hasty.next(), Got::Closed, "it was told with an ERROR");
+    drop(patient);
+    until("the other call is dropped with its connection", || dropped.count() == 2);
+}

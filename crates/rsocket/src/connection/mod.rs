@@ -55,6 +55,8 @@ pub struct Connection {
     now_ms: u64,
     /// When the last bytes came, or the connection began.
     heard_ms: u64,
+    /// Bytes that have come of a frame that is not whole.
+    begun_bytes: u32,
     /// Client: when the next KEEPALIVE is due. Server: until when a SETUP must have been accepted, then never.
     due_ms: u64,
     /// From SETUP.
@@ -132,6 +134,7 @@ impl Connection {
             established: side == Side::Server,
             now_ms,
             heard_ms: now_ms,
+            begun_bytes: 0,
             next_id: match side {
                 Side::Client => 1,
                 Side::Server => 2,

@@ -50,10 +50,21 @@ impl Connection {
             Phase::Suspended | Phase::Closed => return Received { used: bytes.len(), event: None },
         };
         self.now_ms = now_ms;
-        self.heard_ms = now_ms;
         match frame::split(bytes, limit) {
-            Ok(Some((frame, used))) => self.take(frame, used, out),
-            Ok(None) => Received { used: 0, event: None },
+            Ok(Some((frame, used))) => {
+                self.heard_ms = now_ms;
+                self.begun_bytes = 0;
+                self.take(frame, used, out)
+            }
+            Ok(None) => {
+                // The beginning of a frame may be shown again without a byte more: that is no sign of life.
+                let begun_bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                if begun_bytes > self.begun_bytes {
+                    self.heard_ms = now_ms;
+                }
+                self.begun_bytes = begun_bytes;
+                Received { used: 0, event: None }
+            }
             Err(error) => {
                 let violation = match (self.phase, error) {
                     (Phase::New, Error::TooLarge { bytes }) => self.setup_too_large(bytes),

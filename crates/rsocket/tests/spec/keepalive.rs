@@ -102,6 +102,23 @@ fn any_frame_is_a_sign_of_life() {
     }
 }
 
+/// [KEEPALIVE-6]
+#[test]
+fn beginning_of_a_frame_is_a_sign_of_life_once() {
+    let mut server = Side::server_with(Config::default(), Setup { lifetime_ms: 3_000, ..SETUP });
+    // A frame of 100 bytes begins. Its first bytes are shown again by a driver that paused and goes on.
+    let begun = [0, 0, 100, 0, 0, 0, 1, 0x10, 0x00];
+    for (at_ms, bytes, ends_ms) in
+        [(1_000, 5, 4_000), (2_000, 5, 4_000), (3_000, 9, 6_000), (4_000, 9, 6_000)]
+    {
+        let received = server.connection.receive(at_ms, &begun[..bytes], &mut server.out);
+        assert_eq!((received.used, received.event), (0, None));
+        assert_eq!(server.connection.deadline_ms(), Some(ends_ms), "{bytes} bytes at {at_ms} ms");
+    }
+    let event = server.connection.advance(6_000, &mut server.out);
+    assert_eq!(event, Some(Event::Closed(Closed::KeepAliveTimeout { lifetime_ms: 3_000 })));
+}
+
 /// [KEEPALIVE-7]
 #[test]
 fn without_sessions_positions_are_zero() {

@@ -193,6 +193,11 @@ impl ClientLoop {
 
     /// A connection is there: calls that waited for one go out.
     pub(in crate::client) fn send_waiting(&mut self, io: &mut Io<Letter>, service: u16) {
+        let hopeless_us = self.services[usize::from(service)].hopeless_us;
+        if hopeless_us.is_some_and(|at_us| at_us <= self.now_us) {
+            // Nobody can be reached, and the calls are being ended, some in each turn.
+            return;
+        }
         for _ in 0..self.services[usize::from(service)].waiting.len() {
             let Some((place, serial)) = self.services[usize::from(service)].waiting.pop_front() else {
                 return;

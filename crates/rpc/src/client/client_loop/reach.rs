@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 
+use super::broken::CALLS_A_TURN;
 use super::{ClientLoop, Service};
 use crate::answer::{Attempted, CallError, Unavailable};
 use crate::client::slot::NEVER;
@@ -84,8 +85,9 @@ impl ClientLoop {
         Some(at_us)
     }
 
-    /// Ends the calls that have waited for long enough.
+    /// Ends the calls that have waited for long enough, so many in a turn.
     pub(super) fn end_hopeless(&mut self, now_us: u64) {
+        let mut left = CALLS_A_TURN;
         while let Some(&Reverse((at_us, service))) = self.hopeless.peek()
             && at_us <= now_us
         {
@@ -95,6 +97,12 @@ impl ClientLoop {
                 continue;
             }
             while let Some((place, serial)) = self.services[usize::from(service)].waiting.pop_front() {
+                if left == 0 {
+                    // The rest has the next turn.
+                    self.services[usize::from(service)].waiting.push_front((place, serial));
+                    return self.hopeless.push(Reverse((at_us, service)));
+                }
+                left -= 1;
                 let Some(slot) = self.slots.find(place, serial) else { continue };
                 slot.waiting = false;
                 let waits_anyway = slot.again_us != NEVER && slot.deadline_us != NEVER;

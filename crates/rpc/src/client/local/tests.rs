@@ -144,3 +144,68 @@ fn last_known_instances_stay_while_discovery_is_away() {
     handler.instances(io, words.0, &unheard);
     assert_eq!(name(&mut client, words), "known", "a list that was never heard says nothing");
 }
+
+/// A peer that takes so many bytes or more, and then goes.
+fn takes_and_goes(bytes: usize) -> SocketAddr {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("there are free ports");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("the client comes");
+        let (mut buffer, mut taken) = (vec![0; 1 << 20], 0);
+        while taken < bytes {
+            taken += std::io::Read::read(&mut socket, &mut buffer).expect("the client writes");
+        }
+    });
+    address
+}
+
+#[test]
+fn calls_of_a_lost_connection_fail_over_several_turns() {
+    const CALLS: usize = 100_000;
+    // Each request is more than the 16 bytes of its frame.
+    let mut config = ClientConfig::at(vec![takes_and_goes(CALLS * 16)]);
+    (config.deadline, config.unreachable_grace) = (SOON * 10, SOON);
+    let mut client = LocalClient::new(config).expect("a loop can be had");
+    let words = client.service("words").expect("any name will do");
+    turn_until(&mut client, "it is connected", |client| client.connections() == 1);
+    for _ in 0..CALLS {
+        client.call(words, &NAME, &Word::default(), &CallOptions::default());
+    }
+    assert_eq!(client.calls(), CALLS);
+
+    let (mut most, mut turns) = (0, 0);
+    turn_until(&mut client, "all calls have failed", |client| {
+        let ended: Vec<Done> = std::iter::from_fn(|| client.done()).collect();
+        assert!(ended.iter().all(|one| matches!(one.done.how, Err(CallError::Broken(_)))));
+        most = most.max(ended.len());
+        turns += usize::from(!ended.is_empty());
+        client.calls() == 0
+    });
+
+    assert_eq!(most, crate::client::client_loop::CALLS_A_TURN, "the calls that failed in one turn");
+    assert_eq!(turns, CALLS / most);
+}
+
+#[test]
+fn calls_that_wait_for_a_service_out_of_reach_end_over_several_turns() {
+    const CALLS: usize = 5_000;
+    // A port that is taken by an end of a connection, so that nobody else listens there meanwhile.
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("there are free ports");
+    let address = listener.local_addr().expect("it is bound");
+    let taken = std::net::TcpStream::connect(address).expect("it listens");
+    let mut config = ClientConfig::at(vec![taken.local_addr().expect("it is bound")]);
+    (config.deadline, config.unreachable_grace) = (SOON, Duration::from_millis(50));
+    let mut client = LocalClient::new(config).expect("a loop can be had");
+    let words = client.service("words").expect("any name will do");
+    for _ in 0..CALLS {
+        client.call(words, &NAME, &Word::default(), &CallOptions::default());
+    }
+
+    let mut most = 0;
+    turn_until(&mut client, "all calls have ended", |client| {
+        most = most.max(std::iter::from_fn(|| client.done()).count());
+        client.calls() == 0
+    });
+
+    assert_eq!(most, crate::client::client_loop::CALLS_A_TURN, "the calls that ended in one turn");
+}

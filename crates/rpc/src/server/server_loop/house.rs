@@ -22,6 +22,9 @@ const QUIESCE_NOTICE_MS: u64 = 500;
 /// The least time between two looks at a connection that is not read, in milliseconds.
 const LOOK_MS_MIN: u64 = 250;
 
+/// How long a connection that is not read is kept beyond its lifetime, in milliseconds: two looks find nothing to read.
+pub(super) const LOOKS_MS: u64 = 2 * LOOK_MS_MIN;
+
 /// How long a client may use its first lease, in milliseconds.
 pub(super) const LEASE_MS: u32 = (HOUSEKEEPING_MS * 4) as u32;
 
