@@ -246,6 +246,17 @@ fn device_requests(to: &mut Encoder<'_>, requests: &RequestStats) -> fmt::Result
 
 fn services(to: &mut Encoder<'_>, stats: &ServiceStats) -> fmt::Result {
     to.gauge("rpc_connections", "Open connections of callers", stats.connections)?;
+    let refused = stats.connections_refused_total;
+    to.counter(
+        "rpc_connections_refused",
+        "Connections of callers over the bound, which were closed",
+        refused,
+    )?;
+    to.tallies(
+        "rpc_connections_cut",
+        "Connections of callers that were cut, by reason",
+        &stats.connections_cut,
+    )?;
     to.gauge("rpc_inflight", "Requests that services work on", stats.inflight)?;
     to.gauge("rpc_inflight_limit", "Requests that services may work on at once", stats.limit)?;
     to.gauge("rpc_queued", "Requests that wait for admission", stats.queued)?;

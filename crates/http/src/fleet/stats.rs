@@ -118,6 +118,11 @@ pub struct ServiceStats {
     pub streams: u64,
     /// The load factor that callers are told: 0 is idle, 1 is all that admission allows.
     pub load: f64,
+    /// Connections closed as they came, because `rpc.connections_max` was reached.
+    pub connections_refused_total: u64,
+    /// Connections that the server cut, by reason: `unfinished` (frames and fragments beyond `rpc.partial_bytes_max`) and
+    /// `slow_reader`.
+    pub connections_cut: Vec<Tally>,
     /// One entry for each method.
     pub methods: Vec<MethodStats>,
 }
