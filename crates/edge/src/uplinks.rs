@@ -23,6 +23,7 @@ use stadium_shard::{Shards, Ticket};
 use crate::alarm::Alarm;
 use crate::message::Message;
 use crate::platform::{split, wall};
+use crate::sessions;
 
 /// Bytes of an event beside its topic and its payload, about.
 const EVENT_BYTES: usize = 160;
@@ -233,15 +234,18 @@ impl Uplinks {
             self.waiting_bytes -= bytes;
             let persisted = match answer {
                 Ok(()) => Persisted::Done,
-                Err(Refusal::Busy { retry_after, .. }) => {
-                    lane.retry_at_ms = now_ms + retry_after.clamp(RETRY_MS, RETRY_MS_MAX);
-                    Persisted::Busy
-                }
-                Err(refusal @ Refusal::Rejected { .. }) => {
-                    let MessageFeed { app, feed, .. } = &*lane.feed;
-                    let messages = thens.len();
-                    tracing::warn!(app = app.as_str(), feed = feed.as_str(), messages, %refusal, "Messages of devices cannot be put into their feed's queue");
-                    Persisted::Full
+                Err(refusal) => {
+                    match refusal.retry_after() {
+                        Some(retry_after) => {
+                            lane.retry_at_ms = now_ms + retry_after.clamp(RETRY_MS, RETRY_MS_MAX);
+                        }
+                        None => {
+                            let MessageFeed { app, feed, .. } = &*lane.feed;
+                            let messages = thens.len();
+                            tracing::warn!(app = app.as_str(), feed = feed.as_str(), messages, %refusal, "Messages of devices cannot be put into their feed's queue");
+                        }
+                    }
+                    sessions::persisted(&refusal)
                 }
             };
             if persisted != Persisted::Done {

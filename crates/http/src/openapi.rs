@@ -25,8 +25,9 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
     info(
         title = "Stadium",
         description = "Hand pushes over, see how far they have come, put and work on jobs, move credit, and look after devices and API keys.\n\nEvery request gets one \
-                       of three answers. *Accepted* (2xx): the server owns it now. *Busy* (503 with `Retry-After`): you still own \
-                       it, nothing happened. *Rejected* (4xx): it will never work, nothing happened. Errors are RFC 9457 problems \
+                       of four answers. *Accepted* (2xx): the server owns it now. *Busy* (503 with `Retry-After`): you still own \
+                       it, nothing happened. *Rejected* (4xx): it will never work, nothing happened. *Unknown* \
+                       (504): it may have happened, ask again with the same id or look. Errors are RFC 9457 problems \
                        with a stable `code`. Whole numbers are written without a fraction: `7`, not `7.0`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),

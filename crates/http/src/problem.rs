@@ -50,7 +50,7 @@ codes! {
     ID_REUSED = "HTTP-015" 422 "The idempotency key belongs to another request";
     ID_WRONG = "HTTP-016" 400 "The idempotency key is not valid";
     QUERY_WRONG = "HTTP-017" 400 "A query parameter is wrong";
-    TIMED_OUT = "HTTP-018" 503 "The request took too long";
+    TIMED_OUT = "HTTP-018" 504 "The request took too long";
     VIEWS_FULL = "HTTP-019" 503 "Too many live views are open";
     API_KEY_UNKNOWN = "HTTP-020" 404 "No API key has this id";
     LAST_ADMIN = "HTTP-021" 409 "The last admin key stays";
@@ -146,8 +146,8 @@ impl Problem {
         self
     }
 
-    /// Whether nothing happened and the same may be asked again.
-    pub(crate) fn is_busy(&self) -> bool {
+    /// Whether the same may be asked again: nothing happened, or it is not known.
+    pub(crate) fn may_be_repeated(&self) -> bool {
         self.retry_after.is_some()
     }
 
@@ -215,6 +215,7 @@ impl From<Refusal> for Problem {
                 path: None,
                 retry_after: None,
             },
+            Refusal::Unknown { reason } => Self::new(TIMED_OUT, reason).retry_after(Duration::from_secs(1)),
         }
     }
 }

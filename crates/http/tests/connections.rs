@@ -88,7 +88,7 @@ fn a_slow_body_is_told_that_it_took_too_long() {
     );
     client.write_all(head.as_bytes()).expect("it is open");
     let text = answer_of(client);
-    assert!(text.starts_with("HTTP/1.1 503"), "{text}");
+    assert!(text.starts_with("HTTP/1.1 504"), "{text}");
     assert!(text.contains("HTTP-018") && text.contains("retry-after: 1"), "{text}");
 }
 

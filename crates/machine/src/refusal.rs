@@ -1,4 +1,7 @@
-//! Why a command was not carried out: nothing happened, and whose turn it is.
+//! Why a command was not carried out, or why nobody can say whether it was.
+//!
+//! There are three outcomes beside success, and every interface has a word for each (docs/rpc.md, "The answers"):
+//! *Busy*, *Rejected* and *Unknown*. A caller that hears Busy or Rejected may rely on it that nothing happened.
 //!
 //! Each reason has a stable code with a page in docs/reference/errors. Each machine lists its own with
 //! [`codes!`](crate::codes!).
@@ -7,10 +10,10 @@ use std::fmt;
 
 use crate::Milliseconds;
 
-/// A command that was not carried out; nothing happened.
+/// A command that was not carried out, or of which it is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Not now: ask again after a while.
+    /// Nothing happened. Not now: ask again after a while.
     Busy {
         /// Letters, a dash, three digits: docs/reference/errors.
         code: &'static str,
@@ -19,11 +22,20 @@ pub enum Refusal {
         /// What is in the way, and what to do.
         reason: String,
     },
-    /// It will never work like this.
+    /// Nothing happened. It will never work like this.
     Rejected {
         /// Letters, a dash, three digits: docs/reference/errors.
         code: &'static str,
         /// What is wrong with what.
+        reason: String,
+    },
+    /// It may have happened, all of it or a part. Ask again with the same id, or look.
+    Unknown {
+        /// Letters, a dash, three digits: docs/reference/errors.
+        code: &'static str,
+        /// After so long.
+        retry_after: Milliseconds,
+        /// Why it is not known, and what to do.
         reason: String,
     },
 }
@@ -32,18 +44,51 @@ impl Refusal {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::Busy { code, .. } | Refusal::Rejected { code, .. } => code,
+            Refusal::Busy { code, .. } | Refusal::Rejected { code, .. } | Refusal::Unknown { code, .. } => {
+                code
+            }
+        }
+    }
+
+    /// What is wrong, without the code.
+    pub fn reason(&self) -> &str {
+        match self {
+            Refusal::Busy { reason, .. }
+            | Refusal::Rejected { reason, .. }
+            | Refusal::Unknown { reason, .. } => reason,
+        }
+    }
+
+    /// After how many milliseconds to ask again; none where that is of no use.
+    pub fn retry_after(&self) -> Option<Milliseconds> {
+        match self {
+            Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. } => Some(*retry_after),
+            Refusal::Rejected { .. } => None,
+        }
+    }
+
+    /// Whether it may have happened.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Refusal::Unknown { .. })
+    }
+
+    /// The same of a command of which another part was carried out: Busy and Rejected would say that
+    /// nothing happened.
+    pub fn of_a_part(self) -> Self {
+        let code = self.code();
+        let retry_after = self.retry_after().unwrap_or(0);
+        match self {
+            Refusal::Unknown { .. } => self,
+            Refusal::Busy { reason, .. } | Refusal::Rejected { reason, .. } => {
+                unknown(code, retry_after, format!("{reason}; other parts of it were carried out"))
+            }
         }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Busy { code, reason, .. } | Refusal::Rejected { code, reason } => {
-                write!(f, "{reason} ({code})")
-            }
-        }
+        write!(f, "{} ({})", self.reason(), self.code())
     }
 }
 
@@ -57,6 +102,11 @@ pub fn rejected(code: &'static str, reason: impl Into<String>) -> Refusal {
 /// Not now.
 pub fn busy(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {
     Refusal::Busy { code, retry_after, reason: reason.into() }
+}
+
+/// It may have happened.
+pub fn unknown(code: &'static str, retry_after: Milliseconds, reason: impl Into<String>) -> Refusal {
+    Refusal::Unknown { code, retry_after, reason: reason.into() }
 }
 
 /// Makes a constant of each code, and `CODES`, the list of all of them with what each says in a few words.

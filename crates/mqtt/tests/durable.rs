@@ -100,6 +100,65 @@ fn a_publish_that_cannot_be_kept_is_refused_and_reaches_nobody_who_is_owed_it() 
 }
 
 #[test]
+fn a_publish_of_which_it_is_not_known_whether_it_is_kept_is_not_acknowledged_and_its_repeat_is_known() {
+    for (version, qos) in [
+        (Version::V5, QoS::AtLeastOnce),
+        (Version::V5, QoS::ExactlyOnce),
+        (Version::V311, QoS::AtLeastOnce),
+        (Version::V311, QoS::ExactlyOnce),
+    ] {
+        let mut server = server(1, 1);
+        let reader = reader(&mut server, 0, "reader", 2);
+        let again = || Connect { clean_start: false, version, ..kept("writer") };
+        let writer = server.connect(again());
+        server.persist_all();
+        heard(&mut server, writer);
+        server.send(writer, &publish("t", b"news", qos, 5));
+        assert_eq!(server.host.changes.len(), 1);
+        server.persist_one(Persisted::Unknown);
+        // Neither a yes nor a no: no acknowledgement, and the connection ends.
+        let heard_of_it = heard(&mut server, writer);
+        assert!(!heard_of_it.iter().any(|one| one.starts_with("pub")), "{heard_of_it:?}");
+        assert!(!server.is_open(writer), "{version:?} {qos:?}");
+        // It may be owed, so it is sent.
+        assert_eq!(heard(&mut server, reader).len(), 1);
+        // No shard was asked to forget it: that is how the repeat is known.
+        let changes = server.persist_all();
+        assert!(
+            !changes.iter().any(|one| one.starts_with("forget") || one.contains("released")),
+            "{changes:?}"
+        );
+        let writer = server.connect(again());
+        server.persist_all();
+        heard(&mut server, writer);
+        server.send(writer, &publish("t", b"news", qos, 5));
+        server.persist_one(Persisted::Known);
+        server.persist_all();
+        let acknowledgement = if qos == QoS::AtLeastOnce { "puback 5 0x00" } else { "pubrec 5 0x00" };
+        assert_eq!(heard(&mut server, writer), [acknowledgement]);
+        assert!(heard(&mut server, reader).is_empty(), "nobody is owed it twice");
+    }
+}
+
+#[test]
+fn a_client_of_which_it_is_not_known_whether_it_is_kept_hears_nothing() {
+    let mut server = server(1, 1);
+    let link = server.connect(kept("phone"));
+    server.persist_one(Persisted::Unknown);
+    assert!(heard(&mut server, link).is_empty(), "a CONNACK of either kind might be wrong");
+    assert!(!server.is_open(link));
+    server.persist_all();
+    let link = server.connect(kept("phone"));
+    server.persist_all();
+    assert_eq!(heard(&mut server, link), ["connack false"]);
+    subscribe(&mut server, link, "t", 1);
+    server.persist_one(Persisted::Unknown);
+    let heard_of_it = heard(&mut server, link);
+    assert!(!heard_of_it.iter().any(|one| one.starts_with("suback")), "{heard_of_it:?}");
+    assert!(!server.is_open(link));
+}
+
+#[test]
 fn a_packet_identifier_is_noted_with_the_message_where_one_shard_keeps_both() {
     let mut server = server(1, 1);
     let reader = reader(&mut server, 0, "reader", 2);

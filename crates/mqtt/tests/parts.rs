@@ -197,6 +197,154 @@ fn a_publish_that_some_had_before_is_not_refused_but_asked_for_again() {
     assert_eq!(readers.map(|reader| heard(&mut server, reader)), [vec![], vec!["news 0x8002".to_owned()]]);
 }
 
+/// Whether an acknowledgement of a publish is among these packets.
+fn is_acknowledged(packets: &[String]) -> bool {
+    packets.iter().any(|packet| packet.starts_with("puback") || packet.starts_with("pubrec"))
+}
+
+#[test]
+fn a_publish_of_which_a_shard_does_not_know_whether_it_took_it_is_neither_taken_nor_refused() {
+    use Persisted::{Busy, Done, Full, Unknown};
+    let texts = ["keep news r1#1 of 5", "keep news r2#1 of 5"];
+    for loops in [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]] {
+        for answers in [
+            [Done, Unknown],
+            [Unknown, Done],
+            [Full, Unknown],
+            [Unknown, Full],
+            [Busy, Unknown],
+            [Unknown, Busy],
+            [Unknown, Unknown],
+        ] {
+            for order in [[0, 1], [1, 0]] {
+                let case = format!("{loops:?} {answers:?} {order:?}");
+                let mut server = server(3, 3);
+                let readers = readers(&mut server, loops);
+                let writer = kept_writer(&mut server);
+                server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+                answer(&mut server, texts[order[0]], answers[order[0]]);
+                assert!(server.is_open(writer) && heard(&mut server, writer).is_empty(), "{case}");
+                answer(&mut server, texts[order[1]], answers[order[1]]);
+                // Neither a yes nor a no: no acknowledgement, and the connection ends.
+                assert!(!is_acknowledged(&heard(&mut server, writer)), "{case}");
+                assert!(!server.is_open(writer), "{case}");
+                // A part that was taken, or may have been, is delivered.
+                let may_have = answers.map(|answer| answer <= Done || answer == Unknown);
+                let counts = readers.map(|reader| heard(&mut server, reader).len());
+                assert_eq!(counts, may_have.map(usize::from), "{case}");
+                // Nothing is withdrawn, and no shard forgets the publish.
+                let changes = server.persist_all();
+                let takes_back =
+                    |one: &String| one.contains("done") || one.contains("forget") || one.contains("released");
+                assert!(!changes.iter().any(takes_back), "{case} {changes:?}");
+                // The shards that have the message know its repeat; the others take it now.
+                let writer = kept_writer(&mut server);
+                server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+                for (at, name) in ["r1", "r2"].iter().enumerate() {
+                    let repeat = handed(&server);
+                    let repeat = repeat.iter().find(|text| text.contains(&format!(" {name}#")));
+                    let persisted = if may_have[at] { Persisted::Known } else { Done };
+                    answer(&mut server, repeat.expect("both are asked again"), persisted);
+                }
+                server.persist_all();
+                assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"], "{case}");
+                let counts = readers.map(|reader| heard(&mut server, reader).len());
+                assert_eq!(counts, may_have.map(|had_it| usize::from(!had_it)), "{case}");
+                // PUBREL has all of them forget it; w's own shard with the packet id.
+                server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
+                let mut changes = server.persist_all();
+                changes.sort();
+                assert_eq!(changes, ["forget 5 on 1", "w: released 5"], "{case}");
+                assert_eq!(heard(&mut server, writer), ["pubcomp 5"], "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_publish_at_qos_1_of_unknown_outcome_is_not_acknowledged() {
+    for version in [Version::V5, Version::V311] {
+        for answers in [
+            [Persisted::Done, Persisted::Unknown],
+            [Persisted::Full, Persisted::Unknown],
+            [Persisted::Unknown, Persisted::Unknown],
+        ] {
+            let mut server = server(2, 3);
+            let _readers = readers(&mut server, [0, 1]);
+            let writer = server.connect(Connect::new(version, "writer"));
+            heard(&mut server, writer);
+            server.send(writer, &publish("t", b"news", QoS::AtLeastOnce, 5));
+            answer(&mut server, "keep news r1#1", answers[0]);
+            answer(&mut server, "keep news r2#1", answers[1]);
+            assert!(!is_acknowledged(&heard(&mut server, writer)), "{version:?} {answers:?}");
+            assert!(!server.is_open(writer), "{version:?} {answers:?}");
+            assert!(server.persist_all().is_empty(), "nothing is withdrawn");
+        }
+    }
+}
+
+#[test]
+fn the_repeat_of_a_publish_of_unknown_outcome_is_not_refused() {
+    // A refusal would free the packet id, and the shard that has the message would take the next
+    // one with that id for it.
+    for loops in [[0, 0], [0, 1], [1, 2]] {
+        let mut server = server(3, 3);
+        let readers = readers(&mut server, loops);
+        let writer = kept_writer(&mut server);
+        server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+        answer(&mut server, "keep news r1#1 of 5", Persisted::Unknown);
+        answer(&mut server, "keep news r2#1 of 5", Persisted::Busy);
+        server.persist_all();
+        heard(&mut server, writer);
+        for _ in 0..2 {
+            let writer = kept_writer(&mut server);
+            server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+            for text in handed(&server) {
+                answer(&mut server, &text, Persisted::Busy);
+            }
+            server.persist_all();
+            assert!(!is_acknowledged(&heard(&mut server, writer)), "{loops:?}");
+            assert!(!server.is_open(writer), "{loops:?}");
+        }
+        let writer = kept_writer(&mut server);
+        server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+        for text in handed(&server) {
+            let persisted = if text.contains(" r1#") { Persisted::Known } else { Persisted::Done };
+            answer(&mut server, &text, persisted);
+        }
+        server.persist_all();
+        assert_eq!(heard(&mut server, writer), ["pubrec 5 0x00"]);
+        assert_eq!(readers.map(|reader| heard(&mut server, reader).len()), [1, 1], "{loops:?}");
+    }
+}
+
+#[test]
+fn a_retained_message_of_unknown_outcome_stays_where_its_shard_may_have_it() {
+    let mut server = server(2, 3);
+    let _readers = readers(&mut server, [0, 1]);
+    let before = writer(&mut server);
+    server.send(before, &retained(b"old", QoS::AtLeastOnce, 4));
+    server.persist_all();
+    // The shard of the topic does not know.
+    let writer = server.connect(Connect::new(Version::V5, "another"));
+    heard(&mut server, writer);
+    server.send(writer, &retained(b"new", QoS::AtLeastOnce, 5));
+    answer(&mut server, "keep new r1#2", Persisted::Done);
+    answer(&mut server, "keep new r2#2", Persisted::Done);
+    answer(&mut server, "retain t", Persisted::Unknown);
+    assert!(!is_acknowledged(&heard(&mut server, writer)) && !server.is_open(writer));
+    assert_eq!(seen(&mut server), ["new 0x0"]);
+    // The shard of a receiver does not know: the message was not handed over to that of the topic.
+    let writer = server.connect(Connect::new(Version::V5, "a third"));
+    heard(&mut server, writer);
+    server.send(writer, &retained(b"last", QoS::AtLeastOnce, 5));
+    answer(&mut server, "keep last r1#3", Persisted::Unknown);
+    answer(&mut server, "keep last r2#3", Persisted::Done);
+    assert!(!is_acknowledged(&heard(&mut server, writer)) && !server.is_open(writer));
+    assert!(server.host.changes.is_empty());
+    assert_eq!(seen(&mut server), ["new 0x0"]);
+}
+
 #[test]
 fn a_packet_identifier_that_was_noted_with_the_message_is_released_where_it_is_taken_back() {
     let mut server = server(1, 3);

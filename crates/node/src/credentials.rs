@@ -62,7 +62,9 @@ fn standing(answer: Result<Answer, Refusal>) -> Result<Standing, Duration> {
             tracing::error!(?other, "The registry answered something else");
             Err(RETRY_AFTER)
         }
-        Err(Refusal::Busy { retry_after, .. }) => Err(Duration::from_millis(retry_after)),
+        Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
+            Err(Duration::from_millis(retry_after))
+        }
         // An app that nobody declared has no credentials.
         Err(refusal) if refusal.code() == APP_UNKNOWN => Ok(Standing::Unknown),
         Err(refusal) => {

@@ -128,7 +128,9 @@ impl Worker {
                     tracing::error!("A shard's answer to a reserve is of another kind");
                     PAUSE
                 }
-                Err(Refusal::Busy { retry_after, .. }) => Duration::from_millis(retry_after),
+                Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
+                    Duration::from_millis(retry_after)
+                }
                 Err(refusal @ Refusal::Rejected { .. }) => {
                     tracing::error!(%refusal, "The queue of pushes cannot be worked on");
                     PAUSE
@@ -188,6 +190,12 @@ impl Worker {
                     batch.retry_after = retry_after;
                     break;
                 }
+                // A job is done at least once: its push is made again.
+                Err(FleetRefusal::Unknown { .. }) => {
+                    batch.left = jobs[place..].iter().map(|job| job.lease).collect();
+                    batch.retry_after = PAUSE;
+                    break;
+                }
             }
         }
         batch
@@ -198,7 +206,7 @@ impl Worker {
         for _ in 0..SETTLE_ATTEMPTS {
             match self.shards.submit(command.clone()).await {
                 Ok(_) => return,
-                Err(Refusal::Busy { retry_after, .. }) => {
+                Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
                     tokio::time::sleep(Duration::from_millis(retry_after)).await;
                 }
                 Err(refusal @ Refusal::Rejected { .. }) => {

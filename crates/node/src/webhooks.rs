@@ -235,7 +235,7 @@ async fn declare(shards: &Shards, queue: &QueueName) -> bool {
     match shards.submit(Command::Stats { queue: queue.clone() }).await {
         // An operator may have changed it; what is there stays.
         Ok(_) => return true,
-        Err(Refusal::Busy { .. }) => return false,
+        Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => return false,
         Err(Refusal::Rejected { .. }) => {}
     }
     let backoff = Backoff { max: DELAY_MAX_MS, ..Backoff::default() };

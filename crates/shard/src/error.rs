@@ -96,13 +96,13 @@ pub const CODES: &[(&str, &str)] = &[
     (UNKNOWN, "it is not known whether it happened"),
 ];
 
-/// The code of a request of which the shard cannot say whether it happened. It comes as Busy: ask again, with the same id.
+/// The code of a request of which the shard cannot say whether it happened.
 pub const UNKNOWN: &str = "SHARD-015";
 
 /// The shard cannot say whether it happened.
 pub(crate) fn unknown() -> Refusal {
     let reason = "the shard recovered from an error while it answered: it may have happened, ask again with the same id";
-    busy(UNKNOWN, 1_000, reason)
+    stadium_machine::unknown(UNKNOWN, 1_000, reason)
 }
 
 /// A refusal of the shard: come again.

@@ -104,7 +104,7 @@ impl Ledger {
                 Err(refusal) => {
                     meta.push(0);
                     text(&mut meta, refusal.code());
-                    text(&mut meta, crate::groups::refusal_reason(refusal));
+                    text(&mut meta, refusal.reason());
                 }
             }
         }

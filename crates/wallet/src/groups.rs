@@ -227,9 +227,9 @@ impl Ledger {
         }
         let intents = match self.admit_legs(from.shard, legs) {
             Ok(intents) => intents,
-            Err(refusal @ Refusal::Busy { .. }) => return Err(refusal),
+            Err(refusal @ (Refusal::Busy { .. } | Refusal::Unknown { .. })) => return Err(refusal),
             Err(refusal) => {
-                let (code, reason) = (refusal.code(), refusal_reason(&refusal));
+                let (code, reason) = (refusal.code(), refusal.reason());
                 self.emit(writer, &Event::Refused { from, code, reason });
                 return Err(refusal);
             }
@@ -354,7 +354,7 @@ impl Ledger {
         let Some(&posted) = self.letters.get(&number) else { return };
         let mut writer = Writer::new(record, at, now);
         match (posted.asks, taken) {
-            (_, Err(Refusal::Busy { .. })) => {}
+            (_, Err(Refusal::Busy { .. } | Refusal::Unknown { .. })) => {}
             (Asks::Prepare, Ok(())) => self.agreed(&mut writer, posted.group, number),
             (Asks::Prepare, Err(refusal)) => self.give_up(&mut writer, posted, refusal),
             (Asks::Decide { .. }, _) => self.emit(&mut writer, &Event::Confirmed { letter: number }),
@@ -372,7 +372,7 @@ impl Ledger {
 
     fn give_up(&mut self, writer: &mut Writer<'_>, posted: Posted, refusal: &Refusal) {
         let Some(&place) = self.by_group.get(&posted.group) else { return };
-        let (code, reason) = (refusal.code(), refusal_reason(refusal));
+        let (code, reason) = (refusal.code(), refusal.reason());
         let linked;
         let (code, reason) = if self.groups.at(place).linked {
             linked = format!("a transfer of the list was refused on shard {}: {reason} ({code})", posted.to);
@@ -725,12 +725,6 @@ impl Ledger {
 
 fn no_letter(letter: u64) -> Corrupt {
     corrupt(format!("there is no letter {letter}"))
-}
-
-pub(crate) fn refusal_reason(refusal: &Refusal) -> &str {
-    match refusal {
-        Refusal::Busy { reason, .. } | Refusal::Rejected { reason, .. } => reason,
-    }
 }
 
 /// A code that was read back, as one of ours.

@@ -5,7 +5,7 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use stadium_machine::{busy, home, rejected};
+use stadium_machine::{busy, home, rejected, unknown as unknown_outcome};
 
 use crate::account::{Account, NONE};
 use crate::content::content_of;
@@ -279,12 +279,18 @@ fn other_content(id: TransferId) -> Refusal {
     rejected(ID_CONTENT, reason)
 }
 
-/// Why an id that is in a group which is not decided is not taken again.
+/// Why an id that is in a group which is not decided is not taken again. The same transfer may yet be booked: it is
+/// [`Refusal::Unknown`].
 fn not_twice(items: &[Item], id: TransferId, content: u64) -> Refusal {
     let item = items.iter().find(|item| item.id == id).expect("its ids are in it");
-    if item.content == Some(content) { under_way(id) } else { other_content(id) }
+    if item.content != Some(content) {
+        return other_content(id);
+    }
+    let reason = format!("the transfer {id} is being decided with another shard: ask again with the same id");
+    unknown_outcome(PENDING, PENDING_RETRY, reason)
 }
 
+/// Why a transfer that needs another one cannot be decided yet: nothing of it happened.
 fn under_way(id: TransferId) -> Refusal {
     busy(PENDING, PENDING_RETRY, format!("another shard is asked about the transfer {id}: ask again"))
 }

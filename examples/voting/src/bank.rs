@@ -562,7 +562,7 @@ fn by_wallet(list: AccountList, pick: fn(&crate::proto::Balance) -> i64) -> Hash
 
 /// Why one of several was not done, in our words.
 fn refused(not_done: &NotDone) -> Refused {
-    let NotDone { code, reason, retry_after_ms } = not_done;
+    let NotDone { code, reason, retry_after_ms, .. } = not_done;
     match code.as_str() {
         _ if *retry_after_ms > 0 => Refused::Busy(reason.clone()),
         // No account is no credit.

@@ -129,6 +129,10 @@ impl Ledger {
 
     /// A refusal: nothing happened, and it must have been right.
     fn refused(&mut self, issued: &Issued, refusal: &Refusal, high: Time) -> Result<(), Violation> {
+        if refusal.is_unknown() {
+            self.may_have_happened(issued, high);
+            return Ok(());
+        }
         if let Refusal::Busy { .. } = refusal {
             // Whether it may be busy now is for the driver to say.
             return Ok(());
@@ -406,7 +410,9 @@ impl Ledger {
 
     /// The lease did not hold: it must not have been the one that does.
     fn lease_refused(&mut self, lease: Lease, refusal: &Refusal) -> Result<(), Violation> {
-        if let (Refusal::Busy { .. }, _) | (_, None) = (refusal, self.tag_of(lease.job)) {
+        if let (Refusal::Busy { .. } | Refusal::Unknown { .. }, _) | (_, None) =
+            (refusal, self.tag_of(lease.job))
+        {
             return Ok(());
         }
         let tag = self.jobs[&lease.job];
@@ -430,7 +436,7 @@ impl Ledger {
                     let places = places.iter().filter(|place| !here(place)).cloned().collect();
                     self.keep(tag, places, || format!("job {job} was not there to be deleted"))?;
                 }
-                Err(Refusal::Busy { .. }) => {}
+                Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => {}
             }
         }
         Ok(())

@@ -164,17 +164,13 @@ impl Keeper {
                 }
                 Ok(Answer::Page(_) | Answer::Figures(_)) => {
                     tracing::error!("A batch of sessions was answered by something else");
-                    into.extend(sent.iter().map(|one| (one.then, Persisted::Busy)));
+                    into.extend(sent.iter().map(|one| (one.then, Persisted::Unknown)));
                 }
                 Err(refusal) => {
-                    let persisted = match refusal {
-                        Refusal::Busy { retry_after, .. } => {
-                            let wait_ms = retry_after.clamp(RETRY_MS, RETRY_MS_MAX);
-                            lane.retry_at_ms = now_ms + wait_ms;
-                            Persisted::Busy
-                        }
-                        Refusal::Rejected { .. } => Persisted::Full,
-                    };
+                    let persisted = persisted(&refusal);
+                    if let Some(retry_after) = refusal.retry_after() {
+                        lane.retry_at_ms = now_ms + retry_after.clamp(RETRY_MS, RETRY_MS_MAX);
+                    }
                     tracing::debug!(%refusal, changes = sent.len(), "Changes of sessions were not taken");
                     for one in sent.into_iter().rev() {
                         match one.again {
@@ -236,6 +232,15 @@ impl Lane {
             under_way.state = State::Answered(answer);
         }
         matches!(under_way.state, State::Answered(_))
+    }
+}
+
+/// What the broker hears of changes that a shard did not take, or may have taken.
+pub(crate) fn persisted(refusal: &Refusal) -> Persisted {
+    match refusal {
+        Refusal::Busy { .. } => Persisted::Busy,
+        Refusal::Rejected { .. } => Persisted::Full,
+        Refusal::Unknown { .. } => Persisted::Unknown,
     }
 }
 

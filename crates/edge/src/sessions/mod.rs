@@ -8,6 +8,6 @@ mod keeper;
 mod mapping;
 mod restore;
 
-pub(crate) use keeper::Keeper;
+pub(crate) use keeper::{Keeper, persisted};
 pub(crate) use mapping::forget;
 pub(crate) use restore::Returning;

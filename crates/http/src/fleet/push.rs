@@ -66,21 +66,26 @@ pub struct NewPush {
     pub user_properties: Vec<UserProperty>,
 }
 
-/// Why the fleet did not take a command. Nothing happened.
+/// Why the fleet did not take a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A bound is reached: the caller still owns the work and may try again.
+    /// Nothing happened: a bound is reached, the caller still owns the work and may try again.
     Busy {
         /// How long to wait first.
         retry_after: Duration,
         /// Which bound, in words.
         reason: String,
     },
-    /// It will never work.
+    /// Nothing happened: it will never work.
     Rejected {
         /// A stable code with a page in docs/reference/errors/, for example `EDGE-007`.
         code: &'static str,
         /// What is wrong with it, and what to do.
+        reason: String,
+    },
+    /// It may have happened.
+    Unknown {
+        /// Why nobody knows.
         reason: String,
     },
 }

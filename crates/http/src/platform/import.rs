@@ -171,7 +171,7 @@ impl Import<'_> {
             let outcomes = match asked {
                 Ok(outcomes) if outcomes.len() == batch.len() => outcomes,
                 Ok(_) => return Err(strange()),
-                Err(problem) if problem.is_busy() && patient => {
+                Err(problem) if problem.may_be_repeated() && patient => {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                     continue;
                 }
@@ -187,7 +187,8 @@ impl Import<'_> {
                 match outcome {
                     Ok(Changed::Registered) => self.report.registered += 1,
                     Ok(Changed::Updated) => self.report.updated += 1,
-                    Err(Refusal::Busy { .. }) if patient => again.push(one),
+                    // To register a device again changes nothing.
+                    Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) if patient => again.push(one),
                     Err(refusal) => self.mistake(one.0, Problem::from(refusal).in_words()),
                 }
             }

@@ -189,7 +189,8 @@ pub(crate) async fn show(
               (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem),
               (status = 404, description = "`HTTP-011`", body = crate::openapi::Problem),
               (status = 409, description = "`HTTP-012`", body = crate::openapi::Problem),
-              (status = 503, description = "`HTTP-013`", body = crate::openapi::Problem)))]
+              (status = 503, description = "`HTTP-013`", body = crate::openapi::Problem),
+              (status = 504, description = "`HTTP-018`: it may have been disconnected", body = crate::openapi::Problem)))]
 pub(crate) async fn kick(
     admin: Admin,
     State(app): State<Arc<App>>,

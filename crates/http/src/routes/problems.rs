@@ -22,9 +22,12 @@ pub(crate) enum LookProblems {
     /// `HTTP-028`
     #[response(status = 422)]
     Name(Problem),
-    /// `HTTP-018`, `HTTP-026`, or a code of the shards; with `Retry-After`.
+    /// `HTTP-026`, or a code of the shards; with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
+    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    #[response(status = 504)]
+    Late(Problem),
 }
 
 /// Of a request that changes something.
@@ -58,9 +61,12 @@ pub(crate) enum WorkProblems {
     /// `QUE-040`; with `Retry-After`.
     #[response(status = 429)]
     Full(Problem),
-    /// `HTTP-018`, `HTTP-026`, or a code of the shards; nothing happened, with `Retry-After`.
+    /// `HTTP-026`, or a code of the shards; nothing happened, with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
+    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    #[response(status = 504)]
+    Late(Problem),
 }
 
 /// Of a request that only looks at wallets.
@@ -79,9 +85,12 @@ pub(crate) enum MoneyLookProblems {
     /// `HTTP-028`
     #[response(status = 422)]
     Name(Problem),
-    /// `HTTP-018`, `HTTP-026`, `WAL-043`, or a code of the shards; with `Retry-After`.
+    /// `HTTP-026`, `WAL-043`, or a code of the shards; with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
+    /// `HTTP-018`, `SHARD-015`, `WAL-043` (the transfer is being decided): it is not known whether it happened; with `Retry-After`.
+    #[response(status = 504)]
+    Late(Problem),
 }
 
 /// Of a request that moves amounts or changes accounts.
@@ -113,9 +122,12 @@ pub(crate) enum MoneyProblems {
     /// `HTTP-005`, `HTTP-028`, `WAL-026` (the id was used with other content), or another code of the wallet
     #[response(status = 422)]
     Field(Problem),
-    /// `HTTP-018`, `HTTP-026`, `WAL-040` to `WAL-044`, or a code of the shards; nothing happened, with `Retry-After`.
+    /// `HTTP-026`, `WAL-040` to `WAL-044`, or a code of the shards; nothing happened, with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
+    /// `HTTP-018`, `SHARD-015`, `WAL-043` (the transfer is being decided): it is not known whether it happened; with `Retry-After`.
+    #[response(status = 504)]
+    Late(Problem),
 }
 
 /// Of a request that only looks at the push platform.
@@ -134,9 +146,12 @@ pub(crate) enum PlatformLookProblems {
     /// `HTTP-028`
     #[response(status = 422)]
     Name(Problem),
-    /// `HTTP-018`, `HTTP-019`, `HTTP-026`, or a code of the shards; with `Retry-After`.
+    /// `HTTP-019`, `HTTP-026`, or a code of the shards; with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
+    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    #[response(status = 504)]
+    Late(Problem),
 }
 
 /// Of a request that changes something of the push platform.
@@ -167,7 +182,10 @@ pub(crate) enum PlatformProblems {
     /// `HTTP-005`, `HTTP-028`, `PSH-025` (the id was used with other content), or another code of the platform
     #[response(status = 422)]
     Field(Problem),
-    /// `HTTP-018`, `HTTP-026`, or a code of the platform or the shards; nothing happened, with `Retry-After`.
+    /// `HTTP-026`, or a code of the platform or the shards; nothing happened, with `Retry-After`.
     #[response(status = 503)]
     Busy(Problem),
+    /// `HTTP-018`, `SHARD-015`: it is not known whether it happened; with `Retry-After`.
+    #[response(status = 504)]
+    Late(Problem),
 }

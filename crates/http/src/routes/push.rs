@@ -275,7 +275,7 @@ pub(crate) struct AcceptedPush {
 /// Hands a push over.
 ///
 /// 202: the server owns it now, and `url` shows how far it has come. 503: it does not, try again after `Retry-After`. 4xx:
-/// it never will. With the header `Idempotency-Key` a repeated request gets the first answer and pushes nothing.
+/// it never will. 504: it may own it. With the header `Idempotency-Key` a repeated request gets the first answer and pushes nothing.
 #[utoipa::path(post, operation_id = "push", path = "/api/push", tag = "Pushes", request_body = PushRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
     responses((status = 202, description = "Accepted.", body = AcceptedPush,
@@ -287,7 +287,8 @@ pub(crate) struct AcceptedPush {
               (status = 413, description = "`HTTP-007`", body = crate::openapi::Problem),
               (status = 415, description = "`HTTP-006`", body = crate::openapi::Problem),
               (status = 422, description = "`HTTP-005`, `HTTP-015`, or the fleet's own code", body = crate::openapi::Problem),
-              (status = 503, description = "`HTTP-013`, `HTTP-014`, `HTTP-018`", body = crate::openapi::Problem)))]
+              (status = 503, description = "`HTTP-013`, `HTTP-014`", body = crate::openapi::Problem),
+              (status = 504, description = "`HTTP-018`: it may have been taken", body = crate::openapi::Problem)))]
 pub(crate) async fn create(
     sender: Sender,
     State(app): State<Arc<App>>,

@@ -285,7 +285,7 @@ async fn ask_for<T: Expected<Answer>>(app: &App, command: Command) -> Result<T, 
             let title = refusals::title(code).unwrap_or_else(|| "The shards are busy".to_owned());
             Problem::foreign(code, 429, title, reason).retry_after(Duration::from_millis(retry_after))
         }
-        rejected => rejected.into(),
+        other => other.into(),
     })?;
     T::of(answer).ok_or_else(strange)
 }

@@ -123,10 +123,15 @@ pub(crate) const STATUSES: &[(&str, u16)] = &[
     ("SHARD-010", 500),
 ];
 
-/// The status of a refusal. A code that is not in the table says by its kind who is to act.
+/// The status of a refusal. It may have happened: 504, whatever the code. A code that is not in the table says by its kind who is
+/// to act.
 fn status(refusal: &Refusal) -> u16 {
-    let known = STATUSES.iter().find(|(code, _)| *code == refusal.code());
-    known.map_or(if let Refusal::Busy { .. } = refusal { 503 } else { 422 }, |(_, status)| *status)
+    let known = || STATUSES.iter().find(|(code, _)| *code == refusal.code()).map(|(_, status)| *status);
+    match refusal {
+        Refusal::Unknown { .. } => 504,
+        Refusal::Busy { .. } => known().unwrap_or(503),
+        Refusal::Rejected { .. } => known().unwrap_or(422),
+    }
 }
 
 /// The title of a code: the words of the crate that it is from, which begin its section of the page.
@@ -145,15 +150,51 @@ impl From<Refusal> for Problem {
         let status = status(&refusal);
         let code = refusal.code();
         let title = title(code);
-        match refusal {
-            Refusal::Busy { retry_after, reason, .. } => {
-                let title = title.unwrap_or_else(|| "The shards are busy".to_owned());
-                Self::foreign(code, status, title, reason).retry_after(Duration::from_millis(retry_after))
-            }
-            Refusal::Rejected { reason, .. } => {
-                let title = title.unwrap_or_else(|| "The shards rejected it".to_owned());
-                Self::foreign(code, status, title, reason)
-            }
+        let retry_after = refusal.retry_after();
+        let (untitled, reason) = match refusal {
+            Refusal::Busy { reason, .. } => ("The shards are busy", reason),
+            Refusal::Rejected { reason, .. } => ("The shards rejected it", reason),
+            Refusal::Unknown { reason, .. } => ("It is not known whether it happened", reason),
+        };
+        let problem = Self::foreign(code, status, title.unwrap_or_else(|| untitled.to_owned()), reason);
+        match retry_after {
+            Some(after) => problem.retry_after(Duration::from_millis(after)),
+            None => problem,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse;
+    use stadium_queue::Refusal;
+    use stadium_shard::UNKNOWN;
+    use stadium_wallet::refusal::PENDING;
+
+    use crate::problem::Problem;
+
+    #[test]
+    fn the_status_says_whether_it_may_have_happened() {
+        let reason = || "words".to_owned();
+        let busy = |code| Refusal::Busy { code, retry_after: 2_000, reason: reason() };
+        let rejected = |code| Refusal::Rejected { code, reason: reason() };
+        let unknown = |code| Refusal::Unknown { code, retry_after: 2_000, reason: reason() };
+        let table = [
+            (busy("SHARD-002"), 503, true),
+            (busy(PENDING), 503, true),
+            (unknown(PENDING), 504, true),
+            (unknown(UNKNOWN), 504, true),
+            // One shard's part of a put was done.
+            (unknown("QUE-040"), 504, true),
+            (rejected("WAL-023"), 409, false),
+            (rejected("NEW-001"), 422, false),
+            (busy("NEW-001"), 503, true),
+        ];
+        for (refusal, status, says_when) in table {
+            let named = refusal.to_string();
+            let response = Problem::from(refusal).into_response();
+            assert_eq!(response.status().as_u16(), status, "{named}");
+            assert_eq!(response.headers().contains_key("retry-after"), says_when, "{named}");
         }
     }
 }

@@ -284,7 +284,7 @@ where
     }
 
     /// What the host was told of a client's arrival is durable, or not.
-    pub(super) fn admit<H>(&mut self, host: &mut H, key: SessionKey, link: L, refusal: Option<ReasonCode>)
+    pub(super) fn admit<H>(&mut self, host: &mut H, key: SessionKey, link: L, persisted: Persisted)
     where
         H: Host<Link = L, Identity = I>,
     {
@@ -296,9 +296,14 @@ where
         }
         let Some(arriving) = rare.arriving.take() else { return };
         let (version, packet_bytes_max) = (session.version, session.packet_bytes_max);
-        if refusal.is_some() {
-            let reason = ReasonCode::ServerBusy;
-            refuse_within(host, link, version, packet_bytes_max, reason, Some(BUSY_RETRY_MS));
+        if let Some(reason) = persisted.refusal() {
+            if persisted == Persisted::Unknown {
+                // A CONNACK of either kind might be wrong.
+                host.close(link, Close::Refused(reason));
+            } else {
+                let reason = ReasonCode::ServerBusy;
+                refuse_within(host, link, version, packet_bytes_max, reason, Some(BUSY_RETRY_MS));
+            }
             if arriving.1.present {
                 session.rare().out_of_step = true;
                 self.detach(host, key);

@@ -64,6 +64,8 @@ pub enum Persisted {
     Full,
     /// Not now.
     Busy,
+    /// It may be durable or not: no answer may say either.
+    Unknown,
 }
 
 impl Persisted {
@@ -72,6 +74,8 @@ impl Persisted {
             Self::Done | Self::Known => None,
             Self::Full => Some(ReasonCode::QuotaExceeded),
             Self::Busy => Some(ReasonCode::ServerBusy),
+            // Of what closes the connection only: no acknowledgement says this.
+            Self::Unknown => Some(ReasonCode::UnspecifiedError),
         }
     }
 }
@@ -468,7 +472,7 @@ where
         let Some(Pending { what, worst, shards, is_known, .. }) = self.pendings.remove(then) else { return };
         match what {
             What::Nothing | What::Undecided => {}
-            What::Admit { key, link } => self.admit(host, key, link, worst.refusal()),
+            What::Admit { key, link } => self.admit(host, key, link, worst),
             What::Answer { key, link, place, answer } => {
                 self.answer_held(host, (key, link, place), answer, (worst, is_known), shards)
             }
@@ -654,11 +658,16 @@ where
             Answer::Bytes(bytes) => bytes,
             Answer::Publish { kind, packet_id, reason, noted, origin } => {
                 if let Some(refusal) = worst.refusal() {
+                    let is_in_doubt =
+                        kind == AckKind::Pubrec && session.rare().noted.contains_key(&packet_id);
+                    // A shard took it, or may have, now or when it was sent before: only the same publish again, with its
+                    // packet id, brings it to the others and to nobody twice.
+                    if worst == Persisted::Unknown || is_known || is_in_doubt {
+                        return self.publish_unsettled(host, (key, link), kind, packet_id, refusal);
+                    }
                     self.publish_failed(key, kind, packet_id);
-                    // 3.1.1 must acknowledge or close, and has nothing to say but yes [MQTT-3.3.5-2 of 3.1.1]. And some
-                    // may have the message since it was sent before: only the same publish again, with its packet id,
-                    // brings it to the others and to nobody twice.
-                    if version == Version::V311 || is_known {
+                    // 3.1.1 must acknowledge or close, and has nothing to say but yes [MQTT-3.3.5-2 of 3.1.1].
+                    if version == Version::V311 {
                         if now == Some(link) {
                             self.cut(host, key, link, refusal);
                         }
@@ -699,6 +708,31 @@ where
         self.release(key, packet_id);
         if let Some(session) = self.session_mut(key) {
             session.rare().waiting.remove(packet_id);
+        }
+    }
+
+    /// A publish is neither kept nor refused by all: no acknowledgement may say either, so the connection on which the answer
+    /// is due ends. The client sends it again when it is back. Shards that have it know it by its origin, which is not forgotten.
+    fn publish_unsettled<H>(
+        &mut self,
+        host: &mut H,
+        (key, link): (SessionKey, L),
+        kind: AckKind,
+        packet_id: u16,
+        reason: ReasonCode,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        self.publish_failed(key, kind, packet_id);
+        let Some(session) = self.session_mut(key) else { return };
+        let (now, is_durable) = (session.link, session.durable);
+        if kind == AckKind::Pubrec && is_durable {
+            // Forgotten on all shards when the session ends, or when the repeat is released. Until then the packet id is
+            // not free: a shard would take another message for this one.
+            session.rare().noted.insert(packet_id, None);
+        }
+        if now == Some(link) {
+            self.cut(host, key, link, reason);
         }
     }
 

@@ -1,12 +1,12 @@
 //! The parts of a message: it is taken for all to whom it is owed, or reaches none of them.
 //!
-//! A message that is owed to sessions of several shards, or that has to do with several loops, has
-//! a part for each. A part that was taken waits until all have answered, where the publisher can
-//! hear of a refusal. Then all parts are delivered, or all are withdrawn; the publisher hears when
-//! the withdrawal is durable. A message with one part waits for its own shard only.
+//! A message has a part for each shard whose sessions it is owed to, and for each loop that has to
+//! do with it. Taken parts wait until all have answered, where the publisher can hear of a refusal.
+//! Then all are delivered, or all are withdrawn, durably, before the publisher hears. Where a shard
+//! cannot say whether it took its part, all are delivered that may be owed, and no answer is sent.
 //!
-//! The publisher's broker decides; a broker of another loop waits for its [`Verdict`]. A session gets
-//! messages in the order in which they became durable: those behind a part that waits stand in [`Line`].
+//! The publisher's broker decides; a broker of another loop waits for its [`Verdict`]. What became
+//! durable behind a part that waits stands in the session's [`Line`]: the order stays.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -244,7 +244,10 @@ where
         }
         let replayed = group.unkept.first().and_then(|one| Some((one.session, one.replayed?)));
         let topic = replayed.map(|_| Arc::clone(&group.publication));
-        if persisted == Persisted::Done {
+        // A message that may be owed is sent as well: else a session would get it at the next start
+        // only. It is never withdrawn, since the publisher is not answered.
+        let may_be_owed = persisted == Persisted::Unknown && replayed.is_none();
+        if persisted == Persisted::Done || may_be_owed {
             self.reassign(host, parent, &mut group, (must, waits));
             if waits {
                 self.hold_back(parent, group);
@@ -367,6 +370,7 @@ where
             return true;
         }
         let is_refused = pending.worst.refusal().is_some();
+        let is_unknown = pending.worst == Persisted::Unknown;
         if let Some(retaining) = &mut taken.retained
             && !is_refused
             && !retaining.is_handed_over
@@ -377,10 +381,11 @@ where
             host.retain(&Retain { publication, stored: *stored, must: false }, then);
             return true;
         }
-        let withdraws = is_refused && !pending.is_known;
+        let withdraws = is_refused && !is_unknown && !pending.is_known;
         let Some(taken) = pending.taken.take() else { return false };
-        if let Some(Retaining { publication, stored, .. }) = &taken.retained {
-            match is_refused {
+        if let Some(Retaining { publication, stored, is_handed_over }) = &taken.retained {
+            // A message that its shard may have retained stays, as it may at the next start.
+            match is_refused && !(is_unknown && *is_handed_over) {
                 true => self.retained.refuse(publication.topic(), stored.number),
                 false => self.retained.confirm(publication.topic(), stored.number),
             }
@@ -388,8 +393,8 @@ where
         if withdraws {
             return self.withdraw(host, then, *taken);
         }
-        // Where some had it before, nothing was refused: the publisher is cut, and sends it again
-        // for the others.
+        // Where some had it before, or it is not known whether a shard took it, nothing is refused:
+        // the publisher is cut, and sends it again for the others.
         self.release_parts(host, then, *taken);
         false
     }

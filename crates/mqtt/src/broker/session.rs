@@ -110,7 +110,8 @@ pub(super) struct Rare<L> {
     /// Packets that its client sent again on this connection while their answers are held back.
     pub again: Vec<Again>,
     /// Of those unreleased: those that the host has noted, each with the shards that were asked to keep its message; none where that is
-    /// not known any more, because the server was started anew.
+    /// not known any more, because the server was started anew. And packet ids of publishes that were neither taken nor refused: shards
+    /// may have them, so that their repeats are not refused.
     pub noted: BTreeMap<u16, Option<ShardSet>>,
     /// It was given back when the server started.
     pub came_back: bool,

@@ -24,7 +24,6 @@ use crate::locations;
 use crate::services::Services;
 
 /// How long a caller waits who found a loop too busy to answer.
-const RETRY_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Where the node is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,8 +144,7 @@ impl Fleet for EdgeFleet {
     fn kick(&self, id: DeviceId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
         Box::pin(async move {
             let answer = self.ask(move |edge| edge.kick(id.as_str())).await;
-            answer.and_then(|gathered| gathered.answers).map(device::kicked).ok_or_else(|| Refusal::Busy {
-                retry_after: RETRY_AFTER,
+            answer.and_then(|gathered| gathered.answers).map(device::kicked).ok_or_else(|| Refusal::Unknown {
                 reason: "the device's loop did not answer in time".to_owned(),
             })
         })

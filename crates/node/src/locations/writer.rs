@@ -79,7 +79,7 @@ async fn one(means: &Means, shards: &Shards, app: AppName, sightings: Vec<Sighti
                 tracing::error!("A shard's answer to locations is of another kind");
                 return means.figures.lost(sightings.len());
             }
-            Err(Refusal::Busy { retry_after, .. }) => {
+            Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
                 tokio::time::sleep(Duration::from_millis(retry_after).min(PAUSE_MAX)).await;
             }
             Err(refusal @ Refusal::Rejected { .. }) => {

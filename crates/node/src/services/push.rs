@@ -41,6 +41,7 @@ pub(super) fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: PushBounds)
             let id = fleet.push(push).map_err(|refusal| match refusal {
                 FleetRefusal::Busy { retry_after, reason } => Refusal::busy(retry_after, reason),
                 FleetRefusal::Rejected { code, reason } => Refusal::rejected(code, reason),
+                FleetRefusal::Unknown { reason } => Refusal::unknown("HTTP-018", reason),
             })?;
             answer.id = id.to_string();
             Ok(())

@@ -71,7 +71,9 @@ pub(super) async fn work(
                 tracing::error!(queue = queue.as_str(), "A shard's answer to a reserve is of another kind");
                 PAUSE
             }
-            Err(Refusal::Busy { retry_after, .. }) => Duration::from_millis(retry_after),
+            Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
+                Duration::from_millis(retry_after)
+            }
             Err(refusal @ Refusal::Rejected { .. }) => {
                 tracing::warn!(queue = queue.as_str(), %refusal, "A feed's queue cannot be worked on");
                 PAUSE
@@ -126,7 +128,7 @@ async fn tell(shards: &Shards, command: Command) {
     for _ in 0..TELL_ATTEMPTS {
         match shards.submit(command.clone()).await {
             Ok(_) => return,
-            Err(Refusal::Busy { retry_after, .. }) => {
+            Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
                 tokio::time::sleep(Duration::from_millis(retry_after)).await
             }
             Err(refusal @ Refusal::Rejected { .. }) => {

@@ -86,7 +86,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn confirmed(&mut self, confirmation: &Confirmation, now: Time) -> Result<bool, Fault> {
         let Confirmation { sent, number, ref taken } = *confirmation;
         match taken {
-            Err(Refusal::Busy { retry_after, .. }) => {
+            Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
                 self.outbox(sent).again(now.after((*retry_after).clamp(10, 10_000)), number);
                 return Ok(true);
             }

@@ -83,8 +83,38 @@ impl Lack {
     }
 }
 
+/// Why a record was not read: it is asked for again where the process had no descriptor for its segment (JRN-013); else
+/// `damaged` says so of its bytes.
+pub(super) fn not_read(error: Error, damaged: impl FnOnce(String) -> Refusal) -> Refusal {
+    match error {
+        Error::Descriptors => busy(
+            "SHARD-014",
+            FULL_RETRY,
+            "the server has no file descriptors left to read its journal: raise its limit of open files",
+        ),
+        error => damaged(error.to_string()),
+    }
+}
+
 pub(super) fn too_large(bytes: usize, bytes_max: usize) -> Refusal {
     let reason =
         format!("the record would have up to {bytes} bytes; {bytes_max} are allowed: use smaller batches");
     rejected("SHARD-006", reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use stadium_journal::{Error, Position};
+    use stadium_machine::Refusal;
+
+    use super::{not_read, rejected};
+
+    #[test]
+    fn a_read_without_a_descriptor_is_busy_and_one_of_damaged_bytes_is_not() {
+        let damaged = |what| rejected("SHARD-010", what);
+        let refusal = not_read(Error::Descriptors, damaged);
+        assert!(matches!(refusal, Refusal::Busy { code: "SHARD-014", .. }), "{refusal}");
+        let refusal = not_read(Error::Gone(Position(7)), damaged);
+        assert!(matches!(refusal, Refusal::Rejected { code: "SHARD-010", .. }), "{refusal}");
+    }
 }

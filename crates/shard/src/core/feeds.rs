@@ -53,7 +53,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let random = self.random.next();
         match self.machines.queues.put_each(at.0, now, random, &jobs, &mut self.record) {
             Ok(_) => self.append(at, now, Room::Ordinary)?,
-            Err(Refusal::Busy { .. }) => {
+            Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => {
                 // Ahead of those that came meanwhile, for the next turn.
                 jobs.into_iter().rev().for_each(|job| self.feeds.waiting.push_front(job));
                 return Ok(false);

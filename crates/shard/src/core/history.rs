@@ -6,6 +6,7 @@
 use stadium_journal::{Error, Journal, Position};
 use stadium_queue::{Attempt, HistoryEntry, JobId, Queues, Refusal, Time};
 
+use super::fault::not_read;
 use crate::error::rejected;
 use crate::frame::{Frame, Machine};
 
@@ -37,10 +38,10 @@ pub(super) fn read(
                 break;
             }
             Err(error) => {
-                return Err(rejected(
-                    "SHARD-010",
-                    format!("the history of job {job} cannot be read: {error}"),
-                ));
+                let damaged = |what| {
+                    rejected("SHARD-010", format!("the history of job {job} cannot be read: {what}"))
+                };
+                return Err(not_read(error, damaged));
             }
         };
         bytes += record.body.len();

@@ -3,26 +3,26 @@
 //! A transfer between shards is answered when it is decided; until then whoever asked waits under the ledger's
 //! number for it.
 
-use stadium_journal::{Error, Journal, Position, Room};
-use stadium_machine::{Refusal, Time};
+use stadium_journal::{Journal, Position, Room};
+use stadium_machine::{Refusal, Time, unknown};
 use stadium_queue::{NewJob, QueueName};
 use stadium_wallet::{Answer, Command, Executed, Finished, Lookup, Walk};
 
 use super::Seals;
-use super::fault::Fault;
+use super::fault::{Fault, not_read};
 use super::room;
 use super::running::{Running, Waits, append};
 use super::seam::{Caller, Output, Reply};
 use super::settings::CoreSettings;
 use crate::answer::Done;
-use crate::error::{busy, rejected};
+use crate::error::rejected;
 use crate::frame::{Frame, HEADER_BYTES, Machine, SECTION_BYTES, write_header, write_in_front};
 
 /// What whoever waits for a transfer between shards is told when the shard starts over: it may yet be booked.
 pub(super) fn under_way() -> Refusal {
     let reason = "the shard started over while the transfer was under way between shards: \
                   ask again with the same id, and you are told what became of it";
-    busy(stadium_wallet::refusal::PENDING, 1_000, reason)
+    unknown(stadium_wallet::refusal::PENDING, 1_000, reason)
 }
 
 impl<J: Journal, C: Caller> Running<J, C> {
@@ -160,7 +160,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     format!("the record at position {} cannot be read: {what}", Position(at)),
                 )
             };
-            let record = reader.record(Position(at)).map_err(|error: Error| damaged(error.to_string()))?;
+            let record = reader.record(Position(at)).map_err(|error| not_read(error, damaged))?;
             bytes += record.body.len();
             let frame = Frame::parse(record.body).map_err(damaged)?;
             let section = frame

@@ -26,15 +26,15 @@ pub(super) fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     match how {
         Merge::ByPlace { places, whole } => merge_by_place(answers, places, *whole),
         Merge::Sum => {
-            let mut sum = 0;
-            for answer in answers {
-                if let Answer::Count(count) = answer? {
-                    sum += count;
-                }
+            let counts = answers.iter().flatten();
+            let sum = counts.map(|answer| if let Answer::Count(count) = answer { *count } else { 0 }).sum();
+            match super::all_did(answers) {
+                Ok(()) => Ok(Answer::Count(sum)),
+                Err(refusal) if sum > 0 => Err(refusal.of_a_part()),
+                Err(refusal) => Err(refusal),
             }
-            Ok(Answer::Count(sum))
         }
-        Merge::Done => answers.into_iter().find(Result::is_err).unwrap_or(Ok(Answer::Done)),
+        Merge::Done => super::all_did(answers).map(|_| Answer::Done),
         Merge::Jobs { jobs_max } => {
             let mut all: Vec<JobView<Bytes>> = Vec::new();
             for answer in answers {
@@ -64,16 +64,18 @@ fn merge_by_place(answers: Vec<Answered>, places: &[Vec<usize>], whole: usize) -
             Ok(_) => {}
             Err(refusal) => {
                 places.iter().for_each(|&place| given[place] = Some(Err(refusal.clone())));
-                refused = Some(refusal);
+                refused = refused.filter(Refusal::is_unknown).or(Some(refusal));
             }
         }
     }
     if given.iter().all(Option::is_some) && given.iter().flatten().any(Result::is_ok) {
         return Ok(Answer::Given(given.into_iter().flatten().collect()));
     }
+    let some_are_put = placed.iter().any(Option::is_some);
     match refused {
+        Some(refusal) if some_are_put => Err(refusal.of_a_part()),
         Some(refusal) => Err(refusal),
-        None if placed.iter().any(Option::is_some) => {
+        None if some_are_put => {
             Ok(Answer::Placed(placed.into_iter().flatten().collect()))
         }
         None => Ok(Answer::Given(given.into_iter().flatten().collect())),
@@ -91,7 +93,7 @@ fn merge_queues(answers: Vec<Answered>, queues_max: usize) -> Answered {
         }
     }
     if let Some(refusal) = refused
-        && (all.is_empty() || matches!(refusal, Refusal::Busy { .. }))
+        && (all.is_empty() || !matches!(refusal, Refusal::Rejected { .. }))
     {
         return Err(refusal);
     }
@@ -127,7 +129,7 @@ fn add(sum: &mut QueueStats, part: &QueueStats) {
 
 #[cfg(test)]
 mod tests {
-    use stadium_queue::{Answer, Given, Refusal};
+    use stadium_queue::{Answer, Given, JobId, Placed, Refusal};
 
     use super::{Merge, merge};
 
@@ -159,7 +161,27 @@ mod tests {
             merge(vec![Ok(Answer::Count(2)), Ok(Answer::Count(3))], &Merge::Sum),
             Ok(Answer::Count(5))
         );
-        assert_eq!(merge(vec![Ok(Answer::Count(2)), Err(busy())], &Merge::Sum), Err(busy()));
+        assert_eq!(merge(vec![Ok(Answer::Count(0)), Err(busy())], &Merge::Sum), Err(busy()));
         assert_eq!(merge(vec![Ok(Answer::Done), Err(busy())], &Merge::Done), Err(busy()));
+    }
+
+    #[test]
+    fn a_refusal_beside_a_part_that_was_done_does_not_say_that_nothing_happened() {
+        let put = || Ok(Answer::Placed(vec![Placed { job: JobId(7), duplicate: false }]));
+        let how = || Merge::ByPlace { places: vec![vec![1], vec![0]], whole: 2 };
+        for (answers, how) in [
+            (vec![put(), Err(busy())], how()),
+            (vec![Err(busy()), put()], how()),
+            (vec![Ok(Answer::Count(2)), Err(busy())], Merge::Sum),
+        ] {
+            let refusal = merge(answers, &how).expect_err("a shard refused");
+            assert!(refusal.is_unknown() && refusal.code() == "SHARD-001", "{refusal}");
+        }
+        assert_eq!(merge(vec![Err(busy()), Err(busy())], &how()), Err(busy()));
+        let unknown = || stadium_machine::unknown("SHARD-015", 1, "words");
+        for answers in [vec![Err(unknown()), Err(busy())], vec![Err(busy()), Err(unknown())]] {
+            assert_eq!(merge(answers.clone(), &how()), Err(unknown()));
+            assert_eq!(merge(answers, &Merge::Done), Err(unknown()));
+        }
     }
 }

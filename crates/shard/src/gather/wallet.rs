@@ -35,7 +35,7 @@ pub(crate) enum Merge {
 pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>, how: &Merge) -> Result<Answer, Refusal> {
     match how {
         Merge::ByPlace { places, whole } => by_place(answers, places, *whole),
-        Merge::Done => answers.into_iter().find(Result::is_err).unwrap_or(Ok(Answer::Done)),
+        Merge::Done => super::all_did(answers).map(|_| Answer::Done),
         Merge::WhoKnows => who_knows(answers),
         Merge::Accounts { accounts_max } => accounts(answers, *accounts_max),
         Merge::Holds { holds_max } => {
@@ -79,6 +79,7 @@ pub(super) fn who_knows<A>(answers: Vec<Result<A, Refusal>>) -> Result<A, Refusa
 /// knows it, a rejection too; one that is busy may know it: not to say so would be a lie.
 fn weight(refusal: &Refusal) -> u8 {
     match refusal {
+        Refusal::Unknown { .. } => 4,
         Refusal::Busy { code, .. } if *code == PENDING => 3,
         Refusal::Rejected { code, .. } if *code != TRANSFER_UNKNOWN => 2,
         Refusal::Busy { .. } => 1,

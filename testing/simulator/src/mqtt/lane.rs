@@ -105,6 +105,10 @@ impl Lane {
                 self.retry_at_ms = now_ms + RETRY_MS;
                 Persisted::Busy
             }
+            Err(Refusal::Unknown { .. }) => {
+                self.retry_at_ms = now_ms + RETRY_MS;
+                Persisted::Unknown
+            }
         };
         for (then, again) in sent.into_iter().rev() {
             match again {

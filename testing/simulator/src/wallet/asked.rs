@@ -275,13 +275,13 @@ impl Asked {
     pub fn check_refusal(&self, books: &Books, refusal: &Refusal, high: Time) -> Result<(), String> {
         let code = refusal.code();
         if let Some(wrong) = self.wrong {
-            let is_right = code == wrong || matches!(refusal, Refusal::Busy { .. }) && self.may_be_busy;
+            let is_right = code == wrong || !matches!(refusal, Refusal::Rejected { .. }) && self.may_be_busy;
             return is_right.then_some(()).ok_or_else(|| format!("it is to be refused with {wrong}"));
         }
         let transfers = self.ask.transfers();
         let any = |code: &str| (0..transfers.len()).any(|at| self.may_be_refused(books, at, code, high));
         let is_true = match refusal {
-            Refusal::Busy { .. } => self.may_be_busy || any(code),
+            Refusal::Busy { .. } | Refusal::Unknown { .. } => self.may_be_busy || any(code),
             Refusal::Rejected { .. } if code == refusal::LINKED => {
                 self.ask.is_linked() && REASONS.iter().any(|code| any(code))
             }

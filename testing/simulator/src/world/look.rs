@@ -97,7 +97,7 @@ impl World {
             Ok(Answer::Queues(stats)) => look.stats.extend(stats),
             // The queue was not made yet, or its declaration was lost.
             Err(Refusal::Rejected { code: "QUE-001", .. }) => {}
-            Err(Refusal::Busy { .. }) if self.trouble => look.is_busy = true,
+            Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) if self.trouble => look.is_busy = true,
             other => {
                 return Violation::new(format!("the question {:?} is answered {other:?}", issued.command));
             }

@@ -162,7 +162,7 @@ impl World {
                 match output.replies.into_iter().find(|reply| reply.caller == number) {
                     Some(reply) => match reply.answer {
                         Ok(stadium_shard::Answer::Session(Answer::Page(page))) => return Ok(Some(page)),
-                        Err(Refusal::Busy { .. }) => break,
+                        Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => break,
                         other => return Violation::new(format!("a page of sessions is {other:?}")),
                     },
                     None => self.advance(10),

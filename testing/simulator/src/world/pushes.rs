@@ -243,7 +243,9 @@ impl World {
                 self.trace.line(&self.clock, || format!("#{whole} <- {answer:?}"));
                 match answer {
                     Ok(Answer::Done) => pushes.edge.heard(&mut pushes.books, &note),
-                    Err(Refusal::Busy { .. }) if self.trouble => pushes.edge.unheard(&note),
+                    Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) if self.trouble => {
+                        pushes.edge.unheard(&note)
+                    }
                     other => return Err(named(format!("is answered {other:?}"))),
                 }
             }

@@ -167,13 +167,8 @@ pub(super) fn changed(answer: Answer) -> Written<proto::DeviceOutcomes> {
 }
 
 fn not_changed(refusal: stadium_push::Refusal) -> proto::DeviceNotChanged {
-    use stadium_push::Refusal;
-    let (code, reason, retry_after_ms) = match refusal {
-        Refusal::Rejected { code, reason } => (code, reason, 0),
-        // Zero would say that it will never work.
-        Refusal::Busy { code, retry_after, reason } => (code, reason, retry_after.max(1)),
-    };
-    proto::DeviceNotChanged { code: code.to_owned(), reason, retry_after_ms }
+    let (code, reason, retry_after_ms, may_have_happened) = request::of_an_item(refusal);
+    proto::DeviceNotChanged { code, reason, retry_after_ms, may_have_happened }
 }
 
 /// The outcome of the one device that was to be changed.

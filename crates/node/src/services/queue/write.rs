@@ -9,7 +9,7 @@ use stadium_queue::{
     QueueSettings, QueueStats, Refusal, Reserved, ScheduleView, Spread, Time,
 };
 
-use crate::services::proto;
+use crate::services::{proto, request};
 
 pub(super) fn placed(answer: Answer<Bytes>) -> Option<proto::Placed> {
     let Answer::Placed(placed) = answer else { return None };
@@ -47,13 +47,20 @@ pub(super) fn outcomes(answer: Answer<Bytes>) -> Option<proto::Outcomes> {
 fn outcome(outcome: Outcome) -> proto::Outcome {
     use proto::outcome::Status;
     let (status, code, reason, retry_after_ms) = match outcome {
-        Ok(Given::Done) => (Status::Done, "", String::new(), 0),
-        Ok(Given::Already) => (Status::Already, "", String::new(), 0),
-        Ok(Given::Dead) => (Status::Dead, "", String::new(), 0),
-        Err(Refusal::Rejected { code, reason }) => (Status::Rejected, code, reason, 0),
-        Err(Refusal::Busy { code, retry_after, reason }) => (Status::Busy, code, reason, retry_after),
+        Ok(Given::Done) => (Status::Done, String::new(), String::new(), 0),
+        Ok(Given::Already) => (Status::Already, String::new(), String::new(), 0),
+        Ok(Given::Dead) => (Status::Dead, String::new(), String::new(), 0),
+        Err(refusal) => {
+            let status = match refusal {
+                Refusal::Rejected { .. } => Status::Rejected,
+                Refusal::Busy { .. } => Status::Busy,
+                Refusal::Unknown { .. } => Status::Unknown,
+            };
+            let (code, reason, retry_after_ms, _) = request::of_an_item(refusal);
+            (status, code, reason, retry_after_ms)
+        }
     };
-    proto::Outcome { status: status.into(), code: code.to_owned(), reason, retry_after_ms }
+    proto::Outcome { status: status.into(), code, reason, retry_after_ms }
 }
 
 pub(super) fn counted(answer: Answer<Bytes>) -> Option<proto::Counted> {

@@ -10,7 +10,7 @@ use stadium_wallet::{
     Overdraft, Refusal, Seal, TransferId, TransferView,
 };
 
-use crate::services::proto;
+use crate::services::{proto, request};
 
 pub(super) fn done(answer: Answer) -> Option<()> {
     matches!(answer, Answer::Done).then_some(())
@@ -64,12 +64,8 @@ fn of_placed(placed: &[Placed]) -> proto::Placed {
 }
 
 fn not_done(refusal: Refusal) -> proto::NotDone {
-    let (code, reason, retry_after_ms) = match refusal {
-        Refusal::Rejected { code, reason } => (code, reason, 0),
-        // Zero would say that it will never work.
-        Refusal::Busy { code, retry_after, reason } => (code, reason, retry_after.max(1)),
-    };
-    proto::NotDone { code: code.to_owned(), reason, retry_after_ms }
+    let (code, reason, retry_after_ms, may_have_happened) = request::of_an_item(refusal);
+    proto::NotDone { code, reason, retry_after_ms, may_have_happened }
 }
 
 pub(super) fn accounts(answer: Answer) -> Option<proto::AccountList> {
