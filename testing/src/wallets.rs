@@ -76,8 +76,8 @@ impl Wallets {
     ) -> Result<Option<(u16, Value)>> {
         loop {
             match self.api.post(path, body) {
-                Ok((429 | 503, _)) | Err(_) if gives_up() => return Ok(None),
-                Ok((429 | 503, _)) => std::thread::sleep(Duration::from_millis(2)),
+                Ok((429 | 503 | 504, _)) | Err(_) if gives_up() => return Ok(None),
+                Ok((429 | 503 | 504, _)) => std::thread::sleep(Duration::from_millis(2)),
                 Ok((status, answer)) if (200..500).contains(&status) => return Ok(Some((status, answer))),
                 Ok((status, answer)) => bail!("{status}: {answer}"),
                 Err(_) => std::thread::sleep(Duration::from_millis(1)),

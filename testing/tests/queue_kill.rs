@@ -84,7 +84,7 @@ impl Load {
                         }
                         break;
                     }
-                    429 | 503 => std::thread::yield_now(),
+                    429 | 503 | 504 => std::thread::yield_now(),
                     _ => {
                         self.told()
                             .broken

@@ -333,7 +333,9 @@ impl Api {
         if status == StatusCode::UNAUTHORIZED {
             text = format!("{text}; {}", self.key_hint);
         }
-        if let Some(seconds) = retry_after {
+        if status == StatusCode::GATEWAY_TIMEOUT {
+            text = format!("{text}; it may have happened: repeat it with the same id, or look");
+        } else if let Some(seconds) = retry_after {
             text = format!("{text}; try again in {seconds} s");
         }
         text
@@ -500,6 +502,11 @@ mod tests {
         assert_eq!(
             api.refused(StatusCode::SERVICE_UNAVAILABLE, Some("2"), "<html>"),
             "http://s answered 503 Service Unavailable; try again in 2 s"
+        );
+        let unknown = r#"{"title":"Not known","detail":"the shard panicked","code":"SHARD-015"}"#;
+        assert_eq!(
+            api.refused(StatusCode::GATEWAY_TIMEOUT, Some("1"), unknown),
+            "the shard panicked (SHARD-015); it may have happened: repeat it with the same id, or look"
         );
     }
 }

@@ -59,9 +59,10 @@ codes! {
     WEBSOCKET_ELSEWHERE = "HTTP-024" 501 "MQTT over WebSocket is not served on this port";
     CONNECTIONS_FULL = "HTTP-025" 503 "Too many connections are open";
     SHARDS_STARTING = "HTTP-026" 503 "The shards are not running yet";
-    ANSWER_STRANGE = "HTTP-027" 500 "The answer did not fit the request";
+    ANSWER_STRANGE = "HTTP-027" 504 "The answer did not fit the request";
     NAME_WRONG = "HTTP-028" 422 "A name in the path is not valid";
     AUDIT_NOT_READ = "HTTP-029" 500 "The audit log cannot be read";
+    NO_RANDOM_BYTES = "HTTP-030" 503 "The system gave no random bytes";
 }
 
 /// An error on its way to the caller.

@@ -17,6 +17,6 @@ pub use corrupt::Corrupt;
 pub use home::{Place, home};
 pub use name::InvalidName;
 pub use record::Record;
-pub use refusal::{Refusal, busy, rejected, unknown};
+pub use refusal::{Refusal, all_of, busy, rejected, unknown};
 pub use state_machine::{Incoming, StateMachine};
 pub use time::{Milliseconds, Time};

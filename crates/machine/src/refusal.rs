@@ -109,6 +109,30 @@ pub fn unknown(code: &'static str, retry_after: Milliseconds, reason: impl Into<
     Refusal::Unknown { code, retry_after, reason: reason.into() }
 }
 
+/// The answers of all parts of a command that goes to several shards and sets what it names, or one refusal for
+/// the whole: Unknown where a part is, and where a part is Busy and another was carried out. A rejection stands:
+/// like this the command will never work as a whole.
+///
+/// # Errors
+///
+/// A part was refused, or its outcome is not known.
+pub fn all_of<T>(answers: Vec<Result<T, Refusal>>) -> Result<Vec<T>, Refusal> {
+    let mut done = Vec::with_capacity(answers.len());
+    let mut refused: Option<Refusal> = None;
+    for answer in answers {
+        match answer {
+            Ok(answer) => done.push(answer),
+            Err(refusal) if refused.is_none() || refusal.is_unknown() => refused = Some(refusal),
+            Err(_) => {}
+        }
+    }
+    match refused {
+        None => Ok(done),
+        Some(refusal @ Refusal::Busy { .. }) if !done.is_empty() => Err(refusal.of_a_part()),
+        Some(refusal) => Err(refusal),
+    }
+}
+
 /// Makes a constant of each code, and `CODES`, the list of all of them with what each says in a few words.
 #[macro_export]
 macro_rules! codes {
@@ -118,4 +142,29 @@ macro_rules! codes {
         /// Every code, with what it says in a few words.
         pub const CODES: &[(&str, &str)] = &[$(($code, $title),)*];
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{all_of, busy, rejected, unknown};
+
+    #[test]
+    fn one_outcome_stands_for_all_parts_and_does_not_say_that_nothing_happened_where_a_part_was_done() {
+        let busy = || busy("SHARD-001", 1, "full");
+        let rejected = || rejected("SHARD-007", "jobs");
+        let unknown = || unknown("SHARD-015", 1, "a panic");
+        for (parts, outcome) in [
+            ([Ok(1), Ok(2)], Ok(vec![1, 2])),
+            ([Ok(1), Err(unknown())], Err(unknown())),
+            ([Err(unknown()), Ok(2)], Err(unknown())),
+            ([Err(busy()), Err(unknown())], Err(unknown())),
+            ([Err(unknown()), Err(rejected())], Err(unknown())),
+            ([Ok(1), Err(busy())], Err(busy().of_a_part())),
+            ([Err(busy()), Ok(2)], Err(busy().of_a_part())),
+            ([Err(busy()), Err(busy())], Err(busy())),
+            ([Ok(1), Err(rejected())], Err(rejected())),
+        ] {
+            assert_eq!(all_of(parts.into()), outcome);
+        }
+    }
 }

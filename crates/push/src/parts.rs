@@ -2,7 +2,7 @@
 //!
 //! A device lives on the shard of `APP/DEVICE`; what belongs to an app as a whole on that of its name. Nothing here looks at any state.
 
-use stadium_machine::{Place, home};
+use stadium_machine::{Place, all_of, home};
 use stadium_registry::{AppName, ClauseCount, DeviceId};
 
 use crate::answer::{Answer, AppView, Located, Preview};
@@ -196,7 +196,7 @@ impl Parts {
         match &self.how {
             How::One => answers.into_iter().next().unwrap_or(Ok(Answer::Done)),
             How::Home(at) => {
-                let mut answers = answers.into_iter().collect::<Result<Vec<_>, _>>()?;
+                let mut answers = all_of(answers)?;
                 let at = (*at).min(answers.len().saturating_sub(1));
                 Ok(if answers.is_empty() { Answer::Done } else { answers.swap_remove(at) })
             }
@@ -222,8 +222,8 @@ impl Parts {
             }
             How::Removed => {
                 let mut removed = 0;
-                for answer in answers {
-                    match answer? {
+                for answer in all_of(answers)? {
+                    match answer {
                         Answer::Removed(more) => removed += more,
                         other => return Ok(other),
                     }
@@ -232,8 +232,8 @@ impl Parts {
             }
             How::Located => {
                 let mut all = Located::default();
-                for answer in answers {
-                    match answer? {
+                for answer in all_of(answers)? {
+                    match answer {
                         Answer::Located(more) => {
                             all.moved += more.moved;
                             all.unmoved += more.unmoved;
@@ -342,9 +342,11 @@ impl Parts {
     }
 }
 
-/// Done where one shard did it; over where one says so; else what the others say.
+/// Done where one shard did it; over where one says so; else what the others say. Where a shard could not do it, it is not
+/// known whether the push is cancelled: another one did it, or remembers to.
 fn known(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
     let (mut done, mut over, mut unknown) = (None, None, None);
+    let mut refused: Option<Refusal> = None;
     let (mut accepted, mut earliest) = (None, None::<crate::Time>);
     for answer in answers {
         match answer {
@@ -359,8 +361,14 @@ fn known(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
             Ok(answer) => done = Some(answer),
             Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => unknown = Some(refusal),
             Err(refusal) if refusal.code() == crate::refusal::OVER => over = Some(refusal),
-            Err(refusal) => return Err(refusal),
+            Err(refusal) if refused.is_none() || refusal.is_unknown() => refused = Some(refusal),
+            Err(_) => {}
         }
+    }
+    if let Some(refusal) = refused {
+        let is_done_elsewhere = done.is_some() || earliest.is_some();
+        let is_busy = matches!(refusal, Refusal::Busy { .. });
+        return Err(if is_done_elsewhere && is_busy { refusal.of_a_part() } else { refusal });
     }
     // Where it was cancelled before it was accepted, its letter is taken for that of another push: once it is there it can be cancelled.
     if let (Some(accepted), Some(earliest)) = (accepted, earliest)
@@ -385,5 +393,37 @@ pub(crate) fn add_clauses(all: &mut Vec<ClauseCount>, more: Vec<ClauseCount>) {
     for (clause, more) in all.iter_mut().zip(more) {
         clause.matches += more.matches;
         clause.keeps_out += more.keeps_out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stadium_machine::{Time, busy, unknown};
+
+    use super::{How, Parts};
+    use crate::Answer;
+
+    #[test]
+    fn a_refusal_beside_a_part_that_was_done_does_not_say_that_nothing_happened() {
+        let cancelled = |accepted_at| Answer::Cancelled { accepted_at, at: Time(2) };
+        for (how, done) in [
+            (How::Home(0), Answer::Done),
+            (How::Removed, Answer::Removed(1)),
+            (How::Known, cancelled(Some(Time(1)))),
+            (How::Known, cancelled(None)),
+        ] {
+            let parts = Parts { asked: Vec::new(), how };
+            for refusal in [busy("SHARD-001", 1, "full"), unknown("SHARD-015", 1, "a panic")] {
+                let code = refusal.code();
+                for answers in
+                    [[Ok(done.clone()), Err(refusal.clone())], [Err(refusal.clone()), Ok(done.clone())]]
+                {
+                    let merged = parts.merge(answers.into()).expect_err("a shard did not do it");
+                    assert!(merged.is_unknown() && merged.code() == code, "{merged}");
+                }
+                let none = vec![Err(refusal.clone()), Err(refusal.clone())];
+                assert_eq!(parts.merge(none), Err(refusal));
+            }
+        }
     }
 }

@@ -83,18 +83,6 @@ fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     }
 }
 
-/// The refusal where a shard did not do what all were asked: of several the one that says least. Such commands set something
-/// that they name, and may be repeated where another shard has done its part.
-fn all_did<A>(answers: Vec<Result<A, Refusal>>) -> Result<(), Refusal> {
-    let mut refused: Option<Refusal> = None;
-    for refusal in answers.into_iter().filter_map(Result::err) {
-        if refused.is_none() || refusal.is_unknown() {
-            refused = Some(refusal);
-        }
-    }
-    refused.map_or(Ok(()), Err)
-}
-
 fn of_kind<A: Reply>(answers: Vec<Answered>) -> Vec<Result<A, Refusal>> {
     answers.into_iter().map(|answer| answer.map(A::of)).collect()
 }

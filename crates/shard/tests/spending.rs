@@ -305,7 +305,8 @@ fn a_list_and_its_transfers_alone_at_once_book_each_id_once() {
         for round in (0..ROUNDS).rev() {
             let refused = loop {
                 match linked(&shards, &list(round)) {
-                    Err(Refusal::Busy { code: "WAL-043", .. } | Refusal::Unknown { code: "WAL-043", .. }) => {}
+                    Err(Refusal::Busy { code: "WAL-043", .. } | Refusal::Unknown { code: "WAL-043", .. }) => {
+                    }
                     other => break other.err(),
                 }
             };

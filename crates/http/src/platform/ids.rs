@@ -3,11 +3,13 @@
 //! A key that is a UUID is the id itself; any other is hashed to one together with the caller's API key, so that the keys of two
 //! callers never meet. The platform remembers ids, on disk, so a repeated request is one also after a restart.
 
+use std::time::Duration;
+
 use axum::http::HeaderMap;
 use ring::rand::{SecureRandom, SystemRandom};
 use stadium_push::PushId;
 
-use crate::problem::{ANSWER_STRANGE, Problem};
+use crate::problem::{NO_RANDOM_BYTES, Problem};
 use crate::routes::idempotency_key;
 use crate::spelling::{field, named};
 
@@ -35,7 +37,10 @@ fn hashed(caller: &str, key: &str) -> PushId {
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| Problem::new(ANSWER_STRANGE, "the system gave no random bytes; nothing happened"))?;
+    filled.map_err(|_| {
+        let detail = "no id could be made; nothing happened, send the request again";
+        Problem::new(NO_RANDOM_BYTES, detail).retry_after(Duration::from_secs(1))
+    })?;
     Ok(bytes)
 }
 

@@ -38,9 +38,8 @@ pub(super) fn read(
                 break;
             }
             Err(error) => {
-                let damaged = |what| {
-                    rejected("SHARD-010", format!("the history of job {job} cannot be read: {what}"))
-                };
+                let damaged =
+                    |what| rejected("SHARD-010", format!("the history of job {job} cannot be read: {what}"));
                 return Err(not_read(error, damaged));
             }
         };

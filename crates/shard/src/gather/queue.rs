@@ -3,6 +3,7 @@
 //! Where a shard refuses its part, what has an outcome for each job says so for its jobs.
 
 use bytes::Bytes;
+use stadium_machine::all_of;
 use stadium_queue::{Answer, Given, JobView, Placed, QueueStats, Refusal};
 
 /// What a shard said.
@@ -28,13 +29,15 @@ pub(super) fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
         Merge::Sum => {
             let counts = answers.iter().flatten();
             let sum = counts.map(|answer| if let Answer::Count(count) = answer { *count } else { 0 }).sum();
-            match super::all_did(answers) {
-                Ok(()) => Ok(Answer::Count(sum)),
+            // A part that counts nothing did nothing.
+            let parts = answers.into_iter().filter(|answer| *answer != Ok(Answer::Count(0))).collect();
+            match all_of(parts) {
+                Ok(_) => Ok(Answer::Count(sum)),
                 Err(refusal) if sum > 0 => Err(refusal.of_a_part()),
                 Err(refusal) => Err(refusal),
             }
         }
-        Merge::Done => super::all_did(answers).map(|_| Answer::Done),
+        Merge::Done => all_of(answers).map(|_| Answer::Done),
         Merge::Jobs { jobs_max } => {
             let mut all: Vec<JobView<Bytes>> = Vec::new();
             for answer in answers {
@@ -75,9 +78,7 @@ fn merge_by_place(answers: Vec<Answered>, places: &[Vec<usize>], whole: usize) -
     match refused {
         Some(refusal) if some_are_put => Err(refusal.of_a_part()),
         Some(refusal) => Err(refusal),
-        None if some_are_put => {
-            Ok(Answer::Placed(placed.into_iter().flatten().collect()))
-        }
+        None if some_are_put => Ok(Answer::Placed(placed.into_iter().flatten().collect())),
         None => Ok(Answer::Given(given.into_iter().flatten().collect())),
     }
 }
@@ -162,7 +163,7 @@ mod tests {
             Ok(Answer::Count(5))
         );
         assert_eq!(merge(vec![Ok(Answer::Count(0)), Err(busy())], &Merge::Sum), Err(busy()));
-        assert_eq!(merge(vec![Ok(Answer::Done), Err(busy())], &Merge::Done), Err(busy()));
+        assert_eq!(merge(vec![Err(busy()), Err(busy())], &Merge::Done), Err(busy()));
     }
 
     #[test]
@@ -173,6 +174,8 @@ mod tests {
             (vec![put(), Err(busy())], how()),
             (vec![Err(busy()), put()], how()),
             (vec![Ok(Answer::Count(2)), Err(busy())], Merge::Sum),
+            (vec![Ok(Answer::Done), Err(busy())], Merge::Done),
+            (vec![Err(busy()), Ok(Answer::Done)], Merge::Done),
         ] {
             let refusal = merge(answers, &how).expect_err("a shard refused");
             assert!(refusal.is_unknown() && refusal.code() == "SHARD-001", "{refusal}");
@@ -181,6 +184,10 @@ mod tests {
         let unknown = || stadium_machine::unknown("SHARD-015", 1, "words");
         for answers in [vec![Err(unknown()), Err(busy())], vec![Err(busy()), Err(unknown())]] {
             assert_eq!(merge(answers.clone(), &how()), Err(unknown()));
+            assert_eq!(merge(answers, &Merge::Done), Err(unknown()));
+        }
+        let done = || Ok(Answer::Done);
+        for answers in [vec![done(), Err(unknown())], vec![Err(unknown()), done()]] {
             assert_eq!(merge(answers, &Merge::Done), Err(unknown()));
         }
     }

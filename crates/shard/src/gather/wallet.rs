@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use stadium_machine::Refusal;
+use stadium_machine::{Refusal, all_of};
 use stadium_wallet::refusal::{ACCOUNT_UNKNOWN, PENDING, TRANSFER_UNKNOWN};
 use stadium_wallet::{
     AccountView, Answer, AssetView, Balance, Direction, Entry, EntryPage, HoldView, Outcome, Range, Time,
@@ -35,7 +35,7 @@ pub(crate) enum Merge {
 pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>, how: &Merge) -> Result<Answer, Refusal> {
     match how {
         Merge::ByPlace { places, whole } => by_place(answers, places, *whole),
-        Merge::Done => super::all_did(answers).map(|_| Answer::Done),
+        Merge::Done => all_of(answers).map(|_| Answer::Done),
         Merge::WhoKnows => who_knows(answers),
         Merge::Accounts { accounts_max } => accounts(answers, *accounts_max),
         Merge::Holds { holds_max } => {
@@ -296,9 +296,24 @@ fn sizes(balance: i128) -> (u128, u128) {
 
 #[cfg(test)]
 mod tests {
+    use stadium_machine::{busy, unknown};
     use stadium_wallet::{Answer, AssetView};
 
     use super::{Merge, merge};
+
+    #[test]
+    fn an_asset_that_is_declared_on_some_shards_is_not_answered_as_if_nothing_happened() {
+        for (refusal, code) in
+            [(busy("SHARD-001", 1, "full"), "SHARD-001"), (unknown("SHARD-015", 1, "a panic"), "SHARD-015")]
+        {
+            for answers in
+                [[Ok(Answer::Done), Err(refusal.clone())], [Err(refusal.clone()), Ok(Answer::Done)]]
+            {
+                let refusal = merge(answers.into(), &Merge::Done).expect_err("a shard did not do it");
+                assert!(refusal.is_unknown() && refusal.code() == code, "{refusal}");
+            }
+        }
+    }
 
     /// A shard where wallets have so much, and `@transit` that; the rest is a system wallet's.
     fn shard(wallets: u128, transit: i128) -> Answer {
