@@ -261,6 +261,33 @@ fn after_a_restart_a_release_asks_every_shard_once() {
 }
 
 #[test]
+fn after_a_restart_a_publish_that_is_sent_again_is_forgotten_by_every_shard() {
+    for persisted in [Persisted::Done, Persisted::Full] {
+        let mut server = server(4, 3);
+        let reader = reader(&mut server, 0, "r2", 2);
+        assert!(server.brokers[0].restore(&mut server.host, image(Vec::new(), Vec::new(), 1)));
+        server.brokers[0].restored(&mut server.host);
+        let writer = server.connect(kept("w"));
+        server.persist_all();
+        heard(&mut server, writer);
+        // Before the crash a shard took the publish for a session that has unsubscribed since: nobody asks that shard now.
+        server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+        assert!(server.persist_one(persisted).is_some_and(|said| said.starts_with("keep news r2")));
+        let mut said = server.persist_all();
+        if persisted == Persisted::Done {
+            server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
+            said.extend(server.persist_all());
+        }
+        said.retain(|text| text.starts_with("forget 5"));
+        said.sort();
+        // The session's own shard may do so as it notes the release.
+        let shards = said.len() + usize::from(persisted == Persisted::Done);
+        assert!(shards >= 3, "{persisted:?}: {said:?}");
+        heard(&mut server, reader);
+    }
+}
+
+#[test]
 fn what_a_restored_session_is_owed_keeps_to_the_bound_of_a_client_that_is_away() {
     let mut server = server(1, 1);
     let messages_max = MailboxLimits::default().messages_max as u32;

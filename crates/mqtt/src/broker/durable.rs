@@ -673,7 +673,20 @@ where
                         }
                         return;
                     }
-                    ack(kind, version, packet_id, ReasonCode::QuotaExceeded)
+                    let bytes = ack(kind, version, packet_id, ReasonCode::QuotaExceeded);
+                    if let Some(origin) = origin
+                        && let Some(session) = self.session_mut(key)
+                        && session.rare().came_back
+                        && session.rare().cleared.insert(packet_id)
+                    {
+                        // The same: the next message with this packet id is another one.
+                        let answer = Answer::Bytes(bytes);
+                        let left = u32::from(host.shards());
+                        let then = self.pendings.add(left, What::Answer { key, link, place, answer });
+                        Self::forget(host, origin, None, None, then);
+                        return;
+                    }
+                    bytes
                 } else if reason.is_error() {
                     self.publish_failed(key, kind, packet_id);
                     ack(kind, version, packet_id, reason)
@@ -689,7 +702,9 @@ where
                     if noted == Noted::Now {
                         let rare = session.rare();
                         rare.waiting.remove(packet_id);
-                        rare.noted.insert(packet_id, Some(shards));
+                        // Before the restart shards may have taken it that nobody asked now.
+                        let is_first = rare.came_back && rare.cleared.insert(packet_id);
+                        rare.noted.insert(packet_id, (!is_first).then_some(shards));
                     } else if kind == AckKind::Pubrec {
                         session.rare().waiting.remove(packet_id);
                     }

@@ -115,6 +115,8 @@ pub(super) struct Rare<L> {
     pub noted: BTreeMap<u16, Option<ShardSet>>,
     /// It was given back when the server started.
     pub came_back: bool,
+    /// Where it came back: packet ids used since, whose publishes of before the restart every shard was asked to forget.
+    pub cleared: PacketIds,
     /// The host has heard of it.
     pub told: bool,
     /// Its will, while it becomes durable for those who are owed it.
@@ -240,6 +242,7 @@ impl<L> Default for Rare<L> {
             releasing: PacketIds::default(),
             again: Vec::new(),
             noted: BTreeMap::new(),
+            cleared: PacketIds::default(),
             came_back: false,
             told: false,
             will_on_its_way: None,
