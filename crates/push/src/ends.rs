@@ -45,7 +45,10 @@ impl Platform {
             return;
         }
         let many = self.manies.at_mut(place).many_mut();
-        many.end(slots, fate);
+        let number = many.number;
+        many.end(slots, fate, |until| {
+            self.due.remove(&(until, Due::Release(number)));
+        });
         let flew = &many.in_flight & slots;
         many.in_flight -= slots;
         let app_number = many.app;
@@ -59,7 +62,11 @@ impl Platform {
     /// The same for one device. Says whether it was owed it.
     pub(crate) fn end_one(&mut self, now: Time, place: u32, slot: u32, fate: Fate) -> bool {
         let many = self.manies.at_mut(place).many_mut();
-        if !many.end_one(slot, fate) {
+        let number = many.number;
+        let over = |until| {
+            self.due.remove(&(until, Due::Release(number)));
+        };
+        if !many.end_one(slot, fate, over) {
             return false;
         }
         let flew = many.in_flight.remove(slot);

@@ -166,22 +166,29 @@ impl Many {
         Fate::sets().find(|&fate| self.sets[fate].contains(slot)).or_else(waiting)
     }
 
-    /// Takes those out of what is owed, wherever they are, into another set.
-    pub(crate) fn end(&mut self, slots: &RoaringBitmap, fate: Fate) {
+    /// Takes those out of what is owed, wherever they are, into another set. `over` is called with each moment for which
+    /// nobody waits any more.
+    pub(crate) fn end(&mut self, slots: &RoaringBitmap, fate: Fate, mut over: impl FnMut(Time)) {
         self.sets[Fate::Owed] -= slots;
-        self.waiting.retain(|_, waiting| {
+        self.waiting.retain(|&until, waiting| {
             *waiting -= slots;
+            if waiting.is_empty() {
+                over(until);
+            }
             !waiting.is_empty()
         });
         self.sets[fate] |= slots;
     }
 
-    /// Takes one out of what is owed. Says whether it was.
-    pub(crate) fn end_one(&mut self, slot: u32, fate: Fate) -> bool {
+    /// Takes one out of what is owed, as [`Self::end`] does. Says whether it was.
+    pub(crate) fn end_one(&mut self, slot: u32, fate: Fate, mut over: impl FnMut(Time)) -> bool {
         let mut was = self.sets[Fate::Owed].remove(slot);
         if !was && !self.waiting.is_empty() {
-            self.waiting.retain(|_, waiting| {
+            self.waiting.retain(|&until, waiting| {
                 was |= waiting.remove(slot);
+                if waiting.is_empty() {
+                    over(until);
+                }
                 !waiting.is_empty()
             });
         }

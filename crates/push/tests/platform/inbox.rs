@@ -2,6 +2,7 @@
 //!
 //! Each rule is one scene, whose end checks that a replay and a restore show the same.
 
+use stadium_machine::StateMachine;
 use stadium_push::{
     Answer, AppSettings, Cap, CollapseKey, Command, Happened, NewPush, Options, Pace, QuietHours, Stage,
     State, When,
@@ -364,6 +365,27 @@ fn devices_that_had_their_fill_are_left_out() {
     scene.wait(HOUR + 1);
     scene.send(with(to_one(5, "a"), options())).unwrap();
     assert_eq!(scene.inbox("a"), [1, 2, 5]);
+    scene.check();
+}
+
+#[test]
+fn nothing_is_left_to_do_when_quiet_hours_end_that_nobody_waits_for() {
+    let mut scene = Scene::new(1);
+    // Given pushes to a device in its quiet hours, until 13:00.
+    let quiet = stadium_registry::QuietHours::new(11 * 60, 13 * 60);
+    scene.change("a", Changes { quiet_hours: Some(quiet), ..Changes::default() });
+    let release = NOON.after(HOUR);
+    for id in [1, 2] {
+        let options = Options { quiet_hours: QuietHours::Wait, ..Options::default() };
+        scene.send(NewPush { options, ..to_all(id) }).unwrap();
+        assert_eq!(scene.counts(id).waiting, 1);
+    }
+    assert_eq!(StateMachine::next_deadline(&scene.shards[0]), Some(release));
+    // When all that waits has ended, by a cancellation and by the end of the device,
+    scene.ask(Command::Cancel { app: app(), push: push_id(1) }).unwrap();
+    scene.ask(Command::Remove { app: app(), devices: vec![device("a")] }).unwrap();
+    // Then the machine does not wait for that hour, and neither does one from its checkpoint.
+    assert!(StateMachine::next_deadline(&scene.shards[0]).is_none_or(|deadline| deadline > release));
     scene.check();
 }
 
