@@ -1,4 +1,6 @@
-//! Stories of instances that come and go while calls are under way, told by lists as discovery gives them.
+//! Tests of calls under way while instances come and go.
+//!
+//! The lists of instances are given as discovery gives them.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
