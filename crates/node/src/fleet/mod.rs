@@ -23,8 +23,6 @@ use stats::Observer;
 use crate::locations;
 use crate::services::Services;
 
-/// How long a caller waits who found a loop too busy to answer.
-
 /// Where the node is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
