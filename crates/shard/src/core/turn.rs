@@ -405,7 +405,8 @@ impl<S: Store, C: Caller> Core<S, C> {
                     if matches!(found, Found::Contended) {
                         self.ready.push(queue.clone());
                     }
-                    self.waiting.push(request, queue, now.after(wait));
+                    // The clock counts whole milliseconds: one more, so that nobody is sent away early.
+                    self.waiting.push(request, queue, now.after(wait.saturating_add(1)));
                 }
             },
         }
