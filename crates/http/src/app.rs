@@ -18,6 +18,7 @@ use crate::keys::KeyStore;
 use crate::live::Views;
 use crate::metrics::Requests;
 use crate::queues::samples::Samples;
+use crate::server::StartError;
 use crate::wallets::figures::Figures;
 use crate::wallets::movers::Movers;
 use crate::webpush::WebPush;
@@ -41,4 +42,29 @@ pub(crate) struct App {
     /// Becomes true once the server stops: whoever waits for work then is answered.
     pub(crate) draining: watch::Sender<bool>,
     pub(crate) started: Instant,
+}
+
+impl App {
+    /// Reads the keys and the secret of Web Push in the data directory, or makes them.
+    pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
+        let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
+        let webpush = WebPush::open(&config.data_dir).map_err(StartError::WebPush)?;
+        Ok(Self {
+            views: Views::new(config.live_views_max),
+            audit: AuditLog::of(&config.data_dir),
+            config,
+            fleet,
+            shards: OnceLock::new(),
+            keys,
+            answers: Mutex::new(Answers::default()),
+            requests: Requests::default(),
+            connections: Connections::default(),
+            samples: Samples::default(),
+            wallet_figures: Figures::default(),
+            movers: Movers::default(),
+            webpush,
+            draining: watch::Sender::new(false),
+            started: Instant::now(),
+        })
+    }
 }

@@ -13,6 +13,8 @@ mod config;
 mod connections;
 mod error_pages;
 pub mod fleet;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod idempotency;
 pub mod keys;
 mod live;

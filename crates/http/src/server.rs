@@ -7,8 +7,8 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
@@ -17,31 +17,26 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
-use parking_lot::Mutex;
 use stadium_shard::Shards;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
 use crate::app::App;
-use crate::audit::{self, AuditLog};
+use crate::audit;
 use crate::config::Config;
-use crate::connections::{Connections, Entered};
+use crate::connections::Entered;
 use crate::fleet::Fleet;
-use crate::idempotency::Answers;
 use crate::keys::{self, KeyStore};
-use crate::live::{self, Views};
-use crate::metrics::Requests;
+use crate::live;
 use crate::peek::{self, FirstBytes};
 use crate::problem::{CONNECTIONS_FULL, Problem};
-use crate::queues::samples::{self, Samples};
+use crate::queues::samples;
 use crate::routes;
 use crate::socket_taker::{SocketTaker, TakenSocket};
 use crate::tls::Certificate;
-use crate::wallets::figures::{self, Figures};
-use crate::wallets::movers::Movers;
-use crate::webpush::WebPush;
+use crate::wallets::figures;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -141,33 +136,15 @@ impl Server {
         fleet: Arc<dyn Fleet>,
         taker: Option<Arc<dyn SocketTaker>>,
     ) -> Result<Self, StartError> {
-        let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
-        let webpush = WebPush::open(&config.data_dir).map_err(StartError::WebPush)?;
-        let certificate = match &config.tls {
+        let app = Arc::new(App::open(config, fleet)?);
+        let certificate = match &app.config.tls {
             Some(files) => Some(Arc::new(Certificate::read(files.clone()).map_err(StartError::Certificate)?)),
             None => None,
         };
-        let listen = config.listen;
+        let listen = app.config.listen;
         let failed = |error| StartError::Listen { address: listen, error };
         let listener = listen_on(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let app = Arc::new(App {
-            views: Views::new(config.live_views_max),
-            audit: AuditLog::of(&config.data_dir),
-            config,
-            fleet,
-            shards: OnceLock::new(),
-            keys,
-            answers: Mutex::new(Answers::default()),
-            requests: Requests::default(),
-            connections: Connections::default(),
-            samples: Samples::default(),
-            wallet_figures: Figures::default(),
-            movers: Movers::default(),
-            webpush,
-            draining: watch::Sender::new(false),
-            started: Instant::now(),
-        });
         let router = routes::router(&app);
         Ok(Self { listener, address, app, router, taker, certificate })
     }
