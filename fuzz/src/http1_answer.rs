@@ -1,10 +1,13 @@
-//! Fuzz body: a server of HTTP/1.1 sends anything, in any pieces. What is told is in order, and the same however the
-//! bytes were cut.
+//! Fuzz body: a server of HTTP/1.1 sends anything, in any pieces. The events are in order, and the same however the
+//! bytes were cut; so is the reason of a refusal, unless the connection closes before it is due.
 //!
 //! The first byte says what was asked, the second how long the pieces are; the rest is the server's. An ordinary
 //! function, so that the stable test `fuzz` of crates/http-client runs it as well.
 
 use stadium_http_client::{Asked, Event, H1, HEAD_BYTES_MAX, HEADERS_MAX, Malformed};
+
+/// A head or trailer section up to this size is parsed whenever some of it came.
+const SHORT_SECTION_BYTES: usize = 1024;
 
 /// What was told, pieces of the body joined.
 #[derive(Debug, Default, PartialEq)]
@@ -71,6 +74,12 @@ pub fn http1_answer(data: &[u8]) -> bool {
     let asked = [Asked::Answer, Asked::Head, Asked::Upgrade, Asked::Tunnel][usize::from(asked % 4)];
     let (whole, result) = read(asked, bytes, bytes.len().max(1));
     let (cut, cut_result) = read(asked, bytes, usize::from(*piece) + 1);
-    assert_eq!((&cut, cut_result), (&whole, result));
+    assert_eq!(cut, whole);
+    // A long section in pieces is not parsed at each piece. If the connection closes between two parses, a malformed
+    // line at its end is not seen any more, and the section counts as truncated.
+    let unseen = cut_result == Err(Malformed::Truncated)
+        && bytes.len() > SHORT_SECTION_BYTES
+        && matches!(result, Err(Malformed::StatusLine | Malformed::HeaderLine | Malformed::TooManyHeaders));
+    assert!(cut_result == result || unseen, "{cut_result:?} in pieces, {result:?} at once");
     result.is_ok()
 }

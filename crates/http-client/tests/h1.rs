@@ -218,6 +218,44 @@ fn long_heads_are_refused_however_they_come() {
     }
 }
 
+/// The bytes that were there at the refusal, and its reason, when they come in steps of this length.
+fn refused_in_steps(bytes: &[u8], step: usize) -> (usize, Malformed) {
+    let mut h1 = H1::new();
+    h1.begin(Asked::Answer);
+    let (mut used, mut there) = (0, 0);
+    while there < bytes.len() {
+        there = (there + step).min(bytes.len());
+        match h1.received(&bytes[used..there], &mut |_| ()) {
+            Ok(more) => used += more,
+            Err(reason) => return (there, reason),
+        }
+    }
+    (there, h1.ended(&mut |_| ()).expect_err("it is malformed"))
+}
+
+#[test]
+fn a_malformed_line_of_a_long_section_is_refused_for_the_same_reason_however_it_comes() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+    for before in ["HTTP/1.1 200 OK\r\n", chunked] {
+        // The last two: a parse at 32 KiB finds nothing, and the next one is due at the limit.
+        for good in [500, 1100, 3000, 20_000, 40_000, HEAD_BYTES_MAX - 200] {
+            let line = format!("{before}A: {}\r\nno colon\r\n", "x".repeat(good));
+            let bytes = format!("{line}B: {}", "y".repeat(2 * HEAD_BYTES_MAX));
+            for step in [7, 148, 1460, 9000, bytes.len()] {
+                let (there, reason) = refused_in_steps(bytes.as_bytes(), step);
+                assert_eq!(reason, Malformed::HeaderLine, "{good} good bytes, steps of {step}");
+                assert!(step == bytes.len() || there <= 2 * line.len() + step, "{there} of {}", line.len());
+            }
+        }
+        // Behind the limit nothing counts, whatever else came with it.
+        let bytes = format!("{before}A: {}\r\nno colon\r\n\r\n", "x".repeat(HEAD_BYTES_MAX + 50));
+        for step in [148, 9000, bytes.len()] {
+            let (_, reason) = refused_in_steps(bytes.as_bytes(), step);
+            assert_eq!(reason, Malformed::HeadTooLong, "steps of {step}");
+        }
+    }
+}
+
 #[test]
 fn a_long_head_that_trickles_in_is_whole_at_its_last_byte() {
     let head = format!("HTTP/1.1 200 OK\r\nA: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(3000));

@@ -6,7 +6,7 @@
 use httparse::{EMPTY_HEADER, Status};
 
 use super::section::{self, Section};
-use crate::{Event, HEAD_BYTES_MAX, HEADERS_MAX, Malformed};
+use crate::{Event, HEADERS_MAX, Malformed};
 
 /// The longest line of a chunk, in bytes: sixteen digits and what extensions there are.
 const LINE_BYTES_MAX: u16 = 4096;
@@ -117,13 +117,12 @@ fn trailers(
         *section = Section::new();
         return Ok(2);
     }
-    if !section.worth_parsing(bytes)? {
+    if !section.worth_parsing(bytes) {
         return Ok(0);
     }
     // Rare enough to pay for clearing the space.
     let mut space = [EMPTY_HEADER; HEADERS_MAX];
-    match httparse::parse_headers(bytes, &mut space).map_err(section::refused)? {
-        Status::Complete((length, _)) if length > HEAD_BYTES_MAX => Err(Malformed::HeadTooLong),
+    match httparse::parse_headers(section::within(bytes), &mut space).map_err(section::refused)? {
         Status::Complete((length, headers)) => {
             *section = Section::new();
             if !headers.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! [`H1`] keeps no bytes: what it could not use yet stays with the caller, who gives it again with what follows. An
 //! answer that lies whole in the bytes given costs one pass over its head. Refused are folded lines, heads above
-//! [`HEAD_BYTES_MAX`], two lengths that differ, and `Content-Length` beside `Transfer-Encoding`.
+//! [`HEAD_BYTES_MAX`](crate::HEAD_BYTES_MAX), two lengths that differ, and `Content-Length` beside `Transfer-Encoding`.
 
 mod chunked;
 mod framing;
@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 
 use httparse::{ParserConfig, Response, Status};
 
-use crate::{Event, HEAD_BYTES_MAX, HEADERS_MAX, Head, Malformed, Version};
+use crate::{Event, HEADERS_MAX, Head, Malformed, Version};
 use chunked::Chunked;
 use framing::Framing;
 pub(crate) use framing::digits;
@@ -97,7 +97,7 @@ impl H1 {
     ///
     /// Returns how many were used. After [`Event::End`] and [`Event::Upgraded`] nothing more is: what remains after an
     /// end was not asked for (the connection should be closed), what remains after an upgrade is the other protocol's.
-    /// At most [`HEAD_BYTES_MAX`] bytes remain unused. After an error the connection is of no more use.
+    /// At most [`HEAD_BYTES_MAX`](crate::HEAD_BYTES_MAX) bytes remain unused. After an error the connection is of no more use.
     pub fn received(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) -> Result<usize, Malformed> {
         if self.is_idle() && !bytes.is_empty() {
             return Err(Malformed::Unasked);
@@ -159,20 +159,20 @@ impl H1 {
 
     /// Reads a head; zero if it is not whole.
     fn head(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) -> Result<usize, Malformed> {
-        if !self.section.worth_parsing(bytes)? {
+        if !self.section.worth_parsing(bytes) {
             return Ok(0);
         }
         let mut space = [const { MaybeUninit::uninit() }; HEADERS_MAX];
         let mut response = Response::new(&mut []);
-        let parsed =
-            ParserConfig::default().parse_response_with_uninit_headers(&mut response, bytes, &mut space);
+        let parsed = ParserConfig::default().parse_response_with_uninit_headers(
+            &mut response,
+            section::within(bytes),
+            &mut space,
+        );
         let length = match parsed.map_err(section::refused)? {
             Status::Complete(length) => length,
             Status::Partial => return self.section.incomplete().map(|()| 0),
         };
-        if length > HEAD_BYTES_MAX {
-            return Err(Malformed::HeadTooLong);
-        }
         self.section = Section::new();
         let (Some(status), Some(minor)) = (response.code, response.version) else {
             return Err(Malformed::StatusLine);

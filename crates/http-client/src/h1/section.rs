@@ -1,7 +1,9 @@
 //! When a head or trailer section that comes in pieces is worth another parse.
 //!
 //! A parser that begins anew with each piece would take quadratic time for a head that trickles in. A long incomplete
-//! section is parsed again only once its end is there, or once it has doubled, so that garbage is still found early.
+//! section is parsed again only once its end is there, once it has doubled, or once it is too long. A malformed line
+//! is thus refused before the section is twice as long as at that line. If the connection closes before that, the
+//! section counts as truncated.
 
 use memchr::memchr_iter;
 
@@ -27,8 +29,8 @@ impl Section {
         self.seen == 0
     }
 
-    /// Notes what there is by now, and tells whether to parse it. An error if the section is too long.
-    pub(super) fn worth_parsing(&mut self, bytes: &[u8]) -> Result<bool, Malformed> {
+    /// Notes the bytes that are there by now, and returns whether to parse them.
+    pub(super) fn worth_parsing(&mut self, bytes: &[u8]) -> bool {
         // The empty line may have begun in what was seen before.
         let from = (self.seen as usize).saturating_sub(2).min(bytes.len());
         let within = bytes.len().min(HEAD_BYTES_MAX + 1);
@@ -37,19 +39,26 @@ impl Section {
         // The first time, the section is most likely whole.
         if !short
             && self.parsed != 0
+            && within <= HEAD_BYTES_MAX
             && within < 2 * self.parsed as usize
             && !has_end(&bytes[from.min(within)..within])
         {
-            return self.incomplete().map(|()| false);
+            return false;
         }
         self.parsed = self.seen;
-        Ok(true)
+        true
     }
 
     /// The section has no end yet: an error if it cannot get one any more.
     pub(super) fn incomplete(&self) -> Result<(), Malformed> {
         if self.seen as usize > HEAD_BYTES_MAX { Err(Malformed::HeadTooLong) } else { Ok(()) }
     }
+}
+
+/// The bytes that decide about a section. Whether it is refused, and why, must not depend on the bytes that happen to
+/// have come behind them.
+pub(super) fn within(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(HEAD_BYTES_MAX)]
 }
 
 /// Whether an empty line stands in `bytes`.
