@@ -96,6 +96,9 @@ impl Platform {
             }
             Event::Accepted { app, push, body } => {
                 self.app_at(*app)?;
+                if self.find_id(*app, push.id).is_some() {
+                    return Err(corrupt(format!("push {} is accepted twice", push.id)));
+                }
                 self.accepted(now, *app, push, body, now, None, Origin::Here);
             }
             Event::Edited { push, new, body } => {

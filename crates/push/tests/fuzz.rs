@@ -47,3 +47,14 @@ fn quiet_hours_that_end_after_their_push_is_forgotten_release_nothing() {
     ];
     assert!(push_events::push_events(&data));
 }
+
+#[test]
+fn a_push_that_is_accepted_twice_is_refused() {
+    // Found by libFuzzer: two records accept pushes of one id.
+    let data = [
+        77, 16, 0, 69, 7, 100, 101, 102, 97, 117, 108, 116, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 7, 112, 104, 111, 110, 101, 45, 48, 0, 1, 120, 1, 10, 116, 101, 120, 116, 47, 112, 108, 97, 105,
+        110, 1, 4, 110, 97, 109, 101, 5, 118, 97, 44, 117, 100, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+    ];
+    assert!(!push_events::push_events(&data));
+}

@@ -106,3 +106,13 @@ fn any_chunk_is_restored_or_refused() {
     }
     assert!(taken > 3_000, "only {taken} were taken: this tests nothing");
 }
+
+#[test]
+fn queues_that_come_back_write_behind_what_they_wrote() {
+    // Found by libFuzzer: a lease ends in the saved queues, and once more in those that were restored.
+    let data = [
+        1, 1, 113, 9, 255, 255, 255, 255, 55, 232, 7, 53, 0, 8, 3, 3, 16, 36, 0, 250, 200, 0, 128, 144, 228,
+        192, 4, 10, 0, 0, 0,
+    ];
+    assert!(queue_events::queue_events(&data));
+}

@@ -232,8 +232,8 @@ impl Steps {
             if let Flow::Stop = each(found) {
                 return Ok(None);
             }
-            self.old =
-                (at.number > 1).then(|| Stands { number: at.number - 1, record: record - found.line.back });
+            self.old = (at.number > 1)
+                .then(|| Stands { number: at.number - 1, record: record.saturating_sub(found.line.back) });
         }
         Ok(None)
     }

@@ -70,3 +70,14 @@ fn any_chunk_is_taken_or_refused() {
     }
     assert!(taken > 500, "only {taken} were taken: this tests nothing");
 }
+
+#[test]
+fn an_entry_that_stands_before_the_journal_begins_panics_nobody() {
+    // Found by libFuzzer: an entry whose account's last one was further back than the journal is long.
+    wallet_events::wallet_events(&[
+        9, 2, 4, 0, 1, 4, 64, 110, 101, 119, 43, 4, 14, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 126, 50,
+        0, 0, 2, 1, 0, 0, 163, 114, 0, 0, 4, 86, 253, 127, 225, 4, 1, 2, 0, 1, 114, 1, 1, 0, 45, 4, 14, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 162, 0, 0, 52, 218, 186, 122, 123, 192, 1, 170, 89, 9, 2, 8, 205, 5,
+        128, 32, 0, 5, 162, 3, 128, 32, 1, 114, 1, 1, 0,
+    ]);
+}
