@@ -4,18 +4,20 @@
 //! [`Sabotage`] breaks one promise on purpose, so that tests can show that the checker notices.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use stadium_journal::memory::{Kept, MemoryDisk};
 use stadium_journal::{
-    Checkpoints, Disk, DiskFile, Epoch, Error, FileCheckpoints, FileJournal, Journal, JournalId, LockError,
-    LockGuard, Metrics, Opening, Options, Position, Reader, Record, Room, Segment, SegmentNumber, Stepper,
-    Wake,
+    Checkpoints, Disk, Epoch, Error, FileCheckpoints, FileJournal, Journal, JournalId, Metrics, Opening,
+    Options, Position, Reader, Record, Room, Segment, SegmentNumber, Stepper, Wake,
 };
 use stadium_queue::{Bounds, Place, Time};
-use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Store};
+use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Next, Output, Store};
 
+use crate::asker::{Asker, take_cut};
+use crate::lying::{LyingDisk, lies};
 use crate::plan::Plan;
 
 /// A promise that is broken on purpose.
@@ -58,6 +60,22 @@ pub enum Sabotage {
     WillsAreNotRetained,
     /// A loop delivers its part of a message that was refused.
     RefusedPartsAreDelivered,
+    /// Where a read fails, a file ends.
+    FailedReadsAreEnds,
+    /// A rename that failed counts as done.
+    FailedRenamesAreIgnored,
+    /// A folder from which a file could not be removed once is never tried again.
+    FailedRemovalsAreForEver,
+    /// A folder in which a file could not be created once is never tried again.
+    FailedCreatesAreForEver,
+    /// A folder in which a file could not be opened once is never tried again.
+    FailedOpensAreForEver,
+    /// The folder is synced only after every other change of its names.
+    EveryOtherFolderSync,
+    /// Control has one slot instead of two.
+    OneControlSlot,
+    /// Who is cut off by a panic hears that nothing happened.
+    CutCallersHearBusy,
 }
 
 /// A shard, its disks, and what moves its journal.
@@ -67,7 +85,7 @@ pub struct Machine {
     /// Where its checkpoints are.
     pub checkpoints: MemoryDisk,
     /// The shard, while its process lives.
-    pub core: Option<Core<SimulatedStore, u64>>,
+    pub core: Option<Core<SimulatedStore, Asker>>,
     stepper: Arc<Mutex<Option<Stepper>>>,
     settings: CoreSettings,
     options: Options,
@@ -77,7 +95,21 @@ pub struct Machine {
     was_damaged: bool,
     /// Checkpoints that were there at a start.
     written: BTreeSet<String>,
+    /// Times that its process opened the journal.
+    opened: u64,
+    /// Calls of the journal until a turn panics.
+    panics_in: Option<u64>,
+    fuse: Fuse,
 }
+
+/// Calls of the journal, before or after what they do, until one panics; [`NO_PANIC`] for none.
+type Fuse = Arc<AtomicU64>;
+
+/// A fuse that does not burn.
+const NO_PANIC: u64 = u64::MAX;
+
+/// How the panics begin that the simulation makes.
+pub(crate) const PLANNED: &str = "planned by the simulation";
 
 impl Machine {
     /// A shard with empty disks, not opened.
@@ -131,6 +163,9 @@ impl Machine {
             damaged: BTreeSet::new(),
             was_damaged: false,
             written: BTreeSet::new(),
+            opened: 0,
+            panics_in: None,
+            fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }
 
@@ -141,14 +176,41 @@ impl Machine {
     /// As the core's opening.
     pub fn open(&mut self, now: Time) -> Result<(), stadium_shard::Error> {
         let store = SimulatedStore {
-            disk: self.disk.clone(),
-            checkpoints: self.checkpoints.clone(),
+            disk: self.as_seen(&self.disk),
+            checkpoints: self.as_seen(&self.checkpoints),
             stepper: Arc::clone(&self.stepper),
             options: self.options.clone(),
             sabotage: self.sabotage,
+            fuse: Arc::clone(&self.fuse),
         };
         self.core = Some(Core::open(store, self.settings.clone(), now, &mut |_| ())?);
+        self.opened += 1;
         Ok(())
+    }
+
+    /// A disk as the shard's process sees it.
+    fn as_seen(&self, disk: &MemoryDisk) -> Arc<dyn Disk> {
+        if lies(self.sabotage) {
+            Arc::new(LyingDisk::new(disk.clone(), self.sabotage))
+        } else {
+            Arc::new(disk.clone())
+        }
+    }
+
+    /// A turn panics after so many calls of the journal, once. `None`: none does.
+    pub fn panic_in(&mut self, calls: Option<u64>) {
+        self.panics_in = calls;
+    }
+
+    /// A turn of the shard, where its process lives. Says whose answers were cut off by a panic.
+    pub fn turn(&mut self, now: Time, output: &mut Output<Asker>) -> Option<(Next, Vec<u64>)> {
+        let core = self.core.as_mut()?;
+        drop(take_cut());
+        self.fuse.store(self.panics_in.unwrap_or(NO_PANIC), Ordering::Relaxed);
+        let next = core.turn(now, output);
+        let left = self.fuse.swap(NO_PANIC, Ordering::Relaxed);
+        self.panics_in = (left != NO_PANIC).then_some(left);
+        Some((next, take_cut()))
     }
 
     /// Another shard with the same files, not opened.
@@ -164,6 +226,9 @@ impl Machine {
             damaged: BTreeSet::new(),
             was_damaged: false,
             written: BTreeSet::new(),
+            opened: 0,
+            panics_in: None,
+            fuse: Arc::new(AtomicU64::new(NO_PANIC)),
         }
     }
 
@@ -174,7 +239,8 @@ impl Machine {
         let (read, checkpoint) = (once_in(reads), once_in(checkpoints));
         if read {
             let disk = if random.bool() { &self.disk } else { &self.checkpoints };
-            disk.fail_read(Some(random.u64(..12)));
+            let reads = if random.bool() { 12 } else { 60 };
+            disk.fail_read(Some(random.u64(..reads)));
         }
         let mut names: Vec<String> = self.checkpoints.files().into_iter().map(|(name, _)| name).collect();
         names.retain(|name| name.ends_with(".checkpoint"));
@@ -215,7 +281,19 @@ impl Machine {
     /// Ends its process, as a crash does.
     pub fn end(&mut self) {
         self.core = None;
+        self.panics_in = None;
         *self.stepper.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// A bit of `control` flips. Says whether it did: one of two slots is written at each opening, and it is the one that may be damaged.
+    pub fn flip_control(&mut self, random: &mut fastrand::Rng) -> bool {
+        let is_open = self.core.as_mut().is_some_and(|core| core.journal().is_some());
+        if !is_open || self.opened < 2 {
+            return false;
+        }
+        // Of a slot's 512 bytes 36 are used.
+        let byte = random.u64(..36) + if random.bool() { 512 } else { 0 };
+        self.disk.flip_bit("control", byte, random.u8(..8))
     }
 
     /// Does so many steps of the journal's own work, or until there is none. Says whether some was done.
@@ -241,22 +319,12 @@ impl Machine {
 
 /// The journal and the checkpoints of a machine.
 pub struct SimulatedStore {
-    disk: MemoryDisk,
-    checkpoints: MemoryDisk,
+    disk: Arc<dyn Disk>,
+    checkpoints: Arc<dyn Disk>,
     stepper: Arc<Mutex<Option<Stepper>>>,
     options: Options,
     sabotage: Sabotage,
-}
-
-impl SimulatedStore {
-    fn disk(&self, disk: &MemoryDisk) -> Arc<dyn Disk> {
-        match self.sabotage {
-            Sabotage::SyncDoesNothing | Sabotage::FolderSyncDoesNothing | Sabotage::OneCheckpointIsKept => {
-                Arc::new(LyingDisk { disk: disk.clone(), sabotage: self.sabotage })
-            }
-            _ => Arc::new(disk.clone()),
-        }
-    }
+    fuse: Fuse,
 }
 
 impl Store for SimulatedStore {
@@ -265,13 +333,14 @@ impl Store for SimulatedStore {
     fn open(&mut self, opening: Opening) -> Result<SimulatedJournal, Error> {
         let options = Options { opening, ..self.options.clone() };
         *self.stepper.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let (journal, stepper) = FileJournal::open_stepped(self.disk(&self.disk), &options)?;
+        let (journal, stepper) = FileJournal::open_stepped(Arc::clone(&self.disk), &options)?;
         *self.stepper.lock().unwrap_or_else(PoisonError::into_inner) = Some(stepper);
-        Ok(SimulatedJournal { journal, sabotage: self.sabotage })
+        let stepper = Arc::clone(&self.stepper);
+        Ok(SimulatedJournal { journal, stepper, sabotage: self.sabotage, fuse: Arc::clone(&self.fuse) })
     }
 
     fn checkpoints(&mut self, journal: Option<JournalId>) -> Result<Box<dyn Checkpoints>, Error> {
-        let disk = self.disk(&self.checkpoints);
+        let disk = Arc::clone(&self.checkpoints);
         Ok(Box::new(FileCheckpoints::open_on(disk, self.options.shard, journal)?))
     }
 }
@@ -279,28 +348,52 @@ impl Store for SimulatedStore {
 /// The file journal, with a sabotage.
 pub struct SimulatedJournal {
     journal: FileJournal,
+    stepper: Arc<Mutex<Option<Stepper>>>,
     sabotage: Sabotage,
+    fuse: Fuse,
+}
+
+impl SimulatedJournal {
+    /// Panics, where it is time for that.
+    fn burn(&self) {
+        match self.fuse.load(Ordering::Relaxed) {
+            NO_PANIC => {}
+            0 => {
+                self.fuse.store(NO_PANIC, Ordering::Relaxed);
+                panic!("{PLANNED}");
+            }
+            left => self.fuse.store(left - 1, Ordering::Relaxed),
+        }
+    }
+
+    /// Something that the journal does; a turn may panic before or after.
+    fn around<T>(&mut self, what: impl FnOnce(&mut FileJournal) -> T) -> T {
+        self.burn();
+        let done = what(&mut self.journal);
+        self.burn();
+        done
+    }
 }
 
 impl Journal for SimulatedJournal {
     fn append(&mut self, record: &[u8]) -> Result<Position, Error> {
-        self.journal.append(record)
+        self.around(|journal| journal.append(record))
     }
 
     fn append_reserved(&mut self, record: &[u8]) -> Result<Position, Error> {
-        self.journal.append_reserved(record)
+        self.around(|journal| journal.append_reserved(record))
     }
 
     fn make_room(&mut self, bytes: usize, room: Room) -> Result<Position, Error> {
-        self.journal.make_room(bytes, room)
+        self.around(|journal| journal.make_room(bytes, room))
     }
 
     fn commit(&mut self) -> Result<(), Error> {
-        self.journal.commit()
+        self.around(FileJournal::commit)
     }
 
     fn durable(&mut self) -> Result<Position, Error> {
-        let durable = self.journal.durable()?;
+        let durable = self.around(FileJournal::durable)?;
         Ok(match self.sabotage {
             Sabotage::AnswersBeforeCommit => self.journal.end(),
             _ => durable,
@@ -309,6 +402,17 @@ impl Journal for SimulatedJournal {
 
     fn wait(&mut self, timeout: Duration) -> Result<Position, Error> {
         self.journal.wait(timeout)
+    }
+
+    fn stop(&mut self) -> Option<Position> {
+        // What was handed over becomes durable or does not, as with a thread of its own.
+        let stepper = self.stepper.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        while stepper.as_ref().is_some_and(Stepper::commit) {}
+        let durable = self.journal.stop();
+        match self.sabotage {
+            Sabotage::AnswersBeforeCommit => Some(self.journal.end()),
+            _ => durable,
+        }
     }
 
     fn on_durable(&mut self, wake: Wake) {
@@ -320,6 +424,7 @@ impl Journal for SimulatedJournal {
     }
 
     fn read_at(&self, record: Position, offset: u32, into: &mut [u8]) -> Result<(), Error> {
+        self.burn();
         self.journal.read_at(record, offset, into)?;
         if self.sabotage == Sabotage::ReadsAreWrong
             && let Some(last) = into.last_mut()
@@ -371,17 +476,6 @@ impl Journal for SimulatedJournal {
     }
 }
 
-/// A disk that says that all is well where something was not done.
-struct LyingDisk {
-    disk: MemoryDisk,
-    sabotage: Sabotage,
-}
-
-struct LyingFile {
-    file: Arc<dyn DiskFile>,
-    sabotage: Sabotage,
-}
-
 /// A reader of records that passes over the third one.
 struct ForgetfulReader {
     reader: Box<dyn Reader>,
@@ -403,87 +497,5 @@ impl Reader for ForgetfulReader {
 
     fn record(&mut self, at: Position) -> Result<Record<'_>, Error> {
         self.reader.record(at)
-    }
-}
-
-impl Disk for LyingDisk {
-    fn place(&self) -> String {
-        self.disk.place()
-    }
-
-    fn lock(&self) -> Result<LockGuard, LockError> {
-        self.disk.lock()
-    }
-
-    fn list(&self) -> std::io::Result<Vec<String>> {
-        self.disk.list()
-    }
-
-    fn open(&self, name: &str) -> std::io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(LyingFile { file: self.disk.open(name)?, sabotage: self.sabotage }))
-    }
-
-    fn create(&self, name: &str) -> std::io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(LyingFile { file: self.disk.create(name)?, sabotage: self.sabotage }))
-    }
-
-    fn rename(&self, from: &str, to: &str) -> std::io::Result<()> {
-        self.disk.rename(from, to)?;
-        if self.sabotage == Sabotage::OneCheckpointIsKept && to.ends_with(".checkpoint") {
-            let others =
-                self.disk.list()?.into_iter().filter(|name| name.ends_with(".checkpoint") && name != to);
-            others.for_each(|name| drop(self.disk.remove(&name)));
-        }
-        Ok(())
-    }
-
-    fn rename_new(&self, from: &str, to: &str) -> std::io::Result<()> {
-        self.disk.rename_new(from, to)
-    }
-
-    fn remove(&self, name: &str) -> std::io::Result<()> {
-        self.disk.remove(name)
-    }
-
-    fn sync_folder(&self) -> std::io::Result<()> {
-        match self.sabotage {
-            Sabotage::FolderSyncDoesNothing => Ok(()),
-            _ => self.disk.sync_folder(),
-        }
-    }
-
-    fn random(&self) -> u64 {
-        self.disk.random()
-    }
-}
-
-impl DiskFile for LyingFile {
-    fn length(&self) -> std::io::Result<u64> {
-        self.file.length()
-    }
-
-    fn read_at(&self, into: &mut [u8], offset: u64) -> std::io::Result<usize> {
-        self.file.read_at(into, offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> std::io::Result<()> {
-        self.file.write_at(bytes, offset)
-    }
-
-    fn sync(&self) -> std::io::Result<()> {
-        match self.sabotage {
-            Sabotage::SyncDoesNothing => Ok(()),
-            _ => self.file.sync(),
-        }
-    }
-
-    fn allocate(&self, bytes: u64) -> std::io::Result<()> {
-        self.file.allocate(bytes)?;
-        // Without this nothing would ever survive, and that is noticed too easily.
-        self.file.sync()
-    }
-
-    fn truncate(&self, bytes: u64) -> std::io::Result<()> {
-        self.file.truncate(bytes)
     }
 }

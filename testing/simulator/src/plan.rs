@@ -108,13 +108,17 @@ pub struct Faults {
     pub checkpoints: u32,
     /// Changes of names that were not synced survive in any order.
     pub any_order: bool,
+    /// A turn of a shard panics.
+    pub panics: u32,
+    /// In one of so many crashes a bit of a journal's control flips.
+    pub controls: u32,
 }
 
 impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64) -> Plan {
         let mut random = Rng::with_seed(seed);
-        let shards = if random.u8(..4) == 0 { 2 } else { 1 };
+        let shards = if random.u8(..4) == 0 { many(seed, &[2, 2, 2, 4, 8]) } else { 1 };
         let often = |random: &mut Rng, choices: &[u32]| choices[random.usize(..choices.len())];
         let faults = Faults {
             power: often(&mut random, &[0, 60, 120, 240]),
@@ -185,20 +189,31 @@ impl Plan {
         let mut random = Rng::with_seed(self.seed ^ 0x7265_706c_6179);
         let turn_events_max = [1, 3, 32, 32][random.usize(..4)];
         let often = |random: &mut Rng, choices: &[u32]| choices[random.usize(..choices.len())];
+        let mut broken = Rng::with_seed(self.seed ^ 0x7061_6e69_6373);
+        let controls = often(&mut broken, &[0, 3]);
+        // The edge's side of an unknown outcome is its own: batches and progress are not repeated with an id.
+        let panics = match self.pushes.is_none() && self.mqtt.is_none() {
+            true => often(&mut broken, &[0, 0, 30, 100]),
+            false => 0,
+        };
         let faults = Faults {
-            names: often(&mut random, &[0, 0, 0, 100]),
+            names: often(&mut random, &[0, 0, 30, 100]),
             // Queues and wallets answer with a refusal that the checker does not know where a payload cannot be opened for now.
             descriptors: match self.queues.is_empty() && self.wallets.is_none() {
-                true => often(&mut random, &[0, 0, 0, 120]),
+                true => often(&mut random, &[0, 0, 15, 60]),
                 false => 0,
             },
             reads: often(&mut random, &[0, 0, 3]),
             checkpoints: often(&mut random, &[0, 0, 2]),
             any_order: random.bool(),
+            panics,
+            controls,
             ..self.faults
         };
         let compare = [10, 25, 60][random.usize(..3)];
-        Plan { faults, turn_events_max, compare, ..self }
+        // Few bytes are written there: small segments need a new file more often.
+        let segment_bytes = if faults.descriptors > 0 { 64 << 10 } else { self.segment_bytes };
+        Plan { faults, turn_events_max, compare, segment_bytes, ..self }
     }
 
     /// A third of all seeds has wallets beside queues, another third only wallets.
@@ -212,7 +227,7 @@ impl Plan {
                 Plan { wallets, steps: self.steps / 2, ..self }
             }
             _ => {
-                let shards = [1, 2, 2, 3][random.usize(..4)];
+                let shards = [1, 2, 2, many(self.seed, &[3, 3, 5, 8])][random.usize(..4)];
                 let wallets = Some(WalletPlan::new(&mut random, shards, false));
                 Plan { shards, queues: Vec::new(), wallets, steps: self.steps * 2 / 3, ..self }
             }
@@ -231,7 +246,7 @@ impl Plan {
                 Plan { pushes, steps: self.steps * 2 / 3, ..self }
             }
             1 => {
-                let shards = [1, 2, 2, 3][random.usize(..4)];
+                let shards = [1, 2, 2, many(self.seed, &[3, 3, 5, 8])][random.usize(..4)];
                 let pushes = Some(PushPlan::new(&mut random, shards, true));
                 let faults = Faults { flip: false, ..self.faults };
                 let (queues, wallets) = (Vec::new(), None);
@@ -240,6 +255,11 @@ impl Plan {
             _ => self,
         }
     }
+}
+
+/// A number of shards where there are several, with numbers of its own.
+fn many(seed: u64, choices: &[u16]) -> u16 {
+    choices[Rng::with_seed(seed ^ 0x7368_6172_6473).usize(..choices.len())]
 }
 
 /// The longest delay between two attempts in any queue of a simulation.

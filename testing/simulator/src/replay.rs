@@ -11,6 +11,7 @@ use stadium_queue::Time;
 use stadium_shard::core::Core;
 use stadium_wallet::Figures;
 
+use crate::asker::Asker;
 use crate::machine::{Machine, SimulatedStore};
 
 /// Codes of the machines in chunks of checkpoints: docs/formats/record.md.
@@ -68,7 +69,7 @@ pub fn compare(machine: &mut Machine, now: Time) -> Result<bool, String> {
 }
 
 /// What stands beside the tables.
-fn totals(core: &Core<SimulatedStore, u64>) -> String {
+fn totals(core: &Core<SimulatedStore, Asker>) -> String {
     let jobs = core.queues().map(stadium_queue::Queues::jobs);
     // What was booked and refused is counted since the start.
     let wallets = core.ledger().map(|ledger| Figures { booked: 0, refused: 0, ..ledger.figures() });

@@ -143,6 +143,54 @@ fn a_loop_that_delivers_its_part_of_a_refused_message_is_found_out() {
 }
 
 #[test]
+fn a_recovery_that_takes_failed_reads_for_ends_is_found_out() {
+    let failure = first_failure(0, 100, Sabotage::FailedReadsAreEnds);
+    assert!(failure.is_some(), "100 seeds did not notice reads that fail in a recovery");
+}
+
+#[test]
+fn a_journal_that_ignores_failed_renames_is_found_out() {
+    let failure = first_failure(0, 100, Sabotage::FailedRenamesAreIgnored);
+    assert!(failure.is_some(), "100 seeds did not notice renames that fail");
+}
+
+#[test]
+fn a_shard_that_gives_up_when_a_file_is_not_removed_is_found_out() {
+    let failure = first_failure(0, 300, Sabotage::FailedRemovalsAreForEver);
+    assert!(failure.is_some(), "300 seeds did not notice removals that fail");
+}
+
+#[test]
+fn a_shard_that_gives_up_when_a_file_is_not_created_is_found_out() {
+    let failure = first_failure(0, 300, Sabotage::FailedCreatesAreForEver);
+    assert!(failure.is_some(), "300 seeds did not notice creates that fail");
+}
+
+#[test]
+fn a_shard_that_gives_up_when_a_file_is_not_opened_is_found_out() {
+    let failure = first_failure(0, 200, Sabotage::FailedOpensAreForEver);
+    assert!(failure.is_some(), "200 seeds did not notice opens that fail");
+}
+
+#[test]
+fn a_journal_that_syncs_every_other_change_of_names_is_found_out() {
+    let failure = first_failure(0, 300, Sabotage::EveryOtherFolderSync);
+    assert!(failure.is_some(), "300 seeds did not notice names that were not synced");
+}
+
+#[test]
+fn a_control_with_one_slot_is_found_out() {
+    let failure = first_failure(0, 100, Sabotage::OneControlSlot);
+    assert!(failure.is_some(), "100 seeds did not notice that a flipped bit of control is the end");
+}
+
+#[test]
+fn a_shard_that_calls_busy_what_a_panic_cut_off_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::CutCallersHearBusy);
+    assert!(failure.is_some(), "400 seeds did not notice answers that a panic made a lie");
+}
+
+#[test]
 fn one_seed_is_one_run() {
     for seed in 0..20 {
         let runs = [(); 2].map(|()| run(seed, Sabotage::None).map(|summary| format!("{summary:?}")).ok());

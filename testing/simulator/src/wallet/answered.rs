@@ -59,6 +59,19 @@ impl Checker {
         }
     }
 
+    /// The answer is lost: a look asks for what was sent.
+    pub fn forget(&mut self, number: u64) -> Option<Ask> {
+        let asked = self.flying.asked.remove(&number)?;
+        if asked.wrong.is_none() {
+            for transfer in asked.ask.transfers() {
+                if let Some(known) = self.books.transfers.get_mut(&transfer.id) {
+                    known.is_lost = true;
+                }
+            }
+        }
+        Some(asked.ask)
+    }
+
     fn refused(&mut self, asked: &Asked, refusal: &Refusal, high: Time) -> Result<(), Violation> {
         let is_true = match &asked.ask {
             Ask::Wallet(Command::Transfer { .. }) | Ask::Together { .. } => {
@@ -94,7 +107,8 @@ impl Checker {
             let effects = self.books.effects(&self.books.transfers[&id].kind);
             self.books.unsettled.extend(effects);
         }
-        if refusal.code() == stadium_wallet::refusal::PENDING
+        let is_open = [stadium_wallet::refusal::PENDING, stadium_shard::UNKNOWN].contains(&refusal.code());
+        if is_open
             && let Some(known) = self.books.transfers.get_mut(&id)
             && known.fate == Fate::Open
         {

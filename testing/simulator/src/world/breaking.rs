@@ -12,6 +12,15 @@ use crate::ledger::Violation;
 /// Operations of a disk that no run reaches.
 const NEVER: u64 = 1 << 40;
 
+/// Checkpoints of a shard: two that are kept, one that is damaged, and some whose removal failed.
+const CHECKPOINTS_MAX: usize = 5;
+
+/// Whether an error says that what is stored is damaged.
+fn is_damage(error: &stadium_shard::Error) -> bool {
+    use stadium_shard::Error;
+    matches!(error, Error::Corrupt { .. } | Error::Journal(stadium_journal::Error::Corrupt(_)))
+}
+
 /// Whether the process can open files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Descriptors {
@@ -47,15 +56,18 @@ impl World {
             self.trace
                 .line(&self.clock, || format!("sync {after} from now fails at shard {at}, kept: {kept:?}"));
             self.machines[at].disk.fail_sync(after, kept);
+            self.journal_may_fail = true;
             self.trouble_begins();
         }
         if self.once_in(faults.write) {
             let after = self.random.u64(..4);
             self.trace.line(&self.clock, || format!("write {after} from now fails at shard {at}"));
             self.machines[at].disk.fail_write(after);
+            self.journal_may_fail = true;
             self.trouble_begins();
         }
         self.break_names(at);
+        self.break_turn(at);
         if self.once_in(faults.full) {
             let disk = &self.machines[at].disk;
             let room = disk.used() + self.random.u64(..2 * self.plan.segment_bytes);
@@ -105,6 +117,7 @@ impl World {
                 .line(&self.clock, || format!("shard {at} alone loses its journal, and opens it again"));
             let kept = [Kept::Nothing, Kept::Half, Kept::Everything][self.random.usize(..3)];
             self.machines[at].disk.fail_sync(0, kept);
+            self.journal_may_fail = true;
             self.trouble_begins();
         }
         Ok(())
@@ -122,12 +135,19 @@ impl World {
                 NameOperation::SyncFolder,
                 NameOperation::Open,
             ];
-            let kind = kinds[self.faults.usize(..kinds.len())];
+            // Queues and wallets answer from the journal: where it cannot be opened a job is set aside, and a history is refused.
+            let reads = !self.plan.queues.is_empty() || self.plan.wallets.is_some();
+            let kind = kinds[self.faults.usize(..kinds.len() - usize::from(reads))];
             let after = self.faults.u64(..3);
             self.trace.line(&self.clock, || format!("{kind:?} {after} from now fails at shard {at}"));
             let machine = &self.machines[at];
             let disk = if self.faults.bool() { &machine.disk } else { &machine.checkpoints };
             disk.fail_name(Some((after, kind)));
+            // A name that was not synced is lost only if power fails before the next sync.
+            if kind == NameOperation::SyncFolder && self.plan.faults.power > 0 && self.faults.bool() {
+                disk.stop_after(self.faults.u64(..60));
+            }
+            self.journal_may_fail = true;
             self.trouble_begins();
         }
         if once_in(&mut self.faults, faults.descriptors) {
@@ -137,6 +157,24 @@ impl World {
         } else if once_in(&mut self.faults, faults.descriptors / 6) {
             self.descriptors(Descriptors::Free);
         }
+    }
+
+    /// The thread of a shard panics, in a turn or between two.
+    fn break_turn(&mut self, at: usize) {
+        let panics = self.plan.faults.panics;
+        if panics == 0 || self.faults.u32(..panics) > 0 {
+            return;
+        }
+        self.journal_may_fail = true;
+        let calls = self.faults.u64(..60);
+        if calls < 10 {
+            self.trace.line(&self.clock, || format!("the thread of shard {at} panics between two turns"));
+            self.panics_between_turns = Some(at);
+        } else {
+            self.trace.line(&self.clock, || format!("shard {at} panics in {calls} calls of its journal"));
+            self.machines[at].panic_in(Some(calls - 10));
+        }
+        self.trouble_begins();
     }
 
     pub(super) fn descriptors(&mut self, descriptors: Descriptors) {
@@ -196,10 +234,16 @@ impl World {
             self.mqtt_crash();
             self.crossing.clear();
             self.look = None;
+            self.panics_between_turns = None;
             self.descriptors(Descriptors::Free);
             for machine in &mut self.machines {
                 if let Some(core) = &machine.core {
                     self.summary.reopened += core.reopened();
+                }
+                let controls = self.plan.faults.controls;
+                let flips = attempt == 0 && controls > 0 && self.faults.u32(..controls) == 0;
+                if flips && machine.flip_control(&mut self.faults) {
+                    self.trace.line(&self.clock, || "a bit of a journal's control flips".into());
                 }
                 machine.end();
                 let random = &mut self.random;
@@ -225,6 +269,7 @@ impl World {
                     machine.disk.stop_after(random.u64(..30));
                 }
             }
+            self.few_checkpoints()?;
             self.trace.line(&self.clock, || format!("{end:?}; everything starts again"));
             let mut again = false;
             for at in 0..self.machines.len() {
@@ -232,6 +277,9 @@ impl World {
                     if self.machines[at].is_stopped() {
                         again = true;
                         break;
+                    }
+                    if is_damage(&error) {
+                        return Violation::new(format!("shard {at} calls whole files damaged: {error}"));
                     }
                     self.machines[at].heal();
                     // A server doesn't start on a disk that is full or fails; it does on one that doesn't.
@@ -260,12 +308,26 @@ impl World {
         if self.crashes == crashes { self.look() } else { Ok(()) }
     }
 
+    /// A checkpoint that is kept no more is removed, if not at once then later.
+    pub(super) fn few_checkpoints(&self) -> Result<(), Violation> {
+        for (at, machine) in self.machines.iter().enumerate() {
+            let files = machine.checkpoints.files();
+            let kept = files.iter().filter(|(name, _)| name.ends_with(".checkpoint")).count();
+            if kept > CHECKPOINTS_MAX {
+                return Violation::new(format!("shard {at} keeps {kept} checkpoints"));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn end_faults(&mut self) {
-        for machine in &self.machines {
+        for machine in &mut self.machines {
             machine.disk.stop_after(NEVER);
             machine.checkpoints.stop_after(NEVER);
             machine.heal();
+            machine.panic_in(None);
         }
+        self.panics_between_turns = None;
         self.full = false;
         self.plan.faults = crate::plan::Faults { flip: self.plan.faults.flip, ..Default::default() };
     }

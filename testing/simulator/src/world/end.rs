@@ -6,6 +6,7 @@ use stadium_queue::{Answer, Command, JobSet, Key, QueueSettings};
 use stadium_shard::core::{Output, Request, Search};
 
 use super::{Summary, TURNS_MAX, World};
+use crate::asker::Asker;
 use crate::ledger::{Message, Violation};
 use crate::message::Content;
 
@@ -118,13 +119,13 @@ impl World {
             let machine = &mut self.machines[usize::from(rules.shard)];
             let Some(core) = &mut machine.core else { continue };
             self.next_number += 1;
-            core.submit(Request { caller: self.next_number, command: peek, search: Search::Here });
+            core.submit(Request { caller: Asker(self.next_number), command: peek, search: Search::Here });
             for _ in 0..TURNS_MAX {
-                let mut output: Output<u64> = Output::default();
+                let mut output: Output<Asker> = Output::default();
                 let core = machine.core.as_mut().expect("it runs");
                 core.turn(self.clock.now(), &mut output);
                 machine.work(u32::MAX);
-                let reply = output.replies.into_iter().find(|reply| reply.caller == self.next_number);
+                let reply = output.replies.into_iter().find(|reply| reply.caller.0 == self.next_number);
                 if let Some(reply) = reply {
                     match reply.answer {
                         Ok(stadium_shard::Answer::Queue(Answer::Jobs(jobs))) => views.extend(jobs),

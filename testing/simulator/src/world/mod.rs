@@ -25,6 +25,7 @@ use self::look::Look;
 use self::mqtt::Mqtt;
 use self::pushes::Pushes;
 use self::wallets::Wallets;
+use crate::asker::Asker;
 use crate::clock::{Clock, Span};
 use crate::ledger::{Issued, Ledger, Violation};
 use crate::machine::{Machine, Sabotage, SimulatedStore};
@@ -118,6 +119,10 @@ pub struct World {
     trouble: bool,
     /// Whether a disk may be full.
     full: bool,
+    /// Whether something was broken after which a journal may fail: neither a full disk nor a want of descriptors.
+    journal_may_fail: bool,
+    /// The shard whose thread panics before its next turn.
+    panics_between_turns: Option<usize>,
     /// Crashes so far, to notice that one came in between.
     crashes: u64,
     summary: Summary,
@@ -154,6 +159,8 @@ impl World {
             look: None,
             trouble: false,
             full: false,
+            journal_may_fail: false,
+            panics_between_turns: None,
             crashes: 0,
             summary: Summary::default(),
             restless: (Next::default(), false, 0, false, 0),
@@ -193,6 +200,7 @@ impl World {
         }
         self.end_faults();
         self.quiet()?;
+        self.few_checkpoints()?;
         // A shard whose disk was full looks for room again after a while.
         self.advance(5_000);
         self.look()?;
@@ -270,7 +278,7 @@ impl World {
     }
 
     /// The shard, whose process runs: processes are started again before anybody asks.
-    fn core(&mut self, shard: u16) -> &mut Core<SimulatedStore, u64> {
+    fn core(&mut self, shard: u16) -> &mut Core<SimulatedStore, Asker> {
         self.machines[usize::from(shard)].core.as_mut().expect("a process that ended was started again")
     }
 }

@@ -11,6 +11,7 @@ use stadium_shard::core::Output;
 
 use super::breaking::End;
 use super::{TURNS_MAX, World};
+use crate::asker::Asker;
 use crate::ledger::Violation;
 use crate::machine::Sabotage;
 use crate::mqtt::{
@@ -149,9 +150,9 @@ impl World {
             self.next_number += 1;
             let number = self.next_number;
             let command = Command::Page { part, from, entries_max: PAGE_ENTRIES };
-            self.core(shard).submit_session(number, command);
+            self.core(shard).submit_session(Asker(number), command);
             for _ in 0..TURNS_MAX {
-                let mut output: Output<u64> = Output::default();
+                let mut output: Output<Asker> = Output::default();
                 let now = self.clock.now();
                 self.core(shard).turn(now, &mut output);
                 self.machines[usize::from(shard)].work(u32::MAX);
@@ -159,7 +160,7 @@ impl World {
                     self.crash(End::PowerFailed)?;
                     return Ok(None);
                 }
-                match output.replies.into_iter().find(|reply| reply.caller == number) {
+                match output.replies.into_iter().find(|reply| reply.caller.0 == number) {
                     Some(reply) => match reply.answer {
                         Ok(stadium_shard::Answer::Session(Answer::Page(page))) => return Ok(Some(page)),
                         Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => break,
@@ -449,7 +450,7 @@ impl World {
             mqtt.batches.insert(number);
             self.trace.line(&self.clock, || format!("#{number} -> shard {shard}: {command:?}"));
             if let Some(core) = &mut self.machines[usize::from(shard)].core {
-                core.submit_session(number, command);
+                core.submit_session(Asker(number), command);
             }
         }
         Ok(())

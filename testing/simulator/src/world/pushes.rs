@@ -9,6 +9,7 @@ use stadium_machine::StateMachine as _;
 use stadium_push::{Answer, Command, Happened, Parts, Refusal, ToEdge};
 
 use super::World;
+use crate::asker::Asker;
 use crate::clock::Span;
 use crate::ledger::Violation;
 use crate::machine::Sabotage;
@@ -193,7 +194,7 @@ impl World {
             if let Some(pushes) = &mut self.pushes {
                 pushes.parts.insert(number, (whole, place));
             }
-            self.core(shard).submit_push(number, command);
+            self.core(shard).submit_push(Asker(number), command);
         }
     }
 

@@ -7,6 +7,7 @@ use stadium_shard::core::{Request, Search};
 
 use super::words::brief;
 use super::{InFlight, World};
+use crate::asker::Asker;
 use crate::clock::Span;
 use crate::ledger::Issued;
 use crate::message::Tag;
@@ -73,7 +74,7 @@ impl World {
             from: None,
         };
         self.flying.insert(number, InFlight { issued, shard, is_gone: false, is_look });
-        self.core(shard).submit(Request { caller: number, command, search: Search::Here });
+        self.core(shard).submit(Request { caller: Asker(number), command, search: Search::Here });
         number
     }
 }

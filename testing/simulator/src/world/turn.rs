@@ -3,6 +3,7 @@
 //! A letter may come late, twice, or after a later one.
 
 use stadium_queue::{Answer, Command, Refusal, Retry};
+use stadium_shard::UNKNOWN;
 use stadium_shard::core::{Delivery, Output, Sent};
 
 use super::breaking::End;
@@ -23,8 +24,13 @@ impl World {
         for at in 0..self.machines.len() {
             let mut output = Output::default();
             let machine = &mut self.machines[at];
+            if self.panics_between_turns.take_if(|shard| *shard == at).is_some()
+                && let Some(core) = &mut machine.core
+            {
+                core.start_over(self.clock.now(), &mut output);
+            }
+            let Some((next, cut)) = machine.turn(self.clock.now(), &mut output) else { continue };
             let Some(core) = &mut machine.core else { continue };
-            let next = core.turn(self.clock.now(), &mut output);
             let is_closed = core.journal().is_none();
             if is_closed {
                 self.trace.line(&self.clock, || format!("shard {at}'s journal failed and is not open"));
@@ -41,6 +47,10 @@ impl World {
                 self.crash(End::PowerFailed)?;
                 return Ok(true);
             }
+            if is_closed && !self.journal_may_fail {
+                let trouble = self.machines[at].core.as_ref().and_then(|core| core.metrics().trouble);
+                return Violation::new(format!("shard {at}'s journal fails without any need: {trouble:?}"));
+            }
             self.restless = (
                 next,
                 is_closed,
@@ -55,18 +65,22 @@ impl World {
             self.take_to_edge(at as u16, std::mem::take(&mut output.to_edge))?;
             self.notice_reopened(at);
             for reply in std::mem::take(&mut output.replies) {
-                let Some(answer) = self.mqtt_replied(reply.caller, reply.answer)? else { continue };
-                let Some(answer) = self.push_replied(reply.caller, answer)? else { continue };
-                match self.wallet_replied(reply.caller, answer)? {
+                let Some(answer) = self.mqtt_replied(reply.caller.0, reply.answer)? else { continue };
+                let Some(answer) = self.push_replied(reply.caller.0, answer)? else { continue };
+                match self.wallet_replied(reply.caller.0, answer)? {
                     Some(Ok(stadium_shard::Answer::Queue(answer))) => {
-                        self.replied(reply.caller, Ok(answer))?
+                        self.replied(reply.caller.0, Ok(answer))?
                     }
-                    Some(Err(refusal)) => self.replied(reply.caller, Err(refusal))?,
+                    Some(Err(refusal)) => self.replied(reply.caller.0, Err(refusal))?,
                     Some(Ok(other)) => {
                         return Violation::new(format!("a queue's command is answered {other:?}"));
                     }
                     None => {}
                 }
+            }
+            for number in cut {
+                busy = true;
+                self.cut_off(number)?;
             }
             for (shard, delivery) in output.deliveries {
                 busy = true;
@@ -128,6 +142,26 @@ impl World {
                 None => {}
             }
         }
+    }
+
+    /// A panic took a caller along, who is told that the outcome is not known.
+    fn cut_off(&mut self, number: u64) -> Result<(), Violation> {
+        let code = match self.sabotage {
+            Sabotage::CutCallersHearBusy => "SHARD-003",
+            _ => UNKNOWN,
+        };
+        let refusal = Refusal::Busy { code, retry_after: 1_000, reason: "a panic cut it off".into() };
+        self.trace.line(&self.clock, || format!("#{number} is cut off by a panic"));
+        let Some(answer) = self.wallet_replied(number, Err(refusal.clone()))? else { return Ok(()) };
+        let is_look = self.flying.get(&number).is_some_and(|flying| flying.is_look);
+        if is_look || code != UNKNOWN {
+            return self.replied(number, answer.map(|_| unreachable!("it is a refusal")));
+        }
+        if let Some(flying) = self.flying.remove(&number) {
+            self.summary.lost += 1;
+            self.ledger.may_have_happened(&flying.issued, self.clock.high());
+        }
+        Ok(())
     }
 
     fn replied(&mut self, number: u64, answer: Answered) -> Result<(), Violation> {

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use fastrand::Rng;
 use stadium_queue::{Command as QueueCommand, NewJob};
 use stadium_shard::core::{Output, Parts, parts, shards_of};
-use stadium_shard::{Answer, Together};
+use stadium_shard::{Answer, Together, UNKNOWN};
 use stadium_wallet::{AssetCode, Command, Range, Refusal, Seal, WalletName};
 
 use super::{TURNS_MAX, World};
+use crate::asker::Asker;
 use crate::clock::Span;
 use crate::ledger::{Issued, Violation};
 use crate::message::Tag;
@@ -171,7 +172,7 @@ impl World {
                 self.next_number += 1;
                 let number = self.next_number;
                 wallets.parts.insert(number, (whole, 0));
-                self.core(shard).submit_together(number, together);
+                self.core(shard).submit_together(Asker(number), together);
                 (How::Together(shard), 1)
             }
         };
@@ -187,7 +188,7 @@ impl World {
         if let Some(wallets) = &mut self.wallets {
             wallets.parts.insert(number, (whole, place));
         }
-        self.core(shard).submit_wallet(number, command);
+        self.core(shard).submit_wallet(Asker(number), command);
         number
     }
 
@@ -229,6 +230,15 @@ impl World {
             Err(_) => self.summary.refused += 1,
         }
         let high = self.clock.high();
+        if matches!(&answer, Err(refusal) if refusal.code() == UNKNOWN) {
+            // As after a crash: the next look asks what became of it.
+            let Some(asked) = wallets.checker.forget(whole) else { return Ok(None) };
+            self.summary.lost += 1;
+            for (issued, _) in self.puts_of(whole, &asked, shard, gathering.during) {
+                self.ledger.may_have_happened(&issued, high);
+            }
+            return Ok(None);
+        }
         let asked = wallets.checker.flying.asked.get(&whole).map(|asked| asked.ask.clone());
         let checked = wallets.checker.answered(whole, &answer, high);
         checked
@@ -271,18 +281,13 @@ impl World {
         wallets.parts.clear();
         wallets.look = None;
         let gathering = std::mem::take(&mut wallets.gathering);
-        let asked = std::mem::take(&mut wallets.checker.flying.asked);
-        self.summary.lost += asked.len() as u64;
-        for asked in asked.values().filter(|asked| asked.wrong.is_none()) {
-            for transfer in asked.ask.transfers() {
-                if let Some(known) = wallets.checker.books.transfers.get_mut(&transfer.id) {
-                    known.is_lost = true;
-                }
-            }
-        }
+        let numbers: Vec<u64> = wallets.checker.flying.asked.keys().copied().collect();
+        self.summary.lost += numbers.len() as u64;
+        let forget = |number| Some((number, wallets.checker.forget(number)?));
+        let asked: Vec<_> = numbers.into_iter().filter_map(forget).collect();
         for (number, asked) in asked {
             if let Some(Gathering { how: How::Together(shard), during, .. }) = gathering.get(&number) {
-                let puts = self.puts_of(number, &asked.ask, *shard, *during);
+                let puts = self.puts_of(number, &asked, *shard, *during);
                 self.lost.extend(puts.into_iter().map(|(issued, _)| issued));
             }
         }
@@ -430,13 +435,13 @@ impl World {
     ) -> Result<Result<stadium_wallet::Answer, Refusal>, Violation> {
         self.next_number += 1;
         let number = self.next_number;
-        self.core(shard).submit_wallet(number, command);
+        self.core(shard).submit_wallet(Asker(number), command);
         for _ in 0..TURNS_MAX {
-            let mut output: Output<u64> = Output::default();
+            let mut output: Output<Asker> = Output::default();
             let now = self.clock.now();
             self.core(shard).turn(now, &mut output);
             self.machines[usize::from(shard)].work(u32::MAX);
-            if let Some(reply) = output.replies.into_iter().find(|reply| reply.caller == number) {
+            if let Some(reply) = output.replies.into_iter().find(|reply| reply.caller.0 == number) {
                 return of_wallets(reply.answer);
             }
         }

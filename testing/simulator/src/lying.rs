@@ -1,0 +1,178 @@
+//! A disk that lies: broken variants of what the journal does with its files, chosen by a [`Sabotage`].
+//!
+//! Each passes everything on to the disk in memory, and does one thing wrong. Tests require that seeds find it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use stadium_journal::memory::MemoryDisk;
+use stadium_journal::{Disk, DiskFile, LockError, LockGuard};
+
+use crate::machine::Sabotage;
+
+/// Linux: the disk failed.
+const EIO: i32 = 5;
+
+/// Whether a sabotage is one of the disk.
+pub fn lies(sabotage: Sabotage) -> bool {
+    matches!(
+        sabotage,
+        Sabotage::SyncDoesNothing
+            | Sabotage::FolderSyncDoesNothing
+            | Sabotage::OneCheckpointIsKept
+            | Sabotage::FailedReadsAreEnds
+            | Sabotage::FailedRenamesAreIgnored
+            | Sabotage::FailedRemovalsAreForEver
+            | Sabotage::FailedCreatesAreForEver
+            | Sabotage::FailedOpensAreForEver
+            | Sabotage::EveryOtherFolderSync
+            | Sabotage::OneControlSlot
+    )
+}
+
+/// A disk that says that all is well where something was not done.
+pub struct LyingDisk {
+    disk: MemoryDisk,
+    sabotage: Sabotage,
+    /// Something failed that is never tried again.
+    is_lost: AtomicBool,
+    folder_syncs: AtomicU64,
+}
+
+impl LyingDisk {
+    pub fn new(disk: MemoryDisk, sabotage: Sabotage) -> LyingDisk {
+        LyingDisk { disk, sabotage, is_lost: AtomicBool::new(false), folder_syncs: AtomicU64::new(0) }
+    }
+
+    fn file(&self, name: &str, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
+        Arc::new(LyingFile { file, sabotage: self.sabotage, is_control: name == "control" })
+    }
+
+    /// What opening or creating gave, as the sabotaged journal takes it.
+    fn taken(
+        &self,
+        name: &str,
+        given: io::Result<Arc<dyn DiskFile>>,
+        for_ever: Sabotage,
+    ) -> io::Result<Arc<dyn DiskFile>> {
+        if self.sabotage == for_ever && self.is_lost.load(Ordering::Relaxed) {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
+        match given {
+            Ok(file) => Ok(self.file(name, file)),
+            Err(error) if self.sabotage == for_ever && error.raw_os_error() == Some(EIO) => {
+                self.is_lost.store(true, Ordering::Relaxed);
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ignored(&self, ignoring: Sabotage, done: io::Result<()>) -> io::Result<()> {
+        if self.sabotage == ignoring { Ok(()) } else { done }
+    }
+}
+
+impl Disk for LyingDisk {
+    fn place(&self) -> String {
+        self.disk.place()
+    }
+
+    fn lock(&self) -> Result<LockGuard, LockError> {
+        self.disk.lock()
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.disk.list()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        self.taken(name, self.disk.open(name), Sabotage::FailedOpensAreForEver)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
+        self.taken(name, self.disk.create(name), Sabotage::FailedCreatesAreForEver)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.ignored(Sabotage::FailedRenamesAreIgnored, self.disk.rename(from, to))?;
+        if self.sabotage == Sabotage::OneCheckpointIsKept && to.ends_with(".checkpoint") {
+            let others =
+                self.disk.list()?.into_iter().filter(|name| name.ends_with(".checkpoint") && name != to);
+            others.for_each(|name| drop(self.disk.remove(&name)));
+        }
+        Ok(())
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
+        self.ignored(Sabotage::FailedRenamesAreIgnored, self.disk.rename_new(from, to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let for_ever = self.sabotage == Sabotage::FailedRemovalsAreForEver;
+        if for_ever && self.is_lost.load(Ordering::Relaxed) {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
+        let removed = self.disk.remove(name);
+        self.is_lost.fetch_or(for_ever && removed.is_err(), Ordering::Relaxed);
+        removed
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        let syncs = self.folder_syncs.fetch_add(1, Ordering::Relaxed);
+        match self.sabotage {
+            Sabotage::FolderSyncDoesNothing => Ok(()),
+            Sabotage::EveryOtherFolderSync if syncs % 2 == 1 => Ok(()),
+            _ => self.disk.sync_folder(),
+        }
+    }
+
+    fn random(&self) -> u64 {
+        self.disk.random()
+    }
+}
+
+struct LyingFile {
+    file: Arc<dyn DiskFile>,
+    sabotage: Sabotage,
+    is_control: bool,
+}
+
+impl DiskFile for LyingFile {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self.file.read_at(into, offset) {
+            Err(_) if self.sabotage == Sabotage::FailedReadsAreEnds => Ok(0),
+            read => read,
+        }
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let is_moved = self.sabotage == Sabotage::OneControlSlot && self.is_control;
+        self.file.write_at(bytes, if is_moved { 0 } else { offset })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.sabotage {
+            Sabotage::SyncDoesNothing => Ok(()),
+            _ => self.file.sync(),
+        }
+    }
+
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        self.file.allocate(bytes)?;
+        if self.sabotage != Sabotage::SyncDoesNothing {
+            return Ok(());
+        }
+        // Without this nothing would ever survive, and that is noticed too easily.
+        self.file.sync()
+    }
+
+    fn truncate(&self, bytes: u64) -> io::Result<()> {
+        self.file.truncate(bytes)
+    }
+}
