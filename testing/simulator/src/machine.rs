@@ -266,6 +266,11 @@ impl Machine {
         self.damaged.insert(newest.clone());
     }
 
+    /// A checkpoint of it is damaged, so that one other read that fails leaves none.
+    pub fn has_damage(&self) -> bool {
+        !self.damaged.is_empty()
+    }
+
     /// Its disks are as good as new, but for files that are damaged.
     pub fn heal(&self) {
         for disk in [&self.disk, &self.checkpoints] {

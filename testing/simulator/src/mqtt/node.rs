@@ -240,8 +240,9 @@ impl Node {
         batches
     }
 
-    /// A shard's answer to a batch.
-    pub fn answered(&mut self, number: u64, answer: &Result<Answer, Refusal>) {
+    /// A shard's answer to a batch, which a loop takes in a turn of its own.
+    pub fn answered(&mut self, clocks: Clocks, number: u64, answer: &Result<Answer, Refusal>) {
+        self.around.clocks = clocks;
         let now_ms = self.around.clocks.node_ms;
         for at in 0..self.brokers.len() {
             let sabotage = self.around.sabotage;

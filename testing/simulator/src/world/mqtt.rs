@@ -458,6 +458,7 @@ impl World {
 
     /// Takes the answer to a batch; another one is given back.
     pub(super) fn mqtt_replied(&mut self, number: u64, answer: Reply) -> Result<Option<Reply>, Violation> {
+        let clocks = self.edge_clocks();
         let Some(mqtt) = self.mqtt.as_mut().filter(|mqtt| mqtt.batches.contains(&number)) else {
             return Ok(Some(answer));
         };
@@ -468,8 +469,8 @@ impl World {
             Err(refusal) => Err(refusal),
         };
         self.trace.line(&self.clock, || format!("#{number} <- {answer:?}"));
-        if let Some(node) = &mut mqtt.node {
-            node.answered(number, &answer);
+        if let Some((node, clocks)) = mqtt.node.as_mut().zip(clocks) {
+            node.answered(clocks, number, &answer);
             for (at, device) in mqtt.devices.iter().enumerate() {
                 if device.link.is_some_and(|link| node.was_let_in(link)) {
                     mqtt.books.was_let_in(at);
