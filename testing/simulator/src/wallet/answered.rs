@@ -79,13 +79,11 @@ impl Checker {
             }
             Ask::Wallet(Command::Find { transfer }) => match refusal {
                 Refusal::Busy { .. } | Refusal::Unknown { .. } if asked.may_be_busy => Ok(()),
-                refusal if asked.may_be_busy && is_unreadable(refusal) => Ok(()),
                 Refusal::Rejected { code: "WAL-022", .. } if !asked.booked.contains(transfer) => Ok(()),
                 _ => Err("it is booked and must be found".to_owned()),
             },
             Ask::Wallet(command) => match (command, refusal) {
                 (_, Refusal::Busy { .. } | Refusal::Unknown { .. }) if asked.may_be_busy => Ok(()),
-                (_, refusal) if asked.may_be_busy && is_unreadable(refusal) => Ok(()),
                 // A system wallet opens by itself, when it is first used.
                 (
                     Command::Wallet { wallet }
@@ -328,9 +326,4 @@ impl Books {
         }
         Ok(())
     }
-}
-
-/// A question is answered from the journal, and where the disk does not read it, that is said.
-fn is_unreadable(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Rejected { code: "SHARD-010", reason } if reason.contains("cannot be read"))
 }

@@ -64,6 +64,11 @@ impl World {
             busy |= !output.replies.is_empty() || !output.to_edge.is_empty();
             self.take_to_edge(at as u16, std::mem::take(&mut output.to_edge))?;
             self.notice_reopened(at);
+            // First: a later question may have seen what came of them.
+            for number in cut {
+                busy = true;
+                self.cut_off(number)?;
+            }
             for reply in std::mem::take(&mut output.replies) {
                 let Some(answer) = self.mqtt_replied(reply.caller.0, reply.answer)? else { continue };
                 let Some(answer) = self.push_replied(reply.caller.0, answer)? else { continue };
@@ -77,10 +82,6 @@ impl World {
                     }
                     None => {}
                 }
-            }
-            for number in cut {
-                busy = true;
-                self.cut_off(number)?;
             }
             for (shard, delivery) in output.deliveries {
                 busy = true;
