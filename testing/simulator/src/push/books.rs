@@ -221,7 +221,9 @@ impl Books {
         }
         for push in self.pushes.values_mut().filter(|push| push.start.max == OPEN) {
             let earliest = match push.new.when {
-                When::At(at) => at.max(now.min),
+                // Where its time has come, it may have begun: shards that have yet to hear of it begin by their own clocks.
+                When::At(at) if at > now.max => at,
+                When::At(_) => now.min,
                 When::Now | When::Local(_) => now.min,
             };
             push.start.min = push.start.min.min(earliest);

@@ -13,7 +13,7 @@ use crate::ledger::Violation;
 const NEVER: u64 = 1 << 40;
 
 /// Checkpoints of a shard: two that are kept, one that is damaged, and some whose removal failed.
-const CHECKPOINTS_MAX: usize = 5;
+const CHECKPOINTS_MAX: usize = 8;
 
 /// Whether an error says that what is stored is damaged.
 fn is_damage(error: &stadium_shard::Error) -> bool {
