@@ -2,6 +2,8 @@
 //!
 //! A letter may come late, twice, or after a later one.
 
+use std::collections::BTreeSet;
+
 use stadium_queue::{Answer, Command, Refusal, Retry};
 use stadium_shard::UNKNOWN;
 use stadium_shard::core::{Delivery, Output, Sent};
@@ -64,12 +66,14 @@ impl World {
             busy |= !output.replies.is_empty() || !output.to_edge.is_empty();
             self.take_to_edge(at as u16, std::mem::take(&mut output.to_edge))?;
             self.notice_reopened(at);
-            // First: a later question may have seen what came of them.
-            for number in cut {
-                busy = true;
-                self.cut_off(number)?;
-            }
+            // In their order: a later question may have seen what came of a command that was cut off.
+            let mut cut = cut.into_iter().collect::<BTreeSet<u64>>();
+            busy |= !cut.is_empty();
             for reply in std::mem::take(&mut output.replies) {
+                while let Some(number) = cut.first().copied().filter(|number| *number < reply.caller.0) {
+                    cut.remove(&number);
+                    self.cut_off(number)?;
+                }
                 let Some(answer) = self.mqtt_replied(reply.caller.0, reply.answer)? else { continue };
                 let Some(answer) = self.push_replied(reply.caller.0, answer)? else { continue };
                 match self.wallet_replied(reply.caller.0, answer)? {
@@ -82,6 +86,9 @@ impl World {
                     }
                     None => {}
                 }
+            }
+            for number in cut {
+                self.cut_off(number)?;
             }
             for (shard, delivery) in output.deliveries {
                 busy = true;
