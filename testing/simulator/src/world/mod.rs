@@ -72,6 +72,13 @@ struct InFlight {
     is_look: bool,
 }
 
+impl InFlight {
+    /// A consumer that waits until there is a job.
+    fn waits(&self) -> bool {
+        matches!(self.issued.command, Command::Reserve { wait, .. } if wait > 0)
+    }
+}
+
 /// Something on its way from one shard to another.
 #[derive(Clone)]
 enum Crossing {

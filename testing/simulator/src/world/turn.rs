@@ -68,12 +68,17 @@ impl World {
             self.notice_reopened(at);
             // In their order: a later question may have seen what came of a command that was cut off.
             let mut cut = cut.into_iter().collect::<BTreeSet<u64>>();
+            let mut waiting = BTreeSet::new();
             busy |= !cut.is_empty();
             for reply in std::mem::take(&mut output.replies) {
                 while let Some(number) = cut.first().copied().filter(|number| *number < reply.caller.0) {
                     cut.remove(&number);
-                    self.cut_off(number)?;
+                    match self.flying.get(&number).is_some_and(|flying| flying.waits()) {
+                        true => drop(waiting.insert(number)),
+                        false => self.cut_off(number)?,
+                    }
                 }
+                self.may_have_reserved(&waiting);
                 let Some(answer) = self.mqtt_replied(reply.caller.0, reply.answer)? else { continue };
                 let Some(answer) = self.push_replied(reply.caller.0, answer)? else { continue };
                 match self.wallet_replied(reply.caller.0, answer)? {
@@ -87,7 +92,7 @@ impl World {
                     None => {}
                 }
             }
-            for number in cut {
+            for number in waiting.into_iter().chain(cut) {
                 self.cut_off(number)?;
             }
             for (shard, delivery) in output.deliveries {
@@ -149,6 +154,13 @@ impl World {
                 }
                 None => {}
             }
+        }
+    }
+
+    /// Consumers that waited for jobs may have got some, ahead of any later answer.
+    fn may_have_reserved(&mut self, waiting: &BTreeSet<u64>) {
+        for flying in waiting.iter().filter_map(|number| self.flying.get(number)) {
+            self.ledger.may_have_happened(&flying.issued, self.clock.high());
         }
     }
 
