@@ -113,8 +113,11 @@ impl Look {
                 }
             }
             (Question::Find(_), Err(Refusal::Rejected { code: "WAL-022", .. })) => {}
-            (_, Err(Refusal::Busy { code: "WAL-043", .. } | Refusal::Unknown { .. })) => self.is_busy = true,
-            (_, Err(Refusal::Busy { .. })) if may_be_busy => self.is_busy = true,
+            (_, Err(Refusal::Busy { code, .. } | Refusal::Unknown { code, .. }))
+                if may_be_busy || code == stadium_wallet::refusal::PENDING =>
+            {
+                self.is_busy = true;
+            }
             (question, answer) => {
                 return Violation::new(format!("the question {question:?} is answered {answer:?}"));
             }

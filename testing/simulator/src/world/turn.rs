@@ -166,15 +166,15 @@ impl World {
 
     /// A panic took a caller along, who is told that the outcome is not known.
     fn cut_off(&mut self, number: u64) -> Result<(), Violation> {
-        let code = match self.sabotage {
-            Sabotage::CutCallersHearBusy => "SHARD-003",
-            _ => UNKNOWN,
+        let reason = "a panic cut it off".into();
+        let refusal = match self.sabotage {
+            Sabotage::CutCallersHearBusy => Refusal::Busy { code: "SHARD-003", retry_after: 1_000, reason },
+            _ => Refusal::Unknown { code: UNKNOWN, retry_after: 1_000, reason },
         };
-        let refusal = Refusal::Busy { code, retry_after: 1_000, reason: "a panic cut it off".into() };
         self.trace.line(&self.clock, || format!("#{number} is cut off by a panic"));
         let Some(answer) = self.wallet_replied(number, Err(refusal.clone()))? else { return Ok(()) };
         let is_look = self.flying.get(&number).is_some_and(|flying| flying.is_look);
-        if is_look || code != UNKNOWN {
+        if is_look || !refusal.is_unknown() {
             return self.replied(number, answer.map(|_| unreachable!("it is a refusal")));
         }
         if let Some(flying) = self.flying.remove(&number) {
@@ -198,11 +198,13 @@ impl World {
             Ok(_) => self.summary.accepted += 1,
             Err(_) => self.summary.refused += 1,
         }
-        if let Err(refusal @ Refusal::Busy { code, .. }) = &answer
+        if let Err(refusal @ (Refusal::Busy { code, .. } | Refusal::Unknown { code, .. })) = &answer
             && !self.trouble
             && *code != "SHARD-005"
         {
-            return Violation::new(format!("#{number} is told busy without any need: {refusal}"));
+            return Violation::new(format!(
+                "#{number} is told busy, or that nothing is known, without any need: {refusal}"
+            ));
         }
         let high = self.clock.high();
         // Commands that were under way when somebody went came before the release of what he had.
