@@ -41,6 +41,9 @@ pub enum Outcome {
     Known,
     /// It is remembered for all receivers but those at these places of its list, who were owed this publish already.
     Partly(Box<[u32]>),
+    /// The receivers at these places of its list were owed this publish already, and a bound is reached for the
+    /// others: nothing new is remembered, and the publish is not refused.
+    PartlyFull(Box<[u32]>),
     /// A bound is reached: nothing of it is remembered.
     Full,
 }

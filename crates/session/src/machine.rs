@@ -171,6 +171,7 @@ impl Sessions {
                     rest.receivers.retain(|_| at.next().is_none_or(|at| known.binary_search(&at).is_err()));
                     return match self.carry_out_new(now, &Change::Keep(rest), record) {
                         Outcome::Done => Outcome::Partly(known.into()),
+                        Outcome::Full => Outcome::PartlyFull(known.into()),
                         other => other,
                     };
                 }

@@ -212,6 +212,19 @@ fn parts_of_a_publish_are_taken_once_for_each_receiver_however_they_are_cut() {
     assert_eq!(again.batch(Time(7), vec![publish(&[("a", 5)])]), [Outcome::Done]);
 }
 
+#[test]
+fn a_repeated_publish_is_not_refused_where_some_were_owed_it_and_there_is_no_room_for_others() {
+    let mut one = Journalled::with(Bounds { letters_max: 3, ..Bounds::default() });
+    one.batch(Time(1), vec![connect("a", 1), connect("b", 2)]);
+    assert_eq!(one.batch(Time(2), vec![publish(&[("a", 1)])]), [Outcome::Done]);
+    one.batch(Time(3), vec![keep("y", vec![receiver("a", 2)]), keep("z", vec![receiver("a", 3)])]);
+    assert_eq!(one.batch(Time(4), vec![publish(&[("b", 1), ("a", 4)])]), [Outcome::PartlyFull([1].into())]);
+    assert_eq!(owed(&mut one.machine, "b"), []);
+    one.batch(Time(5), vec![Change::Done { client: "a".into(), letters: vec![2] }]);
+    assert_eq!(one.batch(Time(6), vec![publish(&[("b", 1), ("a", 4)])]), [Outcome::Partly([1].into())]);
+    assert_eq!(owed(&mut one.machine, "b"), [(1, Some("x".into()))]);
+}
+
 /// A loop's part as servers wrote it that had a key for each loop.
 fn part_of_before(part: u64, receivers: &[(&str, u32)]) -> Vec<u8> {
     let Change::Keep(mut keep) = publish(receivers) else { unreachable!() };

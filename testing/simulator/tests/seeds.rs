@@ -162,8 +162,8 @@ fn a_shard_that_gives_up_when_a_file_is_not_removed_is_found_out() {
 
 #[test]
 fn a_shard_that_gives_up_when_a_file_is_not_created_is_found_out() {
-    let failure = first_failure(0, 300, Sabotage::FailedCreatesAreForEver);
-    assert!(failure.is_some(), "300 seeds did not notice creates that fail");
+    let failure = first_failure(0, 600, Sabotage::FailedCreatesAreForEver);
+    assert!(failure.is_some(), "600 seeds did not notice creates that fail");
 }
 
 #[test]

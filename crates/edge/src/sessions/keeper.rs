@@ -156,6 +156,10 @@ impl Keeper {
                                 partly.push((one.then, known));
                                 Persisted::Done
                             }
+                            Outcome::PartlyFull(known) => {
+                                partly.push((one.then, known));
+                                Persisted::Full
+                            }
                             Outcome::Known => Persisted::Known,
                             Outcome::Full => Persisted::Full,
                         };

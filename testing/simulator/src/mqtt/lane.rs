@@ -93,6 +93,10 @@ impl Lane {
                             known.push((*then, to.clone()));
                             Persisted::Done
                         }
+                        Outcome::PartlyFull(to) => {
+                            known.push((*then, to.clone()));
+                            Persisted::Full
+                        }
                         Outcome::Known => Persisted::Known,
                         Outcome::Full => Persisted::Full,
                     };
