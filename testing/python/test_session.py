@@ -67,7 +67,7 @@ def test_a_clean_session_ends_with_its_connection(device, version, topic):
 
 
 def test_an_unacknowledged_message_comes_again_with_dup(device, version, topic):
-    # [MQTT-4.4.0-1]; QoS 2, whose steps paho takes by itself, is in testing/tests/redelivery.rs
+    # [MQTT-4.4.0-1]; QoS 2, whose steps paho takes by itself, is in testing/tests/integration/redelivery.rs
     first = device(clean=False, ack=False, props=keep(version))
     first.subscribe(topic, qos=1)
     device().publish(topic, b"important", qos=1)

@@ -3,7 +3,7 @@
 //!
 //! It waits until the page shows some devices and a push under way, so that there is something to see.
 
-#[path = "../tests/support/browser.rs"]
+#[path = "../tests/integration/support/browser.rs"]
 mod browser;
 
 use std::path::PathBuf;

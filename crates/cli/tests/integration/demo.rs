@@ -1,0 +1,116 @@
+//! `stadium demo` as a process: its figures, and that nothing stays behind whichever way it ends.
+//!
+//! A small crowd: the figures' sizes are the bench's business.
+
+use crate::binary;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use binary::{err, json, run, stadium, wait_for};
+
+/// Processes whose parent is `pid`.
+fn children(pid: u32) -> Vec<String> {
+    let listed =
+        Command::new("ps").args(["-o", "pid=", "--ppid", &pid.to_string()]).output().expect("ps can be run");
+    String::from_utf8_lossy(&listed.stdout).split_whitespace().map(str::to_owned).collect()
+}
+
+fn is_alive(pid: &str) -> bool {
+    std::path::Path::new("/proc").join(pid).exists()
+}
+
+#[test]
+fn every_device_is_lit_up_by_every_push() {
+    let shown = run(&["demo", "--once", "--devices", "500", "--pushes", "3", "--json"]);
+    assert!(shown.status.success(), "{}", err(&shown));
+    let figures = json(&shown);
+    assert_eq!(figures["connected"], 500);
+    let pushes = figures["pushes"].as_array().expect("it is a list");
+    assert_eq!(pushes.len(), 3);
+    for push in pushes {
+        assert_eq!(push["server"]["status"], "settled");
+        assert_eq!(push["server"]["acknowledged"], 500);
+        assert_eq!(push["devices"]["received"], 500);
+        assert_eq!(push["devices"]["missing"], 0);
+        // The server counts from acceptance, the devices from before the HTTP call: a message is sent before it is received.
+        let (sent, received) =
+            (push["server"]["first_sent_ms"].as_f64(), push["devices"]["to_first_ms"].as_f64());
+        assert!(sent.is_some() && sent <= received, "first sent {sent:?}, first received {received:?}");
+        assert_eq!(push["server"]["counting"], false);
+    }
+    assert_eq!(figures["burst"]["deliveries"], 20 * 500);
+    // The second act: everybody votes once, and nobody twice.
+    let vote = &figures["vote"];
+    assert_eq!((&vote["counted"], &vote["refused"]), (&500.into(), &500.into()), "{vote}");
+    let standings = vote["candidates"].as_array().expect("it is a list");
+    let sum: i64 = standings.iter().filter_map(|standing| standing["votes"].as_i64()).sum();
+    assert!(standings.len() == 3 && sum == 500, "{vote}");
+    assert_eq!((&vote["credit"], &vote["debit"]), (&"500".into(), &"500".into()), "{vote}");
+    assert_eq!(vote["books_balance"], true);
+}
+
+#[test]
+fn without_a_terminal_it_ends_by_itself_and_says_how_fast_it_was() {
+    let shown = run(&["demo", "--devices", "50", "--pushes", "1"]);
+    assert!(shown.status.success(), "{}", err(&shown));
+    let told = err(&shown);
+    for part in [
+        "Live page",
+        "50 devices in",
+        "50 of 50 acknowledged",
+        "deliveries a second",
+        "50 votes over MQTT",
+        "the books balance",
+    ] {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_with_0_and_takes_the_crowd_along() {
+    let mut child = stadium(&["demo", "--stay", "--devices", "50", "--pushes", "1", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary can be run");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped"))
+        .read_line(&mut line)
+        .expect("it tells its figures");
+    assert!(line.contains("\"connected\":50"), "{line}");
+    let workers = children(child.id());
+    assert!(!workers.is_empty());
+    let sent =
+        Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().expect("kill can be run");
+    assert!(sent.success());
+    assert_eq!(wait_for("the demo's end", || child.try_wait().expect("it is our child")).code(), Some(0));
+    for worker in workers {
+        wait_for("the worker's end", || (!is_alive(&worker)).then_some(()));
+    }
+}
+
+#[test]
+fn a_demo_that_is_killed_takes_the_crowd_along() {
+    let mut child = stadium(&["demo", "--stay", "--devices", "50", "--pushes", "1", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary can be run");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it is piped"))
+        .read_line(&mut line)
+        .expect("it tells its figures");
+    let workers = children(child.id());
+    assert!(!workers.is_empty());
+    child.kill().expect("it lives");
+    child.wait().expect("it is our child");
+    for worker in workers {
+        wait_for("the worker's end", || (!is_alive(&worker)).then_some(()));
+    }
+}
+
+#[test]
+fn more_devices_than_open_files_are_refused_with_the_way_out() {
+    let failed = run(&["demo", "--once", "--devices", "4000000000"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(err(&failed).contains("ulimit -n"), "{}", err(&failed));
+}

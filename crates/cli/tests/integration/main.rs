@@ -1,0 +1,15 @@
+//! The integration tests of this crate, one program: each module is a suite, and its name
+//! a filter, as in `cargo test -p stadium-cli --test integration command_line::`.
+
+mod binary;
+mod command_line;
+mod config;
+mod demo;
+mod load;
+mod platform_devices;
+mod platform_pushes;
+mod push_service;
+mod queue;
+mod serve;
+mod service;
+mod wallet;

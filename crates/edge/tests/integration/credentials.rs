@@ -1,0 +1,115 @@
+//! The registry of devices at the door of a running edge: what a CONNECT is answered, and that no verdict outlives a revocation.
+//!
+//! The registry and the platform are the test's own; it answers when the test lets it.
+
+use crate::support;
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use stadium_edge::auth::{
+    AnonymousAccess, AuthConfig, Authenticator, DeviceRegistry, Question, RulesConfig, Standing,
+};
+use stadium_edge::{Behind, Config, Edge, Platform};
+use stadium_mqtt::packet::{Packet, Version};
+use stadium_push::{AppName, Command, DeviceId, ToEdge};
+use support::{Client, DEADLINE, Heard, connect};
+
+type Tell = Box<dyn FnOnce(Result<Standing, Duration>) + Send>;
+
+/// Hands what it is asked to the test.
+struct Asked(Mutex<Sender<(Question, Tell)>>);
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asked")
+    }
+}
+
+impl DeviceRegistry for Asked {
+    fn ask(&self, question: Question, answer: Tell) {
+        self.0.lock().expect("no panic").send((question, answer)).expect("the test waits");
+    }
+}
+
+#[derive(Debug)]
+struct Nobody;
+
+impl Platform for Nobody {
+    fn shard_of(&self, _: &AppName, _: &DeviceId) -> u16 {
+        0
+    }
+
+    fn tell(&self, _: u16, _: Command) {}
+}
+
+fn open() -> (Edge, Receiver<(Question, Tell)>) {
+    let auth = AuthConfig {
+        anonymous: AnonymousAccess::Anyone,
+        rules: RulesConfig::Everything,
+        ..AuthConfig::default()
+    };
+    let authenticator = Arc::new(Authenticator::open(&auth).expect("nothing to read"));
+    let config = Config { loops: 1, ..Config::new(authenticator) };
+    let mut edge = Edge::bind(config.listen_tcp(([127, 0, 0, 1], 0).into())).expect("a free port");
+    let (asked, questions) = mpsc::channel();
+    let behind = Behind {
+        platform: Some(Arc::new(Nobody)),
+        registry: Some(Arc::new(Asked(Mutex::new(asked)))),
+        ..Behind::default()
+    };
+    edge.run(&behind).expect("threads");
+    (edge, questions)
+}
+
+fn knock(edge: &Edge, id: &str) -> Client {
+    let mut client = Client::of(Client::open(edge), Version::V5);
+    client.send(&Packet::Connect(connect(id, Version::V5)));
+    client
+}
+
+#[test]
+fn what_the_registry_says_is_what_the_device_hears() {
+    let (edge, questions) = open();
+    let table = [
+        (Ok(Standing::Proved), 0),
+        (Ok(Standing::Unknown), 0),
+        (Ok(Standing::Unproved), 0x87),
+        (Ok(Standing::Revoked), 0x8A),
+        (Err(Duration::from_millis(500)), 0x89),
+    ];
+    for (says, expected) in table {
+        let mut device = knock(&edge, "shop/phone");
+        let (question, tell) = questions.recv_timeout(DEADLINE).expect("it is asked");
+        assert_eq!((question.app.as_str(), question.device.as_str()), ("shop", "phone"));
+        assert_eq!(
+            device.hear_within(Duration::from_millis(20)),
+            None,
+            "nobody is answered before the registry"
+        );
+        tell(says);
+        let heard = device.hear();
+        assert!(matches!(heard, Heard::Connack { reason, .. } if reason == expected), "{says:?}: {heard:?}");
+    }
+}
+
+#[test]
+fn a_device_that_is_revoked_while_it_is_on_its_way_in_does_not_come_in() {
+    let (edge, questions) = open();
+    let mut phone = knock(&edge, "phone");
+    let mut other = knock(&edge, "other");
+    let (first, second) = (questions.recv_timeout(DEADLINE), questions.recv_timeout(DEADLINE));
+    let (first, second) = (first.expect("it is asked"), second.expect("it is asked"));
+    let cut = ToEdge::Cut {
+        app: AppName::new(AppName::DEFAULT).expect("a name"),
+        device: DeviceId::new("phone").expect("a name"),
+    };
+    edge.handle().carry(0, vec![cut]);
+    for (_, tell) in [first, second] {
+        // What the shard said before it revoked the device.
+        tell(Ok(Standing::Proved));
+    }
+    assert!(matches!(phone.hear(), Heard::Connack { reason: 0x89, .. }), "it is told to come again");
+    assert!(matches!(other.hear(), Heard::Connack { reason: 0, .. }), "others come in");
+}

@@ -1,0 +1,182 @@
+//! Fixtures of docs/formats/push-events.md: records and a checkpoint of two shards as each version of the checkpoint wrote them.
+//!
+//! They stay for ever, and are read for ever. `STADIUM_WRITE_FIXTURE=1` writes the newest ones anew, which is right only before that version is released.
+
+use std::path::PathBuf;
+
+use stadium_machine::encoding::{Reader, number};
+use stadium_machine::{Place, StateMachine as _};
+use stadium_push::{
+    Audience, AudienceName, Bounds, Cap, Civil, CollapseKey, Command, Content, Happened, Held, Missed,
+    NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours, ScheduleName, Time, When, Words,
+    Zone,
+};
+use stadium_registry::{Changes, Selector};
+
+use crate::platform::scene::{
+    HOUR, NOON, Scene, app, checkpoint, device, push, push_id, restored, show, to_all, to_one, to_tag,
+};
+
+fn file(version: u8, name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/v{version}")).join(name)
+}
+
+/// Every event and every option, once at least.
+fn story() -> Scene {
+    let mut scene = Scene::new(2);
+    for number in 0..8 {
+        scene.register(&[&format!("phone-{number}")]);
+    }
+    scene.tag("phone-0", "vip");
+    let quiet = stadium_registry::QuietHours::new(11 * 60, 13 * 60);
+    scene.change("phone-1", Changes { quiet_hours: Some(quiet), ..Changes::default() });
+    let name = AudienceName::new("best").unwrap();
+    let audience = Selector::Tag("vip".parse().unwrap());
+    scene.ask(Command::SaveAudience { app: app(), name: name.clone(), audience: audience.clone() }).unwrap();
+    let other = AudienceName::new("other").unwrap();
+    scene.ask(Command::SaveAudience { app: app(), name: other.clone(), audience }).unwrap();
+    scene.ask(Command::DropAudience { app: app(), name: other }).unwrap();
+    (0..4).for_each(|number| {
+        scene.connect(&format!("phone-{number}"));
+    });
+    let words = |title: &str| Words {
+        title: Some(title.into()),
+        body: Some("{{name|you}}".into()),
+        data: Some("[1]".into()),
+    };
+    let notification = Notification {
+        words: words("hello"),
+        platforms: vec![("ios".into(), words("phone"))],
+        languages: vec![("de".into(), words("hallo"))],
+    };
+    let options = Options {
+        expiry: Some(2 * HOUR),
+        priority: 7,
+        collapse: Some(CollapseKey::new("score").unwrap()),
+        pace: Pace::PerSecond(1_000),
+        cap: Some(Cap { pushes: 5, within: HOUR }),
+        quiet_hours: QuietHours::Wait,
+        qos: 1,
+        holdout: 10,
+    };
+    let content = Content::Notification(Box::new(notification));
+    scene.send(NewPush { content, options, ..push(1, Audience::Saved(name)) }).unwrap();
+    scene
+        .send(NewPush { options: Options { pace: Pace::Over(1_000), ..Options::default() }, ..to_all(2) })
+        .unwrap();
+    scene.send(NewPush { options: Options { qos: 0, ..Options::default() }, ..to_all(3) }).unwrap();
+    let content = Content::Raw {
+        payload: "x".into(),
+        content_type: Some("text/plain".into()),
+        properties: vec![("name".into(), "value".into())],
+    };
+    scene.send(NewPush { content, ..to_one(4, "phone-0") }).unwrap();
+    scene.answer_all(Happened::Acknowledged);
+    scene.send(to_one(5, "phone-2")).unwrap();
+    scene.answer_all(Happened::Refused);
+    scene.send(to_one(6, "phone-1")).unwrap();
+    scene.ask(Command::Opened { app: app(), device: device("phone-0"), push: push_id(4) }).unwrap();
+    scene.send(NewPush { when: When::At(NOON.after(HOUR)), ..to_all(7) }).unwrap();
+    scene
+        .ask(Command::Edit {
+            push: Box::new(NewPush { when: When::At(NOON.after(HOUR)), ..to_tag(7, "vip") }),
+        })
+        .unwrap();
+    scene.send(NewPush { when: When::Local(Civil((NOON.0 / 1_000) as i64)), ..to_all(8) }).unwrap();
+    scene.send(to_all(9)).unwrap();
+    scene.ask(Command::Cancel { app: app(), push: push_id(9) }).unwrap();
+    for (name, zone, missed) in
+        [("hourly", Zone::Named("UTC".into()), Missed::Late(HOUR)), ("local", Zone::Local, Missed::Skip)]
+    {
+        let name = ScheduleName::new(name).unwrap();
+        let schedule = NewSchedule { name, cron: "0 * * * *".into(), zone, missed, push: to_all(77) };
+        scene.ask(Command::Schedule { schedule: Box::new(schedule) }).unwrap();
+    }
+    let name = ScheduleName::new("local").unwrap();
+    scene.ask(Command::PauseSchedule { app: app(), name: name.clone(), held: Held::Paused }).unwrap();
+    scene.ask(Command::Unschedule { app: app(), name }).unwrap();
+    scene.ask(Command::Remove { app: app(), devices: vec![device("phone-3")] }).unwrap();
+    scene.wait(3 * HOUR);
+    // Nobody looks at the clock for a while.
+    scene.now = scene.now.after(5 * HOUR);
+    scene.wait(1_000);
+    let shop = stadium_registry::AppName::new("shop").unwrap();
+    let settings = stadium_push::AppSettings::default();
+    scene.ask(Command::DeclareApp { app: shop.clone(), settings }).unwrap();
+    scene.pass_letters();
+    scene.ask(Command::DropApp { app: shop }).unwrap();
+    let name = ScheduleName::new("hourly").unwrap();
+    scene.ask(Command::PauseSchedule { app: app(), name, held: Held::Paused }).unwrap();
+    scene.wait(7 * 24 * HOUR);
+    scene.send(to_all(10)).unwrap();
+    scene
+}
+
+fn written(parts: impl Iterator<Item = (u64, Time, Vec<u8>)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (at, time, bytes) in parts {
+        number(&mut out, at);
+        number(&mut out, time.0);
+        number(&mut out, bytes.len() as u64);
+        out.extend_from_slice(&bytes);
+    }
+    out
+}
+
+fn read(bytes: &[u8]) -> Vec<(u64, Time, Vec<u8>)> {
+    let mut input = Reader::new(bytes);
+    let mut parts = Vec::new();
+    while !input.is_empty() {
+        let (at, time) = (input.number().unwrap(), Time(input.number().unwrap()));
+        let bytes = input.number().unwrap() as usize;
+        parts.push((at, time, input.take(bytes).unwrap().to_vec()));
+    }
+    parts
+}
+
+#[test]
+fn what_version_1_wrote_is_read() {
+    read_all(1);
+}
+
+#[test]
+fn what_version_2_wrote_is_read() {
+    if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
+        let mut scene = story();
+        std::fs::create_dir_all(file(2, "")).unwrap();
+        let now = scene.now;
+        for shard in 0..2 {
+            let records = written(scene.records[shard].iter().cloned());
+            std::fs::write(file(2, &format!("shard-{shard}-records")), records).unwrap();
+            let chunks = checkpoint(&mut scene.shards[shard]);
+            let chunks = written(chunks.into_iter().map(|chunk| (0, now, chunk)));
+            std::fs::write(file(2, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
+        }
+    }
+    read_all(2);
+}
+
+fn read_all(version: u8) {
+    for shard in 0..2 {
+        let records = read(&std::fs::read(file(version, &format!("shard-{shard}-records"))).unwrap());
+        let chunks = read(&std::fs::read(file(version, &format!("shard-{shard}-checkpoint"))).unwrap());
+        let now = chunks[0].1;
+        let place = Place { shard, shards: 2, hash_seed: 1 };
+        let mut platform = Platform::new(place, Bounds::default());
+        for (at, time, events) in &records {
+            platform.apply(*at, *time, events).unwrap();
+        }
+        let shown = show(&mut platform, now);
+        for (push, what) in [(10, "targeted: "), (77, "ScheduleName(\"hourly\")")] {
+            let id = format!("PushId({})", push_id(push).0);
+            let hourly = push == 77;
+            assert!(
+                shown.lines().any(|line| (hourly || line.contains(&id)) && line.contains(what)),
+                "{id} {what}"
+            );
+        }
+        let chunks: Vec<_> = chunks.into_iter().map(|(_, _, chunk)| chunk).collect();
+        let mut platform = restored(&chunks, &Bounds::default(), shard.into(), 2);
+        assert_eq!(show(&mut platform, now), shown, "the checkpoint of shard {shard}");
+    }
+}

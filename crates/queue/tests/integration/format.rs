@@ -1,0 +1,154 @@
+//! The fixture of version 1 of docs/formats/queue-events.md: records and a checkpoint that version 1 wrote.
+//!
+//! It stays for ever, and is read for ever. `STADIUM_WRITE_FIXTURE=1` writes it anew, which is right only
+//! before version 1 is released.
+
+use crate::desk;
+
+use std::path::PathBuf;
+
+use desk::{Desk, after, checkpoint, job, key, keyed, queue, restored};
+use stadium_queue::{
+    Bounds, Command, Cron, DeadLetter, Dedup, Edit, JobSet, Limit, Missed, NewJob, Place, QueueSettings,
+    Queues, Retry, Time,
+};
+
+const PLACE: Place = Place { shard: 1, shards: 2, hash_seed: 7 };
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v1")
+}
+
+/// Everything that version 1 can say, once at least.
+fn story() -> Desk {
+    let mut desk = Desk::with(Bounds::default(), PLACE);
+    let limit = Some(Limit { rate: 100.0, burst: 10 });
+    let dead_letter = DeadLetter::Queue(queue("graveyard"));
+    let settings =
+        QueueSettings { attempts_max: 2, dead_letter, limit, key_limit: limit, ..QueueSettings::default() };
+    desk.declare("mail", settings);
+    let dedup = Some(Dedup { id: key("id 1"), window: Some(1_000_000) });
+    let all =
+        NewJob { dedup, priority: Some(7), time_to_live: Some(900_000), ..keyed("everything", "alice") };
+    desk.try_put("mail", vec![all, keyed("second", "alice"), job("plain"), after("later", 60_000)]).unwrap();
+    let leases = desk.reserve("mail", 2);
+    desk.release(leases[0], Retry::After(1_000)).unwrap();
+    desk.given(Command::Extend { leases: vec![leases[1]], lease: 90_000 });
+    desk.settle(leases[1]).unwrap();
+    desk.pass(1_000);
+    let lease = desk.reserve("mail", 1)[0];
+    desk.release(lease, Retry::Backoff).unwrap();
+    let lease = desk.reserve("mail", 1)[0];
+    desk.given(Command::Bury { leases: vec![lease], reason: Some("look".into()) });
+    desk.count(Command::Kick { queue: queue("mail"), jobs: JobSet::Oldest(1) });
+    let lease = desk.reserve("mail", 1)[0];
+    desk.ask(Command::Forward { lease, queue: queue("local"), job: NewJob::default() }).unwrap();
+    let id = desk.put("mail", after("edited", 5_000));
+    let edit =
+        Edit { payload: Some("edit".into()), priority: Some(2), attempts_max: Some(9), ..Edit::default() };
+    desk.done(Command::Edit { job: id, edit });
+    let id = desk.put("mail", job("deleted"));
+    desk.given(Command::Delete { jobs: vec![id] });
+    let cron =
+        Cron { expression: "0 3 * * *".into(), time_zone: "Europe/Berlin".into(), missed: Missed::All };
+    let nightly = NewJob { time_to_live: Some(60_000), ..keyed("nightly", "cron") };
+    desk.done(Command::Schedule { queue: queue("mail"), name: key("nightly"), cron, job: nightly });
+    desk.put("purged", job("purged"));
+    desk.count(Command::Purge { queue: queue("purged"), state: None });
+    desk.done(Command::Pause { queue: queue("purged") });
+    desk.put("gone", job("x"));
+    let lease = desk.reserve("gone", 1);
+    desk.settle_all(lease);
+    desk.done(Command::Drop { queue: queue("gone") });
+    desk.put("mail", job("lapses"));
+    desk.reserve("mail", 1);
+    desk.pass(40_000);
+    desk
+}
+
+/// Records as one file: position, time and length of each (8 bytes each, little-endian), then its bytes.
+fn to_file(records: &[(u64, Time, Vec<u8>)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for (at, time, bytes) in records {
+        for word in [*at, time.0, bytes.len() as u64] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(bytes);
+    }
+    file
+}
+
+fn chunks_to_file(chunks: &[Vec<u8>]) -> Vec<u8> {
+    let parts = chunks.iter().flat_map(|chunk| [(chunk.len() as u64).to_le_bytes().to_vec(), chunk.clone()]);
+    parts.flatten().collect()
+}
+
+fn word(file: &mut &[u8]) -> Option<u64> {
+    let (word, rest) = file.split_first_chunk::<8>()?;
+    *file = rest;
+    Some(u64::from_le_bytes(*word))
+}
+
+fn part<'f>(file: &mut &'f [u8], bytes: u64) -> &'f [u8] {
+    let (part, rest) = file.split_at(bytes as usize);
+    *file = rest;
+    part
+}
+
+fn from_records(mut file: &[u8]) -> Queues {
+    let mut queues = Queues::new(PLACE, Bounds::default());
+    while let Some(at) = word(&mut file) {
+        let (time, bytes) = (Time(word(&mut file).unwrap()), word(&mut file).unwrap());
+        queues.apply(at, time, 16, &part(&mut file, bytes)[16..]).unwrap();
+    }
+    queues
+}
+
+fn from_chunks(mut file: &[u8]) -> Queues {
+    let mut chunks = Vec::new();
+    while let Some(bytes) = word(&mut file) {
+        chunks.push(part(&mut file, bytes).to_vec());
+    }
+    restored(PLACE, &Bounds::default(), &chunks)
+}
+
+/// Everything that can be seen, in words.
+fn seen(queues: &Queues, now: Time) -> String {
+    let mut seen = String::new();
+    let stats = queues.read(now, &Command::List { after: None, queues_max: 100 });
+    seen += &format!("{stats:#?}\n");
+    for name in ["mail", "local", "graveyard", "purged"].map(queue) {
+        let all = Command::Peek { queue: name.clone(), state: None, key: None, after: None, jobs_max: 100 };
+        // Within a state the order of what is not due is not promised over a restart.
+        let mut jobs: Vec<_> = match queues.read(now, &all) {
+            Ok(stadium_queue::Answer::Jobs(jobs)) => jobs.iter().map(|job| format!("{job:#?}")).collect(),
+            other => vec![format!("{other:?}")],
+        };
+        jobs.sort();
+        seen += &jobs.join("\n");
+        seen += &format!("\n{:#?}\n", queues.read(now, &Command::Schedules { queue: name }));
+    }
+    queues.outgoing(0, &mut |outgoing| seen += &format!("{outgoing:#?}\n"));
+    seen
+}
+
+#[test]
+fn what_version_1_wrote_is_read() {
+    let mut desk = story();
+    let now = desk.now;
+    let chunks = checkpoint(&mut desk.queues, 1 << 16);
+    if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
+        std::fs::create_dir_all(folder()).unwrap();
+        std::fs::write(folder().join("records.bin"), to_file(&desk.records)).unwrap();
+        std::fs::write(folder().join("checkpoint.bin"), chunks_to_file(&chunks)).unwrap();
+        std::fs::write(folder().join("seen.txt"), seen(&desk.queues, now)).unwrap();
+    }
+    let read = |name: &str| std::fs::read(folder().join(name)).expect("the fixture is there");
+    let expected = String::from_utf8(read("seen.txt")).unwrap();
+    assert_eq!(seen(&from_chunks(&read("checkpoint.bin")), now), expected, "from the checkpoint");
+    let mut replayed = from_records(&read("records.bin"));
+    let mut record = stadium_queue::Record::new();
+    replayed.tick(1 << 40, now, 1, &mut record, 1_000);
+    assert!(record.is_empty(), "nothing new happens by reading");
+    assert_eq!(seen(&replayed, now), expected, "from the records");
+}

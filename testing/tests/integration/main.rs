@@ -1,0 +1,31 @@
+//! The integration tests of this crate, one program: each module is a suite, and its name
+//! a filter, as in `cargo test -p stadium-testing --test integration device_credentials::`.
+
+mod device_credentials;
+mod drain;
+mod durable_sessions;
+mod hostile;
+mod limits;
+mod locations;
+mod message_feeds;
+mod mosquitto_clients;
+mod mqtt_kill;
+mod paho_go;
+mod push_api;
+mod push_platform;
+mod queue_kill;
+#[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
+#[path = "../../../fuzz/src/random.rs"]
+mod random;
+mod redelivery;
+mod rpc_faults;
+mod rpc_hostile;
+mod rpc_java;
+mod slow;
+mod storm;
+mod topics;
+mod upgrade;
+mod vanished;
+mod wallet_double_spend;
+mod wallet_kill;
+mod websocket_frames;
