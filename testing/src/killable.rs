@@ -16,6 +16,15 @@ use crate::ports;
 use crate::process::{Process, Signal};
 use crate::server::binary;
 
+/// Times that a suite kills its server, unless `STADIUM_KILLS` says otherwise. `cargo xtask test --long` sets 100.
+pub const KILLS: u32 = 20;
+
+/// `STADIUM_KILLS`, or [`KILLS`].
+pub fn kills() -> Result<u32> {
+    let Ok(text) = std::env::var("STADIUM_KILLS") else { return Ok(KILLS) };
+    text.parse().with_context(|| format!("STADIUM_KILLS is a number, not {text}"))
+}
+
 /// Where a server's data is, and where it listens.
 #[derive(Debug)]
 pub struct Killable {

@@ -10,8 +10,9 @@ mod tally;
 mod timing;
 mod watchdog;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -42,7 +43,13 @@ pub(crate) struct Options {
     /// So many Rust test programs run at a time; those that watch the clock always run alone
     #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
+    /// What takes long too: 10,000 seeds of the simulator and 100 kills of each kill suite
+    #[arg(long)]
+    long: bool,
 }
+
+/// What `--long` sets, where the environment does not: how much the suites do that can do more.
+const LONG: [(&str, &str); 2] = [("STADIUM_SEEDS", "10000"), ("STADIUM_KILLS", "100")];
 
 /// The suites, by the language of their tests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -75,19 +82,23 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
 
     // Built first: the black-box suites, the Rust ones among them, drive these.
     let built = Step::start("build the programs").end(build_programs());
-    let programs = [
-        (BINARY_VARIABLE, program(root)),
-        (GEO_VARIABLE, root.join("target/debug/geo-service")),
-        (INTEROP_VARIABLE, root.join("target/debug/examples/interop")),
+    let mut environment = vec![
+        (BINARY_VARIABLE, program(root).into_os_string()),
+        (GEO_VARIABLE, root.join("target/debug/geo-service").into_os_string()),
+        (INTEROP_VARIABLE, root.join("target/debug/examples/interop").into_os_string()),
     ];
+    if options.long {
+        let unset = LONG.iter().filter(|(name, _)| std::env::var_os(name).is_none());
+        environment.extend(unset.map(|&(name, value)| (name, value.into())));
+    }
     if options.wants(Suite::Rust) {
-        total += rust_tests(root, &programs, options, &times);
+        total += rust_tests(root, &environment, options, &times);
     }
     if built && options.wants(Suite::Python) {
-        total += python(root, &programs, &times);
+        total += python(root, &environment, &times);
     }
     if built && options.wants(Suite::Node) {
-        total += node(root, &programs);
+        total += node(root, &environment);
     }
     total.failed += usize::from(!built);
 
@@ -115,7 +126,7 @@ fn show_times(times: &Times) {
 }
 
 /// The tests of the crates, and the examples in their documentation.
-fn rust_tests(root: &Path, programs: &[(&str, PathBuf)], options: &Options, times: &Times) -> Tally {
+fn rust_tests(root: &Path, programs: &[(&str, OsString)], options: &Options, times: &Times) -> Tally {
     // Built apart from their run, where a long silence is taken for a test that hangs.
     let step = Step::start("build the tests");
     let mut total = match rust::build(root) {
@@ -133,7 +144,7 @@ fn rust_tests(root: &Path, programs: &[(&str, PathBuf)], options: &Options, time
     total
 }
 
-fn python(root: &Path, programs: &[(&str, PathBuf)], times: &Times) -> Tally {
+fn python(root: &Path, programs: &[(&str, OsString)], times: &Times) -> Tally {
     let folder = root.join("testing/python");
     let name = "Python clients";
     let interpreter =
@@ -152,7 +163,7 @@ fn python(root: &Path, programs: &[(&str, PathBuf)], times: &Times) -> Tally {
     })
 }
 
-fn node(root: &Path, programs: &[(&str, PathBuf)]) -> Tally {
+fn node(root: &Path, programs: &[(&str, OsString)]) -> Tally {
     let folder = root.join("testing/node");
     let name = "Node clients";
     if let Err(tally) = ready(name, &folder, || components::node_packages(&folder)) {

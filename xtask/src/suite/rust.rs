@@ -8,6 +8,7 @@
 //! that does not know them (`harness = false`) runs without, and counts as one test in the list of times.
 
 use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -96,7 +97,7 @@ fn named_alone(root: &Path) -> Result<HashMap<PathBuf, Package>> {
 /// Runs every program, `jobs` at a time, and then those that run alone. Says what they add up to.
 pub(super) fn run(
     programs: Vec<Program>,
-    environment: &[(&str, PathBuf)],
+    environment: &[(&str, OsString)],
     jobs: usize,
     times: &Times,
 ) -> Tally {
@@ -108,7 +109,7 @@ pub(super) fn run(
 
 fn side_by_side(
     programs: Vec<Program>,
-    environment: &[(&str, PathBuf)],
+    environment: &[(&str, OsString)],
     jobs: usize,
     times: &Times,
 ) -> Tally {
@@ -133,7 +134,7 @@ fn side_by_side(
 
 impl Program {
     /// Runs it, then shows its output in one piece.
-    fn run(&self, environment: &[(&str, PathBuf)], times: &Times) -> Tally {
+    fn run(&self, environment: &[(&str, OsString)], times: &Times) -> Tally {
         let measured = self.can_measure();
         let mut command = self.command(environment);
         if measured {
@@ -175,7 +176,7 @@ impl Program {
         command.status().is_ok_and(|status| status.success())
     }
 
-    fn command(&self, environment: &[(&str, PathBuf)]) -> Command {
+    fn command(&self, environment: &[(&str, OsString)]) -> Command {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.folder).envs(environment.iter().cloned());
         command.env("CARGO_MANIFEST_DIR", &self.folder).env("RUSTC_BOOTSTRAP", "1");

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context as _, Result, bail, ensure};
 use stadium_testing::deadline::{PATIENCE, until_true};
 use stadium_testing::device::Device;
-use stadium_testing::killable::Killable;
+use stadium_testing::killable::{KILLS, Killable, kills};
 use stadium_testing::wire::{self, Connect, Kind, Publish, VERSIONS, Version};
 
 use books::{Books, FENCE, Message, State, Subscription, TOPICS};
@@ -36,9 +36,6 @@ use subscriber::Subscriber;
 const SETTINGS: &str = "[journal]\nsegment_bytes = 9437184\nreserve_bytes = 262144\n\
     [shards]\ncount = 3\ncheckpoint_journal_bytes = 1048576\n\
     [limits]\nsession_messages_max = 1000000\nsession_bytes_max = 1073741824\nqueued_max = 1000000\n";
-
-/// Times that the server is killed, unless `STADIUM_KILLS` says otherwise.
-const KILLS: u64 = 20;
 
 /// Event loops at most.
 const LOOPS_MAX: usize = 4;
@@ -111,7 +108,7 @@ fn joined<T>(threads: Vec<JoinHandle<T>>) -> Result<Vec<T>> {
 }
 
 /// Kills the server at moments that `random` draws: after some answers, or while it starts.
-fn kill(server: &mut Killable, kills: u64, books: &Books, random: &mut Random) -> Result<()> {
+fn kill(server: &mut Killable, kills: u32, books: &Books, random: &mut Random) -> Result<()> {
     let mut killed = 0;
     while killed < kills && !books.is_broken() {
         let factor = if random.below(8) == 0 { 10 } else { 1 };
@@ -152,7 +149,7 @@ fn close(address: SocketAddr, books: &Books) -> Result<()> {
     device.leave()
 }
 
-fn run(kills: u64, seed: u64) -> Result<()> {
+fn run(kills: u32, seed: u64) -> Result<()> {
     let began = Instant::now();
     let mut random = Random(seed);
     let place = tempfile::tempdir()?;
@@ -206,7 +203,7 @@ fn run(kills: u64, seed: u64) -> Result<()> {
         began.elapsed(),
     );
     ensure!(
-        books.accepted() > kills * 20,
+        books.accepted() > u64::from(kills) * 20,
         "only {} messages were accepted: the load was none",
         books.accepted()
     );
@@ -216,7 +213,7 @@ fn run(kills: u64, seed: u64) -> Result<()> {
 
 #[test]
 fn kills_under_load_lose_no_accepted_message_and_double_none_at_qos_2() -> Result<()> {
-    let kills = setting("STADIUM_KILLS")?.unwrap_or(KILLS);
+    let kills = kills()?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let seed = setting("STADIUM_KILL_SEED")?.unwrap_or(now.as_nanos() as u64 % 1_000_000);
     eprintln!("STADIUM_KILL_SEED={seed}");
