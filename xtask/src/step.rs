@@ -74,8 +74,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| OF_CARGO_RUN.iter().any(|start| name.starts_with(start))) {
+            command.env_remove(name);
+        }
+    }
     command
 }
+
+/// Variables that `cargo run` sets for this program. Build scripts, ring's among them, watch some of them:
+/// passed on, they would have everything above ring compiled again after each `cargo test` of a developer.
+const OF_CARGO_RUN: [&str; 4] = ["CARGO_BIN_", "CARGO_CRATE_", "CARGO_MANIFEST_", "CARGO_PKG_"];
 
 /// Builds every program and example of the workspace, as the tests build them: a package by itself, or programs without the
 /// examples' dependencies, would build most dependencies once more with fewer features.
