@@ -1,7 +1,8 @@
 //! `cargo xtask test`: installs, verifies, runs every suite, and ends with `N passed, N failed`.
 //!
 //! Suites: all Rust tests of the workspace (dev profile), testing/python (pytest) and testing/node
-//! (node --test), both against the built binary. A failure does not stop the later suites. A skipped
+//! (node --test), both against the built binary. Everything is built first; then the suites of Python
+//! and Node and the Rust test programs run side by side. A failure does not stop the others. A skipped
 //! test is a failure: what a suite needs is installed first, so it has no reason to skip. Before the
 //! last line come the time of each phase and the slowest tests.
 
@@ -10,10 +11,12 @@ mod tally;
 mod timing;
 mod watchdog;
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -22,6 +25,7 @@ use clap::{Args, ValueEnum};
 use crate::step::{Step, build_programs, cargo, program};
 use crate::verify::{self, Verdict};
 use crate::{components, step};
+use rust::Program;
 use tally::Tally;
 use timing::Times;
 use watchdog::{SILENCE, Victim, Watchdog};
@@ -40,8 +44,8 @@ const INTEROP_VARIABLE: &str = "STADIUM_INTEROP";
 pub(crate) struct Options {
     /// Only these suites, without verify; all of them and verify when none is named
     suites: Vec<Suite>,
-    /// So many Rust test programs run at a time; those that watch the clock always run alone
-    #[arg(long, default_value_t = 2, value_name = "N")]
+    /// So many test programs run at a time; those that watch the clock always run alone
+    #[arg(long, default_value_t = 3, value_name = "N")]
     jobs: usize,
     /// What takes long too: 10,000 seeds of the simulator and 100 kills of each kill suite
     #[arg(long)]
@@ -91,16 +95,33 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
         let unset = LONG.iter().filter(|(name, _)| std::env::var_os(name).is_none());
         environment.extend(unset.map(|&(name, value)| (name, value.into())));
     }
-    if options.wants(Suite::Rust) {
-        total += rust_tests(root, &environment, options, &times);
-    }
+    total.failed += usize::from(!built);
+    // All of it is built before any of it runs: a compiler beside them would slow down tests that watch the clock.
+    let programs = match options.wants(Suite::Rust) {
+        true => rust_programs(root, &mut total),
+        false => Vec::new(),
+    };
+    let (alone, beside): (Vec<_>, Vec<_>) = programs.into_iter().partition(Program::runs_alone);
+    let shown = if beside.is_empty() { Shown::AsItComes } else { Shown::InOnePiece };
+    let mut tasks: Vec<Task<'_>> = Vec::new();
     if built && options.wants(Suite::Python) {
-        total += python(root, &environment, &times);
+        tasks.push(Box::new(|| python(root, &environment, &times, shown)));
     }
     if built && options.wants(Suite::Node) {
-        total += node(root, &environment);
+        tasks.push(Box::new(|| node(root, &environment, shown)));
     }
-    total.failed += usize::from(!built);
+    let task = |program: Program| -> Task<'_> {
+        let (environment, times) = (&environment, &times);
+        Box::new(move || program.run(environment, times))
+    };
+    tasks.extend(beside.into_iter().map(task));
+    let step = Step::start("tests");
+    let mut tally = side_by_side(tasks, options.jobs);
+    tally += side_by_side(alone.into_iter().map(task).collect(), 1);
+    total += judged(step, tally, Ok(()));
+    if options.wants(Suite::Rust) {
+        total += rust_examples(&environment);
+    }
 
     show_times(&times);
     let minutes = started.elapsed().as_secs_f64() / 60.0;
@@ -125,26 +146,55 @@ fn show_times(times: &Times) {
     eprint!("==> slowest tests\n{}", times.slowest());
 }
 
-/// The tests of the crates, and the examples in their documentation.
-fn rust_tests(root: &Path, programs: &[(&str, OsString)], options: &Options, times: &Times) -> Tally {
-    // Built apart from their run, where a long silence is taken for a test that hangs.
-    let step = Step::start("build the tests");
-    let mut total = match rust::build(root) {
-        Err(error) => return finish(step, Tally { failed: 1, ..Tally::default() }, Err(error)),
-        Ok(tests) => {
-            step.end(Ok(()));
-            let step = Step::start("Rust tests");
-            let tally = rust::run(tests, programs, options.jobs, times);
-            judged(step, tally, Ok(()))
+/// Something that tests, and says what its tests came to.
+type Task<'a> = Box<dyn FnOnce() -> Tally + Send + 'a>;
+
+/// Runs tasks in their order, so many at a time.
+fn side_by_side(tasks: Vec<Task<'_>>, jobs: usize) -> Tally {
+    let waiting = Mutex::new(VecDeque::from(tasks));
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    let work = || {
+        let mut total = Tally::default();
+        while let Some(task) = next() {
+            total += task();
         }
+        total
     };
-    let mut examples = cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]);
-    let examples = examples.envs(programs.iter().cloned());
-    total += suite("Rust examples", examples, Victim::Children, tally::cargo_line, |_| {});
-    total
+    std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        let mut total = Tally::default();
+        for lane in lanes {
+            total += lane.join().expect("a lane does not panic");
+        }
+        total
+    })
 }
 
-fn python(root: &Path, programs: &[(&str, OsString)], times: &Times) -> Tally {
+/// The test programs of the crates, built. A failure is counted.
+fn rust_programs(root: &Path, total: &mut Tally) -> Vec<Program> {
+    // Built apart from their run, where a long silence is taken for a test that hangs.
+    let step = Step::start("build the tests");
+    match rust::build(root) {
+        Ok(programs) => {
+            step.end(Ok(()));
+            programs
+        }
+        Err(error) => {
+            total.failed += 1;
+            step.end(Err(error));
+            Vec::new()
+        }
+    }
+}
+
+/// The examples in the crates' documentation.
+fn rust_examples(environment: &[(&str, OsString)]) -> Tally {
+    let mut examples = cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]);
+    let examples = examples.envs(environment.iter().cloned());
+    suite("Rust examples", examples, Victim::Children, Shown::AsItComes, tally::cargo_line, |_| {})
+}
+
+fn python(root: &Path, environment: &[(&str, OsString)], times: &Times, shown: Shown) -> Tally {
     let folder = root.join("testing/python");
     let name = "Python clients";
     let interpreter =
@@ -153,25 +203,25 @@ fn python(root: &Path, programs: &[(&str, OsString)], times: &Times) -> Tally {
             Err(tally) => return tally,
         };
     let mut pytest = Command::new(interpreter);
-    pytest.current_dir(&folder).envs(programs.iter().cloned());
+    pytest.current_dir(&folder).envs(environment.iter().cloned());
     // `-rsx` names each skipped and expected failure; the cache would write into the source tree.
     pytest.args(["-m", "pytest", "-rsx", "--durations=20", "-p", "no:cacheprovider", "."]);
-    suite(name, &mut pytest, Victim::Command, tally::pytest_line, |line| {
+    suite(name, &mut pytest, Victim::Command, shown, tally::pytest_line, |line| {
         if let Some((test, seconds)) = tally::pytest_time_of(line) {
             times.test(test.to_owned(), seconds);
         }
     })
 }
 
-fn node(root: &Path, programs: &[(&str, OsString)]) -> Tally {
+fn node(root: &Path, environment: &[(&str, OsString)], shown: Shown) -> Tally {
     let folder = root.join("testing/node");
     let name = "Node clients";
     if let Err(tally) = ready(name, &folder, || components::node_packages(&folder)) {
         return tally;
     }
     let mut node = Command::new("node");
-    node.current_dir(&folder).envs(programs.iter().cloned()).args(["--test", "--test-reporter=tap"]);
-    suite(name, &mut node, Victim::Command, tally::node_line, |_| {})
+    node.current_dir(&folder).envs(environment.iter().cloned()).args(["--test", "--test-reporter=tap"]);
+    suite(name, &mut node, Victim::Command, shown, tally::node_line, |_| {})
 }
 
 /// Prepares a suite of another language; a missing folder or a failed preparation is one failure.
@@ -193,20 +243,34 @@ fn ready<T>(name: &str, folder: &Path, prepare: impl FnOnce() -> Result<T>) -> R
     }
 }
 
-/// Runs one suite, shows its output as it comes, and counts by the suite's own summary lines.
+/// When the output of a suite is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    AsItComes,
+    /// At its end: other suites run beside it.
+    InOnePiece,
+}
+
+/// Runs one suite, shows its output, and counts by the suite's own summary lines.
 fn suite(
     name: &str,
     command: &mut Command,
     victim: Victim,
+    shown: Shown,
     count: fn(&str) -> Option<Tally>,
     mut also: impl FnMut(&str),
 ) -> Tally {
     let step = Step::start(name);
+    let mut output = String::new();
     let ran = counted(command, victim, count, |line| {
-        // A closed stdout must not stop the count.
-        let _ = writeln!(std::io::stdout(), "{line}");
+        match shown {
+            // A closed stdout must not stop the count.
+            Shown::AsItComes => drop(writeln!(std::io::stdout(), "{line}")),
+            Shown::InOnePiece => output.extend([line, "\n"]),
+        }
         also(line);
     });
+    let _ = std::io::stdout().lock().write_all(output.as_bytes());
     let (tally, outcome) = ran.unwrap_or_else(|error| (Tally::default(), Err(error)));
     judged(step, tally, outcome)
 }

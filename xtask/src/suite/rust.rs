@@ -1,18 +1,17 @@
 //! The Rust tests: builds every test program of the workspace, runs each by itself, and measures each test.
 //!
 //! cargo runs test programs one after the other and keeps no times. Here several run side by side. A package
-//! names those that watch the clock in its Cargo.toml: `[package.metadata.suite]`, `alone = ["storm"]`. They
+//! names those that watch the clock in its Cargo.toml: `[package.metadata.suite]`, `alone = ["memory"]`. They
 //! run alone, after all others.
 //!
 //! libtest measures a test only with unstable options, which RUSTC_BOOTSTRAP allows at run time. A program
 //! that does not know them (`harness = false`) runs without, and counts as one test in the list of times.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
@@ -67,7 +66,8 @@ pub(super) fn build(root: &Path) -> Result<Vec<Program>> {
     if !status.success() {
         bail!("`cargo test --no-run` ended with {status}");
     }
-    programs.sort_by(|a, b| a.name.cmp(&b.name));
+    // Suites on the built binary take longest, so they come first: none is left for the end. They are outside crates/.
+    programs.sort_by_key(|program| (program.folder.starts_with(root.join("crates")), program.name.clone()));
     Ok(programs)
 }
 
@@ -94,47 +94,14 @@ fn named_alone(root: &Path) -> Result<HashMap<PathBuf, Package>> {
     packages.collect()
 }
 
-/// Runs every program, `jobs` at a time, and then those that run alone. Says what they add up to.
-pub(super) fn run(
-    programs: Vec<Program>,
-    environment: &[(&str, OsString)],
-    jobs: usize,
-    times: &Times,
-) -> Tally {
-    let (alone, shared): (Vec<_>, Vec<_>) = programs.into_iter().partition(|program| program.alone);
-    let mut total = side_by_side(shared, environment, jobs, times);
-    total += side_by_side(alone, environment, 1, times);
-    total
-}
-
-fn side_by_side(
-    programs: Vec<Program>,
-    environment: &[(&str, OsString)],
-    jobs: usize,
-    times: &Times,
-) -> Tally {
-    let waiting = Mutex::new(VecDeque::from(programs));
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    let work = || {
-        let mut total = Tally::default();
-        while let Some(program) = next() {
-            total += program.run(environment, times);
-        }
-        total
-    };
-    std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        let mut total = Tally::default();
-        for lane in lanes {
-            total += lane.join().expect("a lane does not panic");
-        }
-        total
-    })
-}
-
 impl Program {
+    /// Whether nothing may run beside it.
+    pub(super) fn runs_alone(&self) -> bool {
+        self.alone
+    }
+
     /// Runs it, then shows its output in one piece.
-    fn run(&self, environment: &[(&str, OsString)], times: &Times) -> Tally {
+    pub(super) fn run(&self, environment: &[(&str, OsString)], times: &Times) -> Tally {
         let measured = self.can_measure();
         let mut command = self.command(environment);
         if measured {
