@@ -80,7 +80,7 @@ fn clock_time(clock: libc::clockid_t) -> Result<Duration> {
     Ok(Duration::new(u64::try_from(time.tv_sec)?, u32::try_from(time.tv_nsec)?))
 }
 
-/// One line about this machine: processor, cores, memory, kernel.
+/// One line about this machine and this build: processor, cores, memory, kernel, cargo's profile.
 pub(crate) fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
@@ -92,5 +92,9 @@ pub(crate) fn describe() -> String {
     let memory_kb: u64 =
         field(&read("/proc/meminfo"), "MemTotal").trim_end_matches(" kB").parse().unwrap_or_default();
     let kernel = read("/proc/sys/kernel/osrelease");
-    format!("{processor}, {cores} cores, {} GB, Linux {}", memory_kb / 1_000_000, kernel.trim())
+    // Ours and the product's programs lie in target/PROFILE.
+    let program = std::env::current_exe().unwrap_or_default();
+    let profile = program.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let memory_gb = memory_kb / 1_000_000;
+    format!("{processor}, {cores} cores, {memory_gb} GB, Linux {}, profile `{profile}`", kernel.trim())
 }

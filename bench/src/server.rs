@@ -72,7 +72,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Derived from where this binary lies: target/release.
+    /// Derived from where this binary lies: target/PROFILE.
     pub(crate) fn find() -> Result<Self> {
         let bench = std::env::current_exe()?;
         let target = bench.ancestors().nth(2).context("this binary does not lie in target/")?.to_path_buf();

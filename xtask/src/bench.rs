@@ -67,30 +67,30 @@ impl Name {
 
 /// Builds and runs; the bench's exit code is ours.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
-    let good = Step::start("peers").end(peers(root, options.name))
-        && Step::start("release build").end(build(options.name));
+    let good =
+        Step::start("peers").end(peers(root, options.name)) && Step::start("build").end(build(options.name));
     if !good {
         bail!("cannot bench");
     }
-    let mut bench = Command::new(root.join("target/release/stadium-bench"));
+    let mut bench = Command::new(root.join("target/dist/stadium-bench"));
     let status = bench.arg(options.name.role()).args(&options.rest).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn build(name: Name) -> Result<()> {
-    let release = ["build", "--release", "--package"];
-    command(&mut cargo(&[&release[..], &["stadium-bench"]].concat()))?;
+    let dist = ["build", "--profile", "dist", "--package"];
+    command(&mut cargo(&[&dist[..], &["stadium-bench"]].concat()))?;
     match name {
         Name::Edge | Name::Queue | Name::Push | Name::Load => {
-            command(&mut cargo(&[&release[..], &["stadium-cli"]].concat()))
+            command(&mut cargo(&[&dist[..], &["stadium-cli"]].concat()))
         }
         Name::Wallet => {
             let both =
                 ["stadium-cli", "--package", "stadium-example-voting", "--bin", "stadium", "--bin", "voting"];
-            command(&mut cargo(&[&release[..], &both].concat()))
+            command(&mut cargo(&[&dist[..], &both].concat()))
         }
         Name::Rpc | Name::Streams => {
-            command(&mut cargo(&[&release[..], &["stadium-rpc", "--examples"]].concat()))
+            command(&mut cargo(&[&dist[..], &["stadium-rpc", "--examples"]].concat()))
         }
     }
 }

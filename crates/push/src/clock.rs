@@ -1,13 +1,11 @@
 //! Clocks and calendars: when a civil time comes in a zone, and when a schedule is due.
 //!
-//! Expressions are croner's (five fields, or six with seconds first, or a nickname), time zones are the IANA database that is linked in. A time that
-//! the clocks skip is the first one after the gap; one that they show twice is the first.
-
-use std::str::FromStr;
+//! A time that the clocks skip is the first one after the gap; one that they show twice is the first.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
+use stadium_machine::{InvalidSchedule, Occurrences};
 
 use crate::refusal::{CRON, TIME_ZONE, rejected};
 use crate::{Civil, Milliseconds, Refusal, Time, Zone};
@@ -16,8 +14,6 @@ use crate::{Civil, Milliseconds, Refusal, Time, Zone};
 pub(crate) const AHEAD_MAX: Milliseconds = 14 * 3_600_000;
 /// Zones differ by a multiple of this, mostly.
 pub(crate) const ZONE_STEP: Milliseconds = 15 * 60_000;
-/// Bytes of a cron expression.
-const CRON_BYTES_MAX: usize = 256;
 
 impl Civil {
     /// Its moment by a clock that shows UTC; none before 1970.
@@ -48,39 +44,23 @@ pub(crate) fn moment(civil: Civil, zone: &str) -> Option<Time> {
     u64::try_from(at.as_millisecond()).ok().map(Time)
 }
 
-/// A schedule's expression, understood.
-pub(crate) struct Moments {
-    cron: croner::Cron,
-    zone: TimeZone,
-}
-
-impl Moments {
-    /// # Errors
-    ///
-    /// An expression that is none and a time zone that nobody knows.
-    pub(crate) fn new(expression: &str, zone: &Zone) -> Result<Self, Refusal> {
-        if expression.len() > CRON_BYTES_MAX {
-            let reason =
-                format!("the cron expression has {} bytes; {CRON_BYTES_MAX} are allowed", expression.len());
-            return Err(rejected(CRON, reason));
-        }
-        let cron = croner::Cron::from_str(expression)
-            .map_err(|error| rejected(CRON, format!("{expression:?} is no cron expression: {error}")))?;
-        let zone = match zone {
-            Zone::Local => TimeZone::UTC,
-            Zone::Named(name) => TimeZone::get(name).map_err(|_| {
-                rejected(TIME_ZONE, format!("{name:?} is no time zone; an IANA name like Europe/Berlin is"))
-            })?,
+/// The occurrences of a schedule; those of [`Zone::Local`] are times of the clock that each zone shows.
+///
+/// # Errors
+///
+/// An expression that is none and a time zone that nobody knows.
+pub(crate) fn occurrences(expression: &str, zone: &Zone) -> Result<Occurrences, Refusal> {
+    let zone = match zone {
+        Zone::Local => "UTC",
+        Zone::Named(name) => name,
+    };
+    Occurrences::new(expression, zone).map_err(|error| {
+        let code = match error {
+            InvalidSchedule::Cron(_) => CRON,
+            InvalidSchedule::TimeZone(_) => TIME_ZONE,
         };
-        Ok(Self { cron, zone })
-    }
-
-    /// The first moment after that one; none where none ever comes.
-    pub(crate) fn after(&self, moment: Time) -> Option<Time> {
-        let from = Timestamp::from_millisecond(i64::try_from(moment.0).ok()?).ok()?;
-        let next = self.cron.find_next_occurrence(&from.to_zoned(self.zone.clone()), false).ok()?;
-        u64::try_from(next.timestamp().as_millisecond()).ok().filter(|&at| at > moment.0).map(Time)
-    }
+        rejected(code, error.to_string())
+    })
 }
 
 /// A moment as people read it: `14:00 UTC`, with the day where it is another one than that of `beside`, seconds where there are some.
@@ -134,18 +114,6 @@ mod tests {
         ] {
             assert_eq!(moment(civil(shown), zone), Some(at(expected)), "{shown} in {zone}");
         }
-    }
-
-    #[test]
-    fn a_daily_schedule_is_due_once_a_day_when_clocks_change() {
-        let moments = Moments::new("30 2 * * *", &Zone::Named("Europe/Berlin".into())).unwrap();
-        let mut now = at("2026-03-27T12:00:00Z");
-        let mut due = Vec::new();
-        for _ in 0..3 {
-            now = moments.after(now).unwrap();
-            due.push(now);
-        }
-        assert_eq!(due, ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"].map(at));
     }
 
     #[test]

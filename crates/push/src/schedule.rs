@@ -11,7 +11,7 @@ use stadium_machine::Record;
 use stadium_machine::encoding::corrupt;
 
 use crate::app::Schedule;
-use crate::clock::{AHEAD_MAX, Moments};
+use crate::clock::{self, AHEAD_MAX};
 use crate::events::Event;
 use crate::life::Origin;
 use crate::platform::{Due, Platform};
@@ -179,8 +179,8 @@ impl Platform {
                 format!("app {:?} has {} schedules: drop one", app.name.as_str(), app.schedules.len());
             return Err(busy(NAMES_FULL, 60_000, reason));
         }
-        let moments = Moments::new(&new.cron, &new.zone)?;
-        let Some(next) = moments.after(begin_of(now, &new.zone, app.schedules.get(&new.name))) else {
+        let occurrences = clock::occurrences(&new.cron, &new.zone)?;
+        let Some(next) = occurrences.after(begin_of(now, &new.zone, app.schedules.get(&new.name))) else {
             return Err(rejected(CRON, format!("{:?} never comes", new.cron)));
         };
         let event = Event::Schedule { app: app_number, schedule: Cow::Borrowed(new), next: Some(next) };
@@ -200,9 +200,9 @@ impl Platform {
         if schedule.held == held {
             return Ok(Answer::Done);
         }
-        let moments = Moments::new(&schedule.new.cron, &schedule.new.zone)?;
+        let occurrences = clock::occurrences(&schedule.new.cron, &schedule.new.zone)?;
         // What was missed meanwhile is skipped.
-        let next = moments.after(begin_of(now, &schedule.new.zone, Some(schedule)));
+        let next = occurrences.after(begin_of(now, &schedule.new.zone, Some(schedule)));
         self.emit(now, record, &Event::Held { app, name: name.clone(), held, next });
         Ok(Answer::Done)
     }
@@ -217,8 +217,8 @@ impl Platform {
 
     pub(crate) fn views_of_schedules(&self, app: u32) -> Vec<ScheduleView> {
         let views = self.apps[&app].schedules.values().map(|schedule| {
-            let moments = Moments::new(&schedule.new.cron, &schedule.new.zone).ok();
-            let after = |at: &Time| moments.as_ref()?.after(*at);
+            let occurrences = clock::occurrences(&schedule.new.cron, &schedule.new.zone).ok();
+            let after = |at: &Time| occurrences.as_ref()?.after(*at);
             let next = std::iter::successors(schedule.next, after).take(5).collect();
             ScheduleView {
                 schedule: Box::new(schedule.new.clone()),
@@ -235,8 +235,8 @@ impl Platform {
     /// The time of an occurrence has come, or has passed while nobody looked.
     pub(crate) fn occur(&mut self, now: Time, app: u32, name: &ScheduleName, record: &mut Record) {
         let Some(schedule) = self.apps.get(&app).and_then(|app| app.schedules.get(name)) else { return };
-        let (Some(first), Ok(moments)) =
-            (schedule.next, Moments::new(&schedule.new.cron, &schedule.new.zone))
+        let (Some(first), Ok(occurrences)) =
+            (schedule.next, clock::occurrences(&schedule.new.cron, &schedule.new.zone))
         else {
             // A time zone that this version does not know any more: it waits for one who edits it.
             let event = Event::Held { app, name: name.clone(), held: Held::Paused, next: None };
@@ -246,7 +246,7 @@ impl Platform {
         let lead = if schedule.new.zone == Zone::Local { AHEAD_MAX } else { 0 };
         let has_come = |at: Time| at.0.saturating_sub(lead) <= now.0;
         let (mut newest, mut before, mut passed) = (first, None, 0);
-        let mut next = moments.after(first);
+        let mut next = occurrences.after(first);
         while let Some(at) = next.filter(|&at| has_come(at)) {
             // By each device's clock the days overlap: yesterday's goes on in the west when today's begins in the east.
             if now <= late_after(&schedule.new, newest) || passed >= MISSED_AT_ONCE {
@@ -255,7 +255,7 @@ impl Platform {
             before = Some(newest);
             passed += 1;
             newest = at;
-            next = moments.after(at);
+            next = occurrences.after(at);
         }
         let is_late = now > late_after(&schedule.new, newest);
         let is_too_late = match schedule.new.missed {

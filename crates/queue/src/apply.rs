@@ -3,7 +3,7 @@
 //! The same functions serve `execute`, which has just written the event, and `apply`, which has read it
 //! back. They decide nothing: what an event does not say follows from the state alone.
 
-use crate::cron::Moments;
+use crate::cron::occurrences;
 use crate::decoding::Decoder;
 use crate::entries::{End, Finished, Purge, Queue, Remembered, Schedule, Sent, key, queue_name};
 use crate::events::{Event, Fate, JobEvent, Work};
@@ -109,7 +109,7 @@ impl Queues {
                         payload,
                         next,
                         last: None,
-                        moments: None,
+                        occurrences: None,
                     };
                     self.apply_scheduled(schedule);
                 }
@@ -446,7 +446,7 @@ impl Queues {
             schedule.last = self.schedules.at(old).last;
             self.remove_schedule(old);
         }
-        schedule.moments = Moments::new(&schedule.cron).ok().map(Box::new);
+        schedule.occurrences = occurrences(&schedule.cron).ok().map(Box::new);
         self.payload_lives(schedule.payload);
         let (next, name) = (schedule.next, schedule.name.clone());
         let place = self.schedules.insert(schedule);

@@ -3,9 +3,10 @@
 //! An entry has two kinds of fields: those that a checkpoint saves, and those marked *rebuilt*, which a
 //! restore makes from the jobs. Names are checked again when they come back from a checkpoint.
 
+use stadium_machine::Occurrences;
 use stadium_table::{Damaged, Entry};
 
-use crate::cron::Moments;
+use crate::cron::occurrences;
 use crate::decoding::read_settings;
 use crate::events::write_settings;
 use crate::job::NONE;
@@ -442,7 +443,7 @@ pub(crate) struct Schedule {
     pub(crate) next: Option<Time>,
     pub(crate) last: Option<(Time, u64)>,
     /// Rebuilt.
-    pub(crate) moments: Option<Box<Moments>>,
+    pub(crate) occurrences: Option<Box<Occurrences>>,
 }
 
 impl Entry for Schedule {
@@ -458,7 +459,7 @@ impl Entry for Schedule {
             payload: PayloadAt::default(),
             next: None,
             last: None,
-            moments: None,
+            occurrences: None,
         }
     }
 
@@ -500,7 +501,7 @@ impl Entry for Schedule {
             Ok(Self {
                 queue,
                 name,
-                moments: Moments::new(&cron).ok().map(Box::new),
+                occurrences: occurrences(&cron).ok().map(Box::new),
                 cron,
                 priority,
                 attempts_max,

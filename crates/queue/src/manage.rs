@@ -3,7 +3,7 @@
 //! Nothing here is bound by the size of a queue: what is about many jobs is about a thousand at most, or
 //! goes on in the background.
 
-use crate::cron::Moments;
+use crate::cron::occurrences;
 use crate::entries::{Purge, Schedule};
 use crate::events::{Changes, Event, JobEvent, Payload, Work};
 use crate::execute::Executed;
@@ -296,8 +296,8 @@ impl Queues {
         job: &NewJob,
     ) -> Executed {
         validate::jobs(std::slice::from_ref(job), self.now, &self.bounds)?;
-        let moments = Moments::new(cron)?;
-        let next = moments
+        let occurrences = occurrences(cron)?;
+        let next = occurrences
             .after(self.now)
             .ok_or_else(|| rejected(CRON, format!("{:?} never comes after now", cron.expression)))?;
         let place = self.find_queue(queue.as_str());
@@ -344,7 +344,7 @@ impl Queues {
             payload,
             next: Some(next),
             last: None,
-            moments: None,
+            occurrences: None,
         });
         Ok(Answer::Done)
     }

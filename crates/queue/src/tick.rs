@@ -94,16 +94,16 @@ impl Queues {
         let (queue, missed) = (schedule.queue, schedule.cron.missed);
         let mut passed = vec![first];
         let mut next = None;
-        if let Some(moments) = &schedule.moments {
-            next = moments.after(first);
+        if let Some(occurrences) = &schedule.occurrences {
+            next = occurrences.after(first);
             while let Some(at) = next.filter(|&at| at <= self.now) {
                 if passed.len() == Bounds::MISSED_MAX as usize {
                     // What is older than a hundred moments is not made up for.
-                    next = moments.after(self.now);
+                    next = occurrences.after(self.now);
                     break;
                 }
                 passed.push(at);
-                next = moments.after(at);
+                next = occurrences.after(at);
             }
         }
         let last = *passed.last().expect("the first one is in it");
