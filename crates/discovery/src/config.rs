@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::host_port::HostPort;
 use crate::instance::WEIGHT_DEFAULT;
 use crate::name;
+use crate::resolver::Resolve;
 
 /// How discovery works.
 #[derive(Clone, Debug)]
@@ -23,13 +25,16 @@ pub struct Config {
     /// Lower finds dead instances sooner, costs more keep-alives, and forgives shorter pauses. Both backends have a
     /// floor of their own (etcd: 1.5 election time-outs; ZooKeeper: 2 ticks). Keep-alives go out three times in it.
     pub session_ttl: Duration,
-    /// How often what is known and what is registered is compared with the backend although nothing was announced.
-    /// 1 s to 1 h, default 60 s; each time is moved by up to a tenth at random.
+    /// How often what is known and what is registered is compared with the backend although nothing was announced, and
+    /// how often names in a static list are looked up although no connection failed. 1 s to 1 h, default 60 s; each time
+    /// is moved by up to a tenth at random.
     pub refresh: Duration,
     /// The shortest time between two writes of one registration's load factor. 100 ms to 10 min, default 1 s.
     pub update_interval: Duration,
     /// The longest pause between two attempts to reach a backend that is away. 100 ms to 1 min, default 5 s.
     pub retry_delay_max: Duration,
+    /// How names in a static list are looked up.
+    pub resolve: Resolve,
 }
 
 impl Default for Config {
@@ -41,6 +46,7 @@ impl Default for Config {
             refresh: Duration::from_secs(60),
             update_interval: Duration::from_secs(1),
             retry_delay_max: Duration::from_secs(5),
+            resolve: Resolve::default(),
         }
     }
 }
@@ -50,7 +56,7 @@ impl Default for Config {
 pub enum Backend {
     /// Nowhere: every list is empty, registrations are kept to oneself.
     None,
-    /// In this list, which never changes.
+    /// In this list. It changes only where it has names, whose addresses may change.
     Static(Vec<StaticService>),
     /// In etcd 3.4 or newer, over its gRPC API.
     Etcd {
@@ -122,17 +128,23 @@ pub struct StaticService {
 /// An instance in a static list; its load factor counts as 0 and it always serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaticInstance {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// The zone it runs in.
+    /// Where it listens. A name that has several addresses is several instances.
+    pub place: HostPort,
+    /// The zone it runs in; of a name, each of its instances.
     pub zone: Option<String>,
-    /// Its share of the calls in proportion to others', 100 being usual.
+    /// Its share of the calls in proportion to others', 100 being usual; of a name, each of its instances has it.
     pub weight: u32,
+}
+
+impl From<HostPort> for StaticInstance {
+    fn from(place: HostPort) -> Self {
+        Self { place, zone: None, weight: WEIGHT_DEFAULT }
+    }
 }
 
 impl From<SocketAddr> for StaticInstance {
     fn from(address: SocketAddr) -> Self {
-        Self { address, zone: None, weight: WEIGHT_DEFAULT }
+        HostPort::from(address).into()
     }
 }
 

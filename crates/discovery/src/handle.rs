@@ -11,8 +11,10 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::config::{Backend, Config};
 use crate::error::Error;
+use crate::fixed::{LOOKING, Names};
 use crate::name;
 use crate::registration::{Entry, Registered, Registration, entry};
+use crate::resolver::Resolver;
 use crate::snapshot::{Service, Snapshot, Versions};
 use crate::status::{Connection, Status};
 
@@ -64,9 +66,15 @@ impl Discovery {
     pub fn start(config: Config) -> Result<Self, Error> {
         config.check()?;
         let (commands, received) = mpsc::channel(COMMANDS_MAX);
+        let (names, resolver) = match &config.backend {
+            Backend::Static(services) => Names::look_up(services, &config)?.unzip(),
+            _ => (None, None),
+        };
+        let away = |why: &str| Connection::Away { since: std::time::Instant::now(), why: why.to_owned() };
         let connection = match config.backend {
+            Backend::Static(_) if names.is_some() => away(LOOKING),
             Backend::None | Backend::Static(_) => Connection::NotNeeded,
-            _ => Connection::Away { since: std::time::Instant::now(), why: "not reached yet".to_owned() },
+            _ => away("not reached yet"),
         };
         let status = Arc::new(Mutex::new(Status {
             backend: config.backend.name(),
@@ -81,10 +89,17 @@ impl Discovery {
             registered: 0,
         }));
         let unwatched = Arc::new(Notify::new());
-        crate::hub::start(config, received, status.clone(), unwatched.clone())?;
+        crate::hub::start(config, received, status.clone(), unwatched.clone(), names)?;
         let held = || Held(Arc::new(AtomicUsize::new(0)));
         Ok(Self {
-            shared: Arc::new(Shared { commands, status, unwatched, watches: held(), entries: held() }),
+            shared: Arc::new(Shared {
+                commands,
+                status,
+                unwatched,
+                watches: held(),
+                entries: held(),
+                resolver,
+            }),
         })
     }
 
@@ -132,7 +147,8 @@ impl Discovery {
         Ok(registered)
     }
 
-    /// Asks the backend for everything in the tree, ordered by name and version, and waits for the answer.
+    /// Asks the backend for everything in the tree, ordered by name and version, and waits for the answer: for names in a
+    /// static list until each was looked up once, and no longer than `within`.
     ///
     /// # Errors
     /// [`Error::Away`] when there was none within `within`.
@@ -143,6 +159,14 @@ impl Discovery {
         match answered.recv_timeout(within.saturating_add(Duration::from_secs(1))) {
             Ok(answer) => answer,
             Err(_) => Err(Error::Away("the thread `discovery` did not answer in time".to_owned())),
+        }
+    }
+
+    /// Has names of a static list looked up again soon, because a connection to an instance failed or ended. Returns at
+    /// once; names are looked up at most once a second. Other backends say themselves when an instance moves.
+    pub fn connection_failed(&self) {
+        if let Some(resolver) = &self.shared.resolver {
+            resolver.ask();
         }
     }
 
@@ -177,6 +201,8 @@ pub(crate) struct Shared {
     unwatched: Arc<Notify>,
     watches: Held,
     entries: Held,
+    /// Looks up the names of a static list, where it has any.
+    resolver: Option<Resolver>,
 }
 
 impl Shared {

@@ -15,18 +15,19 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::LocalSet;
 
-use crate::config::{Backend, Config, StaticService};
+use crate::config::{Backend, Config};
 use crate::error::Error;
 #[cfg(feature = "etcd")]
 use crate::etcd;
+use crate::fixed::{Fixed, Names};
 use crate::handle::{Command, ListAnswer, Subscription};
-use crate::instance::{Instance, Value};
+use crate::instance::Instance;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 use crate::link;
 use crate::name::Place;
 use crate::registration::{Entry, Standing};
 use crate::roster::{After, Change, Patience, Roster};
-use crate::snapshot::{Freshness, Service, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::status::{Connection, Status};
 use crate::timing::sleep_until;
 #[cfg(feature = "zookeeper")]
@@ -39,7 +40,7 @@ const LOADS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the thread stays after the last handle is gone, for entries that are being withdrawn.
 const WIND_UP: Duration = Duration::from_secs(1);
 /// Questions for the whole tree that wait for the backend. People ask them; a seventeenth hears that we are busy.
-const LISTS_MAX: usize = 16;
+pub(crate) const LISTS_MAX: usize = 16;
 
 /// What identifies an entry within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +90,7 @@ pub(crate) fn start(
     commands: mpsc::Receiver<Command>,
     status: Arc<Mutex<Status>>,
     unwatched: Arc<Notify>,
+    names: Option<Names>,
 ) -> Result<(), Error> {
     let ended = |why: std::io::Error| Error::Ended(format!("cannot start the thread `discovery`: {why}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ended)?;
@@ -104,7 +106,7 @@ pub(crate) fn start(
                 }),
                 config,
             });
-            hub.run(commands, &unwatched).await;
+            hub.run(commands, &unwatched, names).await;
         });
         // Sockets of a backend that is away must not hold the process.
         runtime.shutdown_background();
@@ -113,10 +115,16 @@ pub(crate) fn start(
 }
 
 impl Hub {
-    async fn run(self: Rc<Self>, commands: mpsc::Receiver<Command>, unwatched: &Notify) {
+    async fn run(
+        self: Rc<Self>,
+        commands: mpsc::Receiver<Command>,
+        unwatched: &Notify,
+        names: Option<Names>,
+    ) {
+        let fixed = |services| Fixed::new(services, names, self.status.clone());
         match self.config.backend.clone() {
-            Backend::None => self.serve_fixed(&[], commands).await,
-            Backend::Static(services) => self.serve_fixed(&services, commands).await,
+            Backend::None => fixed(Vec::new()).serve(commands, unwatched).await,
+            Backend::Static(services) => fixed(services).serve(commands, unwatched).await,
             #[cfg(feature = "etcd")]
             Backend::Etcd { endpoints, user, tls } => {
                 let backend = etcd::Backend::new(&self.config, endpoints, user, tls);
@@ -133,37 +141,7 @@ impl Hub {
             }
             // The settings were refused.
             #[cfg(not(all(feature = "etcd", feature = "zookeeper")))]
-            _ => self.serve_fixed(&[], commands).await,
-        }
-    }
-
-    /// Answers from a list that never changes.
-    async fn serve_fixed(&self, services: &[StaticService], mut commands: mpsc::Receiver<Command>) {
-        let services: Vec<Service> = services.iter().map(fixed).collect();
-        while let Some(command) = commands.recv().await {
-            match command {
-                Command::Watch(mut watch) => {
-                    let wanted = |service: &&Service| {
-                        service.name == watch.name && watch.versions.include(&service.version)
-                    };
-                    let instances =
-                        services.iter().filter(wanted).flat_map(|service| service.instances.iter().cloned());
-                    let instances: Vec<Instance> = instances.collect();
-                    tell(
-                        &mut watch,
-                        Snapshot { instances: instances.into(), freshness: Freshness::Static, revision: 1 },
-                    );
-                }
-                Command::Register(entry) => {
-                    entry.standing.set(Standing::Registered);
-                    tokio::task::spawn_local(async move {
-                        let mut wanted = entry.wanted.clone();
-                        while wanted.changed().await.is_ok() {}
-                        entry.standing.set(Standing::Withdrawn);
-                    });
-                }
-                Command::List { within: _, answer } => drop(answer.send(Ok(services.clone()))),
-            }
+            _ => fixed(Vec::new()).serve(commands, unwatched).await,
         }
     }
 
@@ -396,7 +374,7 @@ impl Hub {
 }
 
 /// Calls a watcher, unless it has ended. One that panics is not called again.
-fn tell(subscription: &mut Subscription, snapshot: Snapshot) {
+pub(crate) fn tell(subscription: &mut Subscription, snapshot: Snapshot) {
     if subscription.ended.load(Ordering::Acquire) {
         return;
     }
@@ -407,15 +385,6 @@ fn tell(subscription: &mut Subscription, snapshot: Snapshot) {
     }
 }
 
-fn fixed(service: &StaticService) -> Service {
-    let StaticService { name, version, instances } = service;
-    let instances = instances.iter().map(|one| {
-        let place = Place { version: version.clone(), address: one.address };
-        Instance::new(&place, Value { zone: one.zone.clone(), weight: one.weight, ..Value::default() })
-    });
-    Service { name: name.clone(), version: version.clone(), instances: instances.collect() }
-}
-
-fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     [one, other].into_iter().flatten().min()
 }

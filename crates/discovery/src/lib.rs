@@ -5,7 +5,8 @@
 //! thread `discovery` talks to the backend and calls the watchers, so nobody who asks ever waits for it.
 //!
 //! What is known of a name and when an instance is forgotten is decided without I/O in `roster`,
-//! when to try again in `outage`, when to write a load factor in `pace`; `etcd` and `zookeeper` speak.
+//! when to try again in `outage`, when to write a load factor in `pace`, when to look a name up in
+//! `lookups`; `etcd` and `zookeeper` speak.
 
 // Without a backend nobody speaks of what is far away.
 #![cfg_attr(
@@ -17,14 +18,18 @@ mod config;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
+mod fixed;
 mod handle;
+mod host_port;
 mod hub;
 mod instance;
 mod link;
+mod lookups;
 mod name;
 mod outage;
 mod pace;
 mod registration;
+mod resolver;
 mod roster;
 mod snapshot;
 mod status;
@@ -35,7 +40,10 @@ mod zookeeper;
 pub use config::{Backend, Config, Credentials, StaticInstance, StaticService, Tls};
 pub use error::Error;
 pub use handle::{Discovery, REGISTRATIONS_MAX, WATCHES_MAX, Watch};
+pub use host_port::{HostPort, HostPortError};
 pub use instance::{Instance, State, Value};
+pub use lookups::Lookup;
 pub use registration::{Registered, Registration};
+pub use resolver::{Resolve, Resolver};
 pub use snapshot::{Freshness, Service, Snapshot, Versions};
 pub use status::{Connection, Status};

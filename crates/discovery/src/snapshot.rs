@@ -24,14 +24,15 @@ pub struct Snapshot {
 pub enum Freshness {
     /// The backend says so now.
     Live,
-    /// The list is what was last heard: the backend is away, or instances have not registered again since it was.
+    /// The list is what was last heard: the backend is away, or instances have not registered again since it was, or a
+    /// name of a static list is not found.
     Stale {
         /// Since when.
         since: Instant,
         /// What is the matter, for people.
         why: String,
     },
-    /// The list is a setting.
+    /// The list is a setting, and each name in it was found.
     Static,
 }
 

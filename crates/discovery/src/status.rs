@@ -30,15 +30,26 @@ pub struct Status {
 /// Whether the backend answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// There is none to ask.
+    /// There is none to ask. So it is with a static list, unless a name in it is not found.
     NotNeeded,
     /// It does.
     Connected,
-    /// It does not.
+    /// It does not, or a name of a static list is not found.
     Away {
         /// Since when.
         since: Instant,
         /// What it said last, for people.
         why: String,
     },
+}
+
+impl Status {
+    /// Why the backend does not answer, or which names of a static list are not found; `None` where all is well.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&str> {
+        match &self.connection {
+            Connection::NotNeeded | Connection::Connected => None,
+            Connection::Away { why, .. } => Some(why),
+        }
+    }
 }

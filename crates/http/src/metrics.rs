@@ -288,7 +288,11 @@ fn services(to: &mut Encoder<'_>, stats: &ServiceStats) -> fmt::Result {
 
 fn discovery(to: &mut Encoder<'_>, stats: &DiscoveryStats) -> fmt::Result {
     let connected = u64::from(stats.connected);
-    to.gauge("discovery_connected", "1 when discovery's backend answers or none is needed", connected)?;
+    to.gauge(
+        "discovery_connected",
+        "1 when discovery's backend answers, or none is needed and every name of the list is found",
+        connected,
+    )?;
     to.gauge("discovery_registrations", "Registrations that are wanted", stats.registrations)?;
     to.gauge("discovery_registered", "Registrations that the backend holds", stats.registered)?;
     to.tallies("discovery_troubles", "What went wrong in discovery and was mended", &stats.troubles)

@@ -250,6 +250,90 @@ fn a_file_is_a_discovery() {
 }
 
 #[test]
+fn an_instance_is_named_by_its_host() {
+    let numbers = Numbers::start();
+    let port = numbers.server.bound()[0].port();
+    let named = format!("localhost:{port}");
+    let double = ["service", "call", "numbers/Double", r#"{"value": 21}"#];
+    let called = run(&[&double[..], &["--instance", &named]].concat());
+    assert_eq!(json(&called)["value"], 42, "{}", err(&called));
+    let health = json(&run(&["service", "health", "numbers", "--instance", &named, "--json"]));
+    assert_eq!(health["instances"], json!([{"instance": named, "status": "serving", "detail": ""}]));
+
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = folder.path().join("services");
+    // RFC 6761: no name below `invalid` is ever found.
+    let lines = format!("numbers/1={named}\nnumbers/1=away.invalid:{port}\nletters/1=away.invalid:{port}\n");
+    fs::write(&file, lines).expect("the directory is writable");
+    let discovery = file.display().to_string();
+    let run = |arguments: &[&str]| {
+        // Where the name server is not reached, that does not take longer than the command.
+        let mut command = binary::stadium(arguments);
+        command.env("RES_OPTIONS", "timeout:1 attempts:1").output().expect("the binary can be run")
+    };
+    let called = run(&[&double[..], &["--discovery", &discovery, "--explain"]].concat());
+    assert_eq!(json(&called)["value"], 42, "{}", err(&called));
+    let missing = format!("away.invalid:{port} is not found: ");
+    assert!(err(&called).contains(&missing), "{}", err(&called));
+    let listed = run(&["service", "list", "--discovery", &discovery, "--json"]);
+    let services = json(&listed)["services"].clone();
+    assert_eq!((&services[0]["name"], &services[0]["instances"]), (&json!("letters"), &json!([])));
+    let addresses = services[1]["instances"].as_array().expect("a list").iter();
+    let addresses: Vec<&str> = addresses.filter_map(|one| one["address"].as_str()).collect();
+    assert!(addresses.contains(&numbers.address().as_str()), "{addresses:?}");
+    assert!(err(&listed).contains(&missing), "{}", err(&listed));
+    for command in [&["health", "letters"][..], &["call", "letters/Write"][..]] {
+        let nobody = run(&[&["service"], command, &["--discovery", &discovery]].concat());
+        assert_eq!(code(&nobody), Some(69), "{command:?}: {}", err(&nobody));
+        assert!(err(&nobody).contains(&missing), "{command:?}: {}", err(&nobody));
+    }
+}
+
+#[test]
+fn an_instance_that_is_no_host_and_port_is_refused_with_the_setting() {
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = folder.path().join("services");
+    for (place, said) in [
+        ("localhost", "the port is missing"),
+        (":7800", "the host is missing"),
+        ("localhost:0", "from 1 to 65535"),
+        ("localhost:70000", "from 1 to 65535"),
+        ("local host:7800", "letters, digits"),
+    ] {
+        let flag = run(&["service", "health", "numbers", "--instance", place]);
+        assert_eq!(code(&flag), Some(2), "{}", err(&flag));
+        assert!(err(&flag).contains("--instance: ") && err(&flag).contains(said), "{}", err(&flag));
+        fs::write(&file, format!("numbers/1={place}\n")).expect("the directory is writable");
+        let listed = run(&["service", "list", "--discovery", &file.display().to_string()]);
+        assert_eq!(code(&listed), Some(2), "{}", err(&listed));
+        assert!(err(&listed).contains("services:1: ") && err(&listed).contains(said), "{}", err(&listed));
+        let setting = format!("discovery.services=numbers/1={place}");
+        let checked =
+            run(&["config", "check", "--no-ports", "--set", "discovery.backend=static", "--set", &setting]);
+        assert_eq!(code(&checked), Some(1), "{}", err(&checked));
+        assert!(
+            err(&checked).contains("discovery.services") && err(&checked).contains(said),
+            "{}",
+            err(&checked)
+        );
+    }
+}
+
+#[test]
+fn a_server_finds_services_of_its_settings_by_name() {
+    let numbers = Numbers::start();
+    let place = format!("discovery.services=numbers/1=localhost:{}", numbers.server.bound()[0].port());
+    let server = Server::start(&["--trial", "--set", "discovery.backend=static", "--set", &place]);
+    let mut device = Device::connect(&server.address("mqtt"), "phone-1");
+    device.subscribe("inbox/phone-1");
+    let number = Number { value: 21, notes: Vec::new() }.encode_to_vec();
+    device.request("rpc/numbers/Double", "inbox/phone-1", &number);
+    let (topic, answer) = device.message();
+    assert_eq!(topic, "inbox/phone-1");
+    assert_eq!(Number::decode(answer.as_bytes()).expect("a number").value, 42);
+}
+
+#[test]
 fn an_instance_is_asked_to_leave() {
     let numbers = Numbers::start();
     let address = numbers.address();

@@ -373,7 +373,8 @@ pub(crate) struct TransferReport {
     asset: String,
     /// How much.
     amount: Amount,
-    /// When it was booked.
+    /// When it was booked. In the history of an account on another shard than the one that decided it: when that shard
+    /// booked it, which is later than the answer to the transfer says.
     booked_at: String,
     /// The hold that it captured or voided, or the transfer that it reversed.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -22,8 +22,10 @@ pub fn find(discovery: &Discovery, within: Duration) -> Result<Vec<String>, Erro
         .collect();
     if found.is_empty() {
         let name = load_worker::NAME;
+        let status = discovery.status();
+        let why = status.trouble().map(|why| format!(": {why}")).unwrap_or_default();
         return Err(Error::Worker(format!(
-            "discovery knows no worker (service {name}, version {})",
+            "discovery knows no worker (service {name}, version {}){why}",
             load_worker::VERSION
         )));
     }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stadium_discovery::{Backend, Config, Credentials, StaticService, Tls};
+use stadium_discovery::{Backend, Config, Credentials, Resolve, StaticService, Tls};
 
 use crate::error::Error;
 use crate::settings::{Discovery, DiscoveryBackend, ListedService};
@@ -35,19 +35,20 @@ pub(crate) fn config(discovery: &Discovery) -> Result<Option<Config>, Error> {
         refresh: Duration::from_secs(u64::from(discovery.refresh_s)),
         update_interval: Duration::from_millis(u64::from(discovery.update_interval_ms)),
         retry_delay_max: Duration::from_millis(u64::from(discovery.retry_delay_max_ms)),
+        resolve: Resolve::default(),
     }))
 }
 
 /// The list of the settings, by service.
 pub(crate) fn services(listed: &[ListedService]) -> Vec<StaticService> {
     let mut services: Vec<StaticService> = Vec::new();
-    for ListedService { name, version, address } in listed {
+    for ListedService { name, version, place } in listed {
         match services.iter_mut().find(|service| service.name == *name && service.version == *version) {
-            Some(service) => service.instances.push((*address).into()),
+            Some(service) => service.instances.push(place.clone().into()),
             None => services.push(StaticService {
                 name: name.clone(),
                 version: version.clone(),
-                instances: vec![(*address).into()],
+                instances: vec![place.clone().into()],
             }),
         }
     }

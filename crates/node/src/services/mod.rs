@@ -168,5 +168,6 @@ fn listed(settings: &Settings, bound: &[(&'static str, SocketAddr)]) -> Discover
         ];
         services.extend(own.map(here));
     }
-    DiscoveryConfig { backend: Backend::Static(services), ..DiscoveryConfig::default() }
+    let refresh = Duration::from_secs(u64::from(settings.discovery.refresh_s));
+    DiscoveryConfig { backend: Backend::Static(services), refresh, ..DiscoveryConfig::default() }
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
+use stadium_discovery::Resolver;
 use stadium_reactor::wheel::Wheel;
 use stadium_reactor::{CloseReason, ConnectionId, Handler, Io, UdpId};
 use stadium_rsocket::connection::{
@@ -29,7 +30,7 @@ use stadium_rsocket::frame::{Payload, StreamId};
 use super::config::ClientConfig;
 use super::letter::Letter;
 use super::link::{Links, Pool};
-use super::resolver::{Found, Resolver};
+use super::resolver::Found;
 use super::slot::{Deadlines, Slots};
 use crate::answer::CallError;
 use crate::balance::{Balancer, Hedge, InstanceId, Outcome, Random, RetryBudget};
@@ -357,9 +358,7 @@ impl Handler for ClientLoop {
         self.follow_up(io);
         self.send_waiting(io, link.service);
         self.look_for_hope(link.service);
-        if let Some(resolver) = &self.resolver {
-            resolver.ask();
-        }
+        self.look_up_again();
     }
 
     fn message(&mut self, io: &mut Io<Letter>, message: Letter) {

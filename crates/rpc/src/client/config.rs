@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_discovery::{Discovery, Versions};
+use stadium_discovery::{Discovery, Resolve, Versions};
 use stadium_reactor::tls::ClientTls;
 use stadium_reactor::{LoopSettings, SocketSettings, WebSocketRequest};
 
@@ -18,7 +18,7 @@ pub enum Source {
     /// These addresses serve every service that is called.
     Static(Vec<SocketAddr>),
     /// The instances at these names, `HOST:PORT`, serve every service that is called. Each name may have several addresses,
-    /// which are an instance each. Names are looked up again when a connection fails or ends.
+    /// which are an instance each. Names are looked up again when a connection fails or ends, and each minute.
     Names(Vec<String>),
     /// Discovery knows.
     Discovery {
@@ -28,9 +28,6 @@ pub enum Source {
         versions: Versions,
     },
 }
-
-/// Finds the addresses of a `HOST:PORT`. It runs on a thread of its own and may block.
-pub type Resolve = Arc<dyn Fn(&str) -> std::io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// How far a client's calls outlive a lost connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +50,8 @@ impl Default for ResumeSettings {
 pub struct ClientConfig {
     /// Where instances are learnt of.
     pub source: Source,
-    /// How names are looked up; `None` asks the system.
-    pub resolve: Option<Resolve>,
+    /// How names of [`Source::Names`] are looked up. Discovery has [`stadium_discovery::Config::resolve`].
+    pub resolve: Resolve,
     /// How one is chosen. Each client has a random identity and seed of its own.
     pub balance: BalanceSettings,
     /// When a call is made again.
@@ -132,7 +129,7 @@ impl ClientConfig {
     fn from_source(source: Source) -> Self {
         Self {
             source,
-            resolve: None,
+            resolve: Resolve::default(),
             balance: BalanceSettings {
                 client: ClientId(own_seed()),
                 seed: own_seed(),

@@ -13,7 +13,7 @@ use stadium_reactor::{Driven, Loop};
 use super::client_loop::ClientLoop;
 use super::config::{CallOptions, ClientConfig, Source};
 use super::letter::Letter;
-use super::resolver::Resolver;
+use super::resolver::resolver;
 use crate::answer::CallError;
 use crate::balance::KeyHash;
 use crate::method::Method;
@@ -75,11 +75,11 @@ impl LocalClient {
     /// Makes the client; nothing runs until it is used.
     ///
     /// # Errors
-    /// The system gives no descriptor.
+    /// The system gives no descriptor, or a name is not `HOST:PORT`.
     pub fn new(config: ClientConfig) -> std::io::Result<Self> {
         let one = Loop::new(config.loop_settings())?;
         let config = Arc::new(config);
-        let resolver = Resolver::of(&config, &one.handle())?;
+        let resolver = resolver(&config, &one.handle())?;
         let driven = one.drive(ClientLoop::new(Arc::clone(&config), resolver));
         Ok(Self { driven, config, watches: Vec::new(), services: 0, turns: 0 })
     }

@@ -26,10 +26,11 @@ use prost::Message;
 use stadium_discovery::Watch;
 use stadium_reactor::{Full, Loop, LoopHandle};
 
-pub use config::{CallOptions, ClientConfig, Resolve, ResumeSettings, Source};
+pub use config::{CallOptions, ClientConfig, ResumeSettings, Source};
 pub use letter::Explained;
 pub use local::{Done, LocalClient, LocalService, Ticket};
 pub use pending::Pending;
+pub use stadium_discovery::Resolve;
 pub use streaming::{ChannelSender, Streaming};
 
 use crate::answer::CallError;
@@ -39,7 +40,7 @@ use crate::wire;
 use client_loop::ClientLoop;
 use completion::{Answer, AnswerEnd, CallbackEnd, Completion, Items, ItemsEnd};
 use letter::{Letter, NewCall};
-use resolver::Resolver;
+use resolver::resolver;
 use transfer::{Transfer, Upload};
 
 /// Services that one client may call; each place is kept.
@@ -81,12 +82,12 @@ impl Client {
     /// Starts the client's thread. It connects when a service is first asked for.
     ///
     /// # Errors
-    /// The system gives no descriptor or no thread.
+    /// The system gives no descriptor or no thread, or a name is not `HOST:PORT`.
     pub fn start(config: ClientConfig) -> std::io::Result<Self> {
         let one = Loop::new(config.loop_settings())?;
         let handle = one.handle();
         let config = Arc::new(config);
-        let resolver = Resolver::of(&config, &handle)?;
+        let resolver = resolver(&config, &handle)?;
         let handler = {
             let config = Arc::clone(&config);
             move || ClientLoop::new(config, resolver)

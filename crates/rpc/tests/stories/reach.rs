@@ -1,10 +1,12 @@
 //! Calls that reach nobody end early, and say who was tried and what came of it.
+//!
+//! Names of instances are looked up by the system, or by a function of the test.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use stadium_discovery::{Backend, Config, Discovery};
+use stadium_discovery::{Backend, Config, Discovery, HostPort, Resolve, StaticService};
 use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Listen, ServerConfig, Unavailable};
 
 use crate::scenery::*;
@@ -106,13 +108,13 @@ fn names_are_looked_up_again_when_a_connection_ends() {
     let server = serve(named("first"));
     let addresses: Arc<Mutex<Vec<SocketAddr>>> = Arc::new(Mutex::new(vec![server.bound()[0]]));
     let mut config = ClientConfig::at_names(["words.internal:7800"]);
-    config.resolve = Some(Arc::new({
+    config.resolve = Resolve::by({
         let addresses = Arc::clone(&addresses);
-        move |name: &str| {
+        move |name| {
             assert_eq!(name, "words.internal:7800");
             Ok(addresses.lock().expect("no test panics with it").clone())
         }
-    }));
+    });
     let client = hasty(config);
     let words = client.service("words");
     until("the first is found", || words.call(&ECHO, &word("")).wait() == Ok(word("first")));
@@ -126,8 +128,60 @@ fn names_are_looked_up_again_when_a_connection_ends() {
 #[test]
 fn a_name_that_is_not_found_is_said() {
     let mut config = ClientConfig::at_names(["words.internal:7800"]);
-    config.resolve = Some(Arc::new(|_: &str| Err(std::io::Error::other("no such host"))));
+    config.resolve = Resolve::by(|_| Err(std::io::Error::other("no such host")));
     let client = hasty(config);
     let error = unavailable(client.service("words").call(&ECHO, &word("")).wait());
     assert!(error.to_string().contains("words.internal:7800 is not found: no such host"), "{error}");
+}
+
+/// Discovery of a list with `words` at this name.
+fn listed(name: &str, resolve: Resolve) -> Discovery {
+    let place: HostPort = name.parse().expect("HOST:PORT");
+    let words = StaticService { name: "words".into(), version: "1".into(), instances: vec![place.into()] };
+    // Nothing but a connection that ends has it looked up again in the time of a test.
+    let refresh = Duration::from_secs(3_600);
+    let config = Config { backend: Backend::Static(vec![words]), refresh, resolve, ..Config::default() };
+    Discovery::start(config).expect("the list is right")
+}
+
+#[test]
+fn a_listed_name_is_looked_up_again_when_a_connection_ends() {
+    let server = serve(named("first"));
+    let addresses: Arc<Mutex<Vec<SocketAddr>>> = Arc::new(Mutex::new(vec![server.bound()[0]]));
+    let resolve = Resolve::by({
+        let addresses = Arc::clone(&addresses);
+        move |name| {
+            assert_eq!(name, "words.internal:7800");
+            Ok(addresses.lock().expect("no test panics with it").clone())
+        }
+    });
+    let client = hasty(ClientConfig::discovered(listed("words.internal:7800", resolve)));
+    let words = client.service("words");
+    until("the first is found", || words.call(&ECHO, &word("")).wait() == Ok(word("first")));
+    let moved = serve(named("second"));
+    *addresses.lock().expect("no test panics with it") = vec![moved.bound()[0]];
+    assert_eq!(words.call(&ECHO, &word("")).wait(), Ok(word("first")), "nothing has ended");
+    drop(server);
+    until("the second is found", || words.call(&ECHO, &word("")).wait() == Ok(word("second")));
+}
+
+#[test]
+fn a_listed_name_that_is_not_found_is_said_in_the_error_and_where_the_choice_is_explained() {
+    let resolve = Resolve::by(|_| Err(std::io::Error::other("no such host")));
+    let client = hasty(ClientConfig::discovered(listed("words.internal:7800", resolve)));
+    let words = client.service("words");
+    let missing = "words.internal:7800 is not found: no such host";
+    let error = unavailable(words.call(&ECHO, &word("")).wait());
+    assert!(error.to_string().contains(missing), "{error}");
+    let explained = words.explain(None, SOON).expect("the client answers");
+    assert!(explained.discovery.contains(missing), "{explained:?}");
+}
+
+#[test]
+fn a_name_that_is_no_host_and_port_is_refused_when_the_client_starts() {
+    for (name, said) in [("words.internal", "port is missing"), (":7800", "host is missing")] {
+        let error = Client::start(ClientConfig::at_names([name])).expect_err("it is no HOST:PORT");
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(name) && error.to_string().contains(said), "{error}");
+    }
 }

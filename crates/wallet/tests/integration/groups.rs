@@ -8,7 +8,7 @@ use crate::house;
 
 use desk::{Desk, Nowhere, Place};
 use house::House;
-use stadium_wallet::{Bounds, Kind, Refusal};
+use stadium_wallet::{Bounds, Direction, Kind, Range, Refusal, Time};
 
 fn house(seed: u64) -> House<Nowhere> {
     let desk =
@@ -91,4 +91,92 @@ fn what_is_promised_to_another_shard_is_not_spent_twice() {
     assert_eq!(outcomes, [true, false, false]);
     assert_eq!(house.desks[home].balance(debit.as_str(), "VOTE").posted, 40);
     house.check();
+}
+
+/// The sum of all accounts of VOTE on a shard at a time.
+fn sum_at(house: &mut House<Nowhere>, shard: usize, at: Time) -> i64 {
+    let mut names: Vec<String> = house.wallets.iter().map(|name| name.as_str().to_owned()).collect();
+    names.extend(["@mint".to_owned(), "@transit".to_owned()]);
+    let desk = &mut house.desks[shard];
+    // A wallet that lives elsewhere has no account here.
+    names.iter().filter_map(|name| desk.balance_at(name, "VOTE", at).ok()).map(|balance| balance.posted).sum()
+}
+
+/// The other shard books a transfer when it hears of the decision, at a time of its own clock. Its entry, its history and its
+/// balances at times go by that; so a balance at a time that is over never changes, and all accounts sum to zero at all times.
+#[test]
+fn an_account_on_another_shard_has_its_entry_at_the_time_of_that_shard() {
+    // The clock of the other shard, against the first one's: behind, the same, ahead.
+    for (first_ms, other_ms) in [(9_000, 2_000), (5_000, 5_000), (5_000, 5_007)] {
+        let mut house = house(3);
+        let (home, debit, credit) = apart(&house);
+        let other = usize::from(credit.home(3).expect("it is no system wallet"));
+        let start = house.desks[home].now;
+        house.desks[home].now = start.after(first_ms);
+        house.desks[other].now = start.after(other_ms);
+        let (asset, amount) = (desk::asset("VOTE"), 70);
+        let kind = Kind::Post { debit: debit.clone(), credit: credit.clone(), asset, amount };
+        let post = house.transfer(kind);
+        let id = post.id;
+        house.ask(vec![post], false);
+        house.settle();
+        let told = house.asked.last().and_then(|asked| asked.told.clone()).expect("it was answered");
+        let booked_at = told.expect("it is booked")[0].as_ref().expect("it is booked").at;
+        assert_eq!(booked_at, start.after(first_ms), "the answer has the time of the decision");
+
+        let mut newest = |shard: usize, name: &str| {
+            let page = house.desks[shard].history(name, "VOTE", Range::default()).expect("it has one");
+            page.entries[0].clone()
+        };
+        let (gives, gets) = (newest(home, debit.as_str()), newest(other, credit.as_str()));
+        assert_eq!((gives.transfer.transfer, gives.direction), (id, Direction::Debit));
+        assert_eq!((gets.transfer.transfer, gets.direction), (id, Direction::Credit));
+        assert_eq!((gives.transfer.at, gets.transfer.at), (booked_at, start.after(other_ms)));
+
+        let before = |at: Time| Time(at.0 - 1);
+        let mut posted = |shard: usize, name: &str, at: Time| {
+            house.desks[shard].balance_at(name, "VOTE", at).expect("it is answered").posted
+        };
+        assert_eq!(posted(home, debit.as_str(), booked_at), 30);
+        assert_eq!(posted(home, debit.as_str(), before(booked_at)), 100);
+        assert_eq!(posted(other, credit.as_str(), gets.transfer.at), 170, "at the time of its own entry");
+        assert_eq!(posted(other, credit.as_str(), before(gets.transfer.at)), 100);
+        for shard in [home, other] {
+            for at in [before(booked_at), booked_at, before(gets.transfer.at), gets.transfer.at] {
+                assert_eq!(sum_at(&mut house, shard, at), 0, "shard {shard} at {at:?}, with {booked_at:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_balance_at_a_time_that_is_over_never_changes() {
+    let mut house = house(4);
+    let (home, debit, credit) = apart(&house);
+    let other = usize::from(credit.home(3).expect("it is no system wallet"));
+    let (asset, amount) = (desk::asset("VOTE"), 70);
+    let post = house.transfer(Kind::Post { debit, credit: credit.clone(), asset, amount });
+    house.ask(vec![post], false);
+    // Until the decision is answered, and the other shard has not heard of it.
+    loop {
+        (0..house.desks.len()).for_each(|shard| house.sync(shard));
+        if house.asked.last().is_some_and(|asked| asked.told.is_some()) {
+            break;
+        }
+        assert!(!house.mail.is_empty(), "something is under way");
+        while let Some(newest) = house.mail.len().checked_sub(1) {
+            house.deliver(newest);
+        }
+    }
+    let told = house.asked.last().and_then(|asked| asked.told.clone()).expect("it was answered");
+    let booked_at = told.expect("it is booked")[0].as_ref().expect("it is booked").at;
+    house.desks.iter_mut().for_each(|desk| desk.now = desk.now.after(1));
+    let posted = |house: &mut House<Nowhere>, at: Time| {
+        house.desks[other].balance_at(credit.as_str(), "VOTE", at).expect("it is answered").posted
+    };
+    assert_eq!(posted(&mut house, booked_at), 100, "it is on its way");
+    house.settle();
+    let now = house.desks[home].now;
+    assert_eq!(posted(&mut house, booked_at), 100, "as it was answered before");
+    assert_eq!(posted(&mut house, now), 170);
 }

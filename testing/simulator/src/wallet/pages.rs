@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stadium_wallet::{AssetCode, Direction, Entry, EntryPage, TransferId, WalletName};
+use stadium_wallet::{AssetCode, Direction, Entry, EntryPage, Kind, TransferId, WalletName};
 
 use super::books::{AccountNumber, Books, Fate};
 use crate::ledger::Violation;
@@ -116,7 +116,7 @@ impl Pages {
                         entry.balance
                     ));
                 }
-                books.seen_in_history(id, entry)?;
+                books.seen_in_history(id, entry, *shard)?;
             }
         }
         for (account, missing) in &wanted {
@@ -133,10 +133,11 @@ impl Pages {
 }
 
 impl Books {
-    fn seen_in_history(&self, id: TransferId, entry: &Entry) -> Result<(), Violation> {
+    fn seen_in_history(&self, id: TransferId, entry: &Entry, shard: u16) -> Result<(), Violation> {
         let known = &self.transfers[&id];
-        // On the other shard of a transfer between two it stands with the time of that shard.
-        if self.travels(id) {
+        // The shard that decides a transfer books its entry at the time that it answers. Another shard books later, at a time of
+        // its own: the amount was between shards until then. Which shard decides a list of several is not known here.
+        if self.travels(id) && self.decided_by(id) != Some(shard) {
             let view = stadium_wallet::TransferView {
                 at: match known.fate {
                     Fate::Booked(at) => at,
@@ -147,5 +148,17 @@ impl Books {
             return self.seen(id, &view);
         }
         self.seen(id, &entry.transfer)
+    }
+
+    /// The shard that decides a transfer that is sent alone; none of one in a list of several shards.
+    fn decided_by(&self, id: TransferId) -> Option<u16> {
+        let transfer = self.transfers.get(&id).filter(|transfer| !transfer.is_in_group)?;
+        match &transfer.kind {
+            Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. } => {
+                debit.home(self.shards).or_else(|| credit.home(self.shards))
+            }
+            Kind::Capture { hold, .. } | Kind::Void { hold } => self.decided_by(*hold),
+            Kind::Reverse { transfer } => self.decided_by(*transfer),
+        }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! A call of the framework's own methods is typed; others go by bytes that [`super::contract`] makes and reads.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use prost::Message;
+use stadium_discovery::HostPort;
 use stadium_rpc::{CallError, CallOptions, Idempotency, ServiceClient};
 use stadium_rsocket::metadata::authentication::{self, Authentication};
 
@@ -76,19 +76,21 @@ pub(super) fn instances(
     name: &str,
     flags: &PlaceFlags,
     deadline: Duration,
-) -> Result<Vec<SocketAddr>, Failure> {
+) -> Result<Vec<HostPort>, Failure> {
     match flags.open()? {
-        Place::Instance(address) => Ok(vec![address]),
+        Place::Instance(instance) => Ok(vec![instance]),
         Place::Discovery(discovery) => {
             let services =
                 discovery.list(deadline).map_err(|error| Failure::Unavailable(error.to_string()))?;
-            let found: Vec<SocketAddr> = services
+            let found: Vec<HostPort> = services
                 .iter()
                 .filter(|service| service.name == name)
-                .flat_map(|service| service.instances.iter().map(|instance| instance.address))
+                .flat_map(|service| service.instances.iter().map(|instance| instance.address.into()))
                 .collect();
             if found.is_empty() {
-                return Err(Failure::Unavailable(format!("discovery knows no instance of {name}")));
+                let status = discovery.status();
+                let why = status.trouble().map(|why| format!(": {why}")).unwrap_or_default();
+                return Err(Failure::Unavailable(format!("discovery knows no instance of {name}{why}")));
             }
             Ok(found)
         }

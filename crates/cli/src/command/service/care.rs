@@ -2,9 +2,12 @@
 //!
 //! Each instance is asked by itself, so that one that does not answer hides no other.
 
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use stadium_discovery::HostPort;
 use stadium_rpc::proto::log_level_request::Level;
 use stadium_rpc::proto::{
     Health, HealthRequest, LogLevel, LogLevelRequest, QuiesceRequest, Quiesced, Statistics,
@@ -26,9 +29,9 @@ pub(super) fn health(
     let route = format!("{name}/health");
     let mut serving = 0;
     let mut told = Vec::new();
-    for address in instances(name, flags, deadline)? {
+    for instance in instances(name, flags, deadline)? {
         let answer =
-            call_trait::<Health>(&flags.tls.at(address, name)?, &route, &HealthRequest {}, &[], deadline);
+            call_trait::<Health>(&flags.tls.at(&instance, name)?, &route, &HealthRequest {}, &[], deadline);
         let (word, detail, style) = match &answer {
             Ok(health) if health.status() == Status::Serving => {
                 ("serving", health.detail.clone(), Style::Good)
@@ -41,10 +44,10 @@ pub(super) fn health(
         };
         serving += usize::from(word == "serving");
         if terminal.is_json() {
-            told.push(json!({"instance": address, "status": word, "detail": detail}));
+            told.push(json!({"instance": instance.to_string(), "status": word, "detail": detail}));
         } else {
             let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
-            terminal.data(&format!("{:<22} {}{detail}", address.to_string(), terminal.out(style, word)))?;
+            terminal.data(&format!("{:<22} {}{detail}", instance.to_string(), terminal.out(style, word)))?;
         }
     }
     if terminal.is_json() {
@@ -65,16 +68,16 @@ pub(super) fn statistics(
 ) -> Result<(), Failure> {
     let route = format!("{name}/statistics");
     let mut told = Vec::new();
-    for address in instances(name, flags, deadline)? {
+    for instance in instances(name, flags, deadline)? {
         let statistics: Statistics =
-            call_trait(&flags.tls.at(address, name)?, &route, &StatisticsRequest {}, &[], deadline)?;
+            call_trait(&flags.tls.at(&instance, name)?, &route, &StatisticsRequest {}, &[], deadline)?;
         if terminal.is_json() {
-            told.push(statistics_json(address, &statistics));
+            told.push(statistics_json(&instance, &statistics));
             continue;
         }
         terminal.data(&format!(
             "{} load {:.2}, {} of {} under way, {} queued, {} streams, {} connections",
-            terminal.out(Style::Strong, address),
+            terminal.out(Style::Strong, &instance),
             statistics.load,
             count(statistics.inflight.into()),
             count(statistics.limit.into()),
@@ -100,7 +103,7 @@ pub(super) fn statistics(
     if terminal.is_json() { terminal.json(&json!({ "instances": told })) } else { Ok(()) }
 }
 
-fn statistics_json(address: std::net::SocketAddr, statistics: &Statistics) -> Value {
+fn statistics_json(instance: &HostPort, statistics: &Statistics) -> Value {
     let methods: Vec<_> = statistics
         .methods
         .iter()
@@ -119,7 +122,7 @@ fn statistics_json(address: std::net::SocketAddr, statistics: &Statistics) -> Va
         })
         .collect();
     json!({
-        "instance": address,
+        "instance": instance.to_string(),
         "methods": methods,
         "inflight": statistics.inflight,
         "limit": statistics.limit,
@@ -144,19 +147,40 @@ pub(super) fn quiesce(
     deadline: Duration,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    let address = place::address(instance)?;
+    let instance = &the_one(instance)?;
     let within_ms = within.map_or(0, |within| u64::try_from(within.as_millis()).unwrap_or(u64::MAX));
     let route = format!("{name}/quiesce");
     let quiesced: Quiesced =
-        call_trait(&tls.at(address, name)?, &route, &QuiesceRequest { within_ms }, metadata, deadline)?;
+        call_trait(&tls.at(instance, name)?, &route, &QuiesceRequest { within_ms }, metadata, deadline)?;
     if terminal.is_json() {
-        return terminal.json(&json!({"instance": address, "inflight": quiesced.inflight}));
+        return terminal.json(&json!({"instance": instance.to_string(), "inflight": quiesced.inflight}));
     }
     terminal.data(&format!(
         "{} quiesces: {} requests are under way",
-        terminal.out(Style::Name, address),
+        terminal.out(Style::Name, instance),
         count(quiesced.inflight.into())
     ))
+}
+
+/// The instance that is to leave. Of a name with several addresses it is not clear which.
+fn the_one(text: &str) -> Result<HostPort, Failure> {
+    let instance = place::read("HOST:PORT", text)?;
+    if instance.address().is_some() {
+        return Ok(instance);
+    }
+    let found = text.to_socket_addrs();
+    let found = found.map_err(|error| Failure::Unavailable(format!("{text} is not found: {error}")))?;
+    let found: BTreeSet<SocketAddr> = found.collect();
+    let several: Vec<String> = found.iter().map(ToString::to_string).collect();
+    match several.len() {
+        0 => Err(Failure::Unavailable(format!("{text} is not found: it has no address"))),
+        // By its name still: that is what its certificate carries.
+        1 => Ok(instance),
+        _ => {
+            let several = several.join(", ");
+            Err(Failure::Usage(format!("{text} has several addresses: say which of {several} is to leave")))
+        }
+    }
 }
 
 /// Shows or sets the log level.
@@ -175,14 +199,14 @@ pub(super) fn log_level(
         request.set_level(wanted.ok_or_else(|| Failure::Usage(format!("{level:?} is no level")))?);
     }
     let mut told = Vec::new();
-    for address in instances(name, flags, deadline)? {
+    for instance in instances(name, flags, deadline)? {
         let answer: LogLevel =
-            call_trait(&flags.tls.at(address, name)?, &route, &request, metadata, deadline)?;
+            call_trait(&flags.tls.at(&instance, name)?, &route, &request, metadata, deadline)?;
         let level = answer.level().as_str_name().to_ascii_lowercase();
         if terminal.is_json() {
-            told.push(json!({"instance": address, "level": level}));
+            told.push(json!({"instance": instance.to_string(), "level": level}));
         } else {
-            terminal.data(&format!("{:<22} {level}", address.to_string()))?;
+            terminal.data(&format!("{:<22} {level}", instance.to_string()))?;
         }
     }
     if terminal.is_json() { terminal.json(&json!({ "instances": told })) } else { Ok(()) }

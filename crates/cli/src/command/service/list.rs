@@ -18,6 +18,9 @@ pub(super) fn run(flags: &PlaceFlags, deadline: Duration, terminal: &Terminal) -
         ));
     };
     let services = discovery.list(deadline).map_err(|error| Failure::Unavailable(error.to_string()))?;
+    if let Some(why) = discovery.status().trouble() {
+        terminal.note(format_args!("the list is not whole: {why}"));
+    }
     if terminal.is_json() {
         let services: Vec<_> = services
             .iter()

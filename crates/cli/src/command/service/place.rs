@@ -3,11 +3,10 @@
 //! The flags are the same for every `stadium service` command. Without any the services of a server on this
 //! machine are meant.
 
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use stadium_discovery::{Backend, Config, Discovery, StaticService};
+use stadium_discovery::{Backend, Config, Discovery, HostPort, StaticService};
 use stadium_node::CallTls;
 use stadium_rpc::{Client, ClientConfig, ServiceClient};
 
@@ -38,7 +37,8 @@ pub(crate) struct TlsFlags {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Where")]
 pub(crate) struct PlaceFlags {
-    /// Call this instance and ask no discovery [default without --discovery: 127.0.0.1:7800]
+    /// Call this instance and ask no discovery; of a name with several addresses, one that answers [default without
+    /// --discovery: 127.0.0.1:7800]
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "discovery")]
     instance: Option<String>,
     /// Find instances in etcd://HOST:PORT,..., in zk://HOST:PORT,..., or in a file with a line NAME/VERSION=HOST:PORT for each
@@ -54,30 +54,31 @@ pub(crate) struct PlaceFlags {
 impl PlaceFlags {
     /// A client for what the flags say, with this many attempts of a call.
     pub(super) fn client(&self, attempts: u32) -> Result<Client, Failure> {
-        self.tls.client(&self.open()?, self.instance.as_deref(), attempts)
+        self.tls.client(&self.open()?, attempts)
     }
 }
 
 impl TlsFlags {
     /// One instance of a service, called directly.
-    pub(super) fn at(&self, address: SocketAddr, name: &str) -> Result<ServiceClient, Failure> {
-        Ok(self.client(&Place::Instance(address), None, 1)?.service(name))
+    pub(super) fn at(&self, instance: &HostPort, name: &str) -> Result<ServiceClient, Failure> {
+        Ok(self.client(&Place::Instance(instance.clone()), 1)?.service(name))
     }
 
-    /// `named` is how the instance was named, where it was.
-    fn client(&self, place: &Place, named: Option<&str>, attempts: u32) -> Result<Client, Failure> {
+    fn client(&self, place: &Place, attempts: u32) -> Result<Client, Failure> {
         let mut config = match place {
-            Place::Instance(address) => ClientConfig::at(vec![*address]),
+            Place::Instance(instance) => match instance.address() {
+                Some(address) => ClientConfig::at(vec![address]),
+                None => ClientConfig::at_names([instance.to_string()]),
+            },
             Place::Discovery(discovery) => ClientConfig::discovered(discovery.clone()),
         };
         config.hedge = None;
         config.retry.attempts_max = attempts;
         config.name = "stadium-service".to_owned();
         if let Some(authorities) = &self.ca {
-            let host = match (place, named.and_then(|named| named.rsplit_once(':'))) {
-                (Place::Discovery(_), _) => None,
-                (Place::Instance(_), Some((host, _))) => Some(host.trim_matches(['[', ']']).to_owned()),
-                (Place::Instance(address), None) => Some(address.ip().to_string()),
+            let host = match place {
+                Place::Discovery(_) => None,
+                Place::Instance(instance) => Some(instance.host()),
             };
             let server_name = self
                 .server_name
@@ -95,8 +96,8 @@ impl TlsFlags {
 /// Where services are looked for.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// At this address.
-    Instance(SocketAddr),
+    /// At this address or name.
+    Instance(HostPort),
     /// Wherever discovery says.
     Discovery(Discovery),
 }
@@ -105,7 +106,10 @@ impl PlaceFlags {
     /// What the flags say.
     pub(super) fn open(&self) -> Result<Place, Failure> {
         match &self.discovery {
-            None => address(self.instance.as_deref().unwrap_or(HERE)).map(Place::Instance),
+            None => match &self.instance {
+                Some(instance) => read("--instance", instance).map(Place::Instance),
+                None => read("--instance", HERE).map(Place::Instance),
+            },
             Some(url) => discovery(url, &self.prefix).map(Place::Discovery),
         }
     }
@@ -117,12 +121,9 @@ pub(crate) fn discovery(url: &str, prefix: &str) -> Result<Discovery, Failure> {
     Discovery::start(config).map_err(|error| Failure::Usage(format!("--discovery {url}: {error}")))
 }
 
-/// An instance's address; a host's first one.
-pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
-    let mut found = text
-        .to_socket_addrs()
-        .map_err(|error| Failure::Usage(format!("{text:?} is no HOST:PORT: {error}")))?;
-    found.next().ok_or_else(|| Failure::Usage(format!("{text:?} has no address")))
+/// An instance, as `setting` names it.
+pub(super) fn read(setting: &str, text: &str) -> Result<HostPort, Failure> {
+    text.parse().map_err(|why| Failure::Usage(format!("{setting}: {why}")))
 }
 
 fn backend(url: &str) -> Result<Backend, Failure> {
@@ -148,17 +149,15 @@ fn listed(path: &Path) -> Result<Vec<StaticService>, Failure> {
         if line.is_empty() {
             continue;
         }
-        let read = line.split_once('=').and_then(|(service, place)| {
+        let at = format!("{}:{}", path.display(), number + 1);
+        let parts = line.split_once('=').and_then(|(service, place)| {
             let (name, version) = service.split_once('/')?;
-            Some((name, version, place.parse::<SocketAddr>().ok()?))
+            Some((name, version, place))
         });
-        let Some((name, version, place)) = read else {
-            let at = number + 1;
-            return Err(Failure::Usage(format!(
-                "{}:{at}: {line:?} is not NAME/VERSION=HOST:PORT",
-                path.display()
-            )));
+        let Some((name, version, place)) = parts else {
+            return Err(Failure::Usage(format!("{at}: {line:?} is not NAME/VERSION=HOST:PORT")));
         };
+        let place = read(&at, place)?;
         match services.iter_mut().find(|service| service.name == name && service.version == version) {
             Some(service) => service.instances.push(place.into()),
             None => services.push(StaticService {
@@ -187,5 +186,25 @@ mod tests {
         std::fs::write(&path, "geo=127.0.0.1:7801\n").expect("the directory is writable");
         let failure = listed(&path).expect_err("a version is missing").to_string();
         assert!(failure.contains("services:1"), "{failure}");
+    }
+
+    #[test]
+    fn an_instance_in_a_file_may_have_a_name_and_a_wrong_one_is_refused_with_its_line() {
+        let folder = tempfile::tempdir().expect("a temporary directory can be made");
+        let path = folder.path().join("services");
+        std::fs::write(&path, "geo/1=geo.internal:7801\n").expect("the directory is writable");
+        let services = listed(&path).expect("it is well formed");
+        assert_eq!(services[0].instances[0].place.to_string(), "geo.internal:7801");
+        for (place, said) in [
+            ("geo.internal", "the port is missing"),
+            (":7800", "the host is missing"),
+            ("geo.internal:0", "from 1 to 65535"),
+            ("geo.internal:70000", "from 1 to 65535"),
+            ("geo internal:7800", "letters, digits"),
+        ] {
+            std::fs::write(&path, format!("# ours\ngeo/1={place}\n")).expect("the directory is writable");
+            let failure = listed(&path).expect_err(place).to_string();
+            assert!(failure.contains("services:2: ") && failure.contains(said), "{failure}");
+        }
     }
 }

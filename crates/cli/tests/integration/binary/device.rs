@@ -58,6 +58,22 @@ impl Device {
         assert_eq!((suback.first, suback.body.last()), (0x90, Some(&1)), "{suback:?}");
     }
 
+    /// Sends a request at QoS 1, and waits until it is accepted.
+    pub fn request(&mut self, topic: &str, response_topic: &str, payload: &[u8]) {
+        let mut body = Vec::new();
+        text(&mut body, topic);
+        body.extend([0, 7]);
+        let mut properties = vec![8];
+        text(&mut properties, response_topic);
+        body.push(u8::try_from(properties.len()).expect("short properties"));
+        body.extend(properties);
+        body.extend(payload);
+        self.send(0x32, &body);
+        let puback = self.receive().expect("the server answers PUBLISH");
+        let reason = puback.body.get(2).copied().unwrap_or(0);
+        assert_eq!((puback.first, reason), (0x40, 0), "{puback:?}");
+    }
+
     /// Waits for a message at QoS 1, acknowledges it, and returns its topic and payload.
     pub fn message(&mut self) -> (String, String) {
         let publish = self.receive().expect("a message comes");

@@ -5,6 +5,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use stadium_discovery::{HostPort, HostPortError};
+
 use crate::settings::define::group;
 use crate::settings::value::{Bounds, Misfit, Raw, Value, words};
 
@@ -29,27 +31,26 @@ pub struct ListedService {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Where it listens.
-    pub address: SocketAddr,
+    /// Where it listens. A name that has several addresses is several instances.
+    pub place: HostPort,
 }
 
 impl Value for ListedService {
     fn read(raw: &Raw, bounds: &Bounds) -> Result<Self, Misfit> {
-        let misfit = || {
-            Misfit::Kind("expected \"NAME/VERSION=HOST:PORT\", such as \"geo/1=127.0.0.1:7801\"".to_owned())
-        };
+        let expected = "expected \"NAME/VERSION=HOST:PORT\", such as \"geo/1=geo.internal:7801\"";
+        let misfit = || Misfit::Kind(expected.to_owned());
         let text = String::read(raw, bounds)?;
-        let (service, address) = text.split_once('=').ok_or_else(misfit)?;
+        let (service, place) = text.split_once('=').ok_or_else(misfit)?;
         let (name, version) = service.split_once('/').ok_or_else(misfit)?;
         if name.is_empty() || version.is_empty() || version.contains('/') {
             return Err(misfit());
         }
-        let address = address.parse().map_err(|_| misfit())?;
-        Ok(Self { name: name.to_owned(), version: version.to_owned(), address })
+        let place = place.parse().map_err(|why: HostPortError| Misfit::Kind(format!("{why}; {expected}")))?;
+        Ok(Self { name: name.to_owned(), version: version.to_owned(), place })
     }
 
     fn shown(&self) -> toml::Value {
-        toml::Value::String(format!("{}/{}={}", self.name, self.version, self.address))
+        toml::Value::String(format!("{}/{}={}", self.name, self.version, self.place))
     }
 
     fn kind() -> String {
@@ -64,13 +65,15 @@ group! {
         backend: DiscoveryBackend = DiscoveryBackend::None;
         /// etcd: `http://HOST:PORT` or `https://HOST:PORT` of its members. ZooKeeper: `HOST:PORT` of its servers.
         endpoints: Vec<String> = Vec::new();
-        /// The list for `backend = "static"`, one entry for each instance: `"NAME/VERSION=HOST:PORT"`.
+        /// The list for `backend = "static"`, one entry for each instance: `"NAME/VERSION=HOST:PORT"`. HOST is an IP address,
+        /// or a name, which is looked up. A name that has several addresses is several instances.
         services: Vec<ListedService> = Vec::new();
         /// The root of the tree.
         prefix: String = "/services".to_owned();
         /// How long a registration outlives its process (etcd's lease, ZooKeeper's session).
         session_ttl_s: u32 = 10, unit "s", in 1..=600, cost "instances that died are called for longer; less costs more keep-alives";
-        /// How often what is known is compared with the backend although nothing was announced.
+        /// How often what is known is compared with the backend although nothing was announced, and how often names in
+        /// `services` are looked up although no connection failed.
         refresh_s: u32 = 60, unit "s", in 1..=3_600;
         /// Shortest time between two writes of a registration's load factor.
         update_interval_ms: u32 = 1_000, unit "ms", in 100..=600_000;
@@ -93,5 +96,40 @@ group! {
         zone: Option<String> = None;
         /// This process's share of the calls in proportion to other instances', 100 being the usual one.
         weight: u32 = 100, unit "%", in 0..=10_000;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ListedService, Misfit> {
+        ListedService::read(&Raw::Word(text.to_owned()), &Bounds::Free)
+    }
+
+    #[test]
+    fn an_instance_is_listed_by_address_or_by_name() {
+        for text in ["geo/1=127.0.0.1:7801", "geo/1=[::1]:7801", "geo/1=geo.internal:7801"] {
+            let shown = read(text).expect(text).shown();
+            assert_eq!(shown, toml::Value::String(text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn an_instance_that_cannot_be_called_is_refused_with_what_is_wrong() {
+        for (text, said) in [
+            ("geo/1", "expected \"NAME/VERSION=HOST:PORT\""),
+            ("geo=geo.internal:7801", "expected \"NAME/VERSION=HOST:PORT\""),
+            ("geo/1=geo.internal", "the port is missing; expected"),
+            ("geo/1=:7800", "the host is missing"),
+            ("geo/1=geo.internal:0", "from 1 to 65535"),
+            ("geo/1=geo.internal:70000", "from 1 to 65535"),
+            ("geo/1=geo internal:7800", "letters, digits"),
+        ] {
+            match read(text) {
+                Err(Misfit::Kind(told)) => assert!(told.contains(said), "{told}"),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
     }
 }

@@ -190,7 +190,17 @@ impl ClientLoop {
             }
         }
         if failed {
+            self.look_up_again();
             self.look_for_hope(service);
+        }
+    }
+
+    /// A connection failed or ended: names of instances may have other addresses now.
+    pub(super) fn look_up_again(&self) {
+        match (&self.resolver, &self.config.source) {
+            (Some(resolver), _) => resolver.ask(),
+            (None, Source::Discovery { discovery, .. }) => discovery.connection_failed(),
+            (None, Source::Static(_) | Source::Names(_)) => {}
         }
     }
 
