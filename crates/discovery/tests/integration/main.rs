@@ -4,6 +4,7 @@
 mod bounds;
 #[cfg(feature = "etcd")]
 mod etcd;
+mod names;
 mod scenery;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;

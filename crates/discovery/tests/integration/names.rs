@@ -2,7 +2,7 @@
 //!
 //! The tests have a name server of their own; how the system looks names up is not tested here.
 
-mod scenery;
+use crate::scenery;
 
 use std::collections::HashMap;
 use std::io;
