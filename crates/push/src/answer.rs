@@ -6,7 +6,9 @@ use compact_str::CompactString;
 use stadium_machine::Refusal;
 use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
 
-use crate::{AppSettings, AudienceName, ConnectionName, Held, NewPush, NewSchedule, PushId, Time};
+use crate::{
+    AppSettings, AudienceName, Cancellation, ConnectionName, Held, NewPush, NewSchedule, PushId, Time,
+};
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,13 +21,8 @@ pub enum Answer {
     Removed(u64),
     /// Of sightings: what became of how many.
     Located(Located),
-    /// Of a cancellation, from one of several shards: [`crate::Parts`] makes one answer of all.
-    Cancelled {
-        /// When the push was accepted; none where it is not known yet.
-        accepted_at: Option<Time>,
-        /// When it was cancelled.
-        at: Time,
-    },
+    /// Of a cancellation, from the app's home: the other shards are asked next, [`crate::Parts`] makes one answer of all.
+    AtHome(Box<Cancellation>),
     /// Of apps, by name.
     Apps(Vec<AppView>),
     /// Of one device; none where it is not registered.

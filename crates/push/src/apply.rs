@@ -15,7 +15,8 @@ use crate::life::Origin;
 use crate::platform::{Due, Platform, Spot};
 use crate::{AppSettings, Corrupt, Letter, Time, device_home};
 
-/// Pushes that a shard remembers to be cancelled before their letter has come; of more the oldest is forgotten.
+/// Pushes of which a journal of version 2 says that they are cancelled before their letter has come; of more the oldest is
+/// forgotten, as when it was written.
 const CANCELLED_MAX: usize = 10_000;
 
 fn unknown_push(number: u64) -> Corrupt {
@@ -170,7 +171,10 @@ impl Platform {
             | Event::Missed { .. } => self.apply_schedule(now, event)?,
             Event::Letter { from, letter } => self.apply_letter(now, *from, letter)?,
             Event::Confirmed { letter } => {
-                self.outbox.remove(letter);
+                self.outbox.remove(*letter);
+            }
+            Event::Withdrawn { shard, letter } => {
+                self.taken.entry(*shard).or_default().withdrawn.insert(*letter);
             }
         }
         Ok(())
@@ -209,10 +213,7 @@ impl Platform {
                 self.forget(spot);
             }
         }
-        self.outbox.retain(|_, (_, letter)| match letter {
-            Letter::Settings { app, .. } => *app != name,
-            Letter::Start { push, .. } => push.app != name,
-        });
+        self.outbox.drop_app(&name);
         self.cancelled.retain(|&(of, _), _| of != app);
         self.due.retain(|(_, due)| !matches!(due, Due::Occurrence(of, _) if *of == app));
         self.held_back.retain(|&(_, of, _)| of != app);
@@ -223,17 +224,11 @@ impl Platform {
         Ok(())
     }
 
-    /// Writes a letter to one shard.
-    pub(crate) fn write_letter(&mut self, shard: u16, letter: Letter) {
-        self.outbox.insert(self.outbox_next, (shard, letter));
-        self.outbox_next += 1;
-    }
-
     /// Writes a letter to all other shards.
     pub(crate) fn write_to_others(&mut self, letter: &Letter) {
         for shard in 0..self.place.shards {
             if shard != self.place.shard {
-                self.write_letter(shard, letter.clone());
+                self.outbox.write(shard, letter.clone());
             }
         }
     }
@@ -246,6 +241,7 @@ impl Platform {
                 from.number, from.shard
             )));
         }
+        let is_withdrawn = taken.withdrawn.remove(&from.number);
         match letter {
             Letter::Settings { app, version, settings } => match self.by_name.get(app) {
                 None => {
@@ -266,10 +262,11 @@ impl Platform {
                 };
                 let late = self.cancelled.get(&(app, push.id)).is_some_and(|at| at >= accepted_at);
                 if !late && self.find_id(app, push.id).is_none() {
+                    let origin = Origin::Letter { number: from.number, is_withdrawn };
                     let mut body = std::mem::take(&mut self.scratch);
                     body.clear();
                     push.encode(&mut body);
-                    self.accepted(now, app, push, &body, *accepted_at, schedule.clone(), Origin::Letter);
+                    self.accepted(now, app, push, &body, *accepted_at, schedule.clone(), origin);
                     self.scratch = body;
                 }
             }

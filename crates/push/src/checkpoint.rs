@@ -21,9 +21,11 @@ use crate::single::NONE;
 use crate::{AppSettings, Corrupt, Letter, NewSchedule, PushId, Time};
 
 /// What the first chunk begins with: the version of what follows.
-const VERSION: u8 = 2;
-/// The one before: it does not know who had a slot before.
+const VERSION: u8 = 3;
+/// The first one: it does not know who had a slot before.
 const VERSION_1: u8 = 1;
+/// The one before: it knows of no letters that start nothing.
+const VERSION_2: u8 = 2;
 
 const META: u8 = 0;
 const SINGLES: u8 = 1;
@@ -65,7 +67,7 @@ impl Platform {
         self.logs.checkpoint_begin();
         let mut meta = vec![META, VERSION];
         let out = &mut meta;
-        for value in [u64::from(self.app_next), self.number_next, self.outbox_next, self.apps.len() as u64] {
+        for value in [u64::from(self.app_next), self.number_next, self.outbox.next, self.apps.len() as u64] {
             number(out, value);
         }
         for (&app_number, app) in &mut self.apps {
@@ -74,9 +76,9 @@ impl Platform {
             encode_app(app, out);
         }
         number(out, self.outbox.len() as u64);
-        for (&letter, (shard, what)) in &self.outbox {
+        for (letter, shard, what) in self.outbox.range(0) {
             number(out, letter);
-            number(out, (*shard).into());
+            number(out, shard.into());
             what.encode(out);
         }
         number(out, self.taken.len() as u64);
@@ -85,6 +87,8 @@ impl Platform {
             number(out, taken.below);
             number(out, taken.numbers.len() as u64);
             taken.numbers.iter().for_each(|&letter| number(out, letter));
+            number(out, taken.withdrawn.len() as u64);
+            taken.withdrawn.iter().for_each(|&letter| number(out, letter));
         }
         number(out, self.cancelled.len() as u64);
         for (&(app, push), at) in &self.cancelled {
@@ -181,14 +185,14 @@ impl Platform {
         let version = input.byte()?;
         if !(VERSION_1..=VERSION).contains(&version) {
             return Err(corrupt(format!(
-                "version {version} of the pushes' checkpoint: this one reads {VERSION_1} and {VERSION}"
+                "version {version} of the pushes' checkpoint: this one reads {VERSION_1} to {VERSION}"
             )));
         }
         self.apps.clear();
         self.by_name.clear();
         self.app_next = input.small()?;
         self.number_next = input.number()?;
-        self.outbox_next = input.number()?;
+        self.outbox.next = input.number()?;
         for _ in 0..input.number()? {
             let app_number: u32 = input.small()?;
             let registry = Registry::new(self.bounds.devices, self.place.hash_seed ^ u64::from(app_number));
@@ -201,13 +205,18 @@ impl Platform {
         for _ in 0..input.number()? {
             let letter = input.number()?;
             let shard = input.small()?;
-            self.outbox.insert(letter, (shard, Letter::decode(input)?));
+            self.outbox.insert(letter, shard, Letter::decode(input)?);
         }
         for _ in 0..input.number()? {
             let shard = input.small()?;
             let mut taken = Taken { below: input.number()?, ..Taken::default() };
             for _ in 0..input.number()? {
                 taken.numbers.insert(input.number()?);
+            }
+            if version > VERSION_2 {
+                for _ in 0..input.number()? {
+                    taken.withdrawn.insert(input.number()?);
+                }
             }
             self.taken.insert(shard, taken);
         }

@@ -132,12 +132,23 @@ pub enum Command {
         /// What it becomes; its id says which one it is.
         push: Box<NewPush>,
     },
-    /// Ends a push: what is not delivered yet never is. All; a shard that does not know it remembers that it is cancelled.
+    /// Ends a push: what is not delivered yet never is. App: the home decides, then [`Command::CancelElsewhere`] asks all others.
     Cancel {
         /// Whose.
         app: AppName,
         /// Which.
         push: PushId,
+    },
+    /// Ends a push on a shard that is not its app's home. [`Parts::then`](crate::Parts::then) makes it, out of the home's answer.
+    CancelElsewhere {
+        /// Whose.
+        app: AppName,
+        /// Which.
+        push: PushId,
+        /// The number of the home's next letter when it decided: a push that came by this letter or a later one is another one.
+        below: u64,
+        /// The home's letter with the push, where the home does not know that it arrived.
+        letter: Option<u64>,
     },
     /// What became of a push. All.
     Push {

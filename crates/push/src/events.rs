@@ -139,6 +139,11 @@ pub(crate) enum Event<'a> {
     Confirmed {
         letter: u64,
     },
+    /// A letter that is still to come starts nothing: the home has cancelled its push.
+    Withdrawn {
+        shard: u16,
+        letter: u64,
+    },
 }
 
 /// Where a letter comes from.
@@ -187,6 +192,7 @@ const OCCURRED: u8 = 35;
 const MISSED: u8 = 36;
 const LETTER: u8 = 48;
 const CONFIRMED: u8 = 49;
+const WITHDRAWN: u8 = 50;
 
 /// Bytes of an event whose parts are numbers and names: more than any of them takes.
 pub(crate) const SMALL_BYTES: usize = 256;
@@ -393,6 +399,10 @@ impl<'a> Event<'a> {
                 letter.encode(out);
             }
             Event::Confirmed { letter } => begin(out, CONFIRMED, *letter),
+            Event::Withdrawn { shard, letter } => {
+                begin(out, WITHDRAWN, (*shard).into());
+                number(out, *letter);
+            }
         }
     }
 
@@ -499,6 +509,7 @@ impl<'a> Event<'a> {
                 letter: Cow::Owned(Letter::decode(input)?),
             },
             CONFIRMED => Event::Confirmed { letter: input.number()? },
+            WITHDRAWN => Event::Withdrawn { shard: input.small()?, letter: input.number()? },
             kind => {
                 return Err(corrupt(format!(
                     "an event of kind {kind}, which is none: a newer version wrote it"

@@ -13,7 +13,7 @@ use crate::log::What;
 use crate::platform::{DEFAULT_APP, Platform, Spot};
 use crate::refusal::{
     APPS_FULL, AUDIENCE_UNKNOWN, COUNT, DEFAULT_APP as DEFAULT_APP_CODE, DEVICE_UNKNOWN, ID_CONTENT,
-    MISDIRECTED, NAMES_FULL, NOT_SENT, OVER, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy, rejected,
+    MISDIRECTED, NAMES_FULL, NOT_SENT, PUSH_UNKNOWN, PUSHES_FULL, STARTED, busy, rejected,
 };
 use crate::validate::check_settings;
 use crate::{
@@ -72,7 +72,10 @@ impl Platform {
             }
             Command::Send { push } => self.accept(now, push, record),
             Command::Edit { push } => self.edit(now, push, record),
-            Command::Cancel { app, push } => self.cancel_push(now, app, *push, record),
+            Command::Cancel { app, push } => self.cancel_at_home(now, app, *push, record),
+            Command::CancelElsewhere { app, push, below, letter } => {
+                self.cancel_elsewhere(now, app, *push, *below, *letter, record)
+            }
             Command::Opened { app, device, push } => self.open(now, app, device, *push, record),
             Command::Schedule { schedule } => self.put_schedule(now, schedule, record),
             Command::PauseSchedule { app, name, held } => {
@@ -323,51 +326,6 @@ impl Platform {
         push.encode(&mut body);
         self.emit(now, record, &Event::Edited { push: number, new: Cow::Borrowed(push), body: &body });
         Ok(Answer::Done)
-    }
-
-    fn cancel_push(
-        &mut self,
-        now: Time,
-        app: &AppName,
-        push: PushId,
-        record: &mut Record,
-    ) -> Result<Answer, Refusal> {
-        let number = self.app_number(app)?;
-        match self.find_id(number, push) {
-            None if self.is_home(app) || self.place.shards == 1 => return Err(unknown(push)),
-            None if self.cancelled.get(&(number, push)).is_some_and(|&at| at >= now) => {
-                return Ok(Answer::Cancelled { accepted_at: None, at: now });
-            }
-            Some(spot) if self.is_over(spot) => {
-                let reason = format!("nobody is owed push {push} any more, or it was cancelled already");
-                return Err(rejected(OVER, reason));
-            }
-            _ => {}
-        }
-        let accepted_at = self.find_id(number, push).map(|spot| match spot {
-            Spot::Single(_) => None,
-            Spot::Many(place) => Some(self.many(place).accepted_at),
-        });
-        self.emit(now, record, &Event::Cancelled { app: number, push });
-        Ok(match accepted_at {
-            // One to a single device lives here alone.
-            Some(None) => Answer::Done,
-            Some(_) if self.place.shards == 1 => Answer::Done,
-            accepted_at => Answer::Cancelled { accepted_at: accepted_at.flatten(), at: now },
-        })
-    }
-
-    fn is_over(&self, spot: Spot) -> bool {
-        match spot {
-            Spot::Single(place) => {
-                let single = self.singles.at(place);
-                !single.is_scheduled() && !single.fate.is_open()
-            }
-            Spot::Many(place) => {
-                let many = self.many(place);
-                many.settled || many.cancelled_at.is_some()
-            }
-        }
     }
 
     fn open(

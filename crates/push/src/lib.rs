@@ -7,6 +7,7 @@
 mod answer;
 mod app;
 mod apply;
+mod cancel;
 mod checkpoint;
 mod clock;
 mod command;
@@ -30,6 +31,7 @@ mod many;
 mod merge;
 mod names;
 mod notification;
+mod outbox;
 mod parts;
 mod passed;
 mod platform;
@@ -53,6 +55,7 @@ pub use answer::{
     Accepted, Answer, AppView, Authenticated, Changed, Counts, DeliveryView, DeviceView, Latency, Located,
     MissingValue, Owed, Preview, PushView, Sample, ScheduleView, Stage, State, Trace, TraceStep,
 };
+pub use cancel::{AtHome, Cancellation};
 pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};
 pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient, ToEdge};
 pub use figures::Figures;

@@ -22,8 +22,8 @@ use stadium_table::Entry as _;
 pub(crate) enum Origin {
     /// It was accepted here.
     Here,
-    /// Its app's home wrote that it starts now.
-    Letter,
+    /// Its app's home wrote that it starts now; where that letter is withdrawn, it was cancelled before it came.
+    Letter { number: u64, is_withdrawn: bool },
 }
 
 /// A push of QoS 0 is over so long after its start at the latest, whatever became of it.
@@ -60,14 +60,24 @@ impl Platform {
             self.pushes_bytes += single.cost();
             let place = self.singles.insert(single);
             self.index(Spot::Single(place));
-            self.plan_single(now, place, push);
+            match origin {
+                Origin::Letter { is_withdrawn: true, .. } => self.cancel(now, Spot::Single(place)),
+                Origin::Letter { .. } | Origin::Here => self.plan_single(now, place, push),
+            }
         } else {
             let mut many = Many::new(number, app, Arc::new(push.clone()), accepted_at, body.len() as u64);
             many.schedule = schedule;
+            if let Origin::Letter { number, .. } = origin {
+                many.letter = Some(number);
+            }
             self.pushes_bytes += cost(&many);
             let place = self.manies.insert(Kept(Some(Box::new(many))));
             self.index(Spot::Many(place));
-            self.plan_many(now, place, origin);
+            match origin {
+                Origin::Letter { is_withdrawn: true, .. } => self.cancel(now, Spot::Many(place)),
+                Origin::Letter { .. } => self.start_many(now, place),
+                Origin::Here => self.plan_many(now, place),
+            }
         }
     }
 
@@ -93,10 +103,9 @@ impl Platform {
         }
     }
 
-    fn plan_many(&mut self, now: Time, place: u32, origin: Origin) {
+    fn plan_many(&mut self, now: Time, place: u32) {
         let many = self.many(place);
         let at = match many.push.when {
-            _ if origin == Origin::Letter => now,
             When::Now => now,
             When::At(at) => at,
             // Where the day begins first.
@@ -170,7 +179,7 @@ impl Platform {
                 many.body_bytes = body.len() as u64;
                 self.pushes_bytes += cost(many);
                 self.due.remove(&due);
-                self.plan_many(now, place, Origin::Here);
+                self.plan_many(now, place);
             }
         }
         Ok(())

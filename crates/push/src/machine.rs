@@ -21,10 +21,12 @@ pub(crate) struct Taken {
     pub(crate) below: u64,
     /// Those of the others.
     pub(crate) numbers: BTreeSet<u64>,
+    /// Letters that are still to come and start nothing: the home has cancelled their pushes.
+    pub(crate) withdrawn: BTreeSet<u64>,
 }
 
 impl Taken {
-    fn holds(&self, number: u64) -> bool {
+    pub(crate) fn holds(&self, number: u64) -> bool {
         number < self.below || self.numbers.contains(&number)
     }
 
@@ -34,6 +36,7 @@ impl Taken {
         if confirmed_below > self.below {
             self.below = confirmed_below;
             self.numbers = self.numbers.split_off(&confirmed_below);
+            self.withdrawn = self.withdrawn.split_off(&confirmed_below);
         }
         new && (number < self.below || self.numbers.insert(number))
     }
@@ -176,16 +179,16 @@ impl StateMachine for Platform {
     }
 
     fn outgoing_next(&self) -> u64 {
-        self.outbox_next
+        self.outbox.next
     }
 
     fn outgoing_first(&self) -> u64 {
-        self.outbox.first_key_value().map_or(self.outbox_next, |(&number, _)| number)
+        self.outbox.first()
     }
 
     fn outgoing(&self, from: u64, out: &mut dyn FnMut(u16, u64, Letter)) {
-        for (&number, (shard, letter)) in self.outbox.range(from..) {
-            out(*shard, number, letter.clone());
+        for (number, shard, letter) in self.outbox.range(from) {
+            out(shard, number, letter.clone());
         }
     }
 
@@ -226,7 +229,7 @@ impl StateMachine for Platform {
     }
 
     fn confirm(&mut self, _at: u64, now: Time, number: u64, record: &mut Record) {
-        if self.outbox.contains_key(&number) {
+        if self.outbox.contains(number) {
             self.emit(now, record, &Event::Confirmed { letter: number });
         }
     }

@@ -6,6 +6,7 @@ use stadium_machine::{Place, all_of, home};
 use stadium_registry::{AppName, ClauseCount, DeviceId};
 
 use crate::answer::{Answer, AppView, Located, Preview};
+use crate::cancel;
 use crate::merge;
 use crate::preview::MISSING_VALUES_MAX;
 use crate::{Audience, Command, PushView, Refusal};
@@ -30,8 +31,8 @@ enum How {
     /// Numbers are added.
     Removed,
     Located,
-    /// It is done where one shard did it.
-    Known,
+    /// The home is asked first, then the others of so many shards.
+    Cancelled(u16),
     /// The first that knows it.
     Trace,
     Apps(usize),
@@ -105,7 +106,12 @@ impl Command {
                 };
                 one(shard, self)
             }
-            Command::Cancel { .. } => all(self, How::Known),
+            Command::Cancel { .. } if shards <= 1 => one(0, self),
+            Command::Cancel { ref app, .. } => {
+                Parts { asked: vec![(app_home(app, shards), self)], how: How::Cancelled(shards) }
+            }
+            // Which shard it is for, only the cancellation knows.
+            Command::CancelElsewhere { .. } => one(0, self),
             Command::Push { ref app, .. } => {
                 let at = usize::from(app_home(app, shards));
                 all(self, How::Push(at))
@@ -187,7 +193,21 @@ fn presence(arrived: Vec<crate::Arrival>, left: Vec<crate::Departure>, shards: u
 }
 
 impl Parts {
-    /// Puts the answers together, which come in the order of [`Parts::asked`].
+    /// Those that are asked next, once these answers are there: of a cancellation, the shards that follow the app's home. Where there
+    /// are any, their answers come behind these, and all are put together.
+    pub fn then(&self, answers: &[Result<Answer, Refusal>]) -> Vec<(u16, Command)> {
+        match (&self.how, answers) {
+            (How::Cancelled(shards), [Ok(Answer::AtHome(cancellation))]) => cancellation.elsewhere(*shards),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether others are asked once those of [`Parts::asked`] have answered.
+    pub fn goes_on(&self) -> bool {
+        matches!(self.how, How::Cancelled(_))
+    }
+
+    /// Puts the answers together, which come in the order of [`Parts::asked`], then of [`Parts::then`].
     ///
     /// # Errors
     ///
@@ -245,7 +265,7 @@ impl Parts {
                 }
                 Ok(Answer::Located(all))
             }
-            How::Known => known(answers),
+            How::Cancelled(_) => cancel::merge(answers),
             How::Trace => {
                 let mut unknown = None;
                 for answer in answers {
@@ -342,48 +362,6 @@ impl Parts {
     }
 }
 
-/// Done where one shard did it; over where one says so; else what the others say. Where a shard could not do it, it is not
-/// known whether the push is cancelled: another one did it, or remembers to.
-fn known(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
-    let (mut done, mut over, mut unknown) = (None, None, None);
-    let mut refused: Option<Refusal> = None;
-    let (mut accepted, mut earliest) = (None, None::<crate::Time>);
-    for answer in answers {
-        match answer {
-            Ok(Answer::Cancelled { accepted_at: Some(at), .. }) => {
-                done = Some(Answer::Done);
-                accepted = Some(at);
-            }
-            // It is not known there, and remembered to be cancelled.
-            Ok(Answer::Cancelled { accepted_at: None, at }) => {
-                earliest = Some(earliest.map_or(at, |earliest| earliest.min(at)));
-            }
-            Ok(answer) => done = Some(answer),
-            Err(refusal) if refusal.code() == crate::refusal::PUSH_UNKNOWN => unknown = Some(refusal),
-            Err(refusal) if refusal.code() == crate::refusal::OVER => over = Some(refusal),
-            Err(refusal) if refused.is_none() || refusal.is_unknown() => refused = Some(refusal),
-            Err(_) => {}
-        }
-    }
-    if let Some(refusal) = refused {
-        let is_done_elsewhere = done.is_some() || earliest.is_some();
-        let is_busy = matches!(refusal, Refusal::Busy { .. });
-        return Err(if is_done_elsewhere && is_busy { refusal.of_a_part() } else { refusal });
-    }
-    // Where it was cancelled before it was accepted, its letter is taken for that of another push: once it is there it can be cancelled.
-    if let (Some(accepted), Some(earliest)) = (accepted, earliest)
-        && earliest < accepted
-    {
-        let reason = "the push is on its way to other shards: ask again when it is there";
-        return Err(crate::refusal::busy(crate::refusal::EARLY, 100, reason));
-    }
-    match (done, over.or(unknown)) {
-        (Some(done), _) => Ok(done),
-        (None, Some(refusal)) => Err(refusal),
-        (None, None) => Ok(Answer::Done),
-    }
-}
-
 /// Counts of the same clause are added.
 pub(crate) fn add_clauses(all: &mut Vec<ClauseCount>, more: Vec<ClauseCount>) {
     if all.is_empty() {
@@ -398,19 +376,17 @@ pub(crate) fn add_clauses(all: &mut Vec<ClauseCount>, more: Vec<ClauseCount>) {
 
 #[cfg(test)]
 mod tests {
-    use stadium_machine::{Time, busy, unknown};
+    use stadium_machine::{busy, unknown};
 
     use super::{How, Parts};
     use crate::Answer;
 
     #[test]
     fn a_refusal_beside_a_part_that_was_done_does_not_say_that_nothing_happened() {
-        let cancelled = |accepted_at| Answer::Cancelled { accepted_at, at: Time(2) };
         for (how, done) in [
             (How::Home(0), Answer::Done),
             (How::Removed, Answer::Removed(1)),
-            (How::Known, cancelled(Some(Time(1)))),
-            (How::Known, cancelled(None)),
+            (How::Cancelled(2), Answer::Done),
         ] {
             let parts = Parts { asked: Vec::new(), how };
             for refusal in [busy("SHARD-001", 1, "full"), unknown("SHARD-015", 1, "a panic")] {

@@ -17,11 +17,12 @@ use crate::figures::Figures;
 use crate::log::Piece;
 use crate::machine::Taken;
 use crate::many::{Kept, Many};
+use crate::outbox::Outbox;
 use crate::passed::PassedOver;
 use crate::refusal::{APP_UNKNOWN, rejected};
 use crate::send::Paced;
 use crate::single::Single;
-use crate::{AppSettings, Bounds, Letter, PushId, Refusal, ScheduleName, Time, ToEdge};
+use crate::{AppSettings, Bounds, PushId, Refusal, ScheduleName, Time, ToEdge};
 
 /// Apps, their devices, and the pushes for them, on one shard.
 pub struct Platform {
@@ -40,11 +41,10 @@ pub struct Platform {
     /// Bytes that pushes and their logs count for.
     pub(crate) pushes_bytes: u64,
     /// Letters that are not confirmed.
-    pub(crate) outbox: BTreeMap<u64, (u16, Letter)>,
-    pub(crate) outbox_next: u64,
+    pub(crate) outbox: Outbox,
     /// Letters that were taken in, and may come again.
     pub(crate) taken: BTreeMap<u16, Taken>,
-    /// Pushes that were cancelled before their letter came, and when.
+    /// As journals of version 2 have it: pushes that were cancelled before their letter came, and when.
     pub(crate) cancelled: BTreeMap<(u32, PushId), Time>,
 
     // Built anew after a restore.
@@ -134,8 +134,7 @@ impl Platform {
             manies: Table::new(),
             logs: Table::new(),
             pushes_bytes: 0,
-            outbox: BTreeMap::new(),
-            outbox_next: 0,
+            outbox: Outbox::default(),
             taken: BTreeMap::new(),
             cancelled: BTreeMap::new(),
             by_number: Index::new(),

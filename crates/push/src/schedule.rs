@@ -151,7 +151,7 @@ impl Platform {
             if shard != self.place.shard {
                 let push = Arc::new(push);
                 let letter = Letter::Start { push, accepted_at: now, schedule: Some(name.clone()) };
-                self.write_letter(shard, letter);
+                self.outbox.write(shard, letter);
                 return;
             }
         }

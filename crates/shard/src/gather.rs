@@ -7,18 +7,21 @@
 pub(crate) mod queue;
 pub(crate) mod wallet;
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use stadium_machine::Refusal;
 
 use crate::answer::{Answer, Reply};
+use crate::client::Inner;
 use crate::ticket::{Answered, One};
 
 /// How answers become one.
 pub(crate) enum Merge {
     Queue(queue::Merge),
     Wallet(wallet::Merge),
-    Push(stadium_push::Parts),
+    /// What shards are asked next is known once these have answered.
+    Push(stadium_push::Parts, Arc<Inner>),
     /// Of transfers and jobs together that name only ids: the shard that knows them.
     WhoKnows,
     /// Those of one shard after those of the other.
@@ -36,12 +39,15 @@ enum Part {
     There(Answered),
 }
 
+fn part(asked: Result<One, Refusal>) -> Part {
+    match asked {
+        Ok(one) => Part::Open(one),
+        Err(refusal) => Part::There(Err(refusal)),
+    }
+}
+
 impl Gather {
     pub(crate) fn new(parts: Vec<Result<One, Refusal>>, merge: Merge) -> Self {
-        let part = |part| match part {
-            Ok(one) => Part::Open(one),
-            Err(refusal) => Part::There(Err(refusal)),
-        };
         Gather { parts: parts.into_iter().map(part).collect(), merge }
     }
 
@@ -66,7 +72,19 @@ impl Gather {
             Part::There(answer) => answer,
             Part::Open(_) => unreachable!("all parts are there"),
         });
-        Poll::Ready(merge(answers.collect(), &self.merge))
+        let answers: Vec<Answered> = answers.collect();
+        if let Merge::Push(how, inner) = &self.merge {
+            let answers = of_kind(answers);
+            let next = how.then(&answers);
+            if next.is_empty() {
+                return Poll::Ready(how.merge(answers).map(Answer::Push));
+            }
+            let there = answers.into_iter().map(|answer| Part::There(answer.map(Answer::Push)));
+            let asked = next.into_iter().map(|(shard, command)| part(inner.ask_push(shard, command)));
+            self.parts = there.chain(asked).collect();
+            return self.poll(context);
+        }
+        Poll::Ready(merge(answers, &self.merge))
     }
 }
 
@@ -74,7 +92,7 @@ fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     match how {
         Merge::Queue(how) => queue::merge(of_kind(answers), how).map(Answer::Queue),
         Merge::Wallet(how) => wallet::merge(of_kind(answers), how).map(Answer::Wallet),
-        Merge::Push(how) => how.merge(of_kind(answers)).map(Answer::Push),
+        Merge::Push(how, _) => how.merge(of_kind(answers)).map(Answer::Push),
         Merge::WhoKnows => wallet::who_knows(answers),
         Merge::Seals => {
             let all: Result<Vec<Vec<_>>, _> = of_kind(answers).into_iter().collect();

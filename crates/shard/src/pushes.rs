@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use stadium_push::feed::{Feed, FeedName};
-use stadium_push::{Answer, AppName, Command, ToEdge};
+use stadium_push::{Answer, AppName, Command, Refusal, ToEdge};
 use stadium_queue::QueueName;
 
+use crate::client::Inner;
 use crate::core::feeds;
 use crate::error::rejected;
 use crate::gather::{Gather, Merge};
 use crate::mailbox::Letter;
-use crate::ticket::{Holder, Slot};
+use crate::ticket::{Holder, One, Slot};
 use crate::{Shards, Ticket};
 
 /// Takes to the edge what the shards send to devices.
@@ -31,17 +32,15 @@ impl Shards {
     pub fn submit_push(&self, command: Command) -> Ticket<Answer> {
         let mut parts = command.parts(self.inner.routes.shards());
         let mut asked = std::mem::take(&mut parts.asked);
-        let ask = |(shard, command): (u16, Command)| {
-            let bytes = bytes_of(&command);
-            self.inner.one_of(shard, bytes, |caller| Letter::Push(caller, Box::new(command)))
-        };
-        if asked.len() == 1 {
-            return match ask(asked.remove(0)) {
+        if asked.len() == 1 && !parts.goes_on() {
+            let (shard, command) = asked.remove(0);
+            return match self.inner.ask_push(shard, command) {
                 Ok(one) => Ticket::one(one),
                 Err(refusal) => Ticket::refused(refusal),
             };
         }
-        Ticket::many(Gather::new(asked.into_iter().map(ask).collect(), Merge::Push(parts)))
+        let ones = asked.into_iter().map(|(shard, command)| self.inner.ask_push(shard, command)).collect();
+        Ticket::many(Gather::new(ones, Merge::Push(parts, Arc::clone(&self.inner))))
     }
 
     /// Tells a shard of its devices: presence and progress. Nobody waits for the answer. Where a shard is far behind, as while its
@@ -86,6 +85,26 @@ impl Shards {
     /// How many shards there are.
     pub fn count(&self) -> u16 {
         self.inner.routes.shards()
+    }
+}
+
+impl Inner {
+    /// Asks one shard.
+    pub(crate) fn ask_push(self: &Arc<Self>, shard: u16, command: Command) -> Result<One, Refusal> {
+        let bytes = bytes_of(&command);
+        let is_cancel = matches!(command, Command::Cancel { .. });
+        let one = self.one_of(shard, bytes, |caller| Letter::Push(caller, Box::new(command)))?;
+        Ok(if is_cancel { one.passed_on(Arc::clone(self)) } else { one })
+    }
+
+    /// An answer that nobody takes: where an app's home has cancelled a push, the other shards follow all the same.
+    pub(crate) fn pass_on_unseen(self: &Arc<Self>, answer: &crate::Answer) {
+        if let crate::Answer::Push(Answer::AtHome(cancellation)) = answer {
+            for (shard, command) in cancellation.elsewhere(self.routes.shards()) {
+                // One that has no room is asked when the push is cancelled again: nobody was answered.
+                drop(self.ask_push(shard, command));
+            }
+        }
     }
 }
 

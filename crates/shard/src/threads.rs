@@ -309,6 +309,9 @@ impl Driver {
                 Ok(waker) => self.wakers.extend(waker),
                 Err(answer) => {
                     core.undelivered(&answer);
+                    if let Ok(answer) = &answer {
+                        self.inner.pass_on_unseen(answer);
+                    }
                     is_undelivered = true;
                 }
             }

@@ -191,13 +191,28 @@ enum Kind {
 pub(crate) struct One {
     /// None once the answer was taken.
     slot: Option<Arc<Slot>>,
-    /// For a reserve: whom to tell when nobody waits any more.
-    taken_back: Option<Arc<Inner>>,
+    unseen: Unseen,
+}
+
+/// What becomes of an answer that nobody takes.
+enum Unseen {
+    /// Nothing.
+    Dropped,
+    /// A reserve is taken back.
+    TakenBack(Arc<Inner>),
+    /// Other shards are still to be asked.
+    PassedOn(Arc<Inner>),
 }
 
 impl One {
     pub(crate) fn new(slot: Arc<Slot>, taken_back: Option<Arc<Inner>>) -> Self {
-        One { slot: Some(slot), taken_back }
+        One { slot: Some(slot), unseen: taken_back.map_or(Unseen::Dropped, Unseen::TakenBack) }
+    }
+
+    /// The answer is for other shards too, also where nobody waits for it any more.
+    pub(crate) fn passed_on(mut self, shards: Arc<Inner>) -> Self {
+        self.unseen = Unseen::PassedOn(shards);
+        self
     }
 
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Answered> {
@@ -219,14 +234,13 @@ impl Drop for One {
         let Some(slot) = self.slot.take() else {
             return;
         };
-        let unseen = slot.leave();
-        let Some(shards) = &self.taken_back else {
-            return;
-        };
-        match unseen {
-            Some(Ok(answer)) => shards.release(&answer),
-            Some(Err(_)) => {}
-            None => shards.vanished(Arc::as_ptr(&slot) as usize as u64),
+        let answer = slot.leave();
+        match (&self.unseen, answer) {
+            (Unseen::TakenBack(shards), Some(Ok(answer))) => shards.release(&answer),
+            (Unseen::TakenBack(shards), None) => shards.vanished(Arc::as_ptr(&slot) as usize as u64),
+            (Unseen::PassedOn(shards), Some(Ok(answer))) => shards.pass_on_unseen(&answer),
+            // The shard that answers later passes it on.
+            (Unseen::PassedOn(_), None) | (Unseen::Dropped, _) | (_, Some(Err(_))) => {}
         }
     }
 }

@@ -36,6 +36,10 @@ pub enum Sabotage {
     AcknowledgementsAreForgotten,
     /// A shard confirms what another one wrote to it about pushes, and did not take it in.
     LettersOfPushesAreForgotten,
+    /// Where an app's home refused a cancellation, other shards cancel what comes next.
+    RefusedCancellationsStay,
+    /// Shards are not told of a cancellation which push is still on its way to them.
+    CancelledLettersStart,
     /// The folder of a disk says that its names are synced, and they are not.
     FolderSyncDoesNothing,
     /// One checkpoint is kept instead of two.

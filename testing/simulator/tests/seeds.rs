@@ -71,6 +71,21 @@ fn a_shard_that_forgets_letters_about_pushes_is_found_out() {
 }
 
 #[test]
+fn shards_that_remember_a_cancellation_that_was_refused_are_found_out() {
+    let failure = first_failure(0, 400, Sabotage::RefusedCancellationsStay);
+    assert!(
+        failure.is_some(),
+        "400 seeds did not notice pushes that nobody cancelled and that do not arrive"
+    );
+}
+
+#[test]
+fn shards_that_start_what_was_cancelled_on_its_way_are_found_out() {
+    let failure = first_failure(0, 400, Sabotage::CancelledLettersStart);
+    assert!(failure.is_some(), "400 seeds did not notice pushes that arrive after their cancellation");
+}
+
+#[test]
 fn a_folder_whose_syncs_do_nothing_is_found_out() {
     let failure = first_failure(0, 200, Sabotage::FolderSyncDoesNothing);
     assert!(failure.is_some(), "200 seeds did not notice that names are never synced");

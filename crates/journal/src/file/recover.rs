@@ -109,6 +109,12 @@ fn damage(disk: &dyn Disk, name: &str, offset: u64, position: Position, what: im
 /// Reads `control`, or makes it for a new journal, and writes the next epoch there.
 fn take_epoch(disk: &dyn Disk, names: &[String], shard: u32) -> Result<(Arc<dyn DiskFile>, Slot), Error> {
     let (file, before) = read_control(disk, names)?;
+    if let (Some(file), Some(slot)) = (&file, &before) {
+        // After a sync that failed, the page cache alone may show it. It is on the disk before the other slot is given up.
+        let (offset, bytes) = slot.encode();
+        let written = file.write_at(&bytes, offset).and_then(|()| file.sync());
+        written.map_err(|error| on(disk, "writing control", &error))?;
+    }
     let write = |file: Option<Arc<dyn DiskFile>>, slot: &Slot| -> io::Result<Arc<dyn DiskFile>> {
         let is_new = file.is_none();
         let file = match file {

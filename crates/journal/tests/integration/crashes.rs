@@ -413,6 +413,23 @@ fn what_a_dead_process_left_in_the_page_cache_is_made_durable_before_it_is_belie
 }
 
 #[test]
+fn a_slot_of_control_whose_sync_failed_is_made_durable_before_the_other_one_is_given_up() {
+    for kept in [Kept::Nothing, Kept::Half, Kept::Everything] {
+        // Whichever sync of the opening fails, and whichever slot is damaged later.
+        for (syncs, byte) in [(0, 0), (0, 512), (1, 0), (1, 512)] {
+            let disk = MemoryDisk::new(1);
+            drop(open(&disk, Opening::default()).expect("a new journal"));
+            disk.fail_sync(syncs, kept);
+            assert!(open(&disk, Opening::default()).is_err(), "a sync of `control` fails");
+            drop(open(&disk, Opening::default()).expect("the disk works again"));
+            assert!(disk.flip_bit("control", byte, 0));
+            disk.crash(&mut |_| 0);
+            open(&disk, Opening::default()).expect("the other slot is whole");
+        }
+    }
+}
+
+#[test]
 fn a_full_disk_refuses_ordinary_records_and_takes_those_that_free_room() {
     let disk = MemoryDisk::new(1);
     let (mut journal, stepper) = open(&disk, Opening::default()).expect("a new journal");

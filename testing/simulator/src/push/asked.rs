@@ -132,9 +132,10 @@ impl Ask {
                     known.accepted = was.max(Is::Maybe);
                     if was == Is::No {
                         // As if it were asked for the first time.
-                        let asks = known.asks;
+                        let Push { asks, cancels, cancelled, .. } = *known;
                         books.pushes.remove(&(*app, push.id));
-                        books.add(*app, (**push).clone(), clock, None).asks = asks;
+                        let known = books.add(*app, (**push).clone(), clock, None);
+                        (known.asks, known.cancels, known.cancelled) = (asks, cancels, cancelled);
                     }
                     return was;
                 }
@@ -144,6 +145,7 @@ impl Ask {
             Ask::Cancel { app, push } => {
                 let known = books.pushes.get_mut(&(*app, *push)).expect("clients cancel what they asked for");
                 known.cancelled = known.cancelled.max(Is::Maybe);
+                known.cancels += 1;
                 known.accepted
             }
             Ask::Change { who, change } => {
@@ -207,14 +209,16 @@ impl Asked {
             books.device(who).busy = false;
         }
         match answer {
-            // A push that other shards do not know yet: it is asked for again.
-            Err(refusal) if matches!(self.ask, Ask::Cancel { .. }) && refusal.code() == "PSH-043" => {
-                return Ok(());
-            }
             Err(refusal @ Refusal::Busy { .. }) if !self.may_be_busy => {
                 return Err(format!("is told busy without any need: {refusal}"));
             }
-            Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => return Ok(()),
+            Err(Refusal::Busy { .. }) => {
+                if let Ask::Cancel { app, push } = &self.ask {
+                    books.push(*app, *push).was_not_cancelled();
+                }
+                return Ok(());
+            }
+            Err(Refusal::Unknown { .. }) => return Ok(()),
             _ => {}
         }
         let wrong = || Err(format!("is answered {answer:?}"));
@@ -229,15 +233,19 @@ impl Asked {
             }
             (Ask::Reuse { .. }, Err(refusal)) if refusal.code() == "PSH-025" => Ok(()),
             (Ask::Cancel { app, push }, answer) => {
-                let known = books.pushes.get_mut(&(*app, *push)).expect("it was noted when it was asked for");
+                let known = books.push(*app, *push);
                 match answer {
                     Ok(Answer::Done) => {
                         known.cancelled = Is::Yes;
                         Ok(())
                     }
-                    Err(refusal) if refusal.code() == "PSH-021" && self.was != Is::Yes => Ok(()),
-                    // On some shards it was, on others it is over now.
-                    Err(refusal) if refusal.code() == "PSH-027" => Ok(()),
+                    Err(refusal)
+                        if refusal.code() == "PSH-027"
+                            || refusal.code() == "PSH-021" && self.was != Is::Yes =>
+                    {
+                        known.was_not_cancelled();
+                        Ok(())
+                    }
                     _ => wrong(),
                 }
             }

@@ -50,6 +50,8 @@ pub struct Push {
     pub is_occurrence: bool,
     pub accepted: Is,
     pub cancelled: Is,
+    /// Cancellations that may have been carried out: under way, or with an answer that was lost.
+    pub cancels: u32,
     /// When it may have started, as far as clocks tell; the end is open while it may not have.
     pub start: Span,
     /// What each device may have been when it started.
@@ -122,6 +124,8 @@ pub struct Books {
     /// Pushes and schedules that were asked for.
     pub tags: u64,
     pub shards: u16,
+    /// A push whose client cancelled it before it sends it, which it does next.
+    pub soon: Option<(usize, NewPush)>,
     /// A journal may have failed, or a disk been full, at some time.
     pub trouble: bool,
 }
@@ -199,6 +203,7 @@ impl Books {
             is_occurrence,
             accepted: Is::Maybe,
             cancelled: Is::No,
+            cancels: 0,
             start: Span { min, max: OPEN },
             facts,
             closed: BTreeSet::new(),
@@ -212,6 +217,18 @@ impl Books {
         };
         let key = (app, push.new.id);
         self.pushes.entry(key).or_insert(push)
+    }
+
+    /// What a push was asked for.
+    pub fn push(&mut self, app: usize, id: PushId) -> &mut Push {
+        self.pushes.get_mut(&(app, id)).expect("it was noted when it was asked for")
+    }
+
+    /// A push that nobody has asked for, and a client is to cancel.
+    pub fn add_unasked(&mut self, app: usize, new: NewPush, clock: &Clock) {
+        let push = self.add(app, new.clone(), clock, None);
+        (push.accepted, push.asks) = (Is::No, 0);
+        self.soon = Some((app, new));
     }
 
     /// The clock shows something else: where it was set back, what has not begun may do so earlier than when it was asked for.
@@ -343,6 +360,14 @@ impl Push {
     /// Whether the device was removed since it was asked for, or may have been.
     pub fn is_other(&self, device: usize, known: &Known) -> bool {
         self.removals.get(&device).copied() != Some(known.removals)
+    }
+
+    /// A cancellation was answered as not carried out.
+    pub fn was_not_cancelled(&mut self) {
+        self.cancels -= 1;
+        if self.cancels == 0 && self.cancelled == Is::Maybe {
+            self.cancelled = Is::No;
+        }
     }
 
     /// Whether any of what the device may have been is so.

@@ -26,6 +26,11 @@ pub struct Choice<'a> {
 impl Choice<'_> {
     /// The next command.
     pub fn next(&mut self) -> Option<Ask> {
+        if let Some((app, push)) = self.books.soon.take()
+            && self.random.bool()
+        {
+            return Some(Ask::Send { app, push: Box::new(push) });
+        }
         let all: u32 = self.plan.weights.iter().map(|(_, weight)| weight).sum();
         let mut at = self.random.u32(..all);
         let kind = self.plan.weights.iter().find(|(_, weight)| {
@@ -69,10 +74,7 @@ impl Choice<'_> {
                 let options = Options { priority: (push.options.priority + 1) % 10, ..push.options.clone() };
                 Some(Ask::Reuse { push: Box::new(NewPush { options, ..push }) })
             }
-            Kind::Cancel => {
-                let push = self.some_push(app, Is::No)?;
-                Some(Ask::Cancel { app, push: push.id })
-            }
+            Kind::Cancel => self.cancel(app),
             Kind::Schedule => {
                 if self.books.pushes.len() >= self.plan.pushes_max {
                     return None;
@@ -145,6 +147,22 @@ impl Choice<'_> {
         let known = self.books.pushes.values().filter(|push| push.app == app && push.accepted >= at_least);
         let known: Vec<&NewPush> = known.filter(|push| !push.is_occurrence).map(|push| &push.new).collect();
         (!known.is_empty()).then(|| known[self.random.usize(..known.len())].clone())
+    }
+
+    /// A cancellation: of any push, of the newest one, whose letters may be on their way, or of one that is only sent after it.
+    fn cancel(&mut self, app: usize) -> Option<Ask> {
+        if self.random.u8(..4) == 0 && self.books.pushes.len() < self.plan.pushes_max {
+            let audience = Audience::Selector(self.selector(1));
+            let push = self.push(app, audience, When::Now);
+            let id = push.id;
+            self.books.add_unasked(app, push, self.clock);
+            return Some(Ask::Cancel { app, push: id });
+        }
+        let of_app = self.books.pushes.range((app, PushId(0))..=(app, PushId(u128::MAX)));
+        let known: Vec<PushId> = of_app.map(|((_, id), _)| *id).collect();
+        let newest = *known.last()?;
+        let any = known[self.random.usize(..known.len())];
+        Some(Ask::Cancel { app, push: if self.random.bool() { newest } else { any } })
     }
 
     fn send(&mut self, app: usize, audience: Audience, when: When) -> Option<Ask> {

@@ -352,7 +352,10 @@ fn pushes(
             (false, Is::Yes) => {
                 return Err(format!("push {} was accepted, and is not there", push.new.id));
             }
-            (false, _) => push.accepted = Is::No,
+            (false, _) => {
+                // A cancellation that was lost found nothing either.
+                (push.accepted, push.cancelled, push.cancels) = (Is::No, Is::No, 0);
+            }
             (true, _) => {}
         }
     }

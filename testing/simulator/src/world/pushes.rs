@@ -184,11 +184,27 @@ impl World {
     }
 
     fn submit_parts(&mut self, whole: u64, why: Why, parts: Option<Parts>, commands: Vec<(u16, Command)>) {
-        let answers = vec![None; commands.len()];
+        self.ask_parts(whole, Gathering { why, parts, answers: Vec::new() }, commands);
+    }
+
+    /// Asks shards, whose answers come behind those that are there.
+    fn ask_parts(&mut self, whole: u64, mut gathering: Gathering, commands: Vec<(u16, Command)>) {
+        let from = gathering.answers.len();
+        gathering.answers.resize(from + commands.len(), None);
         if let Some(pushes) = &mut self.pushes {
-            pushes.gathering.insert(whole, Gathering { why, parts, answers });
+            pushes.gathering.insert(whole, gathering);
         }
-        for (place, (shard, command)) in commands.into_iter().enumerate() {
+        for (place, (shard, mut command)) in (from..).zip(commands) {
+            if let Command::CancelElsewhere { below, letter, .. } = &mut command {
+                match self.sabotage {
+                    Sabotage::RefusedCancellationsStay if letter.is_none() => {
+                        // Shards are asked in the order in which the home writes to them.
+                        *letter = Some(*below + (place - from) as u64);
+                    }
+                    Sabotage::CancelledLettersStart => *letter = None,
+                    _ => {}
+                }
+            }
             self.next_number += 1;
             let number = self.next_number;
             if let Some(pushes) = &mut self.pushes {
@@ -216,8 +232,14 @@ impl World {
         if gathering.answers.iter().any(Option::is_none) {
             return Ok(None);
         }
-        let gathering = pushes.gathering.remove(&whole).expect("it was there just now");
+        let mut gathering = pushes.gathering.remove(&whole).expect("it was there just now");
         let mut answers: Vec<Answered> = gathering.answers.into_iter().flatten().collect();
+        let next = gathering.parts.as_ref().map(|parts| parts.then(&answers)).unwrap_or_default();
+        if !next.is_empty() {
+            gathering.answers = answers.into_iter().map(Some).collect();
+            self.ask_parts(whole, gathering, next);
+            return Ok(None);
+        }
         let answer = match gathering.parts {
             Some(parts) => parts.merge(answers),
             None => answers.remove(0),

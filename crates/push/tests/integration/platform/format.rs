@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 
 use stadium_machine::encoding::{Reader, number};
-use stadium_machine::{Place, StateMachine as _};
+use stadium_machine::{Incoming, Place, Record, StateMachine as _};
 use stadium_push::{
-    Audience, AudienceName, Bounds, Cap, Civil, CollapseKey, Command, Content, Happened, Held, Missed,
-    NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours, ScheduleName, Time, When, Words,
-    Zone,
+    Answer, Audience, AudienceName, Bounds, Cap, Civil, CollapseKey, Command, Content, Happened, Held,
+    Missed, NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours, ScheduleName, Time,
+    When, Words, Zone,
 };
 use stadium_registry::{Changes, Selector};
 
@@ -109,6 +109,14 @@ fn story() -> Scene {
     scene.ask(Command::PauseSchedule { app: app(), name, held: Held::Paused }).unwrap();
     scene.wait(7 * 24 * HOUR);
     scene.send(to_all(10)).unwrap();
+    // Two letters are on their way when their pushes are cancelled; the second one stays there.
+    for id in [11, 12] {
+        scene.ask(Command::Send { push: Box::new(to_all(id)) }).unwrap();
+        scene.ask(Command::Cancel { app: app(), push: push_id(id) }).unwrap();
+        if id == 11 {
+            scene.pass_letters();
+        }
+    }
     scene
 }
 
@@ -141,19 +149,63 @@ fn what_version_1_wrote_is_read() {
 
 #[test]
 fn what_version_2_wrote_is_read() {
+    read_all(2);
+}
+
+/// Version 2 knew cancelled pushes by their ids and times: push 1 was cancelled before its letter came, push 2 in vain, push 3 while
+/// its letter is on its way.
+#[test]
+fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
+    let home = stadium_push::app_home(&app(), 2);
+    let mut platforms = Vec::new();
+    for shard in 0..2 {
+        let records = read(&std::fs::read(file(2, &format!("overtaken-{shard}-records"))).unwrap());
+        let chunks = read(&std::fs::read(file(2, &format!("overtaken-{shard}-checkpoint"))).unwrap());
+        let now = chunks[0].1;
+        let place = Place { shard, shards: 2, hash_seed: 1 };
+        let mut replayed = Platform::new(place, Bounds::default());
+        for (at, time, events) in &records {
+            replayed.apply(*at, *time, events).unwrap();
+        }
+        let chunks: Vec<_> = chunks.into_iter().map(|(_, _, chunk)| chunk).collect();
+        let mut platform = restored(&chunks, &Bounds::default(), shard.into(), 2);
+        let shown = show(&mut platform, now);
+        assert_eq!(show(&mut replayed, now), shown, "shard {shard}");
+        platforms.extend([(shard, replayed), (shard, platform)]);
+    }
+    let mut letters = Vec::new();
+    let at_home = platforms.iter().find(|(shard, _)| *shard == home).map(|(_, platform)| platform).unwrap();
+    at_home.outgoing(0, &mut |_, number, letter| letters.push((number, letter)));
+    assert_eq!(letters.len(), 1, "that of push 3");
+    for (_, platform) in platforms.iter_mut().filter(|(shard, _)| *shard != home) {
+        let mut record = Record::new();
+        record.begin(0);
+        let (number, letter) = &letters[0];
+        let from = Incoming { shard: home, number: *number, confirmed_below: *number };
+        platform.receive(0, NOON.after(HOUR), from, letter, &mut record).unwrap();
+        let known = |id| {
+            let command = Command::Push { app: app(), push: push_id(id) };
+            matches!(platform.read(NOON, &command), Ok(Answer::Push(Some(_))))
+        };
+        assert_eq!([1, 2, 3].map(known), [false, true, false]);
+    }
+}
+
+#[test]
+fn what_version_3_wrote_is_read() {
     if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
         let mut scene = story();
-        std::fs::create_dir_all(file(2, "")).unwrap();
+        std::fs::create_dir_all(file(3, "")).unwrap();
         let now = scene.now;
         for shard in 0..2 {
             let records = written(scene.records[shard].iter().cloned());
-            std::fs::write(file(2, &format!("shard-{shard}-records")), records).unwrap();
+            std::fs::write(file(3, &format!("shard-{shard}-records")), records).unwrap();
             let chunks = checkpoint(&mut scene.shards[shard]);
             let chunks = written(chunks.into_iter().map(|chunk| (0, now, chunk)));
-            std::fs::write(file(2, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
+            std::fs::write(file(3, &format!("shard-{shard}-checkpoint")), chunks).unwrap();
         }
     }
-    read_all(2);
+    read_all(3);
 }
 
 fn read_all(version: u8) {

@@ -121,33 +121,6 @@ fn a_push_cancelled_before_its_letter_comes_does_not_start() {
 }
 
 #[test]
-fn a_cancellation_that_overtakes_its_push_is_asked_for_again() {
-    let mut scene = Scene::new(2);
-    let names = fleet(&mut scene);
-    let home = usize::from(stadium_push::app_home(&app(), 2));
-    let mut parts = Command::Cancel { app: app(), push: push_id(1) }.parts(2);
-    let asked = std::mem::take(&mut parts.asked);
-    // The other shard hears of it before the home has accepted the push, whose client did not wait for the answer.
-    let mut answers = vec![None, None];
-    for shard in [1 - home, home] {
-        let at = asked.iter().position(|&(of, _)| usize::from(of) == shard).unwrap();
-        answers[at] = Some(scene.ask_shard(shard, &asked[at].1));
-        if shard != home {
-            scene.now = scene.now.after(10);
-            scene.ask(Command::Send { push: Box::new(to_all(1)) }).unwrap();
-        }
-    }
-    let early = parts.merge(answers.into_iter().flatten().collect()).unwrap_err();
-    assert_eq!(early.code(), "PSH-043");
-    scene.pass_letters();
-    assert_eq!(scene.ask(Command::Cancel { app: app(), push: push_id(1) }), Ok(Answer::Done));
-    for name in &names {
-        assert_eq!(scene.trace(1, name).state, State::Cancelled, "{name}");
-    }
-    scene.check();
-}
-
-#[test]
 fn settings_reach_all_shards_and_an_app_is_known_everywhere_at_once() {
     let mut scene = Scene::new(3);
     let shop = AppName::new("shop").unwrap();

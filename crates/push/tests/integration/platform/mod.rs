@@ -3,6 +3,7 @@
 //! Each scene ends with its records replayed and its checkpoint restored: both must show the same.
 
 mod audience;
+mod cancelling;
 mod format;
 mod inbox;
 mod letters;

@@ -112,9 +112,13 @@ impl Scene {
     pub fn ask(&mut self, command: Command) -> Result<Answer, Refusal> {
         let mut parts = command.parts(self.shards.len() as u16);
         let asked = std::mem::take(&mut parts.asked);
-        let answers =
-            asked.into_iter().map(|(shard, command)| self.ask_shard(usize::from(shard), &command)).collect();
+        let mut answers = self.ask_shards(asked);
+        answers.extend(self.ask_shards(parts.then(&answers)));
         parts.merge(answers)
+    }
+
+    pub fn ask_shards(&mut self, asked: Vec<(u16, Command)>) -> Vec<Result<Answer, Refusal>> {
+        asked.into_iter().map(|(shard, command)| self.ask_shard(usize::from(shard), &command)).collect()
     }
 
     /// Lets time go on to that moment, with everything that it brings, letters included.
