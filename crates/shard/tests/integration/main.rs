@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program: each module is a suite, and its name
 //! a filter, as in `cargo test -p stadium-shard --test integration core::`.
 
+mod cancelling;
 mod core;
 mod panics;
 mod replay;

@@ -8,7 +8,7 @@ use stadium_push::{
     Zone,
 };
 
-use crate::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one};
+use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one};
 
 const SHARDS: u16 = 3;
 

@@ -1,6 +1,6 @@
 //! A cancellation asks one shard after the other; it is finished also where its client does not wait for it.
 
-mod scenery;
+use crate::scenery;
 
 use scenery::{Data, LONG, until};
 use stadium_push::{
