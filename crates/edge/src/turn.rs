@@ -12,6 +12,7 @@ use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
     self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, PLATFORM_RECEIPT,
     Part, Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, Stored, Then, Uplink, Verdict,
+    Withdraw,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -382,6 +383,16 @@ impl Host for Turn<'_> {
         } else {
             keeper.put(shard, change, then);
         }
+    }
+
+    fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {
+        let Some(keeper) = &mut self.around.keeper else { return };
+        keeper.put(shard, crate::sessions::withdraw(withdraw), then);
+    }
+
+    fn ask(&mut self, shard: u16, origin: Origin, then: Then) {
+        let Some(keeper) = &mut self.around.keeper else { return };
+        keeper.put(shard, crate::sessions::ask(origin), then);
     }
 
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {

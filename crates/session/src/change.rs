@@ -85,6 +85,14 @@ pub enum Change {
         /// Which publish.
         origin: Origin,
     },
+    /// Asks whether a publish is remembered here. It is answered and never written.
+    Ask {
+        /// Which publish.
+        origin: Origin,
+    },
+    /// A message is owed to these receivers no more, because its publish was refused. Of the publish only they are forgotten: what others
+    /// are or were owed of it stays known.
+    Withdraw(Box<Withdraw>),
     /// A topic's retained message was replaced, or removed by one without payload.
     Retain {
         /// Where several loops replace the message of a topic, the highest number is the last.
@@ -192,6 +200,17 @@ pub struct Receiver {
     pub shared: u16,
     /// Subscription Identifiers.
     pub ids: Box<[u32]>,
+}
+
+/// See [`Change::Withdraw`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withdraw {
+    /// Client ids, and what their sessions call the letters.
+    pub receivers: Vec<(CompactString, u32)>,
+    /// As in [`Keep::origin`].
+    pub origin: Option<Origin>,
+    /// As in [`Keep::publisher`]: its packet id is released.
+    pub publisher: Option<CompactString>,
 }
 
 /// A publish at QoS 2 by a session that is kept, or a will. Nothing in it depends on how the server is divided into loops.

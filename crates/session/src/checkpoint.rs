@@ -10,7 +10,7 @@ use crate::entries::{NOTHING, Taken, TakenBefore};
 use crate::{Corrupt, Sessions};
 
 /// What the first chunk begins with, behind its byte: the version of what follows.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 const META: u8 = 0;
 /// The table of publishes as version 1 has it, which is only read.
@@ -137,7 +137,7 @@ impl Sessions {
         self.checkpoint.table = END;
         let taken_before = std::mem::take(&mut self.checkpoint.taken_before);
         for (_, &TakenBefore { origin, order }) in taken_before.iter() {
-            self.taken.insert(Taken { origin, order, receivers: None, of_before: true });
+            self.taken.insert(Taken { origin, order, receivers: None, of_before: true, by_copy: false });
         }
         let sessions: Vec<u32> = self.sessions.iter().map(|(at, _)| at).collect();
         sessions.into_iter().for_each(|at| self.session_is_at(at));

@@ -37,7 +37,7 @@ pub enum Answer {
 pub enum Outcome {
     /// It is remembered, or means nothing.
     Done,
-    /// This publish was taken already: nobody is owed it a second time.
+    /// This publish was taken already: nobody is owed it a second time. Also the answer to a question that finds it remembered.
     Known,
     /// It is remembered for all receivers but those at these places of its list, who were owed this publish already.
     Partly(Box<[u32]>),

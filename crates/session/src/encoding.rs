@@ -8,7 +8,7 @@ use bytes::Bytes;
 use compact_str::CompactString;
 use stadium_machine::encoding::{Reader, corrupt, number, text};
 
-use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will};
+use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will, Withdraw};
 use crate::{Corrupt, Message, Time};
 
 const CONNECT: u8 = 1;
@@ -26,6 +26,7 @@ const FORGET: u8 = 12;
 const RETAIN: u8 = 13;
 /// 14 is of [`crate::machine`].
 const KEEP_ONCE: u8 = 15;
+const WITHDRAW: u8 = 16;
 
 /// Bytes of an event beside its texts, messages and lists, at most.
 const FIXED_BYTES: usize = 64;
@@ -54,7 +55,11 @@ impl Change {
                 | Change::Received { client, .. }
                 | Change::Unreleased { client, .. }
                 | Change::Released { client, .. } => client.len(),
-                Change::Forget { .. } => 0,
+                Change::Withdraw(withdraw) => {
+                    withdraw.publisher.as_ref().map_or(0, CompactString::len)
+                        + withdraw.receivers.iter().map(|(client, _)| 16 + client.len()).sum::<usize>()
+                }
+                Change::Forget { .. } | Change::Ask { .. } => 0,
                 Change::Retain { message, .. } | Change::ClearNothing { message, .. } => {
                     message.encoded_max()
                 }
@@ -107,6 +112,12 @@ impl Change {
                 out.push(FORGET);
                 origin.encode(out);
             }
+            // A question means nothing that could be written.
+            Change::Ask { .. } => {}
+            Change::Withdraw(withdraw) => {
+                out.push(WITHDRAW);
+                withdraw.encode(out);
+            }
             Change::Retain { number: at, message } | Change::ClearNothing { number: at, message } => {
                 out.push(RETAIN);
                 number(out, *at);
@@ -120,6 +131,7 @@ impl Change {
         match kind {
             CONNECT => return Ok(Change::Connect(Box::new(Connect::decode(input)?))),
             KEEP | KEEP_ONCE => return Ok(Change::Keep(Box::new(Keep::decode(input)?))),
+            WITHDRAW => return Ok(Change::Withdraw(Box::new(Withdraw::decode(input)?))),
             FORGET => return Ok(Change::Forget { origin: Origin::decode(input)? }),
             RETAIN => {
                 let number = input.number()?;
@@ -274,13 +286,7 @@ impl Keep {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(self.origin.is_some()) | u8::from(self.publisher.is_some()) << 1);
-        if let Some(origin) = self.origin {
-            origin.encode(out);
-        }
-        if let Some(publisher) = &self.publisher {
-            text(out, publisher);
-        }
+        came_from(out, self.origin, self.publisher.as_deref());
         self.message.encode(out);
         number(out, self.receivers.len() as u64);
         for receiver in &self.receivers {
@@ -294,12 +300,7 @@ impl Keep {
     }
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
-        let flags = input.byte()?;
-        if flags > 0b11 {
-            return Err(corrupt("where a message comes from"));
-        }
-        let origin = if flags & 1 != 0 { Some(Origin::decode(input)?) } else { None };
-        let publisher = if flags & 2 != 0 { Some(input.text()?.into()) } else { None };
+        let (origin, publisher) = read_came_from(input)?;
         let message = Arc::new(Message::decode(input)?);
         let receivers = list(input, |input| {
             let client = input.text()?.into();
@@ -311,6 +312,44 @@ impl Keep {
         })?;
         Ok(Self { message, receivers, origin, publisher })
     }
+}
+
+impl Withdraw {
+    fn encode(&self, out: &mut Vec<u8>) {
+        came_from(out, self.origin, self.publisher.as_deref());
+        number(out, self.receivers.len() as u64);
+        for (client, letter) in &self.receivers {
+            text(out, client);
+            number(out, u64::from(*letter));
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
+        let (origin, publisher) = read_came_from(input)?;
+        let receivers = list(input, |input| Ok((input.text()?.into(), input.small()?)))?;
+        Ok(Self { receivers, origin, publisher })
+    }
+}
+
+/// Where a message comes from.
+fn came_from(out: &mut Vec<u8>, origin: Option<Origin>, publisher: Option<&str>) {
+    out.push(u8::from(origin.is_some()) | u8::from(publisher.is_some()) << 1);
+    if let Some(origin) = origin {
+        origin.encode(out);
+    }
+    if let Some(publisher) = publisher {
+        text(out, publisher);
+    }
+}
+
+fn read_came_from(input: &mut Reader<'_>) -> Result<(Option<Origin>, Option<CompactString>), Corrupt> {
+    let flags = input.byte()?;
+    if flags > 0b11 {
+        return Err(corrupt("where a message comes from"));
+    }
+    let origin = if flags & 1 != 0 { Some(Origin::decode(input)?) } else { None };
+    let publisher = if flags & 2 != 0 { Some(input.text()?.into()) } else { None };
+    Ok((origin, publisher))
 }
 
 /// QoS and RETAIN of a delivery.

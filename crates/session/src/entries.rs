@@ -52,11 +52,13 @@ pub(crate) struct Retained {
 pub(crate) struct Taken {
     pub origin: Origin,
     pub order: u64,
-    /// Who is or was owed it: incarnations of sessions, in order. None where a server of before took it and only a checkpoint says so:
+    /// Who is or was owed it: incarnations of sessions, changed by the shared subscription that a copy came by, in order. None where a server of before took it and only a checkpoint says so:
     /// then it was whoever could be.
     pub receivers: Option<Vec<u64>>,
     /// A server of before took it, which had a key of its own for each loop.
     pub of_before: bool,
+    /// Copies by shared subscriptions are told apart; else a receiver was owed all of its copies.
+    pub by_copy: bool,
 }
 
 /// The same as version 1 of a checkpoint has it.
@@ -199,17 +201,19 @@ const NO_ORIGIN: Origin = Origin { incarnation: 0, packet_id: 0 };
 
 const LISTED: u8 = 1;
 const OF_BEFORE: u8 = 2;
+const BY_COPY: u8 = 4;
 
 impl Entry for Taken {
     fn vacant() -> Self {
-        Self { origin: NO_ORIGIN, order: 0, receivers: None, of_before: false }
+        Self { origin: NO_ORIGIN, order: 0, receivers: None, of_before: false, by_copy: true }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
         self.origin.encode(out);
         number(out, self.order);
         let listed = if self.receivers.is_some() { LISTED } else { 0 };
-        out.push(listed | if self.of_before { OF_BEFORE } else { 0 });
+        let of_before = if self.of_before { OF_BEFORE } else { 0 };
+        out.push(listed | of_before | if self.by_copy { BY_COPY } else { 0 });
         if let Some(receivers) = &self.receivers {
             number(out, receivers.len() as u64);
             receivers.iter().for_each(|&one| number(out, one));
@@ -221,7 +225,7 @@ impl Entry for Taken {
             let origin = Origin::decode(input)?;
             let order = input.number()?;
             let flags = input.byte()?;
-            if flags > LISTED | OF_BEFORE {
+            if flags > LISTED | OF_BEFORE | BY_COPY {
                 return Err(corrupt("the flags of a publish"));
             }
             let receivers = if flags & LISTED != 0 {
@@ -231,7 +235,8 @@ impl Entry for Taken {
             } else {
                 None
             };
-            Ok(Self { origin, order, receivers, of_before: flags & OF_BEFORE != 0 })
+            let (of_before, by_copy) = (flags & OF_BEFORE != 0, flags & BY_COPY != 0);
+            Ok(Self { origin, order, receivers, of_before, by_copy })
         })
     }
 }

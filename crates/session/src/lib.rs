@@ -16,7 +16,7 @@ mod page;
 mod sessions;
 
 pub use bounds::Bounds;
-pub use change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will};
+pub use change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will, Withdraw};
 pub use command::{Answer, Command, Figures, Outcome};
 pub use message::Message;
 pub use page::{Owed, Page, Part, SessionImage};

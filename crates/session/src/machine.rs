@@ -161,6 +161,9 @@ impl Change {
 
 impl Sessions {
     fn carry_out(&mut self, now: Time, change: &Change, record: &mut Record) -> Outcome {
+        if let Change::Ask { origin } = change {
+            return if self.is_taken(*origin) { Outcome::Known } else { Outcome::Done };
+        }
         if let Change::Keep(keep) = change {
             match self.knows(keep) {
                 Known::Nobody => {}

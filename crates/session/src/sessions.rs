@@ -12,7 +12,7 @@ use foldhash::quality::FixedState;
 use stadium_machine::Place;
 use stadium_table::{Index, Paged, Table};
 
-use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver};
+use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver, Withdraw};
 use crate::checkpoint::Progress;
 use crate::entries::{Kept, Letter, NOTHING, Retained, Session, Taken};
 use crate::{Bounds, Figures, Message, Time};
@@ -191,10 +191,11 @@ impl Sessions {
         if keep.publisher.as_ref().and_then(|client| self.find(client)).is_some_and(unreleased) {
             return Known::All;
         }
-        let mut lists: Vec<&[u64]> = Vec::new();
+        let mut lists: Vec<(&[u64], bool)> = Vec::new();
         for &at in self.keys_of(origin).filter_map(|key| self.by_origin.get(&key)) {
-            match &self.taken.at(at).receivers {
-                Some(receivers) => lists.push(receivers),
+            let taken = self.taken.at(at);
+            match &taken.receivers {
+                Some(receivers) => lists.push((receivers, taken.by_copy)),
                 None => return Known::All,
             }
         }
@@ -202,8 +203,10 @@ impl Sessions {
             return Known::Nobody;
         }
         let is_known = |receiver: &Receiver| {
-            let incarnation = self.incarnation_of(&receiver.client);
-            incarnation.is_some_and(|one| lists.iter().any(|list| list.binary_search(&one).is_ok()))
+            let knows = |&(list, by_copy): &(&[u64], bool)| {
+                self.copy_of(receiver, by_copy).is_some_and(|copy| list.binary_search(&copy).is_ok())
+            };
+            lists.iter().any(knows)
         };
         let known: Vec<u32> =
             (0_u32..).zip(&keep.receivers).filter(|(_, one)| is_known(one)).map(|(at, _)| at).collect();
@@ -212,6 +215,11 @@ impl Sessions {
             0 => Known::Nobody,
             _ => Known::These(known),
         }
+    }
+
+    /// What is remembered of a receiver of a publish.
+    fn copy_of(&self, receiver: &Receiver, by_copy: bool) -> Option<u64> {
+        Some(copy(self.incarnation_of(&receiver.client)?, if by_copy { receiver.shared } else { 0 }))
     }
 
     fn incarnation_of(&self, client: &str) -> Option<u64> {
@@ -265,6 +273,13 @@ impl Sessions {
                     || self.origin_of(client, *packet_id).is_some_and(taken)
             }
             Change::Forget { origin } => self.is_taken(*origin),
+            Change::Ask { .. } => false,
+            Change::Withdraw(withdraw) => {
+                let is_owed = |(client, letter): &(compact_str::CompactString, u32)| {
+                    self.find(client).is_some_and(|at| self.find_letter(at, *letter).is_some())
+                };
+                withdraw.publisher.is_some() || withdraw.receivers.iter().any(is_owed)
+            }
             Change::Retain { number, message } => match self.find_topic(message.topic()) {
                 Some(at) => self.retained.at(at).number < *number,
                 None => true,
@@ -357,6 +372,8 @@ impl Sessions {
                 }
             }
             Change::Forget { origin } => self.forget(*origin),
+            Change::Ask { .. } => {}
+            Change::Withdraw(withdraw) => self.withdraw(withdraw),
             Change::Retain { number, message } | Change::ClearNothing { number, message } => {
                 self.retain(now, *number, message);
             }
@@ -487,9 +504,10 @@ impl Sessions {
     }
 
     fn remember(&mut self, origin: Origin, receivers: &[Receiver], of_before: bool) {
-        let mut owed: Vec<u64> =
-            receivers.iter().filter_map(|one| self.incarnation_of(&one.client)).collect();
-        if let Some(&at) = self.by_origin.get(&origin) {
+        let known = self.by_origin.get(&origin).copied();
+        let by_copy = known.is_none_or(|at| self.taken.at(at).by_copy);
+        let mut owed: Vec<u64> = receivers.iter().filter_map(|one| self.copy_of(one, by_copy)).collect();
+        if let Some(at) = known {
             if let Some(receivers) = &mut self.taken.at_mut(at).receivers {
                 self.listed += owed.len();
                 receivers.append(&mut owed);
@@ -500,21 +518,52 @@ impl Sessions {
         owed.sort_unstable();
         let order = self.next_order;
         self.next_order += 1;
-        let at = self.taken.insert(Taken { origin, order, receivers: Some(owed), of_before });
+        let at = self.taken.insert(Taken { origin, order, receivers: Some(owed), of_before, by_copy: true });
         self.taken_is_at(at);
     }
 
     /// Makes a publish in this place known.
     pub(crate) fn taken_is_at(&mut self, at: u32) {
-        let &Taken { origin, order, of_before, ref receivers } = self.taken.at(at);
+        let &Taken { origin, order, of_before, ref receivers, .. } = self.taken.at(at);
         self.listed += receivers.as_ref().map_or(0, Vec::len);
         self.by_origin.insert(origin, at);
         self.origins.insert(order, at);
         self.of_before += usize::from(of_before);
     }
 
-    fn is_taken(&self, origin: Origin) -> bool {
+    pub(crate) fn is_taken(&self, origin: Origin) -> bool {
         self.keys_of(origin).any(|key| self.by_origin.contains_key(&key))
+    }
+
+    fn withdraw(&mut self, withdraw: &Withdraw) {
+        for (client, letter) in &withdraw.receivers {
+            let Some(session) = self.find(client) else { continue };
+            let Some((stands, at)) = self.find_letter(session, *letter) else { continue };
+            let (incarnation, shared) =
+                (self.sessions.at(session).connect.incarnation, self.letters.at(at).shared);
+            self.lists[session].remove(stands);
+            self.remove_letter(at);
+            if let Some(origin) = withdraw.origin {
+                self.forget_receiver(origin, incarnation, shared);
+            }
+        }
+        if let (Some(client), Some(origin)) = (&withdraw.publisher, withdraw.origin) {
+            self.with(client, |session| session.unreleased.retain(|&id| id != origin.packet_id));
+        }
+    }
+
+    /// A receiver of a publish was never owed it. When none is left, the publish is forgotten.
+    fn forget_receiver(&mut self, origin: Origin, incarnation: u64, shared: u16) {
+        let Some(&at) = self.by_origin.get(&origin) else { return };
+        let taken = self.taken.at_mut(at);
+        let copy = copy(incarnation, if taken.by_copy { shared } else { 0 });
+        let Some(receivers) = &mut taken.receivers else { return };
+        let Ok(stands) = receivers.binary_search(&copy) else { return };
+        receivers.remove(stands);
+        self.listed -= 1;
+        if receivers.is_empty() {
+            self.forget_key(origin);
+        }
     }
 
     fn forget(&mut self, origin: Origin) {
@@ -654,6 +703,12 @@ impl Sessions {
             self.remove_retained(at);
         }
     }
+}
+
+/// A session may get a publish by subscriptions of its own, once, and by each of its shared subscriptions: these copies are told apart,
+/// since they may be brought here one by one. A session's own copy is its incarnation.
+fn copy(incarnation: u64, shared: u16) -> u64 {
+    incarnation ^ u64::from(shared).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
 impl Session {

@@ -64,6 +64,12 @@ pub enum Sabotage {
     WillsAreNotRetained,
     /// A loop delivers its part of a message that was refused.
     RefusedPartsAreDelivered,
+    /// An edge does not have messages of shared subscriptions kept.
+    SharedMessagesAreForgotten,
+    /// An edge gives a message of a shared subscription to the next member too, where its turn is on another loop.
+    SharedMessagesAreDoubled,
+    /// An edge hands on nothing of a member of a shared subscription whose session ended.
+    SharedMessagesAreNotHandedOn,
     /// Where a read fails, a file ends.
     FailedReadsAreEnds,
     /// A rename that failed counts as done.

@@ -1,5 +1,6 @@
 //! `stadium-simulator`: runs seeds, or replays one with everything that happens.
 
+use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +22,9 @@ struct Arguments {
     /// How many seeds to run.
     #[arg(long, default_value_t = 1_000)]
     count: u64,
+    /// Runs every so-manieth seed: 5 with a start like 3 runs those with MQTT alone.
+    #[arg(long, default_value = "1")]
+    step: NonZeroU64,
     /// Failing seeds after which to stop.
     #[arg(long, default_value_t = 1)]
     failures: u64,
@@ -46,13 +50,13 @@ fn main() -> ExitCode {
     }
     let failed = AtomicU64::new(0);
     let next = AtomicU64::new(arguments.from);
-    let end = arguments.from + arguments.count;
+    let end = arguments.from + arguments.count * arguments.step.get();
     std::thread::scope(|scope| {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         for _ in 0..threads {
             scope.spawn(|| {
                 while failed.load(Ordering::Relaxed) < arguments.failures {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let seed = next.fetch_add(arguments.step.get(), Ordering::Relaxed);
                     if seed >= end {
                         break;
                     }

@@ -179,7 +179,8 @@ impl Plan {
         let mut random = Rng::with_seed(self.seed ^ 0x6d71_7474);
         let shards = [1, 1, 2, 3, 5, 8][random.usize(..6)];
         let faults = Faults { flip: false, ..self.faults };
-        let mqtt = Some(MqttPlan::new(&mut random));
+        let mut groups = Rng::with_seed(self.seed ^ 0x7368_6172_6564);
+        let mqtt = Some(MqttPlan::new(&mut random).with_groups(&mut groups));
         Plan { shards, queues: Vec::new(), wallets: None, pushes: None, mqtt, faults, ..self }
     }
 

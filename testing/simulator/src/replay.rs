@@ -32,6 +32,9 @@ const LANES: u8 = 2;
 /// The queue's table of dedup ids.
 const DEDUP_IDS: u8 = 5;
 
+/// Bytes that say which places of a page are in use.
+const MASK_BYTES: usize = 32;
+
 /// Bytes in front of a machine's own chunk: the machine's code and its version.
 const HEADER_BYTES: usize = 2;
 
@@ -78,7 +81,7 @@ fn totals(core: &Core<SimulatedStore, Asker>) -> String {
 }
 
 fn same(live: &[Vec<u8>], recovered: &[Vec<u8>], now: Time) -> Result<(), String> {
-    let has_pages = live.iter().chain(recovered).any(|chunk| entries(chunk) > PAGE_ENTRIES);
+    let has_pages = live.iter().chain(recovered).any(|chunk| has_pages(chunk));
     let (live_lanes, recovered_lanes) = (lanes(live), lanes(recovered));
     for (live, recovered) in live.iter().zip(recovered) {
         if matches!(live[..], [QUEUE, _, LANES, ..]) {
@@ -131,6 +134,15 @@ fn entries(chunk: &[u8]) -> u64 {
         }
         _ => 0,
     }
+}
+
+/// Whether a table has more than one page, or had: entries that are left may stand in a later one.
+fn has_pages(chunk: &[u8]) -> bool {
+    const PAGE: u8 = 1;
+    let [_, _, _, PAGE, a, b, c, d, rest @ ..] = chunk else { return false };
+    let Some((mask, _)) = rest.split_first_chunk::<MASK_BYTES>() else { return false };
+    let in_page: u32 = mask.iter().map(|byte| byte.count_ones()).sum();
+    u32::from_le_bytes([*a, *b, *c, *d]) > 0 || u64::from(in_page) < entries(chunk)
 }
 
 /// The chunk without what follows from time alone: a machine's clock, and whether a job's delay is over.
@@ -221,7 +233,6 @@ fn lanes(chunks: &[Vec<u8>]) -> BTreeMap<u32, Vec<u8>> {
 fn each_entry(chunk: &[u8], mut show: impl FnMut(u32, &[u8]) -> Option<usize>) {
     const PAGE: u8 = 1;
     const PAGE_HEADER_BYTES: usize = 5;
-    const MASK_BYTES: usize = 32;
     let mut rest = &chunk[HEADER_BYTES + 1..];
     while let [PAGE, a, b, c, d, ..] = *rest {
         let page = u32::from_le_bytes([a, b, c, d]);

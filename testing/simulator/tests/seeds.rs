@@ -158,6 +158,24 @@ fn a_loop_that_delivers_its_part_of_a_refused_message_is_found_out() {
 }
 
 #[test]
+fn an_edge_that_does_not_keep_shared_messages_is_found_out() {
+    let failure = first_failure(0, 1_000, Sabotage::SharedMessagesAreForgotten);
+    assert!(failure.is_some(), "1,000 seeds did not notice messages of shared subscriptions that are lost");
+}
+
+#[test]
+fn an_edge_that_gives_shared_messages_to_two_members_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::SharedMessagesAreDoubled);
+    assert!(failure.is_some(), "400 seeds did not notice messages that two members of a group get");
+}
+
+#[test]
+fn an_edge_that_does_not_hand_shared_messages_on_is_found_out() {
+    let failure = first_failure(0, 1_000, Sabotage::SharedMessagesAreNotHandedOn);
+    assert!(failure.is_some(), "1,000 seeds did not notice messages that end with the session of a member");
+}
+
+#[test]
 fn a_recovery_that_takes_failed_reads_for_ends_is_found_out() {
     let failure = first_failure(0, 100, Sabotage::FailedReadsAreEnds);
     assert!(failure.is_some(), "100 seeds did not notice reads that fail in a recovery");

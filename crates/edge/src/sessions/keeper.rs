@@ -257,5 +257,6 @@ fn can_fail(change: &Change) -> bool {
             | Change::Retain { .. }
             | Change::ClearNothing { .. }
             | Change::Subscribe { .. }
+            | Change::Ask { .. }
     )
 }

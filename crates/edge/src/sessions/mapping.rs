@@ -9,7 +9,9 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use stadium_mqtt::broker::{self, Head, Publication};
 use stadium_mqtt::packet::{QoS, Version};
-use stadium_session::{Change, Connect, Keep, Message, Origin, Presence, Receiver, Subscription, Will};
+use stadium_session::{
+    Change, Connect, Keep, Message, Origin, Presence, Receiver, Subscription, Will, Withdraw,
+};
 
 use crate::auth::{Identity, Via};
 use crate::turn::{Shared, Who};
@@ -117,6 +119,18 @@ impl Shared {
 
 fn kept_origin(origin: broker::Origin) -> Origin {
     Origin { incarnation: origin.incarnation, packet_id: origin.packet_id }
+}
+
+pub(crate) fn withdraw(withdraw: &broker::Withdraw<'_>) -> Change {
+    Change::Withdraw(Box::new(Withdraw {
+        receivers: withdraw.receivers.iter().map(|&(client, letter)| (client.into(), letter)).collect(),
+        origin: withdraw.origin.map(kept_origin),
+        publisher: withdraw.publisher.map(Into::into),
+    }))
+}
+
+pub(crate) fn ask(origin: broker::Origin) -> Change {
+    Change::Ask { origin: kept_origin(origin) }
 }
 
 pub(crate) fn forget(origin: broker::Origin) -> Change {

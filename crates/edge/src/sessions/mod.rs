@@ -9,5 +9,5 @@ mod mapping;
 mod restore;
 
 pub(crate) use keeper::{Keeper, persisted};
-pub(crate) use mapping::forget;
+pub(crate) use mapping::{ask, forget, withdraw};
 pub(crate) use restore::Returning;

@@ -13,8 +13,9 @@ use compact_str::CompactString;
 use smallvec::SmallVec;
 
 use super::host::{Close, Host, LoopIndex};
-use super::parts::{Decides, Group, Part, Taken};
+use super::parts::{Decides, Group, Part, Retain, Taken};
 use super::publication::Publication;
+use super::retained::Stored;
 use super::session::{SessionKey, SharedId};
 use super::{Broker, connect};
 use crate::encode;
@@ -292,6 +293,11 @@ pub(super) enum What<L> {
         origin: Origin,
         shards: ShardSet,
     },
+    /// A message is retained of which nobody hears whether it is.
+    Retained {
+        publication: Arc<Publication>,
+        stored: Stored,
+    },
     /// A session ends for good: what it leaves is owed to others durably.
     End {
         client_id: CompactString,
@@ -316,6 +322,8 @@ pub(super) enum What<L> {
 pub(super) enum Answer {
     /// PUBACK or PUBREC.
     Publish { kind: AckKind, packet_id: u16, reason: ReasonCode, noted: Noted, origin: Option<Origin> },
+    /// PUBACK or PUBREC that refuses, of a publish that shards may have taken before the server was started: those are asked first.
+    Refused { packet_id: u16, refusal: ReasonCode, origin: Origin },
     /// PUBCOMP.
     Released { packet_id: u16, reason: ReasonCode },
     /// Bytes that are right as they are; where the change fails the connection ends.
@@ -326,7 +334,9 @@ impl Answer {
     /// The packet that a client sends again on its next connection where this answer did not reach it on the last one.
     fn repeated(&self) -> Option<(AckKind, u16)> {
         match *self {
-            Self::Publish { kind: AckKind::Pubrec, packet_id, .. } => Some((AckKind::Pubrec, packet_id)),
+            Self::Publish { kind: AckKind::Pubrec, packet_id, .. } | Self::Refused { packet_id, .. } => {
+                Some((AckKind::Pubrec, packet_id))
+            }
             Self::Released { packet_id, .. } => Some((AckKind::Pubcomp, packet_id)),
             Self::Publish { .. } | Self::Bytes(_) => None,
         }
@@ -489,6 +499,7 @@ where
                     Some(reason) => self.cut(host, key, link, reason),
                 }
             }
+            What::Retained { publication, stored } => self.retained_apart(host, publication, stored, worst),
             What::Reply(to) => self.reply(host, to, Part { persisted: worst, shards, is_known, held: None }),
             What::WillPublished { key, client_id, will, origin, next } => {
                 if let Some(session) = self.session_mut(key) {
@@ -521,6 +532,28 @@ where
             What::Deliver { parent, must, waits, group } => {
                 self.part_kept(host, parent, group, (must, waits), (worst, is_known));
                 self.persisted(host, parent, worst);
+            }
+        }
+    }
+
+    /// A shard has answered for a retained message of which nobody hears. Where it is not known whether it took it, it is asked again: the
+    /// message's number tells whether it did.
+    fn retained_apart<H>(
+        &mut self,
+        host: &mut H,
+        publication: Arc<Publication>,
+        stored: Stored,
+        persisted: Persisted,
+    ) where
+        H: Host<Link = L, Identity = I>,
+    {
+        match persisted {
+            Persisted::Done | Persisted::Known => self.retained.confirm(publication.topic(), stored.number),
+            Persisted::Full | Persisted::Busy => self.retained.refuse(publication.topic(), stored.number),
+            Persisted::Unknown => {
+                let what = What::Retained { publication: Arc::clone(&publication), stored };
+                let then = self.pendings.add(1, what);
+                host.retain(&Retain { publication: &publication, stored, must: true }, then);
             }
         }
     }
@@ -638,8 +671,14 @@ where
         let (link, place) = self.place_of(host, key, &answer, (link, place));
         let Some(session) = self.session_mut(key) else {
             // It ended meanwhile: nobody will release the publish.
-            if let Answer::Publish { origin: Some(origin), .. } = answer {
-                Self::forget(host, origin, Some(&shards), None, Then::NOTHING);
+            match answer {
+                Answer::Publish { origin: Some(origin), .. } => {
+                    Self::forget(host, origin, Some(&shards), None, Then::NOTHING);
+                }
+                Answer::Refused { origin, .. } => {
+                    Self::forget(host, origin, None, None, Then::NOTHING);
+                }
+                _ => {}
             }
             return;
         };
@@ -656,6 +695,15 @@ where
             }
             Answer::Released { packet_id, reason } => ack(AckKind::Pubcomp, version, packet_id, reason),
             Answer::Bytes(bytes) => bytes,
+            Answer::Refused { packet_id, refusal, .. } => {
+                let kind = AckKind::Pubrec;
+                if worst.refusal().is_some() || is_known {
+                    return self.publish_unsettled(host, (key, link), kind, packet_id, refusal);
+                }
+                session.rare().cleared.insert(packet_id);
+                self.publish_failed(key, kind, packet_id);
+                ack(kind, version, packet_id, ReasonCode::QuotaExceeded)
+            }
             Answer::Publish { kind, packet_id, reason, noted, origin } => {
                 if let Some(refusal) = worst.refusal() {
                     let is_in_doubt =
@@ -665,6 +713,18 @@ where
                     if worst == Persisted::Unknown || is_known || is_in_doubt {
                         return self.publish_unsettled(host, (key, link), kind, packet_id, refusal);
                     }
+                    // A shard that nobody asked now may have taken it before the restart, for a session that has unsubscribed since.
+                    if let Some(origin) = origin
+                        && version == Version::V5
+                        && session.rare().came_back
+                        && !session.rare().cleared.contains(packet_id)
+                    {
+                        let answer = Answer::Refused { packet_id, refusal, origin };
+                        let left = u32::from(host.shards());
+                        let then = self.pendings.add(left, What::Answer { key, link, place, answer });
+                        (0..host.shards()).for_each(|shard| host.ask(shard, origin, then));
+                        return;
+                    }
                     self.publish_failed(key, kind, packet_id);
                     // 3.1.1 must acknowledge or close, and has nothing to say but yes [MQTT-3.3.5-2 of 3.1.1].
                     if version == Version::V311 {
@@ -673,20 +733,7 @@ where
                         }
                         return;
                     }
-                    let bytes = ack(kind, version, packet_id, ReasonCode::QuotaExceeded);
-                    if let Some(origin) = origin
-                        && let Some(session) = self.session_mut(key)
-                        && session.rare().came_back
-                        && session.rare().cleared.insert(packet_id)
-                    {
-                        // The same: the next message with this packet id is another one.
-                        let answer = Answer::Bytes(bytes);
-                        let left = u32::from(host.shards());
-                        let then = self.pendings.add(left, What::Answer { key, link, place, answer });
-                        Self::forget(host, origin, None, None, then);
-                        return;
-                    }
-                    bytes
+                    ack(kind, version, packet_id, ReasonCode::QuotaExceeded)
                 } else if reason.is_error() {
                     self.publish_failed(key, kind, packet_id);
                     ack(kind, version, packet_id, reason)

@@ -44,7 +44,8 @@ where
                 is_partly_granted,
                 passed,
             } => {
-                let session = self.session(member);
+                // One that has unsubscribed gets nothing new [MQTT-3.10.4-2]: its home hears of that before this comes back.
+                let session = self.session(member).filter(|session| session.is_member_of(&filter));
                 let is_there = session.is_some();
                 let reads = |session| !is_partly_granted || may_read(host, session, publication.topic());
                 if session.is_some_and(reads) {
@@ -61,7 +62,8 @@ where
         }
     }
 
-    pub(super) fn join_group<H>(&mut self, host: &mut H, key: SessionKey, held: &SharedHeld)
+    /// Tells a group of a member. An answer that is due waits until the group has it: it is a part of what is at hand.
+    pub(super) fn join_group<H>(&mut self, host: &mut H, key: SessionKey, held: &SharedHeld, answer: Answered)
     where
         H: Host<Link = L, Identity = I>,
     {
@@ -76,12 +78,17 @@ where
             presence: if connected { Presence::Here } else { Presence::Away },
             durable,
             is_partly_granted: held.is_partly_granted,
+            reply_to: None,
         };
         let home = host.group_home(&held.filter);
         if home == self.config.loop_index {
             self.joined(host, &join);
         } else {
-            host.tell(home, GroupMessage::Join(Box::new(join)));
+            let reply_to = (answer == Answered::Later).then(|| {
+                let then = self.pendings.part(&mut self.parts);
+                ReplyTo { at: self.config.loop_index, then, must: false, decides: Decides::Each }
+            });
+            host.tell(home, GroupMessage::Join(Box::new(Join { reply_to, ..join })));
         }
     }
 
@@ -141,6 +148,9 @@ where
             }
         };
         self.groups.group_mut(id).join(join);
+        if let Some(to) = join.reply_to {
+            self.reply(host, to, Part::nothing());
+        }
     }
 
     fn left<H>(&mut self, host: &mut H, text: &str, member: MemberRef)
@@ -284,6 +294,15 @@ where
         }
         self.parts = None;
     }
+}
+
+/// Whether the client hears of a new membership.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answered {
+    /// Once its group has it.
+    Later,
+    /// It hears nothing: the membership is an old one.
+    Never,
 }
 
 /// A member whose turn it is, on this loop.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::durable::{Change, Keep, Origin, ReplyTo, Then};
-use super::parts::{Part, Retain, Verdict};
+use super::parts::{Part, Retain, Verdict, Withdraw};
 use super::publication::Publication;
 use super::request::{NotTaken, Request};
 use super::session::SessionKey;
@@ -122,6 +122,13 @@ pub trait Host {
     /// Keeps a retained message, or that a topic has none any more; the highest number is a topic's last one. One without payload
     /// for a topic that had none leaves nothing behind where that is kept.
     fn retain(&mut self, retain: &Retain<'_>, then: Then);
+
+    /// Has a shard take back what it keeps of a message: its publisher hears of a refusal after that. The shard takes it
+    /// wholly or not at all, also where the server is killed.
+    fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then);
+
+    /// Asks a shard whether it remembers a publish: [`super::Persisted::Known`] says so.
+    fn ask(&mut self, shard: u16, origin: Origin, then: Then);
 
     /// Has a shard forget a publish.
     fn forget(&mut self, shard: u16, origin: Origin, then: Then);

@@ -51,7 +51,7 @@ pub use durable::{
 };
 pub use host::{Action, Client, Close, Drop, Event, Grant, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
-pub use parts::{Decides, Part, Retain, Verdict};
+pub use parts::{Decides, Part, Retain, Verdict, Withdraw};
 pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use restore::{Restored, RestoredLetter, RestoredSubscription, RestoredWill};

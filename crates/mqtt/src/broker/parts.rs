@@ -480,7 +480,7 @@ where
         true
     }
 
-    /// The sessions of a group are owed its message no more, and its publish is forgotten there.
+    /// The sessions of a group are owed its message no more, and were never owed its publish.
     /// Says whether `then` hears when that is durable.
     fn withdraw_group<H>(&mut self, host: &mut H, then: Then, group: Group) -> bool
     where
@@ -501,26 +501,14 @@ where
             }
             // Else its session has ended, and everything of it.
         }
-        // A shard takes the changes of a loop in their order: the last one is durable when all are.
-        let last = letters.len().wrapping_sub(1);
-        let mut waits = false;
-        for (at, (client_id, letter)) in letters.iter().enumerate() {
-            waits = at == last && group.origin.is_none();
-            host.persist(
-                client_id,
-                Change::Done { letter: *letter },
-                if waits { then } else { Then::NOTHING },
-            );
-        }
-        if let Some(origin) = group.origin {
-            // The next message with this packet id is another one.
-            match &group.publisher {
-                Some(client_id) => {
-                    host.persist(client_id, Change::Released { packet_id: origin.packet_id }, then);
-                }
-                None => host.forget(group.shard, origin, then),
-            }
-            waits = true;
+        // The letters go and the publish is forgotten in one change, for these receivers alone: other loops may have parts of it on
+        // this shard, and other sessions may have it since it was sent before.
+        let waits = !letters.is_empty() || group.publisher.is_some();
+        if waits {
+            let receivers: Vec<(&str, u32)> =
+                letters.iter().map(|(client_id, letter)| (&**client_id, *letter)).collect();
+            let (origin, publisher) = (group.origin, group.publisher.as_deref());
+            host.withdraw(group.shard, &Withdraw { receivers: &receivers, origin, publisher }, then);
         }
         for ending in ends {
             self.persisted(host, ending, Persisted::Done);
@@ -640,4 +628,15 @@ pub struct Retain<'a> {
     pub stored: Stored,
     /// As of [`Keep::must`].
     pub must: bool,
+}
+
+/// A part of a message that is taken back.
+#[derive(Debug)]
+pub struct Withdraw<'a> {
+    /// Client ids, and what their sessions call the letters.
+    pub receivers: &'a [(&'a str, u32)],
+    /// As of [`Keep::origin`].
+    pub origin: Option<Origin>,
+    /// As of [`Keep::publisher`].
+    pub publisher: Option<&'a str>,
 }

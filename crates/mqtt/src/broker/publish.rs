@@ -329,7 +329,9 @@ where
         // Where its publisher hears of a refusal, the message before it comes back then.
         let may_be_refused =
             self.config.durable && self.decides == Decides::Here && otherwise == Otherwise::Refuse;
-        let stored = match may_be_refused {
+        // Of a refusal that nobody hears it comes back too, so that it is the same after a restart. A will is never refused.
+        let stands_alone = self.config.durable && !may_be_refused && !self.must_keep;
+        let stored = match may_be_refused || stands_alone {
             true => self.retained.set_for_now(&kept, host.now_ms()),
             false => self.retained.set(&kept, host.now_ms()),
         };
@@ -337,6 +339,11 @@ where
             Ok(stored) if may_be_refused => {
                 self.beside += 1;
                 self.retains = Some((Arc::clone(&kept), stored));
+            }
+            Ok(stored) if stands_alone => {
+                let publication = Arc::clone(&kept);
+                let then = self.pendings.add(1, What::Retained { publication, stored });
+                host.retain(&Retain { publication: &kept, stored, must: false }, then);
             }
             Ok(stored) if self.config.durable => {
                 let then = self.pendings.part(&mut self.parts);

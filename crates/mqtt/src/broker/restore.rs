@@ -11,6 +11,7 @@ use super::deliver::{Terms, kept_packet_id};
 use super::durable::{Away, done};
 use super::filters::{HasId, Subscriber};
 use super::flight::{Flight, Stage};
+use super::group::Answered;
 use super::host::{Client, Drop, Event, Grant, Host, Interest};
 use super::mailbox::Letter;
 use super::publication::Publication;
@@ -188,7 +189,7 @@ where
                 };
                 session.rare().shared.put(held.clone());
                 self.group_interest(host, filter, Interest::Gained);
-                self.join_group(host, key, &held);
+                self.join_group(host, key, &held, Answered::Never);
             }
             // It was checked when it was made.
             Err(_) => {}

@@ -286,6 +286,11 @@ impl<L: Copy, I> Session<L, I> {
         self.expiry_s > 0
     }
 
+    /// Whether it has this shared subscription.
+    pub fn is_member_of(&self, group_filter: &str) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.shared.find(group_filter).is_some())
+    }
+
     pub fn is_shared_empty(&self) -> bool {
         self.rare.as_ref().is_none_or(|rare| rare.shared.is_empty())
     }

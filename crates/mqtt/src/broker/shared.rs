@@ -102,6 +102,8 @@ pub struct Join {
     pub durable: bool,
     /// Some topics of the filter are denied to it, see [`super::Grant::Partly`].
     pub is_partly_granted: bool,
+    /// Who hears when the group has it: its SUBACK promises that messages reach it.
+    pub reply_to: Option<ReplyTo>,
 }
 
 /// A session somewhere on this node.

@@ -6,6 +6,7 @@
 
 use super::durable::{Answer, Change, KeptSubscription, What};
 use super::filters::{FilterId, HasId, Subscriber};
+use super::group::Answered;
 use super::host::{Client, Event, Grant, Host, Interest};
 use super::session::{Held, SessionKey, SharedId};
 use super::shares::SharedHeld;
@@ -205,7 +206,7 @@ where
                 self.group_interest(host, asked.filter, Interest::Gained);
             }
         }
-        self.join_group(host, key, &held);
+        self.join_group(host, key, &held, Answered::Later);
         granted(asked.options)
     }
 
@@ -392,7 +393,7 @@ where
             if let Some(session) = self.session_mut(*key) {
                 session.rare().shared.put(held.clone());
             }
-            self.join_group(host, *key, held);
+            self.join_group(host, *key, held, Answered::Never);
         }
         for (key, filter) in &denied {
             self.parts = None;

@@ -244,6 +244,25 @@ impl Host for TestHost {
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });
     }
 
+    fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {
+        let mut text = "withdraw".to_owned();
+        for (client_id, letter) in withdraw.receivers {
+            text += &format!(" {client_id}#{letter}");
+        }
+        if let Some(origin) = withdraw.origin {
+            text += &format!(" of {}", origin.packet_id);
+        }
+        if let Some(publisher) = withdraw.publisher {
+            text += &format!(" by {publisher}");
+        }
+        self.changes.push_back(KeptChange { at: self.at, shard, then, text });
+    }
+
+    fn ask(&mut self, shard: u16, origin: Origin, then: Then) {
+        let text = format!("ask for {} on {shard}", origin.packet_id);
+        self.changes.push_back(KeptChange { at: self.at, shard, then, text });
+    }
+
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
         let text = format!("forget {} on {shard}", origin.packet_id);
         self.changes.push_back(KeptChange { at: self.at, shard, then, text });

@@ -278,12 +278,44 @@ fn after_a_restart_a_publish_that_is_sent_again_is_forgotten_by_every_shard() {
             server.send(writer, &Packet::Pubrel(Ack { packet_id: 5, ..Ack::default() }));
             said.extend(server.persist_all());
         }
-        said.retain(|text| text.starts_with("forget 5"));
+        // It is refused only if no shard has it: then there is nothing to forget.
+        let verb = if persisted == Persisted::Done { "forget 5" } else { "ask for 5" };
+        said.retain(|text| text.starts_with(verb));
         said.sort();
         // The session's own shard may do so as it notes the release.
         let shards = said.len() + usize::from(persisted == Persisted::Done);
         assert!(shards >= 3, "{persisted:?}: {said:?}");
         heard(&mut server, reader);
+    }
+}
+
+#[test]
+fn a_repeated_publish_is_not_refused_where_a_shard_has_it_that_nobody_asks_now() {
+    for answer in [Persisted::Known, Persisted::Busy, Persisted::Unknown, Persisted::Done] {
+        let mut server = server(4, 3);
+        reader(&mut server, 0, "r2", 2);
+        assert!(server.brokers[0].restore(&mut server.host, image(Vec::new(), Vec::new(), 1)));
+        server.brokers[0].restored(&mut server.host);
+        let writer = server.connect(kept("w"));
+        server.persist_all();
+        heard(&mut server, writer);
+        server.send(writer, &publish("t", b"news", QoS::ExactlyOnce, 5));
+        assert!(server.persist_one(Persisted::Full).is_some_and(|said| said.starts_with("keep news r2")));
+        assert!(server.persist_one(answer).is_some_and(|said| said.starts_with("ask for 5")));
+        assert!(heard(&mut server, writer).is_empty());
+        server.persist_all();
+        let said = heard(&mut server, writer);
+        if answer == Persisted::Done {
+            assert_eq!(said, ["pubrec 5 0x97"]);
+            continue;
+        }
+        assert!(said.len() == 1 && said[0].starts_with("Disconnect"), "{said:?}");
+        // It is in doubt until it is taken.
+        let again = server.connect(kept("w"));
+        server.persist_all();
+        server.send(again, &publish("t", b"news", QoS::ExactlyOnce, 5));
+        server.persist_all();
+        assert_eq!(heard(&mut server, again), ["connack true", "pubrec 5 0x00"]);
     }
 }
 

@@ -78,8 +78,8 @@ fn a_publish_that_one_of_several_shards_refuses_reaches_nobody() {
                 }
                 // The parts that were taken are withdrawn before the publisher is answered.
                 assert!(heard(&mut server, writer).is_empty(), "{loops:?}");
-                let (who, shard) = if taken == one { ("r1", 1) } else { ("r2", 2) };
-                assert_eq!(server.persist_all(), [format!("{who}: done #1"), format!("forget 5 on {shard}")]);
+                let who = if taken == one { "r1" } else { "r2" };
+                assert_eq!(server.persist_all(), [format!("withdraw {who}#1 of 5")]);
                 assert_eq!(heard(&mut server, writer), ["pubrec 5 0x97"]);
                 assert_eq!(readers.map(|reader| heard(&mut server, reader)), NOBODY, "{loops:?}");
                 // The identifier is free again: the next publish with it reaches everybody once.
@@ -103,7 +103,7 @@ fn a_publish_at_qos_1_is_taken_back_before_its_publisher_hears() {
         answer(&mut server, "keep first r2#1", Persisted::Done);
         answer(&mut server, "keep first r1#1", Persisted::Busy);
         assert!(server.is_open(writer) && heard(&mut server, writer).is_empty());
-        assert_eq!(server.persist_all(), ["r2: done #1"]);
+        assert_eq!(server.persist_all(), ["withdraw r2#1"]);
         // 3.1.1 has no way to say no.
         assert_eq!(server.is_open(writer), version == Version::V5);
         let answer = if version == Version::V5 { vec!["puback 5 0x97".to_owned()] } else { vec![] };
@@ -363,7 +363,7 @@ fn a_packet_identifier_that_was_noted_with_the_message_is_released_where_it_is_t
     assert_eq!(server.persist_one(Persisted::Done).as_deref(), Some("keep first r2#1 of 5 by w"));
     assert_eq!(server.persist_one(Persisted::Full).as_deref(), Some("retain t"));
     assert!(heard(&mut server, writer).is_empty());
-    assert_eq!(server.persist_all(), ["r2: done #1", "w: released 5"]);
+    assert_eq!(server.persist_all(), ["withdraw r2#1 of 5 by w"]);
     assert_eq!(heard(&mut server, writer), ["pubrec 5 0x97"]);
     assert!(heard(&mut server, r2).is_empty());
 }
@@ -390,7 +390,7 @@ fn a_retained_message_is_handed_over_when_its_other_parts_are_taken() {
             }
             assert_eq!(readers.map(|reader| heard(&mut server, reader)), NOBODY);
             answer(&mut server, refused, Persisted::Full);
-            assert!(server.persist_all().iter().all(|text| text.contains("done")));
+            assert!(server.persist_all().iter().all(|text| text.starts_with("withdraw")));
             assert_eq!(heard(&mut server, writer), ["puback 6 0x97"]);
             assert_eq!(readers.map(|reader| heard(&mut server, reader)), NOBODY);
             assert_eq!(seen(&mut server), ["old 0x0"], "{refused}");
@@ -426,6 +426,35 @@ fn of_retained_messages_that_are_under_way_the_last_that_was_taken_stays() {
             assert_eq!(seen(&mut server), [format!("{stays} 0x0")], "{persisted:?} {order:?}");
         }
     }
+}
+
+#[test]
+fn a_message_at_qos_0_that_its_shard_does_not_retain_leaves_the_one_before() {
+    for payload in [&b"new"[..], b""] {
+        for refused in [Persisted::Full, Persisted::Busy] {
+            let mut server = server(2, 3);
+            let writer = writer(&mut server);
+            server.send(writer, &retained(b"old", QoS::AtLeastOnce, 5));
+            server.persist_all();
+            server.send(writer, &retained(payload, QoS::AtMostOnce, 0));
+            let said = server.persist_one(refused).expect("it is handed over");
+            assert!(said == "retain t" || said == "clear t", "{said}");
+            // At the next start the topic has it again, so it has it now.
+            assert_eq!(seen(&mut server), ["old 0x0"], "{refused:?}");
+        }
+    }
+}
+
+#[test]
+fn a_message_at_qos_0_of_unknown_outcome_is_handed_over_again_for_certain() {
+    let mut server = server(2, 3);
+    let writer = writer(&mut server);
+    server.send(writer, &retained(b"old", QoS::AtLeastOnce, 5));
+    server.persist_all();
+    server.send(writer, &retained(b"", QoS::AtMostOnce, 0));
+    assert_eq!(server.persist_one(Persisted::Unknown).as_deref(), Some("clear t"));
+    assert_eq!(server.persist_all(), ["clear t for certain"]);
+    assert!(seen(&mut server).is_empty());
 }
 
 #[test]
@@ -535,6 +564,47 @@ fn what_waits_behind_a_part_goes_to_another_member_where_the_session_ends() {
 }
 
 #[test]
+fn a_member_of_a_group_on_another_loop_hears_when_the_group_has_it() {
+    let mut server = server(2, 3);
+    let members = [(0, "c1"), (1, "c2")].map(|(at, client_id)| {
+        let link = server.connect_on(at, Connect::new(Version::V5, client_id));
+        heard(&mut server, link);
+        link
+    });
+    server.holds_messages = true;
+    members.iter().for_each(|&member| subscribe(&mut server, member, "$share/g/t", 1));
+    // A message that is published once SUBACK was heard must find the member.
+    let mut before = members.map(|member| heard(&mut server, member).len());
+    before.sort_unstable();
+    assert_eq!(before, [0, 1], "the group's home is one of the loops");
+    server.holds_messages = false;
+    server.advance_ms(1);
+    assert_eq!(members.iter().map(|&member| heard(&mut server, member).len()).sum::<usize>(), 1);
+}
+
+#[test]
+fn a_member_that_unsubscribed_gets_nothing_new_from_a_group_on_another_loop() {
+    for at in 0..2 {
+        let mut server = server(2, 3);
+        let member = server.connect_on(at, Connect::new(Version::V5, "member"));
+        subscribe(&mut server, member, "$share/g/t", 1);
+        let writer = server.connect_on(1 - at, Connect::new(Version::V5, "writer"));
+        heard(&mut server, member);
+        server.holds_messages = true;
+        let mut filters = FilterNamesBuffer::default();
+        filters.push("$share/g/t").expect("a short filter");
+        let (packet_id, filters) = (9, filters.filters());
+        let user_properties = stadium_mqtt::property::UserProperties::NONE;
+        server.send(member, &Packet::Unsubscribe(Unsubscribe { packet_id, user_properties, filters }));
+        assert_eq!(heard(&mut server, member).len(), 1, "it has UNSUBACK");
+        server.send(writer, &publish("t", b"late", QoS::AtLeastOnce, 5));
+        server.holds_messages = false;
+        server.advance_ms(1);
+        assert!(heard(&mut server, member).is_empty(), "loop {at}");
+    }
+}
+
+#[test]
 fn a_part_of_a_group_on_another_loop_waits_for_the_verdict() {
     for persisted in [Persisted::Done, Persisted::Full] {
         let mut server = server(2, 3);
@@ -545,7 +615,7 @@ fn a_part_of_a_group_on_another_loop_waits_for_the_verdict() {
         answer(&mut server, "keep work x3#1", persisted);
         let said = server.persist_all();
         let taken = persisted == Persisted::Done;
-        assert_eq!(said.contains(&format!("{name}: done #1")), !taken, "{said:?}");
+        assert_eq!(said.contains(&format!("withdraw {name}#1")), !taken, "{said:?}");
         assert_eq!(heard(&mut server, with).len(), usize::from(taken));
         assert_eq!(heard(&mut server, reader).len(), usize::from(taken));
     }

@@ -2,16 +2,18 @@
 //!
 //! `tests/fixtures/v*/events` has one event of each kind, `checkpoint` the chunks of the state after them, each behind its length.
 //! A change of either is a new version, beside the old ones. Version 2 names retained messages that are over, and
-//! remembers publishes at QoS 2 with their receivers.
+//! remembers publishes at QoS 2 with their receivers. Version 3 takes parts of publishes back, and tells copies by shared
+//! subscriptions apart.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use compact_str::CompactString;
 use stadium_machine::{Record, StateMachine};
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
-    SessionImage, Sessions, Subscription, Time, Will,
+    SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
 
 const NOW: Time = Time(1_700_000_000_000);
@@ -64,6 +66,10 @@ fn keep(payload: &[u8], receivers: Vec<Receiver>, origin: Option<Origin>, publis
     Change::Keep(Box::new(Keep { message, receivers, origin, publisher: publisher.map(Into::into) }))
 }
 
+fn withdraw(receivers: Vec<(CompactString, u32)>, origin: Option<Origin>, publisher: Option<&str>) -> Change {
+    Change::Withdraw(Box::new(Withdraw { receivers, origin, publisher: publisher.map(Into::into) }))
+}
+
 /// One change of each kind, and of each shape that its event has.
 fn changes() -> Vec<Change> {
     let phone = || "phone".into();
@@ -102,6 +108,10 @@ fn changes() -> Vec<Change> {
         Change::Disconnect { client: phone(), presence },
         Change::Disconnect { client: "old".into(), presence: Presence::Here },
         Change::End { client: "ends".into(), incarnation: None },
+        keep(b"five", vec![receiver("phone", 5, 1)], origin(12), None),
+        keep(b"six", vec![receiver("phone", 6, 1)], origin(13), Some("old")),
+        withdraw(vec![("phone".into(), 5)], origin(12), None),
+        withdraw(vec![("phone".into(), 6)], origin(13), Some("old")),
     ]
 }
 
@@ -138,14 +148,14 @@ fn images(machine: &mut Sessions) -> (Vec<SessionImage>, Vec<(u64, Arc<Message>)
 }
 
 #[test]
-fn events_are_written_as_version_2_has_them() {
+fn events_are_written_as_version_3_has_them() {
     let (_, events) = written();
-    assert!(events == newest("v2/events", &events), "they are written in another way");
+    assert!(events == newest("v3/events", &events), "they are written in another way");
 }
 
 #[test]
 fn events_of_all_versions_are_read() {
-    for version in ["v1/events", "v2/events"] {
+    for version in ["v1/events", "v2/events", "v3/events"] {
         events_are_read(&fixture(version));
     }
 }
@@ -168,14 +178,14 @@ fn events_are_read(events: &[u8]) {
 }
 
 #[test]
-fn checkpoints_are_written_as_version_2_has_them() {
+fn checkpoints_are_written_as_version_3_has_them() {
     let today = chunks(&mut written().0);
-    assert!(today == newest("v2/checkpoint", &today), "they are written in another way");
+    assert!(today == newest("v3/checkpoint", &today), "they are written in another way");
 }
 
 #[test]
 fn checkpoints_of_all_versions_are_read() {
-    for version in ["v1/checkpoint", "v2/checkpoint"] {
+    for version in ["v1/checkpoint", "v2/checkpoint", "v3/checkpoint"] {
         checkpoint_is_read(&fixture(version));
     }
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use stadium_machine::{Record, StateMachine};
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Outcome, Part, Place, Presence,
-    Receiver, SessionImage, Sessions, Subscription, Time, Will,
+    Receiver, SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
@@ -226,6 +226,58 @@ fn a_repeated_publish_is_not_refused_where_some_were_owed_it_and_there_is_no_roo
 }
 
 /// A loop's part as servers wrote it that had a key for each loop.
+/// A part of a publish that is taken back.
+fn withdraw(receivers: &[(&str, u32)], publisher: Option<&str>) -> Change {
+    let receivers = receivers.iter().map(|&(client, letter)| (client.into(), letter)).collect();
+    let publisher = publisher.map(Into::into);
+    Change::Withdraw(Box::new(Withdraw { receivers, origin: Some(ORIGIN), publisher }))
+}
+
+#[test]
+fn a_part_that_is_taken_back_leaves_the_other_parts_of_its_publish_known() {
+    let mut one = three_clients();
+    one.batch(Time(2), vec![publish(&[("a", 1)]), publish(&[("b", 1)])]);
+    assert_eq!(one.batch(Time(3), vec![withdraw(&[("b", 1)], None)]), [Outcome::Done]);
+    for mut machine in [one.replayed(), one.machine] {
+        assert_eq!(owed(&mut machine, "a").len(), 1);
+        assert!(owed(&mut machine, "b").is_empty());
+        // The server is killed before the other part is taken back: sent again, it goes to whoever is not owed it.
+        let mut again = Journalled { machine, records: Vec::new() };
+        let outcomes = again.batch(Time(4), vec![publish(&[("a", 2), ("b", 2)])]);
+        assert_eq!(outcomes, [Outcome::Partly([0].into())]);
+        assert_eq!(owed(&mut again.machine, "b").len(), 1);
+    }
+}
+
+#[test]
+fn a_publish_of_which_all_is_taken_back_is_another_one_when_it_comes_again() {
+    let mut one = three_clients();
+    let ask = || vec![Change::Ask { origin: ORIGIN }];
+    assert_eq!(one.batch(Time(2), ask()), [Outcome::Done]);
+    one.batch(Time(2), vec![publish(&[("a", 1), ("b", 1)])]);
+    assert_eq!(one.batch(Time(3), ask()), [Outcome::Known]);
+    one.batch(Time(3), vec![withdraw(&[("a", 1), ("b", 1)], None)]);
+    assert_eq!(one.batch(Time(4), ask()), [Outcome::Done]);
+    assert_eq!(one.batch(Time(4), vec![publish(&[("a", 2)])]), [Outcome::Done]);
+}
+
+#[test]
+fn copies_by_shared_subscriptions_are_each_taken_once() {
+    let shared = |client: &str, letter, shared| {
+        let receivers = vec![Receiver { shared, ..receiver(client, letter) }];
+        match publish(&[]) {
+            Change::Keep(keep) => Change::Keep(Box::new(Keep { receivers, ..*keep })),
+            other => other,
+        }
+    };
+    let mut one = three_clients();
+    // A session's own copy, and those of two groups of which it is a member: they come from different loops.
+    let copies = || vec![publish(&[("a", 1)]), shared("a", 2, 1), shared("a", 3, 2)];
+    assert_eq!(one.batch(Time(2), copies()), [const { Outcome::Done }; 3]);
+    assert_eq!(one.batch(Time(3), copies()), [const { Outcome::Known }; 3]);
+    assert_eq!(owed(&mut one.machine, "a").len(), 3);
+}
+
 fn part_of_before(part: u64, receivers: &[(&str, u32)]) -> Vec<u8> {
     let Change::Keep(mut keep) = publish(receivers) else { unreachable!() };
     let incarnation = ORIGIN.incarnation ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);

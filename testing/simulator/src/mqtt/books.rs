@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stadium_mqtt::topic;
 
+use super::groups::{GroupPlan, Groups};
 use super::moment::{Moment, Over};
 use super::wills::{Fate, Leaves, Will};
 
@@ -26,11 +27,13 @@ struct Subscription {
 
 /// What is known of a device's session.
 #[derive(Debug, Default)]
-struct Session {
-    era: u64,
+pub(super) struct Session {
+    pub(super) era: u64,
     /// The server has said that it has one that outlives the connection.
-    is_sure: bool,
-    expiry_s: u32,
+    pub(super) is_sure: bool,
+    /// Its device has no connection on which it was let in.
+    pub(super) is_away: bool,
+    pub(super) expiry_s: u32,
     /// A clean start, or another expiry, was asked for and not answered.
     may_be_gone: bool,
     subscriptions: Vec<Subscription>,
@@ -43,7 +46,7 @@ struct Session {
     /// The largest bound of its letters since then.
     messages_max: usize,
     /// The smallest bound ever.
-    messages_min: usize,
+    pub(super) messages_min: usize,
     /// Messages published while it was away that came on this connection.
     came: usize,
     /// What had been sent when it was let in.
@@ -59,18 +62,18 @@ struct Session {
 pub struct Message {
     pub(super) topic: String,
     pub(super) qos: u8,
-    by: usize,
+    pub(super) by: usize,
     pub is_will: bool,
     pub(super) sent: u64,
     pub(super) answered: Option<u64>,
-    is_refused: bool,
+    pub(super) is_refused: bool,
     /// Its publisher may have sent it again: it may then come after later ones.
-    is_sent_again: bool,
+    pub(super) is_sent_again: bool,
     /// And the server may take it for another message: at QoS 1, and where the publisher's session was another one by then.
     pub(super) is_another: bool,
     /// It may have been refused before it was sent again: sessions that do not persist may have got it all the same.
-    was_refused: bool,
-    over: Option<Over>,
+    pub(super) was_refused: bool,
+    pub(super) over: Option<Over>,
     pub(super) owed: BTreeSet<SessionOf>,
     got: BTreeMap<SessionOf, u32>,
     /// A session that persists got it at QoS 1 or 2.
@@ -91,7 +94,8 @@ pub struct Admission {
 
 /// The books.
 pub struct Books {
-    sessions: Vec<Session>,
+    pub(super) sessions: Vec<Session>,
+    pub(super) groups: Groups,
     pub messages: BTreeMap<u64, Message>,
     /// By the numbers of their messages.
     pub(super) wills: BTreeMap<u64, Will>,
@@ -113,17 +117,18 @@ impl Message {
 
 impl Session {
     /// Whether its time may be over since it was left.
-    fn may_be_over(&self, now: Moment) -> bool {
+    pub(super) fn may_be_over(&self, now: Moment) -> bool {
         let span = u64::from(self.expiry_s) * 1_000;
         self.expiry_s != u32::MAX && self.left.is_some_and(|left| left.may_have_passed(span, now))
     }
 }
 
 impl Books {
-    pub fn new(devices: usize) -> Books {
-        let session = || Session { messages_min: usize::MAX, ..Session::default() };
+    pub fn new(devices: usize, groups: &[GroupPlan]) -> Books {
+        let session = || Session { messages_min: usize::MAX, is_away: true, ..Session::default() };
         Books {
             sessions: (0..devices).map(|_| session()).collect(),
+            groups: Groups::new(groups.to_vec(), devices),
             messages: BTreeMap::new(),
             wills: BTreeMap::new(),
             fates: Vec::new(),
@@ -159,6 +164,8 @@ impl Books {
 
     /// Nothing is sure of the session's subscriptions any more, and nothing is owed to it.
     fn unsure(&mut self, device: usize) {
+        let at = self.next();
+        self.groups.may_end(device, at);
         let session = &mut self.sessions[device];
         session.subscriptions.iter_mut().for_each(|one| one.is_sure = false);
         let whose = (device, session.era);
@@ -203,6 +210,7 @@ impl Books {
         }
         if !present {
             self.unsure(device);
+            self.groups.ended(device, at);
             let session = &mut self.sessions[device];
             session.era += 1;
             session.subscriptions.clear();
@@ -212,6 +220,7 @@ impl Books {
         // It may be a session that began with a CONNECT whose answer was lost.
         session.era += u64::from(present && session.may_be_gone);
         (session.is_sure, session.may_be_gone, session.expiry_s) = (expiry_s > 0, false, expiry_s);
+        session.is_away = false;
         session.came = 0;
         if session.is_entering {
             (session.is_entering, session.let_in) = (false, at);
@@ -232,7 +241,7 @@ impl Books {
         if was_in || session.left.is_none() {
             session.left = Some(now);
         }
-        session.left_at = at;
+        (session.left_at, session.is_away) = (at, true);
         session.is_entering = false;
         session.messages_max = bound;
         if session.expiry_s == 0 {
@@ -431,7 +440,8 @@ impl Books {
     /// # Errors
     ///
     /// Something that was acknowledged is lost.
-    pub fn all_arrived(&self, now: Moment) -> Result<(), String> {
+    pub fn all_arrived(&self, now: Moment, drops: bool) -> Result<(), String> {
+        self.all_came_to_groups(now, drops)?;
         for (number, message) in &self.messages {
             if message.answered.is_none() || message.over.is_some_and(|over| over.may_be(now)) {
                 continue;
@@ -442,13 +452,7 @@ impl Books {
                     continue;
                 }
                 // For one more the oldest goes.
-                let behind = self.messages.values().filter(|other| {
-                    let wants = |one: &Subscription| topic::matches(&one.filter, &other.topic);
-                    other.qos > 0
-                        && other.answered.is_none_or(|answered| answered > message.sent)
-                        && session.subscriptions.iter().any(wants)
-                });
-                if behind.count() > session.messages_min {
+                if self.behind(device, *number) > session.messages_min {
                     continue;
                 }
                 return Err(format!(
@@ -458,6 +462,26 @@ impl Books {
             }
         }
         Ok(())
+    }
+
+    /// Messages that may have come to a session behind this one.
+    pub(super) fn behind(&self, device: usize, number: u64) -> usize {
+        let session = &self.sessions[device];
+        let sent = self.messages.get(&number).map_or(0, |message| message.sent);
+        let behind = self.messages.values().filter(|other| {
+            let wants = |one: &Subscription| topic::matches(&one.filter, &other.topic);
+            other.qos > 0
+                && other.answered.is_none_or(|answered| answered > sent)
+                && (session.subscriptions.iter().any(wants) || self.groups.may_be_sent(device, &other.topic))
+        });
+        behind.count()
+    }
+
+    /// A session that persists got a message at QoS 1 or 2.
+    pub(super) fn came_to_kept(&mut self, number: u64, device: usize) -> Result<(), String> {
+        let Some(message) = self.messages.get_mut(&number) else { return Ok(()) };
+        message.came_to_kept = Some(device);
+        message.refused_reached_nobody(number)
     }
 
     pub fn is_sure(&self, device: usize) -> bool {

@@ -58,6 +58,8 @@ pub enum Heard {
         qos: u8,
         retain: bool,
         dup: bool,
+        /// Subscription Identifiers.
+        ids: Vec<u32>,
     },
     /// What it published was answered: whether it was taken.
     Answered {
@@ -175,7 +177,7 @@ impl Device {
         bytes
     }
 
-    pub fn subscribe(&mut self, filter: &str, qos: QoS) -> Vec<u8> {
+    pub fn subscribe(&mut self, filter: &str, qos: QoS, subscription_id: Option<u32>) -> Vec<u8> {
         let packet_id = self.free_id();
         self.asked.insert(packet_id, filter.to_owned());
         let mut filters = FiltersBuffer::new(self.plan.version);
@@ -188,7 +190,7 @@ impl Device {
         filters.push(filter, options).expect("a short filter");
         self.packet(&Packet::Subscribe(Subscribe {
             packet_id,
-            subscription_id: None,
+            subscription_id,
             user_properties: UserProperties::NONE,
             filters: filters.filters(),
         }))
@@ -290,6 +292,7 @@ impl Device {
                         qos: publish.qos as u8,
                         retain: publish.retain,
                         dup: publish.dup,
+                        ids: publish.properties.subscription_ids.iter().collect(),
                     });
                 }
             }

@@ -9,12 +9,12 @@ use fastrand::Rng;
 use stadium_mqtt::broker::{
     Action, Change, Client, Close, Event, Grant, GroupMessage, Host, Interest, Keep, LoopIndex, NotTaken,
     Origin, Part, Persisted, Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, ShardSet,
-    Stored, Then, Verdict,
+    Stored, Then, Verdict, Withdraw,
 };
 use stadium_mqtt::topic;
 
 use super::lane::Lane;
-use super::mapping::{Clocks, kept_origin};
+use super::mapping::{Clocks, kept_origin, kept_withdraw};
 use crate::machine::Sabotage;
 
 /// A connection.
@@ -103,6 +103,11 @@ fn count(interests: &mut Interests, at: usize, filter: &str, change: Interest) {
 fn nothing() -> stadium_session::Change {
     let origin = stadium_session::Origin { incarnation: 0, packet_id: 0 };
     stadium_session::Change::Forget { origin }
+}
+
+/// A part of which nothing had to be kept.
+fn nothing_kept() -> Part {
+    Part { persisted: Persisted::Done, shards: ShardSet::default(), is_known: false, held: None }
 }
 
 /// One loop's view.
@@ -198,6 +203,29 @@ impl Host for Turn<'_> {
     }
 
     fn tell(&mut self, to: LoopIndex, message: GroupMessage) {
+        match (&message, self.around.sabotage) {
+            (
+                GroupMessage::Deliver { filter, home, publication, passed, .. },
+                Sabotage::SharedMessagesAreDoubled,
+            ) => {
+                let (filter, publication) = (Arc::clone(filter), Arc::clone(publication));
+                let again = GroupMessage::Return {
+                    filter,
+                    publication,
+                    origin: None,
+                    reply_to: None,
+                    passed: *passed,
+                };
+                self.around.wire[usize::from(home.0)].push_back(Wire::Group(again));
+            }
+            (&GroupMessage::Return { reply_to, .. }, Sabotage::SharedMessagesAreNotHandedOn) => {
+                if let Some(to) = reply_to {
+                    self.tell_kept(to, nothing_kept());
+                }
+                return;
+            }
+            _ => {}
+        }
         self.around.wire[usize::from(to.0)].push_back(Wire::Group(message));
     }
 
@@ -237,6 +265,11 @@ impl Host for Turn<'_> {
     fn keep(&mut self, shard: u16, keep: &Keep<'_>, then: Then) {
         let change = match self.around.sabotage {
             Sabotage::KeptMessagesAreForgotten => nothing(),
+            Sabotage::SharedMessagesAreForgotten
+                if keep.receivers.iter().all(|one| one.shared.number() != 0) =>
+            {
+                nothing()
+            }
             _ => self.around.clocks.keep(keep),
         };
         let lane = &mut self.around.lanes[self.at][usize::from(shard)];
@@ -257,6 +290,14 @@ impl Host for Turn<'_> {
         };
         let lane = &mut self.around.lanes[self.at][usize::from(shard)];
         if must { lane.put_for_certain(change, then) } else { lane.put(change, then) }
+    }
+
+    fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {
+        self.put(shard, kept_withdraw(withdraw), then);
+    }
+
+    fn ask(&mut self, shard: u16, origin: Origin, then: Then) {
+        self.put(shard, stadium_session::Change::Ask { origin: kept_origin(origin) }, then);
     }
 
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
@@ -292,9 +333,7 @@ impl Host for Turn<'_> {
             && let Verdict::Withdraw(to) = verdict
         {
             verdict = Verdict::Deliver;
-            let (persisted, shards) = (Persisted::Done, ShardSet::default());
-            self.around.wire[self.at]
-                .push_back(Wire::Kept(to.then, Part { persisted, shards, is_known: false, held: None }));
+            self.around.wire[self.at].push_back(Wire::Kept(to.then, nothing_kept()));
         }
         self.around.wire[usize::from(at.0)].push_back(Wire::Verdict(held, verdict));
     }

@@ -126,5 +126,13 @@ impl Lane {
 
 /// Whether nothing has happened yet that a change tells of.
 fn can_fail(change: &Change) -> bool {
-    matches!(change, Change::Connect(_) | Change::Keep(_) | Change::Retain { .. } | Change::Subscribe { .. })
+    matches!(
+        change,
+        Change::Connect(_)
+            | Change::Keep(_)
+            | Change::Retain { .. }
+            | Change::ClearNothing { .. }
+            | Change::Subscribe { .. }
+            | Change::Ask { .. }
+    )
 }

@@ -11,6 +11,7 @@ use stadium_mqtt::broker::{
 use stadium_mqtt::packet::{QoS, SubscriptionOptions, Version};
 use stadium_session::{
     Change, Connect, Keep, Message, Origin, Presence, Receiver, SessionImage, Subscription, Time, Will,
+    Withdraw,
 };
 
 /// Both clocks at this moment: a moment keeps its distance from now.
@@ -164,4 +165,12 @@ impl Clocks {
 /// The origin of a publish as shards know it.
 pub fn kept_origin(origin: broker::Origin) -> Origin {
     Origin { incarnation: origin.incarnation, packet_id: origin.packet_id }
+}
+
+pub fn kept_withdraw(withdraw: &broker::Withdraw<'_>) -> Change {
+    Change::Withdraw(Box::new(Withdraw {
+        receivers: withdraw.receivers.iter().map(|&(client, letter)| (client.into(), letter)).collect(),
+        origin: withdraw.origin.map(kept_origin),
+        publisher: withdraw.publisher.map(Into::into),
+    }))
 }

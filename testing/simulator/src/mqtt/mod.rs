@@ -4,6 +4,7 @@
 
 mod books;
 mod device;
+mod groups;
 mod host;
 mod lane;
 mod mapping;
@@ -15,6 +16,7 @@ mod wills;
 
 pub use books::{Admission, Books};
 pub use device::{Device, Heard, Outgoing, WillAsked};
+pub use groups::Shared;
 pub use mapping::Clocks;
 pub use moment::{Moment, Over};
 pub use node::Node;

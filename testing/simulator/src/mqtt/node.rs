@@ -92,6 +92,15 @@ impl Node {
 
     /// All is back: time goes on.
     pub fn begin(&mut self) {
+        // Groups have their members before the first connection is read.
+        for at in 0..self.brokers.len() {
+            while let Some(message) = self.around.wire[at].pop_front() {
+                let mut turn = Turn { around: &mut self.around, at };
+                if let Wire::Group(message) = message {
+                    self.brokers[at].group_message(&mut turn, message);
+                }
+            }
+        }
         for at in 0..self.brokers.len() {
             let mut turn = Turn { around: &mut self.around, at };
             self.brokers[at].restored(&mut turn);
@@ -261,6 +270,11 @@ impl Node {
             self.bury();
             return;
         }
+    }
+
+    /// Whether a connection is over.
+    pub fn is_closed(&self, link: Link) -> bool {
+        self.around.closed.contains_key(&link)
     }
 
     /// Whether a connection was closed for another reason than that its client asked for it.

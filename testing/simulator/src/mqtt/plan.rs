@@ -3,6 +3,8 @@
 use fastrand::Rng;
 use stadium_mqtt::packet::Version;
 
+use super::groups::GroupPlan;
+
 /// Bounds of an edge. Other ones at each start.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -55,6 +57,8 @@ pub struct MqttPlan {
     pub message_bytes_max: u64,
     /// Once in so many steps somebody sets the clock right by hours or days; 0 for never.
     pub jump: u32,
+    /// Shared subscriptions; none in half of the runs.
+    pub groups: Vec<GroupPlan>,
 }
 
 /// Bytes of messages that a shard keeps where it keeps few: about ten messages.
@@ -106,7 +110,25 @@ impl MqttPlan {
             retained_max: if few { 6 } else { 100_000 },
             message_bytes_max: if little_room { LITTLE_BYTES } else { u64::MAX },
             jump: choose(random, &[0, 0, 60]),
+            groups: Vec::new(),
         }
+    }
+
+    /// Half of all runs have shared subscriptions. With random numbers of its own: what else a seed does depends on nothing here.
+    pub fn with_groups(self, random: &mut Rng) -> MqttPlan {
+        if random.bool() {
+            return self;
+        }
+        let groups = (0..random.u32(1..=3)).map(|at| {
+            let filter = ["s/0", "s/1", "s/+"][random.usize(..3)];
+            GroupPlan {
+                text: format!("$share/g{at}/{filter}"),
+                filter: filter.into(),
+                is_kept: random.bool(),
+            }
+        });
+        let groups = groups.collect();
+        MqttPlan { groups, ..self }
     }
 
     /// Whether a shard may have no room for a message.

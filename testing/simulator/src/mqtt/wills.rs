@@ -165,6 +165,7 @@ impl Books {
 
     /// All processes end: whoever was connected counts as gone when they start again.
     pub fn wills_at_crash(&mut self, now: Moment) {
+        self.groups.crashed = self.next();
         let all: Vec<(u64, Will)> = self.wills.iter().map(|(&number, &will)| (number, will)).collect();
         for (number, will) in all {
             match will.state {

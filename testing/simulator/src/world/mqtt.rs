@@ -2,6 +2,8 @@
 //!
 //! The brokers are in [`crate::mqtt`]; this is their part of a simulated step.
 
+mod groups;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
@@ -40,6 +42,8 @@ pub(super) struct Mqtt {
     node: Option<Node>,
     limits: Limits,
     random: Rng,
+    /// For what concerns groups.
+    groups: Rng,
     /// What had passed when the edge began.
     began: u64,
     /// What the clock showed then.
@@ -60,6 +64,10 @@ pub(super) struct Mqtt {
     is_busy: bool,
 }
 
+/// How often devices may come back at the end. Where shards have little room, publishes that some have already are neither refused nor
+/// taken: their connection ends each time, and what was acknowledged meanwhile makes room for a few.
+const BACK_TRIES: u32 = 400;
+
 /// Entries of a page, few.
 const PAGE_ENTRIES: u32 = 64;
 
@@ -67,7 +75,7 @@ impl Mqtt {
     pub(super) fn new(plan: MqttPlan, seed: u64) -> Mqtt {
         let mut random = Rng::with_seed(seed ^ 0x6d71_7474);
         Mqtt {
-            books: Books::new(plan.devices.len()),
+            books: Books::new(plan.devices.len(), &plan.groups),
             retained: RetainedBooks::default(),
             devices: plan.devices.iter().cloned().map(Device::new).collect(),
             node: None,
@@ -75,6 +83,7 @@ impl Mqtt {
             clean: vec![false; plan.devices.len()],
             plan,
             random,
+            groups: Rng::with_seed(seed ^ 0x6d65_6d62_6572),
             began: 0,
             began_at: 0,
             batches: BTreeSet::new(),
@@ -259,7 +268,10 @@ impl World {
                 let payload = if is_removed { Vec::new() } else { payload(number) };
                 (topic, payload)
             } else {
-                let topic = format!("t/{}", mqtt.random.u32(..mqtt.plan.topics));
+                let topic = match mqtt.has_groups() && mqtt.groups.bool() {
+                    true => mqtt.group_topic(),
+                    false => format!("t/{}", mqtt.random.u32(..mqtt.plan.topics)),
+                };
                 mqtt.books.publishes(number, at, &topic, qos as u8, over, false);
                 (topic, payload(number))
             };
@@ -275,6 +287,19 @@ impl World {
             0 => "t/+".to_owned(),
             _ => format!("t/{}", mqtt.random.u32(..mqtt.plan.topics)),
         };
+        self.subscribe(at, filter);
+    }
+
+    fn subscribe(&mut self, at: usize, mut filter: String) {
+        let Some(mqtt) = &mut self.mqtt else { return };
+        if mqtt.has_groups() {
+            match mqtt.groups.u8(..8) {
+                0..5 => return self.act_in_groups(at),
+                5 => filter = self.own_group_filter(at).unwrap_or(filter),
+                _ => {}
+            }
+        }
+        let Some(mqtt) = &mut self.mqtt else { return };
         if mqtt.devices[at].asks_for(&filter) {
             return;
         }
@@ -290,7 +315,7 @@ impl World {
             self.trace.line(&self.clock, || format!("device {at} subscribes to {filter} at {qos}"));
             mqtt.books.subscribes(at, &filter, qos as u8);
             let qos = [QoS::AtMostOnce, QoS::AtLeastOnce, QoS::ExactlyOnce][qos];
-            let bytes = mqtt.devices[at].subscribe(&filter, qos);
+            let bytes = mqtt.devices[at].subscribe(&filter, qos, None);
             mqtt.send(at, &bytes);
         }
     }
@@ -409,6 +434,12 @@ impl World {
         let Some(node) = &mut mqtt.node else { return Ok(()) };
         node.turn(clocks, all);
         mqtt.is_busy = false;
+        // What a session leaves may reach others in this turn, before its own device is looked at.
+        for (at, device) in mqtt.devices.iter().enumerate() {
+            if device.link.is_some_and(|link| node.is_closed(link)) {
+                mqtt.books.was_cut(at);
+            }
+        }
         for at in 0..mqtt.devices.len() {
             let Some(link) = mqtt.devices[at].link else { continue };
             let Some(node) = &mut mqtt.node else { return Ok(()) };
@@ -506,7 +537,7 @@ impl World {
         let mut probe = Device::new(plan);
         let link = node.open("probe");
         let mut bytes = probe.connect(link, true, None);
-        bytes.extend(probe.subscribe("r/#", QoS::AtMostOnce));
+        bytes.extend(probe.subscribe("r/#", QoS::AtMostOnce, None));
         node.send(link, &bytes);
         mqtt.probe = Some((probe, BTreeMap::new()));
         self.quiet()?;
@@ -559,11 +590,11 @@ impl World {
             return Ok(());
         }
         self.trace.line(&self.clock, || "everybody comes back".into());
-        for _ in 0..40 {
+        for _ in 0..BACK_TRIES {
             let Some(mqtt) = &self.mqtt else { return Ok(()) };
             for at in 0..mqtt.devices.len() {
                 let Some(mqtt) = &self.mqtt else { return Ok(()) };
-                if mqtt.devices[at].link.is_none() && mqtt.books.is_sure(at) {
+                if mqtt.devices[at].link.is_none() && mqtt.books.is_needed(at) {
                     self.connect(at, true);
                 }
             }
@@ -571,10 +602,12 @@ impl World {
             self.wills_at_rest();
             self.advance(100);
             let Some(mqtt) = &self.mqtt else { return Ok(()) };
-            let is_back =
-                |at: usize| !mqtt.books.is_sure(at) || (mqtt.devices[at].is_in && mqtt.devices[at].is_done());
+            let is_back = |at: usize| {
+                !mqtt.books.is_needed(at) || (mqtt.devices[at].is_in && mqtt.devices[at].is_done())
+            };
             if (0..mqtt.devices.len()).all(is_back) {
-                let arrived = mqtt.books.all_arrived(Moment::of(&self.clock));
+                let now = Moment::of(&self.clock);
+                let arrived = mqtt.books.all_arrived(now, mqtt.plan.has_little_room());
                 arrived.map_err(violation)?;
                 return self.look_at_mqtt(true);
             }
@@ -640,8 +673,11 @@ impl Mqtt {
             }
             Heard::Refused if trouble => Ok(()),
             Heard::Refused => Err(format!("device {at} is not let in without any need")),
-            Heard::Message { topic, payload, qos, dup, .. } => {
+            Heard::Message { topic, payload, qos, dup, ids, .. } => {
                 let number = number_of(payload)?;
+                if let Some(shared) = self.shared(at, topic, ids, (number, *qos, *dup))? {
+                    return self.books.got_shared(at, &shared, now);
+                }
                 self.books.got(at, number, topic, *qos, *dup, now)
             }
             Heard::Answered { number, taken } => {
@@ -665,13 +701,18 @@ impl Mqtt {
                 self.books.answered(*number, *taken, now)
             }
             Heard::Subscribed { filter, taken } => {
-                if *taken {
-                    self.books.subscribed(at, filter);
+                match self.group_of(filter) {
+                    Some(group) if *taken => self.books.joined(at, group),
+                    None if *taken => self.books.subscribed(at, filter),
+                    _ => {}
                 }
                 Ok(())
             }
             Heard::Unsubscribed { filter } => {
-                self.books.unsubscribed(at, filter);
+                match self.group_of(filter) {
+                    Some(group) => self.books.left_group(at, group),
+                    None => self.books.unsubscribed(at, filter),
+                }
                 Ok(())
             }
         }
@@ -698,9 +739,9 @@ fn number_of(payload_seen: &[u8]) -> Result<u64, String> {
 
 fn brief(heard: &Heard) -> String {
     match heard {
-        Heard::Message { topic, payload, qos, retain, dup } => {
+        Heard::Message { topic, payload, qos, retain, dup, ids } => {
             let number = number_of(payload).unwrap_or_default();
-            format!("message {number} on {topic}, QoS {qos}, retain {retain}, dup {dup}")
+            format!("message {number} on {topic}, QoS {qos}, retain {retain}, dup {dup}, ids {ids:?}")
         }
         other => format!("{other:?}"),
     }
