@@ -356,6 +356,7 @@ where
                 if passed == members {
                     continue;
                 }
+                let may_be_kept = group.may_be_kept();
                 let Some(member) = group.next() else { continue };
                 anybody = true;
                 let is_partly_granted = member.is_partly_granted;
@@ -368,7 +369,8 @@ where
                     courier.deliver_to_member(host, &group.text, who.session.index, terms, parcel);
                 } else {
                     let publication = parcel.kept.get_or_insert_with(|| courier.pool.keep(message));
-                    let keeps = config.durable && message.head.qos > QoS::AtMostOnce && member.durable;
+                    // A member that is gone passes it on to one whose session may be kept.
+                    let keeps = config.durable && message.head.qos > QoS::AtMostOnce && may_be_kept;
                     let turn = GroupMessage::Deliver {
                         filter: Arc::clone(&group.text),
                         home: config.loop_index,

@@ -100,6 +100,8 @@ pub(super) struct Group {
     pub origin: Option<Origin>,
     /// That session's client id, where its packet id was noted with the message.
     pub publisher: Option<CompactString>,
+    /// Where it is decided whether the message is delivered.
+    pub decides: Decides,
 }
 
 /// Parts that were taken and wait for the others.
@@ -211,7 +213,8 @@ where
             let then = self.pendings.add(1, What::Nothing);
             host.keep(shard, &keep, then);
             let publication = Arc::clone(publication);
-            let group = Group { publication, unkept, shard, origin, publisher: publisher.clone() };
+            let (publisher, decides) = (publisher.clone(), self.decides);
+            let group = Group { publication, unkept, shard, origin, publisher, decides };
             self.pendings.goes_on(then, What::Deliver { parent, must, waits, group });
         }
         parts
@@ -248,8 +251,10 @@ where
         // only. It is never withdrawn, since the publisher is not answered.
         let may_be_owed = persisted == Persisted::Unknown && replayed.is_none();
         if persisted == Persisted::Done || may_be_owed {
-            self.reassign(host, parent, &mut group, (must, waits));
-            if waits {
+            // What goes to another member is one more part, which may be refused.
+            let is_one_of_several =
+                self.reassign(host, parent, &mut group, must) && group.decides != Decides::Each;
+            if waits || (is_one_of_several && !must) {
                 self.hold_back(parent, group);
             } else {
                 self.deliver_kept(host, &group.publication, group.unkept, None);
@@ -262,19 +267,19 @@ where
 
     /// Those of a group whose sessions ended before the message was durable: another member of
     /// their shared subscription is owed it, and the publisher waits for that too.
-    fn reassign<H>(&mut self, host: &mut H, parent: Then, group: &mut Group, (must, waits): (bool, bool))
+    /// Says whether there are any.
+    fn reassign<H>(&mut self, host: &mut H, parent: Then, group: &mut Group, must: bool) -> bool
     where
         H: Host<Link = L, Identity = I>,
     {
         let is_left =
             |one: &Unkept, broker: &Self| one.group.is_some() && broker.session(one.session).is_none();
         if !group.unkept.iter().any(|one| is_left(one, self)) {
-            return;
+            return false;
         }
-        let decides = match (must, waits) {
-            (true, _) => Decides::Each,
-            (false, true) => Decides::Elsewhere,
-            (false, false) => Decides::Here,
+        let decides = match group.decides {
+            Decides::Here | Decides::Elsewhere if !must => Decides::Elsewhere,
+            _ => Decides::Each,
         };
         for one in std::mem::take(&mut group.unkept) {
             match &one.group {
@@ -286,6 +291,7 @@ where
                 _ => group.unkept.push(one),
             }
         }
+        true
     }
 
     /// A part waits for the verdict.

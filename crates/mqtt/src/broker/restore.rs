@@ -210,6 +210,7 @@ where
             let RestoredLetter { number, publication, qos, retain, shared, ids } = letter;
             let rare = session.rare();
             rare.last_letter = rare.last_letter.max(number);
+            rare.shared.reserve(shared);
             let terms = Terms { qos, retain, ids: &ids, shared, number };
             let Some(publication) = publication else {
                 let mut flight = Flight::received(terms);

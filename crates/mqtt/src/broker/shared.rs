@@ -140,12 +140,14 @@ pub(super) struct Group {
     pub text: Arc<str>,
     pub filter: FilterId,
     pub members: Vec<Member>,
+    /// Of those: sessions that are kept. A message whose turn another one had may come to them.
+    kept: usize,
     turn: usize,
 }
 
 impl Group {
     pub fn new(text: &str, filter: FilterId) -> Self {
-        Self { text: text.into(), filter, members: Vec::new(), turn: 0 }
+        Self { text: text.into(), filter, members: Vec::new(), kept: 0, turn: 0 }
     }
 
     /// Whose turn it is.
@@ -184,10 +186,21 @@ impl Group {
             Some(same) => *same = member,
             None => self.members.push(member),
         }
+        self.count_kept();
     }
 
     pub fn leave(&mut self, who: MemberRef) {
         self.members.retain(|member| member.who != who);
+        self.count_kept();
+    }
+
+    fn count_kept(&mut self) {
+        self.kept = self.members.iter().filter(|member| member.durable).count();
+    }
+
+    /// Whether a session that is kept may get a message of the group.
+    pub fn may_be_kept(&self) -> bool {
+        self.kept > 0
     }
 
     pub fn presence(&mut self, who: MemberRef, presence: Presence) {

@@ -1,8 +1,9 @@
 //! The shared subscriptions of one session.
 //!
-//! Each is found by its text in constant time and has a number that no other of the session has: a number that
-//! was given back is given again, so that a packet with a thousand of them costs a thousand times one.
+//! Each is found by its text in constant time and has a number that no other of the session has. Deliveries name it,
+//! also after it ended: a number that was given back is given again only after many others were.
 
+use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
@@ -29,9 +30,13 @@ pub(super) struct Shares {
     by_text: HashTable<SharedHeld>,
     /// The highest number that was given.
     given: u16,
-    /// Numbers below it that were given back.
-    free: Vec<u16>,
+    /// Numbers below it that were given back, the first one first.
+    free: VecDeque<u16>,
 }
+
+/// Numbers that are given back before one of them is given again. A delivery that came by a subscription that ended must
+/// not be taken for one of another group, to which it would be handed on.
+const RESTING: usize = 256;
 
 impl Shares {
     pub fn len(&self) -> usize {
@@ -56,16 +61,22 @@ impl Shares {
             // Numbers that came back from the disk leave gaps.
             let mut used = vec![false; usize::from(u16::MAX) + 1];
             self.iter().for_each(|held| used[usize::from(held.id.number())] = true);
-            self.free = (1..=u16::MAX).rev().filter(|&id| !used[usize::from(id)]).collect();
+            self.free = (1..=u16::MAX).filter(|&id| !used[usize::from(id)]).collect();
         }
-        let number = self.free.last().copied().or_else(|| self.given.checked_add(1))?;
+        let rested = self.free.front().copied().filter(|_| self.free.len() > RESTING);
+        let number = rested.or_else(|| self.given.checked_add(1)).or_else(|| self.free.front().copied())?;
         Some(SharedId::from_number(number))
+    }
+
+    /// A delivery came by a subscription with this number, which may have ended: it is not given to another one now.
+    pub fn reserve(&mut self, id: SharedId) {
+        self.given = self.given.max(id.number());
     }
 
     /// Adds one, or replaces the one with the same text.
     pub fn put(&mut self, held: SharedHeld) {
-        if self.free.last() == Some(&held.id.number()) {
-            self.free.pop();
+        if self.free.front() == Some(&held.id.number()) {
+            self.free.pop_front();
         }
         self.given = self.given.max(held.id.number());
         let entry = self.by_text.entry(
@@ -84,7 +95,7 @@ impl Shares {
     pub fn remove(&mut self, filter: &str) -> Option<SharedHeld> {
         let found = self.by_text.find_entry(hash(filter), |held| &*held.filter == filter).ok()?;
         let (held, _) = found.remove();
-        self.free.push(held.id.number());
+        self.free.push_back(held.id.number());
         Some(held)
     }
 }
@@ -127,6 +138,22 @@ mod tests {
         assert_eq!(numbers.len(), shares.len());
         assert!(!numbers.contains(&0));
         assert!(shares.given <= 4_000, "numbers are given again: {}", shares.given);
+    }
+
+    #[test]
+    fn a_number_that_was_given_back_rests() {
+        let mut shares = Shares::default();
+        let first = add(&mut shares, "$share/g/first").expect("there are many");
+        shares.remove("$share/g/first").expect("it was added");
+        shares.reserve(SharedId::from_number(7));
+        for one in 0..RESTING {
+            assert!(
+                add(&mut shares, "$share/h/t").is_some_and(|number| number != first && number > 7),
+                "{one}"
+            );
+            shares.remove("$share/h/t").expect("it was added");
+        }
+        assert_eq!(add(&mut shares, "$share/h/t"), Some(first));
     }
 
     #[test]

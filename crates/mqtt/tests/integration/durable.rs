@@ -505,6 +505,29 @@ fn a_session_ends_for_good_when_what_it_leaves_to_its_group_is_durable() {
 }
 
 #[test]
+fn a_message_of_a_group_that_was_left_is_handed_to_no_other_group() {
+    let mut server = server(2, 3);
+    let [with, other] = members(&mut server);
+    let mut filters = FilterNamesBuffer::default();
+    filters.push("$share/g/t").expect("a short filter");
+    let (packet_id, filters) = (9, filters.filters());
+    let user_properties = stadium_mqtt::property::UserProperties::NONE;
+    server.send(with, &Packet::Unsubscribe(Unsubscribe { packet_id, user_properties, filters }));
+    for member in [with, other] {
+        subscribe(&mut server, member, "$share/h/elsewhere", 1);
+    }
+    server.persist_all();
+    heard(&mut server, other);
+    let disconnect = Disconnect { session_expiry_s: Some(0), ..Disconnect::default() };
+    server.send(with, &Packet::Disconnect(disconnect));
+    server.persist_all();
+    assert!(
+        heard(&mut server, other).is_empty(),
+        "it is a member of the other group, whose topics are others"
+    );
+}
+
+#[test]
 fn a_clean_start_waits_until_what_the_session_before_leaves_is_durable() {
     for expiry in [None, Some(600)] {
         let mut server = server(2, 3);

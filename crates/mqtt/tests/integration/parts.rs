@@ -515,6 +515,35 @@ fn a_message_of_a_group_goes_to_another_member_where_the_session_ends_before_it_
 }
 
 #[test]
+fn a_message_that_goes_to_another_member_reaches_nobody_where_that_one_is_refused() {
+    for persisted in [Persisted::Done, Persisted::Full] {
+        let mut server = server(1, 1);
+        let members = ["m1", "m2"].map(|client_id| {
+            let link = server.connect(kept(client_id));
+            server.persist_all();
+            subscribe(&mut server, link, "$share/g/t", 1);
+            server.persist_all();
+            heard(&mut server, link);
+            link
+        });
+        let reader = reader(&mut server, 0, "r1", 1);
+        let writer = writer(&mut server);
+        // One part, for both: it waits for nothing but its shard.
+        server.send(writer, &publish("t", b"work", QoS::AtLeastOnce, 5));
+        let keep = handed(&server).pop().expect("it is handed over");
+        end(&mut server, members[usize::from(keep.contains("m2#"))]);
+        answer(&mut server, &keep, Persisted::Done);
+        assert!(heard(&mut server, reader).is_empty(), "another member is to get it, and may be refused");
+        let again = handed(&server).into_iter().find(|text| text.starts_with("keep")).expect("a part");
+        answer(&mut server, &again, persisted);
+        server.persist_all();
+        let taken = persisted == Persisted::Done;
+        assert_eq!(heard(&mut server, reader).len(), usize::from(taken));
+        assert_eq!(heard(&mut server, writer), [format!("puback 5 {}", if taken { "0x00" } else { "0x97" })]);
+    }
+}
+
+#[test]
 fn a_message_of_a_group_goes_to_another_member_where_the_session_ends_before_the_verdict() {
     for persisted in [Persisted::Done, Persisted::Full] {
         let mut server = server(2, 3);
@@ -601,6 +630,35 @@ fn a_member_that_unsubscribed_gets_nothing_new_from_a_group_on_another_loop() {
         server.holds_messages = false;
         server.advance_ms(1);
         assert!(heard(&mut server, member).is_empty(), "loop {at}");
+    }
+}
+
+#[test]
+fn a_message_that_a_member_passes_on_is_waited_for_where_the_next_ones_session_is_kept() {
+    let mut server = server(2, 3);
+    // The group's home is the loop of neither or one of them: both orders are tried.
+    for at in 0..2 {
+        let kept_member = server.connect_on(at, kept(&format!("r{at}")));
+        server.persist_all();
+        subscribe(&mut server, kept_member, "$share/g/t", 1);
+        server.persist_all();
+        let gone = server.connect_on(1 - at, Connect::new(Version::V5, "gone"));
+        subscribe(&mut server, gone, "$share/g/t", 1);
+        let writer = server.connect_on(at, Connect::new(Version::V5, "writer"));
+        [kept_member, gone, writer].map(|link| heard(&mut server, link));
+        // One of two turns is that of the member whose session ends before the message comes.
+        server.holds_messages = true;
+        server.send(writer, &publish("t", b"one", QoS::AtLeastOnce, 5));
+        server.send(writer, &publish("t", b"two", QoS::AtLeastOnce, 6));
+        server.cut(gone);
+        server.holds_messages = false;
+        server.advance_ms(1);
+        assert!(heard(&mut server, writer).is_empty(), "loop {at}: both are owed to the kept session");
+        server.persist_all();
+        assert_eq!(heard(&mut server, writer).len(), 2, "loop {at}");
+        assert_eq!(heard(&mut server, kept_member).len(), 2, "loop {at}");
+        end(&mut server, kept_member);
+        server.persist_all();
     }
 }
 

@@ -42,6 +42,8 @@ struct Unfinished {
     message: Outgoing,
     /// The server has said PUBREC.
     is_received: bool,
+    /// It was sent on this connection.
+    is_sent: bool,
 }
 
 /// What it hears.
@@ -79,6 +81,8 @@ pub enum Heard {
 pub struct Device {
     pub plan: DevicePlan,
     pub link: Option<Link>,
+    /// Publishes of earlier connections that it sends before it waits for answers.
+    pub repeats: usize,
     /// It was let in on this connection.
     pub is_in: bool,
     /// Its session outlives this connection.
@@ -102,6 +106,7 @@ impl Device {
         Device {
             plan,
             link: None,
+            repeats: usize::MAX,
             is_in: false,
             persists: true,
             received: Vec::new(),
@@ -172,7 +177,7 @@ impl Device {
         let packet_id = if message.qos == QoS::AtMostOnce { 0 } else { self.free_id() };
         let bytes = self.publish_packet(&message, packet_id, false);
         if packet_id != 0 {
-            self.unfinished.push_back(Unfinished { packet_id, message, is_received: false });
+            self.unfinished.push_back(Unfinished { packet_id, message, is_received: false, is_sent: true });
         }
         bytes
     }
@@ -243,25 +248,19 @@ impl Device {
         self.received.extend_from_slice(bytes);
         let received = std::mem::take(&mut self.received);
         let mut rest = &received[..];
-        let mut answer = Vec::new();
         loop {
             let frame = decode::frame(rest, u32::MAX).map_err(|error| format!("no packet: {error:?}"))?;
             let Some(frame) = frame else { break };
             let packet = decode::packet(&frame, self.plan.version)
                 .map_err(|error| format!("a malformed packet: {error:?}"))?;
-            self.hear(&packet, heard, &mut answer)?;
+            self.hear(&packet, heard)?;
             rest = &rest[frame.total..];
         }
         self.received = rest.to_vec();
-        Ok(answer)
+        Ok(self.again())
     }
 
-    fn hear(
-        &mut self,
-        packet: &Packet<'_>,
-        heard: &mut Vec<Heard>,
-        answer: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    fn hear(&mut self, packet: &Packet<'_>, heard: &mut Vec<Heard>) -> Result<(), String> {
         match packet {
             Packet::Connack(connack) if connack.reason.is_error() => heard.push(Heard::Refused),
             Packet::Connack(connack) => {
@@ -271,7 +270,7 @@ impl Device {
                     self.forget();
                 }
                 heard.push(Heard::Admitted { present });
-                answer.extend(self.again());
+                self.unfinished.iter_mut().for_each(|one| one.is_sent = false);
             }
             Packet::Publish(publish) => {
                 let is_new = match publish.qos {
@@ -344,10 +343,21 @@ impl Device {
         Ok(())
     }
 
-    /// What is unfinished, sent again in its order.
-    fn again(&self) -> Vec<u8> {
+    /// What is unfinished, sent again in its order: as much as it sends before it waits.
+    fn again(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for one in &self.unfinished {
+        let waits = self.unfinished.iter().filter(|one| one.is_sent).count();
+        let mut room = if self.is_in { self.repeats.saturating_sub(waits) } else { 0 };
+        for at in 0..self.unfinished.len() {
+            if room == 0 {
+                break;
+            }
+            let one = &mut self.unfinished[at];
+            if std::mem::replace(&mut one.is_sent, true) {
+                continue;
+            }
+            room -= 1;
+            let one = &self.unfinished[at];
             if one.is_received {
                 let ack = Ack { packet_id: one.packet_id, ..Ack::default() };
                 Packet::Pubrel(ack).encode(self.plan.version, &mut bytes);

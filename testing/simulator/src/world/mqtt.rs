@@ -30,6 +30,10 @@ struct KeptLater {
     sent: u64,
     /// Topics that may have had a message at most, at any time since it was published.
     most: usize,
+    /// Its publisher.
+    by: usize,
+    /// It was sent again: it may have been retained before it was refused.
+    again: bool,
 }
 
 /// MQTT in a run.
@@ -64,9 +68,8 @@ pub(super) struct Mqtt {
     is_busy: bool,
 }
 
-/// How often devices may come back at the end. Where shards have little room, publishes that some have already are neither refused nor
-/// taken: their connection ends each time, and what was acknowledged meanwhile makes room for a few.
-const BACK_TRIES: u32 = 400;
+/// How often devices may come back at the end.
+const BACK_TRIES: u32 = 40;
 
 /// Entries of a page, few.
 const PAGE_ENTRIES: u32 = 64;
@@ -261,7 +264,8 @@ impl World {
                     (!is_removed).then_some(number),
                     over.filter(|_| !is_removed),
                 );
-                mqtt.keeps.insert(number, KeptLater { topic: topic.clone(), sent, most: 0 });
+                mqtt.keeps
+                    .insert(number, KeptLater { topic: topic.clone(), sent, most: 0, by: at, again: false });
                 // A message is refused when its broker has no room, and its publisher may hear it later.
                 let most = mqtt.retained.most(now);
                 mqtt.keeps.values_mut().for_each(|kept| kept.most = kept.most.max(most));
@@ -590,6 +594,11 @@ impl World {
             return Ok(());
         }
         self.trace.line(&self.clock, || "everybody comes back".into());
+        // Where shards have little room, all that is repeated at once fills them each time: a publish that some have already is neither
+        // refused nor taken then, and its connection ends.
+        for device in self.mqtt.iter_mut().flat_map(|mqtt| &mut mqtt.devices) {
+            device.repeats = 1;
+        }
         for _ in 0..BACK_TRIES {
             let Some(mqtt) = &self.mqtt else { return Ok(()) };
             for at in 0..mqtt.devices.len() {
@@ -657,6 +666,7 @@ impl Mqtt {
     fn hear(&mut self, at: usize, heard: &Heard, now: Moment, trouble: bool) -> Result<(), String> {
         match heard {
             Heard::Admitted { present } => {
+                self.keeps.values_mut().filter(|kept| kept.by == at).for_each(|kept| kept.again = true);
                 let device = &self.devices[at];
                 let expiry_s = match device.plan.version {
                     Version::V311 if self.clean[at] => 0,
@@ -681,7 +691,7 @@ impl Mqtt {
                 self.books.got(at, number, topic, *qos, *dup, now)
             }
             Heard::Answered { number, taken } => {
-                if let Some(KeptLater { topic, sent, most }) = self.keeps.remove(number) {
+                if let Some(KeptLater { topic, sent, most, again, .. }) = self.keeps.remove(number) {
                     let most = most.max(self.retained.most(now));
                     let has_room = most <= self.limits.retained_max && !self.plan.has_little_room();
                     if !taken && !trouble && has_room {
@@ -690,7 +700,7 @@ impl Mqtt {
                             self.limits.retained_max
                         ));
                     }
-                    if *taken || !trouble {
+                    if *taken || !(trouble || again) {
                         self.retained.answered(&topic, sent, *taken, now);
                     }
                     return Ok(());
