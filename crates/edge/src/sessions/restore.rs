@@ -105,6 +105,9 @@ impl DeviceLoop {
                 tracing::warn!(client_id = %client, "No room for a session that was kept");
             }
         }
+        // Groups on other loops have members here. These joins are in the mailboxes before any loop
+        // reads a connection, and a turn begins with its mailbox: no publish misses a member.
+        self.around.send_forwards();
         returning.all_back.wait();
         let mut turn = Turn { io: &mut *io, around: &mut self.around };
         self.broker.restored(&mut turn);
