@@ -7,7 +7,7 @@ use stadium_machine::Refusal;
 use stadium_wallet::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Time};
 
 use crate::answer::Together;
-use crate::gather::wallet::{Merge, merge, page_begin};
+use crate::gather::wallet::{Items, Merge, merge, page_begin};
 
 /// What each shard is asked for one command, and how their answers become one.
 pub struct Parts {
@@ -113,7 +113,7 @@ fn open(accounts: Vec<NewAccount>, shards: u16) -> Parts {
         return Parts::one(0, Command::Open { accounts: Vec::new() });
     }
     let (asked, places) = split.finish(|accounts| Command::Open { accounts });
-    Parts { asked, merge: Some(Merge::ByPlace { places, whole }) }
+    Parts { asked, merge: Some(Merge::ByPlace { items: Items::Accounts, places, whole }) }
 }
 
 fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
@@ -139,7 +139,7 @@ fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
         return Parts::one(0, Command::Transfer { transfers: Vec::new(), linked: false });
     }
     let (asked, places) = split.finish(|transfers| Command::Transfer { transfers, linked: false });
-    Parts { asked, merge: Some(Merge::ByPlace { places, whole }) }
+    Parts { asked, merge: Some(Merge::ByPlace { items: Items::Transfers, places, whole }) }
 }
 
 /// Items by shard, each shard's in their order; what is closed gets no more.

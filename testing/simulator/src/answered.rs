@@ -295,7 +295,7 @@ impl Ledger {
                     && live.attempts.is_none_or(|attempts| attempts + 1 == job.attempt)
                     && job.attempt <= live.attempts_max
             };
-            let tag = self.identify(content, job.lease.job, queue, |_, _, live| fits(live))?;
+            let tag = self.identify(content, job.lease.job, queue, high, |_, _, live| fits(live))?;
             self.pass_time_of(tag, high);
             let until = issued.during.after(lease);
             let mut places = Vec::new();
@@ -544,7 +544,7 @@ impl Ledger {
         };
         let queue = self.queue(&view.queue);
         let fits = |ledger: &Ledger, _: &Message, live: &Live| ledger.exact(live, view, content).is_some();
-        let tag = self.identify(content, view.job, queue, fits)?;
+        let tag = self.identify(content, view.job, queue, high, fits)?;
         self.pass_time_of(tag, high);
         let places = self.agreeing(tag, Some((view, content)));
         self.keep(tag, places, || crate::audit::shown(view, content))

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use stadium_queue::{Command, JobId, JobState, JobView, Time};
+use stadium_queue::{Command, JobId, JobSet, JobState, JobView, Time};
 
 use crate::answered::{dedup_number, turn};
 use crate::clock::Span;
@@ -68,7 +68,7 @@ impl Ledger {
             let fits = |ledger: &Ledger, message: &Message, live: &Live| {
                 !sights.contains_key(&message.tag) && ledger.exact(live, view, content).is_some()
             };
-            let tag = self.identify(content, view.job, self.queue(&view.queue), fits)?;
+            let tag = self.identify(content, view.job, self.queue(&view.queue), high, fits)?;
             if let Some((other, _)) = sights.insert(tag, (view, content)) {
                 let what = format!(
                     "is in two places: job {} of {} and job {} of {}",
@@ -78,9 +78,11 @@ impl Ledger {
             }
         }
         match order {
-            Order::Submitted => self.cut(&sights, lost, first_new, high),
-            Order::Independent => self.independent(&sights, lost, high),
+            Order::Submitted => self.cut(&sights, lost, first_new, high)?,
+            Order::Independent => self.independent(&sights, lost, high)?,
         }
+        self.unsure.clear();
+        Ok(())
     }
 
     /// Looks for cuts that explain what is seen, and keeps the places that they lead to.
@@ -179,6 +181,9 @@ impl Ledger {
     /// A command whose answer nobody waits for: it happens, or did not.
     pub fn may_have_happened(&mut self, issued: &Issued, high: Time) {
         self.note_lost(issued);
+        if is_of_a_queue(issued) {
+            self.unsure.push(issued.clone());
+        }
         self.pass_time_for(issued, high);
         for tag in self.concerned(issued) {
             let message = self.message(tag);
@@ -230,6 +235,7 @@ impl Ledger {
         content: Content,
         job: JobId,
         queue: QueueNumber,
+        high: Time,
         fits: impl Fn(&Ledger, &Message, &Live) -> bool,
     ) -> Result<Tag, Violation> {
         if content.tag.0 as usize >= self.messages.len() {
@@ -259,7 +265,7 @@ impl Ledger {
         };
         let tag = match candidates.max_by_key(rank) {
             Some(message) => message.tag,
-            None => self.put_by_schedule(content.tag, job),
+            None => self.put_by_schedule(content.tag, job, high),
         };
         self.jobs.insert(job, tag);
         // Where it may have moved to there, this is its id now; the next one that is seen is another message.
@@ -273,7 +279,7 @@ impl Ledger {
     }
 
     /// Another job of a schedule.
-    fn put_by_schedule(&mut self, schedule: Tag, job: JobId) -> Tag {
+    fn put_by_schedule(&mut self, schedule: Tag, job: JobId, high: Time) -> Tag {
         let queue = self.schedules[&schedule];
         let tag = self.add(None);
         let attempts_max = self.rules[queue.0].attempts_max;
@@ -292,6 +298,15 @@ impl Ledger {
             expires: None,
             reservation: 0,
         })];
+        for issued in &self.unsure.clone() {
+            let message = self.message(tag);
+            let mut places = message.places.clone();
+            for place in self.after(message, &message.places, issued) {
+                add(&mut places, place);
+            }
+            self.message_mut(tag).places = places;
+            self.pass_time_of(tag, high);
+        }
         tag
     }
 
@@ -348,6 +363,16 @@ impl Ledger {
             ..live.clone()
         })
     }
+}
+
+/// Whether it is about jobs that it does not name.
+fn is_of_a_queue(issued: &Issued) -> bool {
+    matches!(
+        issued.command,
+        Command::Reserve { .. }
+            | Command::Kick { jobs: JobSet::Oldest(_), .. }
+            | Command::Redrive { jobs: JobSet::Oldest(_), .. }
+    )
 }
 
 fn is_reserve(issued: &Issued) -> bool {
@@ -447,6 +472,27 @@ mod tests {
         let after = Observed { jobs: vec![view(2, schedule)] };
         // Then the purge came between them.
         ledger.audit(&after, &[purge()], Order::Submitted, now).expect("the purge came between them");
+    }
+
+    #[test]
+    fn a_job_of_a_schedule_that_nobody_saw_may_have_died_of_a_reserve_that_was_cut_off() {
+        // Given a reserve whose outcome nobody knows, of a queue whose dead jobs go to another one.
+        let rules = |dead| Rules { shard: 0, dead, attempts_max: 1, backoff_max: 0 };
+        let other = QueueName::new("q1").expect("a name");
+        let queues =
+            vec![(name(), rules(Dead::Moved(QueueNumber(1)))), (other.clone(), rules(Dead::Discarded))];
+        let seen = |ledger: &mut Ledger, schedule| {
+            let job = JobView { queue: other.clone(), due: Time(9_000), ..view(1, schedule) };
+            ledger.audit(&Observed { jobs: vec![job] }, &[], Order::Submitted, Time(9_000))
+        };
+        let mut ledger = Ledger::new(queues);
+        let schedule = ledger.add_schedule(QueueNumber(0));
+        seen(&mut ledger.clone(), schedule).expect_err("nothing may have moved it");
+        let command =
+            Command::Reserve { queue: name(), jobs_max: 5, lease: Some(3_000), wait: 0, worker: None };
+        ledger.may_have_happened(&Issued { command, ..purge() }, Time(1_000));
+        // When a job of the schedule is seen for the first time, among the dead ones: its lease has ended.
+        seen(&mut ledger, schedule).expect("the reserve took it");
     }
 
     #[test]

@@ -119,6 +119,9 @@ pub struct Ledger {
     pub(crate) jobs: HashMap<JobId, Tag>,
     pub(crate) dedups: HashMap<(QueueNumber, u8), Vec<Dedup>>,
     pub(crate) schedules: HashMap<Tag, QueueNumber>,
+    /// Commands about whole queues that may have been carried out since the last look: what a schedule put, and nobody has seen, may
+    /// have been among what they took.
+    pub(crate) unsure: Vec<Issued>,
 }
 
 impl Ledger {

@@ -14,7 +14,7 @@ use stadium_wallet::{
 /// How answers become one.
 pub(crate) enum Merge {
     /// Outcomes: each part knows which of the whole it has. What is not known here may be known there.
-    ByPlace { places: Vec<Vec<usize>>, whole: usize },
+    ByPlace { items: Items, places: Vec<Vec<usize>>, whole: usize },
     /// All did it.
     Done,
     /// The shard that knows the id.
@@ -32,9 +32,16 @@ pub(crate) enum Merge {
     Assets,
 }
 
+/// Which outcomes there are, also where no shard says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Items {
+    Accounts,
+    Transfers,
+}
+
 pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>, how: &Merge) -> Result<Answer, Refusal> {
     match how {
-        Merge::ByPlace { places, whole } => by_place(answers, places, *whole),
+        Merge::ByPlace { items, places, whole } => by_place(answers, *items, places, *whole),
         Merge::Done => all_of(answers).map(|_| Answer::Done),
         Merge::WhoKnows => who_knows(answers),
         Merge::Accounts { accounts_max } => accounts(answers, *accounts_max),
@@ -112,6 +119,7 @@ fn known(answers: Vec<Result<Answer, Refusal>>, code: &str) -> Result<Vec<Answer
 
 fn by_place(
     answers: Vec<Result<Answer, Refusal>>,
+    items: Items,
     places: &[Vec<usize>],
     whole: usize,
 ) -> Result<Answer, Refusal> {
@@ -140,9 +148,6 @@ fn by_place(
             Err(refusal) => places.iter().for_each(|&place| keep_better(&mut refused[place], &refusal)),
         }
     }
-    if opened.iter().any(Option::is_some) {
-        return Ok(Answer::Opened(each(opened, refused)));
-    }
     for (outcome, refused) in booked.iter_mut().zip(&refused) {
         // A shard that could not say may be the one that knows it.
         if let (Some(Err(before)), Some(other)) = (&outcome, refused)
@@ -152,13 +157,17 @@ fn by_place(
         }
     }
     if booked.iter().all(Option::is_none)
+        && opened.iter().all(Option::is_none)
         && let Some(Some(first)) = refused.first()
         && refused.iter().flatten().all(|refusal| refusal.code() == first.code())
     {
         // The command as a whole is refused alike everywhere.
         return Err(first.clone());
     }
-    Ok(Answer::Booked(each(booked, refused)))
+    Ok(match items {
+        Items::Accounts => Answer::Opened(each(opened, refused)),
+        Items::Transfers => Answer::Booked(each(booked, refused)),
+    })
 }
 
 /// One outcome for each item: its own, or the refusal of its part.
@@ -299,7 +308,7 @@ mod tests {
     use stadium_machine::{busy, unknown};
     use stadium_wallet::{Answer, AssetView};
 
-    use super::{Merge, merge};
+    use super::{Items, Merge, merge};
 
     #[test]
     fn an_asset_that_is_declared_on_some_shards_is_not_answered_as_if_nothing_happened() {
@@ -313,6 +322,21 @@ mod tests {
                 assert!(refusal.is_unknown() && refusal.code() == code, "{refusal}");
             }
         }
+    }
+
+    #[test]
+    fn accounts_that_every_shard_refuses_for_another_reason_are_answered_as_accounts() {
+        let refusals = [busy("SHARD-003", 1, "it recovers"), unknown("SHARD-015", 1, "a panic")];
+        let answers = || refusals.clone().map(Err::<Answer, _>).into();
+        let how = |items| Merge::ByPlace { items, places: vec![vec![1], vec![0]], whole: 2 };
+        let [first, second] = refusals.clone();
+        let opened = merge(answers(), &how(Items::Accounts));
+        assert_eq!(opened, Ok(Answer::Opened(vec![Err(second.clone()), Err(first.clone())])));
+        let booked = merge(answers(), &how(Items::Transfers));
+        assert_eq!(booked, Ok(Answer::Booked(vec![Err(second), Err(first.clone())])));
+        // What holds for the command as a whole is said of it.
+        let alike = vec![Err(first.clone()), Err(first.clone())];
+        assert_eq!(merge(alike, &how(Items::Accounts)), Err(first));
     }
 
     /// A shard where wallets have so much, and `@transit` that; the rest is a system wallet's.
