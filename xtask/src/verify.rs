@@ -42,10 +42,15 @@ const CHECKS: &[Check] = &[
         command(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
     }),
     ("features", |_| {
+        let bare = |packages: &[&str]| {
+            let arguments =
+                [&["clippy"], packages, &["--no-default-features", "--quiet", "--", "-D", "warnings"]];
+            command(&mut cargo(&arguments.concat()))
+        };
         // What a client or a server of a static list is built of: neither etcd nor ZooKeeper.
-        let bare =
-            ["clippy", "-p", "stadium-rpc", "-p", "stadium-discovery", "--lib", "--no-default-features"];
-        command(&mut cargo(&[&bare[..], &["--quiet", "--", "-D", "warnings"]].concat()))
+        bare(&["-p", "stadium-rpc", "-p", "stadium-discovery", "--lib"])?;
+        // A program that only serves, and a load lab that neither draws nor uploads.
+        bare(&["-p", "stadium-cli", "-p", "stadium-load", "--lib", "--bins"])
     }),
     ("docs", |_| {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);

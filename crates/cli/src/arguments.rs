@@ -28,6 +28,7 @@ pub(crate) enum Command {
     /// Serve devices and the HTTP API until a signal ends it
     Serve(Box<command::serve::Arguments>),
     /// See a whole stadium light up: a server, thousands of simulated devices, pushes, and how fast that was
+    #[cfg(feature = "lab")]
     Demo(command::demo::Arguments),
     /// Push a message to devices; send, follow and explain pushes that are kept
     Push(Box<command::push::Arguments>),
@@ -50,6 +51,7 @@ pub(crate) enum Command {
     /// Make, list and revoke API keys
     Key(command::key::Arguments),
     /// Simulate devices and measure
+    #[cfg(feature = "lab")]
     Load(command::load::Arguments),
     /// Say whether a server is ready for work, as an exit code
     Health(command::health::Arguments),

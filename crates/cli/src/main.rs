@@ -3,6 +3,8 @@
 //! Data goes to standard output, everything else to standard error. Each command is a file in [`command`];
 //! servers and settings are `stadium_node`'s, simulated devices `stadium_load`'s.
 
+#![cfg_attr(not(feature = "lab"), allow(dead_code, reason = "the load lab and the demo use it"))]
+
 mod api;
 mod arguments;
 mod command;
@@ -38,7 +40,9 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments, terminal: &Terminal) -> Result<(), Failure> {
     match arguments.command {
         Command::Serve(serve) => command::serve::run(&serve, terminal),
+        #[cfg(feature = "lab")]
         Command::Demo(demo) => command::demo::run(&demo, terminal),
+        #[cfg(feature = "lab")]
         Command::Load(load) => command::load::run(&load, terminal),
         Command::Push(push) => command::push::run(*push, terminal),
         Command::App(app) => command::app::run(app, terminal),

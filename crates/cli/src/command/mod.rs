@@ -6,11 +6,13 @@ pub(crate) mod app;
 pub(crate) mod audience;
 pub(crate) mod completions;
 pub(crate) mod config;
+#[cfg(feature = "lab")]
 pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod health;
 pub(crate) mod journal;
 pub(crate) mod key;
+#[cfg(feature = "lab")]
 pub(crate) mod load;
 pub(crate) mod openapi;
 pub(crate) mod passwd;

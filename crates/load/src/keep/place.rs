@@ -111,7 +111,7 @@ const GS_HELP: &str = "set GOOGLE_APPLICATION_CREDENTIALS to a service account's
 const AZ_HELP: &str = "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY";
 
 fn credentials(help: &'static str, error: &object_store::Error) -> Error {
-    Error::Credentials { help, reason: super::upload::chain(error) }
+    Error::Credentials { help, reason: super::copy::chain(error) }
 }
 
 fn s3(bucket: &str, options: &UploadOptions) -> Result<object_store::aws::AmazonS3, Error> {

@@ -7,14 +7,21 @@ mod health;
 mod line;
 mod page;
 mod point;
+#[cfg(feature = "tui")]
 mod screen;
 mod series;
+#[cfg(feature = "tui")]
 mod terminal;
+#[cfg(not(feature = "tui"))]
+#[path = "no_terminal.rs"]
+mod terminal;
+mod wish;
 
 pub use line::{Lines, line};
 pub use page::Page;
 pub use point::Point;
-pub use terminal::{Terminal, Wish};
+pub use terminal::Terminal;
+pub use wish::Wish;
 
 #[cfg(test)]
 pub(crate) mod sample;

@@ -16,7 +16,7 @@ use super::health::{self, Sign};
 use super::line::clock;
 use super::point::{Point, Times};
 use super::series::Series;
-use super::terminal::Wish;
+use super::wish::Wish;
 use crate::engine::Progress;
 
 /// Fewer lines than this have no room for plots.

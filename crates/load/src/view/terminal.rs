@@ -15,19 +15,11 @@ use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_ra
 use ratatui::backend::CrosstermBackend;
 
 use super::screen::Screen;
+use super::wish::Wish;
 use crate::engine::Progress;
 
 /// Whether the terminal is ours now. Only one view can have it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-
-/// What the person at the terminal asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
-    /// End the run early; users finish what they are at.
-    Finish,
-    /// End it at once.
-    Stop,
-}
 
 /// The live view of a run.
 pub struct Terminal {

@@ -83,6 +83,9 @@ impl Generator {
 
 /// Runs it.
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
+    if arguments.upload.is_some() && !keep::CAN_UPLOAD {
+        return Err(Failure::new("--upload: this program was built without the feature `lab-upload`"));
+    }
     let program = arguments.scenario.read(terminal)?;
     let secrets = Secrets::of(&program);
     let options = RunOptions { folder: arguments.scenario.folder(), ..arguments.generator.options() };

@@ -18,6 +18,7 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use caller::BearerFlags;
+#[cfg(feature = "lab")]
 pub(crate) use place::discovery;
 use place::{PlaceFlags, TlsFlags};
 
