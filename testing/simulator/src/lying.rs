@@ -13,6 +13,8 @@ use crate::machine::Sabotage;
 
 /// Linux: the disk failed.
 const EIO: i32 = 5;
+/// Linux: this process may open no more files.
+const EMFILE: i32 = 24;
 
 /// Whether a sabotage is one of the disk.
 pub fn lies(sabotage: Sabotage) -> bool {
@@ -28,6 +30,8 @@ pub fn lies(sabotage: Sabotage) -> bool {
             | Sabotage::FailedOpensAreForEver
             | Sabotage::EveryOtherFolderSync
             | Sabotage::OneControlSlot
+            | Sabotage::DescriptorsAreTheDisk
+            | Sabotage::FailedFolderSyncsAreIgnored
     )
 }
 
@@ -64,6 +68,12 @@ impl LyingDisk {
             Err(error) if self.sabotage == for_ever && error.raw_os_error() == Some(EIO) => {
                 self.is_lost.store(true, Ordering::Relaxed);
                 Err(error)
+            }
+            Err(error)
+                if self.sabotage == Sabotage::DescriptorsAreTheDisk
+                    && error.raw_os_error() == Some(EMFILE) =>
+            {
+                Err(io::Error::from_raw_os_error(EIO))
             }
             Err(error) => Err(error),
         }
@@ -124,7 +134,7 @@ impl Disk for LyingDisk {
         match self.sabotage {
             Sabotage::FolderSyncDoesNothing => Ok(()),
             Sabotage::EveryOtherFolderSync if syncs % 2 == 1 => Ok(()),
-            _ => self.disk.sync_folder(),
+            _ => self.ignored(Sabotage::FailedFolderSyncsAreIgnored, self.disk.sync_folder()),
         }
     }
 

@@ -84,6 +84,10 @@ pub enum Sabotage {
     EveryOtherFolderSync,
     /// Control has one slot instead of two.
     OneControlSlot,
+    /// A process that may open no more files is taken for a disk that failed.
+    DescriptorsAreTheDisk,
+    /// A sync of the folder that failed is taken for one that was done.
+    FailedFolderSyncsAreIgnored,
     /// Who is cut off by a panic hears that nothing happened.
     CutCallersHearBusy,
 }

@@ -12,7 +12,7 @@ use super::place::Place;
 use super::upload::{Error, Sent, UploadOptions};
 
 /// A file larger than this travels in parts of it: S3 wants at least 5 MiB and at most 10,000 of them.
-const PART_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const PART_BYTES: usize = 8 * 1024 * 1024;
 
 /// Sends them all, the result last. Gives the URLs of the copies.
 pub(super) async fn send(

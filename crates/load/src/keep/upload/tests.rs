@@ -3,11 +3,13 @@
 //! What a provider's own servers answer beyond S3's rules is not covered: no account of ours is on them.
 
 use std::fs;
+use std::path::Path;
 
 use object_store::aws::AmazonS3Builder;
-use object_store::{Attribute, ObjectStore};
+use object_store::{Attribute, ObjectStore, ObjectStoreExt as _};
 
 use super::*;
+use crate::keep::copy::PART_BYTES;
 use crate::keep::store::Store;
 
 fn options(environment: Vec<(String, String)>) -> UploadOptions {
