@@ -11,6 +11,9 @@ use stadium_journal::{Disk, DiskFile, LockError, LockGuard};
 
 use crate::machine::Sabotage;
 
+/// How names of checkpoints end.
+const CHECKPOINT: &str = ".checkpoint";
+
 /// Linux: the disk failed.
 const EIO: i32 = 5;
 /// Linux: this process may open no more files.
@@ -23,6 +26,8 @@ pub fn lies(sabotage: Sabotage) -> bool {
         Sabotage::SyncDoesNothing
             | Sabotage::FolderSyncDoesNothing
             | Sabotage::OneCheckpointIsKept
+            | Sabotage::DamagedCheckpointsCount
+            | Sabotage::UnreadCheckpointsAreTheEnd
             | Sabotage::FailedReadsAreEnds
             | Sabotage::FailedRenamesAreIgnored
             | Sabotage::FailedRemovalsAreForEver
@@ -40,17 +45,23 @@ pub struct LyingDisk {
     disk: MemoryDisk,
     sabotage: Sabotage,
     /// Something failed that is never tried again.
-    is_lost: AtomicBool,
+    is_lost: Arc<AtomicBool>,
     folder_syncs: AtomicU64,
 }
 
 impl LyingDisk {
     pub fn new(disk: MemoryDisk, sabotage: Sabotage) -> LyingDisk {
-        LyingDisk { disk, sabotage, is_lost: AtomicBool::new(false), folder_syncs: AtomicU64::new(0) }
+        LyingDisk { disk, sabotage, is_lost: Arc::default(), folder_syncs: AtomicU64::new(0) }
     }
 
     fn file(&self, name: &str, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
-        Arc::new(LyingFile { file, sabotage: self.sabotage, is_control: name == "control" })
+        let fails = self.sabotage == Sabotage::UnreadCheckpointsAreTheEnd && name.ends_with(CHECKPOINT);
+        Arc::new(LyingFile {
+            file,
+            sabotage: self.sabotage,
+            is_control: name == "control",
+            fails_with: fails.then(|| Arc::clone(&self.is_lost)),
+        })
     }
 
     /// What opening or creating gave, as the sabotaged journal takes it.
@@ -107,10 +118,16 @@ impl Disk for LyingDisk {
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.ignored(Sabotage::FailedRenamesAreIgnored, self.disk.rename(from, to))?;
-        if self.sabotage == Sabotage::OneCheckpointIsKept && to.ends_with(".checkpoint") {
-            let others =
-                self.disk.list()?.into_iter().filter(|name| name.ends_with(".checkpoint") && name != to);
-            others.for_each(|name| drop(self.disk.remove(&name)));
+        let kept = match self.sabotage {
+            Sabotage::OneCheckpointIsKept => 1,
+            Sabotage::DamagedCheckpointsCount => 2,
+            _ => return Ok(()),
+        };
+        if to.ends_with(CHECKPOINT) {
+            let mut names = self.disk.list()?;
+            names.retain(|name| name.ends_with(CHECKPOINT));
+            names.sort_unstable();
+            names.iter().rev().skip(kept).for_each(|name| drop(self.disk.remove(name)));
         }
         Ok(())
     }
@@ -147,6 +164,8 @@ struct LyingFile {
     file: Arc<dyn DiskFile>,
     sabotage: Sabotage,
     is_control: bool,
+    /// Of a checkpoint: set when one could not be read, and then none can.
+    fails_with: Option<Arc<AtomicBool>>,
 }
 
 impl DiskFile for LyingFile {
@@ -155,7 +174,13 @@ impl DiskFile for LyingFile {
     }
 
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize> {
-        match self.file.read_at(into, offset) {
+        let read = self.file.read_at(into, offset);
+        if let Some(lost) = &self.fails_with
+            && (lost.fetch_or(read.is_err(), Ordering::Relaxed) || read.is_err())
+        {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
+        match read {
             Err(_) if self.sabotage == Sabotage::FailedReadsAreEnds => Ok(0),
             read => read,
         }

@@ -44,6 +44,10 @@ pub enum Sabotage {
     FolderSyncDoesNothing,
     /// One checkpoint is kept instead of two.
     OneCheckpointIsKept,
+    /// A checkpoint that is damaged counts as one of the two that are kept.
+    DamagedCheckpointsCount,
+    /// Where the newest checkpoint cannot be read, none is.
+    UnreadCheckpointsAreTheEnd,
     /// What a recovery reads lacks a record.
     RecoveryForgetsARecord,
     /// An edge tells nobody what sessions are owed.
@@ -54,6 +58,8 @@ pub enum Sabotage {
     KnownMessagesAreDelivered,
     /// An edge reads the wall clock when it starts, and never again.
     EdgeClockIsFixed,
+    /// A publish at QoS 2 is remembered by its origin and by the loop that keeps a part of it.
+    LoopsAreInOrigins,
     /// An edge keeps twice as many messages for a session as it is told to.
     SessionsKeepMore,
     /// An edge does not hand wills to the shards.

@@ -180,8 +180,23 @@ impl Plan {
         let shards = [1, 1, 2, 3, 5, 8][random.usize(..6)];
         let faults = Faults { flip: false, ..self.faults };
         let mut groups = Rng::with_seed(self.seed ^ 0x7368_6172_6564);
-        let mqtt = Some(MqttPlan::new(&mut random).with_groups(&mut groups));
-        Plan { shards, queues: Vec::new(), wallets: None, pushes: None, mqtt, faults, ..self }
+        let mut absences = Rng::with_seed(self.seed ^ 0x6177_6179);
+        let mqtt = MqttPlan::new(&mut random).with_groups(&mut groups).with_absences(&mut absences);
+        let has_many_bursts = mqtt.has_many_bursts;
+        let (queues, mqtt) = (Vec::new(), Some(mqtt));
+        let plan = Plan { shards, queues, wallets: None, pushes: None, mqtt, faults, ..self };
+        if !has_many_bursts {
+            return plan;
+        }
+        Plan {
+            shards: 1,
+            // Checkpoints come between bursts, not for the bytes of one, and are soon whole.
+            checkpoint_bytes: 1 << 20,
+            checkpoint_slice_bytes: 16 << 10,
+            // A disk that bursts have filled stays full, and the edge would ask for ever.
+            faults: Faults { full: 0, ..plan.faults },
+            ..plan
+        }
     }
 
     /// How little a turn does at once.
@@ -212,6 +227,11 @@ impl Plan {
             ..self.faults
         };
         let compare = [10, 25, 60][random.usize(..3)];
+        // Some messages of a burst are removed, and the rest is not yet.
+        let (turn_events_max, compare) = match self.mqtt.as_ref().is_some_and(|mqtt| mqtt.has_many_bursts) {
+            true => (32, 4),
+            false => (turn_events_max, compare),
+        };
         // Few bytes are written there: small segments need a new file more often.
         let segment_bytes = if faults.descriptors > 0 { 64 << 10 } else { self.segment_bytes };
         Plan { faults, turn_events_max, compare, segment_bytes, ..self }

@@ -87,7 +87,8 @@ fn same(live: &[Vec<u8>], recovered: &[Vec<u8>], now: Time) -> Result<(), String
         if matches!(live[..], [QUEUE, _, LANES, ..]) {
             continue;
         }
-        if matches!(live[..], [SESSION, _, RETAINED, ..]) && retained(live) == retained(recovered) {
+        if matches!(live[..], [SESSION, _, RETAINED, ..]) {
+            same_retained(&retained(live), &retained(recovered))?;
             continue;
         }
         let (one, other) =
@@ -213,6 +214,20 @@ fn retained(chunk: &[u8]) -> BTreeSet<Vec<u8>> {
         Some(length)
     });
     messages
+}
+
+fn same_retained(live: &BTreeSet<Vec<u8>>, recovered: &BTreeSet<Vec<u8>>) -> Result<(), String> {
+    let (missing, more) = (live.difference(recovered), recovered.difference(live));
+    if live == recovered {
+        return Ok(());
+    }
+    Err(format!(
+        "{} retained messages and removals; a recovery gives {}, {} of them are not there and {} are missing",
+        live.len(),
+        recovered.len(),
+        more.count(),
+        missing.count()
+    ))
 }
 
 /// The lanes by their places: a queue's place, a priority and a key.

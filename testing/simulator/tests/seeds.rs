@@ -98,6 +98,18 @@ fn a_shard_that_keeps_one_checkpoint_is_found_out() {
 }
 
 #[test]
+fn a_shard_that_counts_a_damaged_checkpoint_is_found_out() {
+    let failure = first_failure(0, 600, Sabotage::DamagedCheckpointsCount);
+    assert!(failure.is_some(), "600 seeds did not notice that the checkpoint that is whole was removed");
+}
+
+#[test]
+fn a_shard_that_an_unreadable_checkpoint_stops_is_found_out() {
+    let failure = first_failure(0, 600, Sabotage::UnreadCheckpointsAreTheEnd);
+    assert!(failure.is_some(), "600 seeds did not notice that the checkpoint before the newest is not used");
+}
+
+#[test]
 fn a_recovery_that_forgets_a_record_is_found_out() {
     let failure = first_failure(0, 100, Sabotage::RecoveryForgetsARecord);
     assert!(failure.is_some(), "100 seeds did not notice that a recovery gives another state");
@@ -119,6 +131,12 @@ fn an_edge_that_does_not_keep_retained_messages_is_found_out() {
 fn an_edge_that_delivers_what_is_known_is_found_out() {
     let failure = first_failure(0, 1_000, Sabotage::KnownMessagesAreDelivered);
     assert!(failure.is_some(), "1,000 seeds did not notice messages that come twice at QoS 2");
+}
+
+#[test]
+fn an_edge_whose_loops_are_in_what_shards_remember_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::LoopsAreInOrigins);
+    assert!(failure.is_some(), "400 seeds did not notice that another number of loops brings messages twice");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use stadium_mqtt::topic;
 
 use super::lane::Lane;
 use super::mapping::{Clocks, kept_origin, kept_withdraw};
+use super::origins::Origins;
 use crate::machine::Sabotage;
 
 /// A connection.
@@ -39,6 +40,8 @@ pub struct Around {
     pub clocks: Clocks,
     pub sabotage: Sabotage,
     pub random: Rng,
+    /// How publishes at QoS 2 are named.
+    pub origins: Origins,
     staged: Vec<Vec<u8>>,
     /// What leaves on each link.
     pub outgoing: BTreeMap<Link, Vec<u8>>,
@@ -64,6 +67,7 @@ impl Around {
             clocks,
             sabotage,
             random,
+            origins: Origins::new(loops, sabotage),
             staged: Vec::new(),
             outgoing: BTreeMap::new(),
             closed: BTreeMap::new(),
@@ -119,6 +123,19 @@ pub struct Turn<'a> {
 impl Turn<'_> {
     fn put(&mut self, shard: u16, change: stadium_session::Change, then: Then) {
         self.around.lanes[self.at][usize::from(shard)].put(change, then);
+    }
+
+    /// The origin of a part of a publish, as its shard is told. A publish of which the packet id
+    /// is noted in the same change has one part.
+    fn origin(&self, origin: Option<Origin>, publisher: Option<&str>) -> Option<stadium_session::Origin> {
+        let at = if publisher.is_some() { 0 } else { self.at };
+        origin.map(|origin| self.around.origins.of_part(origin, at))
+    }
+
+    fn forget_all(&mut self, shard: u16, origins: Vec<stadium_session::Origin>) {
+        for origin in origins {
+            self.put(shard, stadium_session::Change::Forget { origin }, Then::NOTHING);
+        }
     }
 }
 
@@ -258,8 +275,17 @@ impl Host for Turn<'_> {
         {
             connected.will = None;
         }
+        let shard = self.shard_of(client_id);
+        match &change {
+            Change::Connect(connected) => self.around.origins.begins(client_id, connected.incarnation),
+            Change::Released { packet_id } => {
+                let others = self.around.origins.of_other_loops_of(client_id, *packet_id);
+                self.forget_all(shard, others);
+            }
+            _ => {}
+        }
         let change = self.around.clocks.change(client_id, change);
-        self.put(self.shard_of(client_id), change, then);
+        self.put(shard, change, then);
     }
 
     fn keep(&mut self, shard: u16, keep: &Keep<'_>, then: Then) {
@@ -270,7 +296,7 @@ impl Host for Turn<'_> {
             {
                 nothing()
             }
-            _ => self.around.clocks.keep(keep),
+            _ => self.around.clocks.keep(keep, self.origin(keep.origin, keep.publisher)),
         };
         let lane = &mut self.around.lanes[self.at][usize::from(shard)];
         if keep.must { lane.put_for_certain(change, then) } else { lane.put(change, then) }
@@ -293,14 +319,17 @@ impl Host for Turn<'_> {
     }
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {
-        self.put(shard, kept_withdraw(withdraw), then);
+        let origin = self.origin(withdraw.origin, withdraw.publisher);
+        self.put(shard, kept_withdraw(withdraw, origin), then);
     }
 
     fn ask(&mut self, shard: u16, origin: Origin, then: Then) {
-        self.put(shard, stadium_session::Change::Ask { origin: kept_origin(origin) }, then);
+        let origin = self.around.origins.of_part(origin, self.at);
+        self.put(shard, stadium_session::Change::Ask { origin }, then);
     }
 
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
+        self.forget_all(shard, self.around.origins.of_other_loops(origin));
         self.put(shard, stadium_session::Change::Forget { origin: kept_origin(origin) }, then);
     }
 

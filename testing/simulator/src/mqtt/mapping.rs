@@ -101,7 +101,7 @@ impl Clocks {
         }
     }
 
-    pub fn keep(self, keep: &broker::Keep<'_>) -> Change {
+    pub fn keep(self, keep: &broker::Keep<'_>, origin: Option<Origin>) -> Change {
         let receiver = |one: &broker::Receiver<'_>| Receiver {
             client: one.client_id.into(),
             letter: one.letter,
@@ -113,7 +113,7 @@ impl Clocks {
         Change::Keep(Box::new(Keep {
             message: self.kept_message(keep.publication),
             receivers: keep.receivers.iter().map(receiver).collect(),
-            origin: keep.origin.map(kept_origin),
+            origin,
             publisher: keep.publisher.map(Into::into),
         }))
     }
@@ -167,10 +167,10 @@ pub fn kept_origin(origin: broker::Origin) -> Origin {
     Origin { incarnation: origin.incarnation, packet_id: origin.packet_id }
 }
 
-pub fn kept_withdraw(withdraw: &broker::Withdraw<'_>) -> Change {
+pub fn kept_withdraw(withdraw: &broker::Withdraw<'_>, origin: Option<Origin>) -> Change {
     Change::Withdraw(Box::new(Withdraw {
         receivers: withdraw.receivers.iter().map(|&(client, letter)| (client.into(), letter)).collect(),
-        origin: withdraw.origin.map(kept_origin),
+        origin,
         publisher: withdraw.publisher.map(Into::into),
     }))
 }

@@ -10,6 +10,7 @@ mod lane;
 mod mapping;
 mod moment;
 mod node;
+mod origins;
 mod plan;
 mod retained;
 mod wills;

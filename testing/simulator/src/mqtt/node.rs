@@ -81,6 +81,7 @@ impl Node {
         for session in page.sessions {
             let client = session.connect.client.clone();
             let at = self.around.home_of(&client);
+            self.around.origins.begins(&client, session.connect.incarnation);
             let restored = self.around.clocks.restored(session);
             let mut turn = Turn { around: &mut self.around, at };
             if !self.brokers[at].restore(&mut turn, restored) {

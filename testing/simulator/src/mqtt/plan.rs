@@ -1,4 +1,6 @@
 //! What a seed decides about MQTT: loops, devices, topics, bounds.
+//!
+//! What was added later has random numbers of its own, so that the rest of a seed stays as it was.
 
 use fastrand::Rng;
 use stadium_mqtt::packet::Version;
@@ -27,6 +29,8 @@ pub struct DevicePlan {
     pub clean_one_in: u32,
     /// One in so many connections has a will; 0 for none.
     pub will_one_in: u32,
+    /// In one of so many of its chances it comes back.
+    pub back_one_in: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -36,8 +40,12 @@ pub struct MqttPlan {
     pub topics: u32,
     /// Topics with retained messages.
     pub retained_topics: u32,
-    /// So many retained messages that expire in one moment, once or twice in a run; 0 for none.
+    /// So many retained messages that expire in one moment; 0 for none.
     pub burst: u32,
+    /// Bursts in a run, at most.
+    pub bursts_max: u32,
+    /// They follow each other: one is over, a checkpoint begins while its messages are removed, the next one begins.
+    pub has_many_bursts: bool,
     /// Loops at each start, at most.
     pub loops_max: usize,
     /// Actions of devices in a step, at most.
@@ -46,6 +54,8 @@ pub struct MqttPlan {
     pub publishes: u8,
     /// One in so many publishes is retained; 0 for none.
     pub retained_one_in: u32,
+    /// All retained messages of MQTT 5.0 are over after seconds.
+    pub retained_briefly: bool,
     /// One in so many connections ends in a step.
     pub leaves: u32,
     /// How slowly devices acknowledge: one in so many steps.
@@ -79,6 +89,7 @@ impl MqttPlan {
                 expiry_s,
                 clean_one_in: choose(random, &[0, 0, 4, 20]),
                 will_one_in: choose(random, &[0, 0, 2]),
+                back_one_in: 1,
             }
         });
         let mut devices: Vec<DevicePlan> = devices.collect();
@@ -100,10 +111,13 @@ impl MqttPlan {
             topics: random.u32(1..5),
             retained_topics: random.u32(2..14),
             burst,
+            bursts_max: 3,
+            has_many_bursts: false,
             loops_max: [1, 2, 4, 4][random.usize(..4)],
             actions_max: choose(random, &[3, 8, 16]),
             publishes: [30, 60, 80][random.usize(..3)],
             retained_one_in: choose(random, &[0, 2, 5]),
+            retained_briefly: false,
             leaves: choose(random, &[10, 40, 100]),
             slow: choose(random, &[1, 2, 8]),
             messages_max: [vec![1_000], vec![3], vec![3, 10, 1_000], vec![10]][random.usize(..4)].clone(),
@@ -129,6 +143,28 @@ impl MqttPlan {
         });
         let groups = groups.collect();
         MqttPlan { groups, ..self }
+    }
+
+    /// Some devices are away for long, so that servers start and bounds change meanwhile. If few
+    /// messages may be retained, in half of the runs they are retained only briefly. Bursts follow
+    /// each other in half of the runs that have some.
+    pub fn with_absences(mut self, random: &mut Rng) -> MqttPlan {
+        for device in &mut self.devices {
+            let back_one_in = [1, 1, 1, 30][random.usize(..4)];
+            // A publisher that was away for long repeats its publish. A member that has left its
+            // group and joined it again meanwhile may then get it twice at QoS 2.
+            device.back_one_in = if self.groups.is_empty() { back_one_in } else { 1 };
+        }
+        if self.retained_max < 100 && random.bool() {
+            // More topics than may have a message, of which many are over.
+            (self.retained_topics, self.retained_one_in, self.retained_briefly) = (14, 2, true);
+        }
+        if self.burst > 0 && random.bool() {
+            // Three pages of the table of retained messages: places in two of them would be taken
+            // in the same order after a recovery.
+            (self.burst, self.bursts_max, self.has_many_bursts) = (700, 20, true);
+        }
+        self
     }
 
     /// Whether a shard may have no room for a message.

@@ -236,7 +236,7 @@ impl World {
         self.break_something()?;
         self.ask_wallets();
         self.step_pushes();
-        self.step_mqtt();
+        self.step_mqtt()?;
         let commands = if self.plan.queues.is_empty() { 0 } else { self.random.u32(..6) };
         for _ in 0..commands {
             let wish = self.clients.next(&self.plan, &mut self.ledger, &self.clock, &mut self.random);

@@ -2,6 +2,7 @@
 //!
 //! The brokers are in [`crate::mqtt`]; this is their part of a simulated step.
 
+mod bursts;
 mod groups;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,7 @@ use stadium_mqtt::packet::{QoS, Version};
 use stadium_session::{Answer, Command, Page, Part, Refusal};
 use stadium_shard::core::Output;
 
+use self::bursts::OfBursts;
 use super::breaking::End;
 use super::{TURNS_MAX, World};
 use crate::asker::Asker;
@@ -48,6 +50,8 @@ pub(super) struct Mqtt {
     random: Rng,
     /// For what concerns groups.
     groups: Rng,
+    /// For who is away, and for the ends of bursts.
+    absences: Rng,
     /// What had passed when the edge began.
     began: u64,
     /// What the clock showed then.
@@ -64,6 +68,7 @@ pub(super) struct Mqtt {
     probe: Option<(Device, BTreeMap<String, u64>)>,
     messages: u64,
     bursts: u32,
+    next_of_bursts: OfBursts,
     /// Something was sent or heard in the last turn.
     is_busy: bool,
 }
@@ -87,6 +92,7 @@ impl Mqtt {
             plan,
             random,
             groups: Rng::with_seed(seed ^ 0x6d65_6d62_6572),
+            absences: Rng::with_seed(seed ^ 0x6162_7365_6e63_6573),
             began: 0,
             began_at: 0,
             batches: BTreeSet::new(),
@@ -95,6 +101,7 @@ impl Mqtt {
             probe: None,
             messages: 0,
             bursts: 0,
+            next_of_bursts: OfBursts::Begin,
             is_busy: false,
         }
     }
@@ -204,12 +211,12 @@ impl World {
     }
 
     /// Devices come, go, publish, subscribe and acknowledge.
-    pub(super) fn step_mqtt(&mut self) {
-        let Some(mqtt) = &mut self.mqtt else { return };
+    pub(super) fn step_mqtt(&mut self) -> Result<(), Violation> {
+        let Some(mqtt) = &mut self.mqtt else { return Ok(()) };
         for _ in 0..mqtt.random.u32(..=mqtt.plan.actions_max) {
             self.act();
         }
-        let Some(mqtt) = &mut self.mqtt else { return };
+        let Some(mqtt) = &mut self.mqtt else { return Ok(()) };
         for at in 0..mqtt.devices.len() {
             if mqtt.random.u32(..mqtt.plan.slow) == 0 {
                 let most = mqtt.random.usize(..=mqtt.devices[at].owes());
@@ -217,9 +224,16 @@ impl World {
                 mqtt.send(at, &bytes);
             }
         }
-        if mqtt.plan.burst > 0 && mqtt.bursts < 3 && mqtt.random.u8(..40) == 0 {
+        if mqtt.plan.burst == 0 || mqtt.bursts >= mqtt.plan.bursts_max {
+            return Ok(());
+        }
+        if mqtt.plan.has_many_bursts {
+            return self.many_bursts();
+        }
+        if mqtt.random.u8(..40) == 0 {
             self.burst();
         }
+        Ok(())
     }
 
     fn act(&mut self) {
@@ -227,7 +241,7 @@ impl World {
         let Some(mqtt) = &mut self.mqtt else { return };
         let at = mqtt.random.usize(..mqtt.devices.len());
         if mqtt.devices[at].link.is_none() {
-            if mqtt.random.bool() {
+            if mqtt.random.bool() && mqtt.absences.u32(..mqtt.devices[at].plan.back_one_in) == 0 {
                 self.connect(at, false);
             }
             return;
@@ -249,6 +263,9 @@ impl World {
             let expiry_s = match mqtt.random.u8(..4) {
                 0 if mqtt.devices[at].plan.version == Version::V5 => {
                     Some([2, 60, 3_600][mqtt.random.usize(..3)])
+                }
+                _ if retain && mqtt.plan.retained_briefly && mqtt.devices[at].plan.version == Version::V5 => {
+                    Some(2)
                 }
                 _ => None,
             };
@@ -391,34 +408,6 @@ impl World {
         mqtt.devices[at].gone();
     }
 
-    /// Many retained messages that all end in one moment.
-    fn burst(&mut self) {
-        let now = Moment::of(&self.clock);
-        let Some(mqtt) = &mut self.mqtt else { return };
-        let can = |device: &Device| device.is_in && device.plan.version == Version::V5;
-        let Some(at) = mqtt.devices.iter().position(can) else { return };
-        mqtt.bursts += 1;
-        let burst = mqtt.plan.burst;
-        self.trace
-            .line(&self.clock, || format!("device {at} publishes a burst of {burst} retained messages"));
-        let mut bytes = Vec::new();
-        for topic in 0..burst {
-            let topic = format!("b/{topic}");
-            mqtt.messages += 1;
-            let over = Over::new(now, 60_000);
-            mqtt.retained.publishes(&topic, Some(mqtt.messages), Some(over));
-            bytes.extend(mqtt.devices[at].publish(Outgoing {
-                number: mqtt.messages,
-                topic,
-                qos: QoS::AtMostOnce,
-                retain: true,
-                expiry_s: Some(60),
-                payload: payload(mqtt.messages),
-            }));
-        }
-        mqtt.send(at, &bytes);
-    }
-
     /// What the edge's clocks show.
     fn edge_clocks(&self) -> Option<Clocks> {
         let mqtt = self.mqtt.as_ref()?;
@@ -537,6 +526,7 @@ impl World {
             expiry_s: 0,
             clean_one_in: 0,
             will_one_in: 0,
+            back_one_in: 1,
         };
         let mut probe = Device::new(plan);
         let link = node.open("probe");
@@ -570,7 +560,7 @@ impl World {
     fn wills_at_rest(&mut self) {
         let now = Moment::of(&self.clock);
         let Some(mqtt) = &mut self.mqtt else { return };
-        mqtt.books.wills_at_rest(now);
+        mqtt.books.wills_at_rest(now, self.trouble);
         mqtt.retain_wills(now);
     }
 
