@@ -48,7 +48,8 @@ impl FileCheckpoints {
         Self::open_on(Arc::new(disk), shard, journal)
     }
 
-    /// Opens it on any disk. What was being written when the process ended is removed.
+    /// Opens it on any disk. What was being written when the process ended is removed, and the names that are seen are made durable:
+    /// whoever reads a checkpoint removes what came before it.
     ///
     /// # Errors
     /// `Io`.
@@ -57,7 +58,7 @@ impl FileCheckpoints {
             for name in disk.list()?.iter().filter(|name| name.ends_with(".new")) {
                 disk.remove(name)?;
             }
-            Ok(())
+            disk.sync_folder()
         };
         clear().map_err(|error| Error::io(format!("cleaning {} failed", disk.place()), &error))?;
         Ok(Self { disk, shard, journal, whole: Arc::default() })

@@ -77,7 +77,7 @@ enum Change {
 #[derive(Debug)]
 enum NameChange {
     Create { name: String, inode: u64 },
-    Rename { from: String, to: String },
+    Rename { from: String, to: String, inode: u64 },
     Remove { name: String },
 }
 
@@ -286,8 +286,10 @@ impl NameChange {
             Self::Create { name, inode } => {
                 names.insert(name, inode);
             }
-            Self::Rename { from, to } => {
-                if let Some(inode) = names.remove(&from) {
+            // A file is renamed, not whatever has its name: where another change was lost, that may be another file.
+            Self::Rename { from, to, inode } => {
+                if names.get(&from) == Some(&inode) {
+                    names.remove(&from);
                     names.insert(to, inode);
                 }
             }
@@ -425,7 +427,7 @@ impl Disk for MemoryDisk {
         state.faults.name(NameOperation::Rename)?;
         let inode = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         state.names.insert(to.to_owned(), inode);
-        state.names_changed.push(NameChange::Rename { from: from.to_owned(), to: to.to_owned() });
+        state.names_changed.push(NameChange::Rename { from: from.to_owned(), to: to.to_owned(), inode });
         Ok(())
     }
 

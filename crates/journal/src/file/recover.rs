@@ -66,6 +66,8 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, options: &Options) -> Result<Recover
         // The files as the older writer left them, after it can't acknowledge anything more.
         names = list(&**disk)?;
     }
+    // A name that only the page cache has may go with the power, while others that build on it stay.
+    disk.sync_folder().map_err(|error| on(&**disk, "syncing the folder", &error))?;
     clear(&**disk, &mut names, options.opening.holder).map_err(|error| on(&**disk, "cleaning", &error))?;
     let loaded = load(&**disk, &names, &slot)?;
     check_complete(&**disk, &loaded, options.opening.checkpoint)?;
@@ -433,7 +435,7 @@ fn begin(
     };
     let is_promised = tail.last.is_some_and(|last| last.sealed == Some(SealReason::Rotation));
     let make = |stock: &mut Stock| -> io::Result<Made> {
-        // The last first: a crash in between leaves no hole.
+        // The last first, and each for good before the next: a crash in between leaves no hole.
         for one in loaded[tail.used..].iter().rev() {
             let header = one.segment.header;
             // The segment before may say that this one exists: then it steps aside only for the new one.
@@ -443,7 +445,10 @@ fn begin(
             match holder {
                 Holder::Respect => stock.recycle(&one.segment.name(), one.file_bytes)?,
                 // Whoever was fenced may write to it yet.
-                Holder::Fence => disk.remove(&one.segment.name())?,
+                Holder::Fence => {
+                    disk.remove(&one.segment.name())?;
+                    disk.sync_folder()?;
+                }
             }
         }
         stock.segment(number, base, Replace::Empty)

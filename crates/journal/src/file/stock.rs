@@ -196,10 +196,12 @@ impl Stock {
                 .find(|spare| !self.spares.contains(spare))
                 .expect("there are more numbers than spares");
             self.disk.rename(name, &spare)?;
+            // While a crash may give the file its old name back, it is no spare: a new segment's header would stand under that name.
+            self.disk.sync_folder()?;
             self.spares.push(spare);
-        } else {
-            self.disk.remove(name)?;
+            return Ok(());
         }
+        self.disk.remove(name)?;
         self.disk.sync_folder()
     }
 }

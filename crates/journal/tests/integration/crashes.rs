@@ -5,7 +5,7 @@
 use crate::crash_support;
 
 use crash_support::{Book, Random, open};
-use stadium_journal::memory::{Kept, MemoryDisk};
+use stadium_journal::memory::{Kept, MemoryDisk, NameOperation};
 use stadium_journal::{Error, FileJournal, Holder, Journal, Opening, Position, Stepper};
 
 /// One run: some lives of a journal, each ended by a crash, a kill, a failure, or properly.
@@ -23,9 +23,11 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
+        let disk = MemoryDisk::new(seed);
+        disk.names_in_any_order(seed % 2 == 1);
         Self {
             random: Random(seed),
-            disk: MemoryDisk::new(seed),
+            disk,
             book: Book::default(),
             checkpoint: Position::START,
             acknowledged: 0,
@@ -127,7 +129,7 @@ impl Run {
             if self.disk.is_stopped() {
                 return Ok(());
             }
-            match self.random.below(100) {
+            match self.random.below(101) {
                 0..40 => self.append(journal)?,
                 40..55 => journal.commit()?,
                 55..80 => {
@@ -156,6 +158,16 @@ impl Run {
                     [Kept::Nothing, Kept::Half, Kept::Everything][self.random.below(3) as usize],
                 ),
                 98 => self.disk.fail_write(self.random.below(60)),
+                99 => {
+                    let kinds = [
+                        NameOperation::Create,
+                        NameOperation::Rename,
+                        NameOperation::Remove,
+                        NameOperation::SyncFolder,
+                    ];
+                    let kind = kinds[self.random.below(4) as usize];
+                    self.disk.fail_name(Some((self.random.below(6), kind)));
+                }
                 _ => {
                     let room = self.random.below(300 << 10);
                     let is_bounded = self.random.one_in(2);

@@ -10,4 +10,5 @@ mod fuzz;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 #[path = "../../../../fuzz/src/journal_decode.rs"]
 mod journal_decode;
+mod names;
 mod repair;
