@@ -1,4 +1,6 @@
-//! ERROR frames and what they end.
+//! ERROR frames: which of them end a stream, which end the connection, and the text that they carry.
+//!
+//! How SETUP is refused is in `setup`.
 
 use stadium_rsocket::connection::{Closed, RequestError, SendError};
 use stadium_rsocket::frame::{Completes, ErrorCode, Frame, Interaction, StreamId};
