@@ -225,8 +225,8 @@ fn a_shard_that_gives_up_when_a_file_is_not_opened_is_found_out() {
 
 #[test]
 fn a_journal_that_syncs_every_other_change_of_names_is_found_out() {
-    let failure = first_failure(0, 300, Sabotage::EveryOtherFolderSync);
-    assert!(failure.is_some(), "300 seeds did not notice names that were not synced");
+    let failure = first_failure(0, 1_000, Sabotage::EveryOtherFolderSync);
+    assert!(failure.is_some(), "1,000 seeds did not notice names that were not synced");
 }
 
 #[test]

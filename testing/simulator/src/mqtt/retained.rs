@@ -16,6 +16,8 @@ struct Candidate {
     over: Option<Over>,
     /// A will that may be published later, or never.
     is_pending: bool,
+    /// It was not there: its time was over by the edge's own clock. The next start reads the wall clock, which may say otherwise.
+    is_over_until_start: bool,
 }
 
 /// The retained messages.
@@ -28,6 +30,13 @@ pub struct RetainedBooks {
 }
 
 impl RetainedBooks {
+    /// An edge starts: it asks the wall clock what is over. That clock may have been set back.
+    pub fn edge_starts(&mut self) {
+        for one in self.topics.values_mut().flatten() {
+            one.is_over_until_start = false;
+        }
+    }
+
     /// A will with RETAIN may be published from now on.
     pub fn may_come(&mut self, topic: &str, number: u64) -> u64 {
         let sent = self.publishes(topic, Some(number), None);
@@ -69,7 +78,9 @@ impl RetainedBooks {
 
     /// Topics that may have a message now, at most.
     pub fn most(&self, now: Moment) -> usize {
-        let may = |one: &Candidate| one.number.is_some() && !one.over.is_some_and(|over| over.is(now));
+        let may = |one: &Candidate| {
+            one.number.is_some() && !one.is_over_until_start && !one.over.is_some_and(|over| over.is(now))
+        };
         self.topics.values().filter(|candidates| candidates.iter().any(may)).count()
     }
 
@@ -89,7 +100,7 @@ impl RetainedBooks {
             let Some(one) = candidates.iter().find(|one| one.number == Some(*number)) else {
                 return Err(format!("{topic} has message {number} retained; it may have {candidates:?}"));
             };
-            if one.over.is_some_and(|over| over.is(now)) {
+            if one.is_over_until_start || one.over.is_some_and(|over| over.is(now)) {
                 return Err(format!("message {number} is retained on {topic} and its time is over"));
             }
         }
@@ -107,12 +118,56 @@ impl RetainedBooks {
                             "{topic} has nothing retained; it must have one of {candidates:?}"
                         ));
                     }
-                    candidates.retain(|one| one.is_pending);
+                    for one in &mut *candidates {
+                        one.is_over_until_start =
+                            one.over.is_some_and(|over| over.may_be(now) && !over.is(now));
+                    }
+                    candidates.retain(|one| one.is_pending || one.is_over_until_start);
                     let (sent, answered) = (self.now, Some(self.now));
                     candidates.push(Candidate { sent, answered, ..Candidate::default() });
                 }
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+
+    /// Message 7 was retained for 2 s, the clock was then set back by so much, and 3 s later a look found nothing.
+    fn not_found(back: u64) -> (RetainedBooks, Clock) {
+        let (mut books, mut clock) = (RetainedBooks::default(), Clock::default());
+        clock.advance(100_000);
+        let over = Over::new(Moment::of(&clock), 2_000);
+        let sent = books.publishes("r/1", Some(7), Some(over));
+        books.answered("r/1", sent, true, Moment::of(&clock));
+        clock.set_back(back);
+        clock.advance(3_000);
+        books.seen(&BTreeMap::new(), Moment::of(&clock)).expect("its time may be over");
+        (books, clock)
+    }
+
+    fn is_allowed(books: &mut RetainedBooks, clock: &Clock) -> bool {
+        books.seen(&[("r/1".to_owned(), 7)].into(), Moment::of(clock)).is_ok()
+    }
+
+    #[test]
+    fn a_message_whose_time_is_over_comes_back_only_at_a_start_after_the_clock_was_set_back() {
+        let (mut books, clock) = not_found(50_000);
+        assert_eq!(books.most(Moment::of(&clock)), 0);
+        assert!(!is_allowed(&mut books, &clock), "the edge knows that it is over");
+        books.edge_starts();
+        assert_eq!(books.most(Moment::of(&clock)), 1);
+        assert!(is_allowed(&mut books, &clock), "by the wall clock it is not over");
+        let (mut books, mut clock) = not_found(50_000);
+        clock.advance(60_000);
+        books.edge_starts();
+        assert!(!is_allowed(&mut books, &clock), "by now it is over by the wall clock too");
+        let (mut books, clock) = not_found(0);
+        books.edge_starts();
+        assert!(!is_allowed(&mut books, &clock), "nobody set the clock back");
     }
 }

@@ -127,6 +127,7 @@ impl World {
         let loops = mqtt.random.usize(1..=mqtt.plan.loops_max);
         mqtt.limits = mqtt.plan.limits(&mut mqtt.random);
         mqtt.books.bound(mqtt.limits.messages_max);
+        mqtt.retained.edge_starts();
         mqtt.began = self.clock.passed();
         let random = Rng::with_seed(mqtt.random.u64(..));
         mqtt.began_at = self.clock.now().0;
