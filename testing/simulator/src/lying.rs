@@ -36,7 +36,6 @@ pub fn lies(sabotage: Sabotage) -> bool {
             | Sabotage::EveryOtherFolderSync
             | Sabotage::OneControlSlot
             | Sabotage::DescriptorsAreTheDisk
-            | Sabotage::FailedFolderSyncsAreIgnored
     )
 }
 
@@ -80,23 +79,16 @@ impl LyingDisk {
         given: io::Result<Arc<dyn DiskFile>>,
         for_ever: Sabotage,
     ) -> io::Result<Arc<dyn DiskFile>> {
-        if self.sabotage == for_ever && self.is_lost.load(Ordering::Relaxed) {
+        let end = match self.sabotage {
+            Sabotage::DescriptorsAreTheDisk => EMFILE,
+            sabotage if sabotage == for_ever => EIO,
+            _ => return given.map(|file| self.file(name, file)),
+        };
+        let failed = matches!(&given, Err(error) if error.raw_os_error() == Some(end));
+        if self.is_lost.fetch_or(failed, Ordering::Relaxed) {
             return Err(io::Error::from_raw_os_error(EIO));
         }
-        match given {
-            Ok(file) => Ok(self.file(name, file)),
-            Err(error) if self.sabotage == for_ever && error.raw_os_error() == Some(EIO) => {
-                self.is_lost.store(true, Ordering::Relaxed);
-                Err(error)
-            }
-            Err(error)
-                if self.sabotage == Sabotage::DescriptorsAreTheDisk
-                    && error.raw_os_error() == Some(EMFILE) =>
-            {
-                Err(io::Error::from_raw_os_error(EIO))
-            }
-            Err(error) => Err(error),
-        }
+        given.map(|file| self.file(name, file))
     }
 
     fn ignored(&self, ignoring: Sabotage, done: io::Result<()>) -> io::Result<()> {
@@ -165,7 +157,7 @@ impl Disk for LyingDisk {
         match self.sabotage {
             Sabotage::FolderSyncDoesNothing => Ok(()),
             Sabotage::EveryOtherFolderSync if is_changed && syncs % 2 == 1 => Ok(()),
-            _ => self.ignored(Sabotage::FailedFolderSyncsAreIgnored, self.disk.sync_folder()),
+            _ => self.disk.sync_folder(),
         }
     }
 

@@ -90,10 +90,8 @@ pub enum Sabotage {
     EveryOtherFolderSync,
     /// Control has one slot instead of two.
     OneControlSlot,
-    /// A process that may open no more files is taken for a disk that failed.
+    /// A process that once may open no more files is taken for a disk that failed for good.
     DescriptorsAreTheDisk,
-    /// A sync of the folder that failed is taken for one that was done.
-    FailedFolderSyncsAreIgnored,
     /// Who is cut off by a panic hears that nothing happened.
     CutCallersHearBusy,
 }

@@ -236,12 +236,6 @@ fn a_journal_that_takes_a_lack_of_descriptors_for_a_failed_disk_is_found_out() {
 }
 
 #[test]
-fn a_journal_that_ignores_failed_syncs_of_its_folder_is_found_out() {
-    let failure = first_failure(0, 1_000, Sabotage::FailedFolderSyncsAreIgnored);
-    assert!(failure.is_some(), "1,000 seeds did not notice names whose sync failed");
-}
-
-#[test]
 fn a_control_with_one_slot_is_found_out() {
     let failure = first_failure(0, 100, Sabotage::OneControlSlot);
     assert!(failure.is_some(), "100 seeds did not notice that a flipped bit of control is the end");
