@@ -1,7 +1,7 @@
-//! Holds a page of a specification's statements and the stories of a crate's tests/spec together.
+//! Holds a page of a specification's statements and the stories of a crate's tests/integration/spec together.
 //!
 //! A row of the page names the stories of a statement: ``| [STATEMENT] | words | `story`, `path/to/file.rs: story` |``,
-//! where a story with a path stands elsewhere. The doc comment of a story in tests/spec names its statements in
+//! where a story with a path stands elsewhere. The doc comment of a story in tests/integration/spec names its statements in
 //! brackets. Both must say the same, and every story shows something; index.rs, which asks for that, is none.
 //!
 //! The specification suites of crates/mqtt and crates/rsocket include this file by its path.
@@ -65,10 +65,10 @@ impl Page {
         listed
     }
 
-    /// The statements that stories in tests/spec name, with those stories.
+    /// The statements that stories in tests/integration/spec name, with those stories.
     fn told(&self) -> BTreeMap<String, Stories> {
         let mut told: BTreeMap<String, Stories> = BTreeMap::new();
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/spec");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/spec");
         for entry in fs::read_dir(folder).expect("the suite's folder") {
             let path = entry.expect("an entry").path();
             if path.ends_with("index.rs") {
