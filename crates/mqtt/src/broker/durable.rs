@@ -282,7 +282,8 @@ pub(super) enum What<L> {
     /// A will is gone: whoever is owed it is owed it durably.
     WillPublished {
         key: SessionKey,
-        client_id: CompactString,
+        /// The client, if its session persists: the will is kept with it until then.
+        client_id: Option<CompactString>,
         will: u64,
         origin: Option<Origin>,
         /// Goes on when the host has heard of it.
@@ -501,7 +502,12 @@ where
             }
             What::Retained { publication, stored } => self.retained_apart(host, publication, stored, worst),
             What::Reply(to) => self.reply(host, to, Part { persisted: worst, shards, is_known, held: None }),
-            What::WillPublished { key, client_id, will, origin, next } => {
+            What::WillPublished { client_id: None, origin, .. } => {
+                if let Some(origin) = origin {
+                    Self::forget(host, origin, Some(&shards), None, Then::NOTHING);
+                }
+            }
+            What::WillPublished { key, client_id: Some(client_id), will, origin, next } => {
                 if let Some(session) = self.session_mut(key) {
                     session.rare().will_on_its_way = None;
                 }

@@ -431,26 +431,35 @@ where
         }
         let mut message = will.publication.message();
         message.head.expires_at_ms = will.expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
-        let is_told_apart = kept_as.is_some() && will.id != 0 && message.head.qos == QoS::ExactlyOnce;
-        let origin = is_told_apart.then_some(Origin { incarnation: will.id, packet_id: 0 });
+        // By the origin those who are owed it at QoS 2 already are known when it is handed over again.
+        let incarnation = match kept_as {
+            Some(_) => will.id,
+            None if self.config.durable => host.random(),
+            None => 0,
+        };
+        let is_told_apart = incarnation != 0 && message.head.qos == QoS::ExactlyOnce;
+        let origin = is_told_apart.then_some(Origin { incarnation, packet_id: 0 });
         self.parts = None;
         self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
-        self.must_keep = kept_as.is_some();
+        self.must_keep = self.config.durable;
         let published = self.take_over_message(host, &message, Otherwise::Deliver);
         debug_assert!(published.is_ok(), "nothing is refused that nobody hears of");
         self.from = None;
         self.must_keep = false;
         host.count(Event::WillPublished);
-        let (waits, Some(client_id)) = (self.parts.take(), kept_as) else { return };
-        let Some(then) = waits else {
-            host.persist(&client_id, Change::WillGone { will: will.id }, Then::NOTHING);
+        let Some(then) = self.parts.take() else {
+            if let Some(client_id) = kept_as {
+                host.persist(&client_id, Change::WillGone { will: will.id }, Then::NOTHING);
+            }
             return;
         };
-        let what = What::WillPublished { key, client_id, will: will.id, origin, next: None };
-        self.pendings.goes_on(then, what);
-        if let Some(session) = self.session_mut(key) {
+        if kept_as.is_some()
+            && let Some(session) = self.session_mut(key)
+        {
             session.rare().will_on_its_way = Some(then);
         }
+        let what = What::WillPublished { key, client_id: kept_as, will: will.id, origin, next: None };
+        self.pendings.goes_on(then, what);
     }
 
     /// Notes a QoS 2 packet id; `false` if it is waiting for its release already.

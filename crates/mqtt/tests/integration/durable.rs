@@ -450,6 +450,27 @@ fn a_will_is_gone_when_whoever_is_owed_it_is_owed_it_durably() {
 }
 
 #[test]
+fn the_will_of_a_session_that_does_not_persist_is_handed_over_until_it_is_taken() {
+    for (qos, origin) in [(QoS::AtLeastOnce, ""), (QoS::ExactlyOnce, " of 0")] {
+        let mut server = server(2, 3);
+        let reader = reader(&mut server, 1, "r1", 2);
+        let writer =
+            server.connect(Connect { will: with_a_will("w", qos).will, ..Connect::new(Version::V5, "w") });
+        server.persist_all();
+        server.cut(writer);
+        // At QoS 2 it has an origin: handed over again, a session that has it is not owed it twice.
+        assert_eq!(
+            server.persist_one(Persisted::Done).as_deref(),
+            Some(format!("keep gone r1#1{origin} for certain").as_str())
+        );
+        assert_eq!(heard(&mut server, reader), ["gone 0x8001"]);
+        // Nothing of it stays behind.
+        let last: &[&str] = if qos == QoS::ExactlyOnce { &["forget 0 on 1"] } else { &[] };
+        assert_eq!(server.persist_all(), last);
+    }
+}
+
+#[test]
 fn a_session_whose_will_is_on_its_way_ends_after_it() {
     let mut server = server(2, 3);
     reader(&mut server, 1, "r1", 1);

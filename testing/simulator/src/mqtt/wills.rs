@@ -201,9 +201,7 @@ impl Books {
     }
 
     /// Nothing is under way: what was handed over is durable, and what was due has been published.
-    /// The will of a session that does not persist is handed over once, so that a shard that was
-    /// busy may have lost it.
-    pub fn wills_at_rest(&mut self, now: Moment, may_be_busy: bool) {
+    pub fn wills_at_rest(&mut self, now: Moment) {
         let all: Vec<(u64, Will)> = self.wills.iter().map(|(&number, &will)| (number, will)).collect();
         for (number, will) in all {
             match will.state {
@@ -211,8 +209,7 @@ impl Books {
                 State::Due { over, attempts, ended }
                     if ended || will.delay_ms == 0 || (attempts == 0 && over.is(now)) =>
                 {
-                    let is_lost = may_be_busy && !will.persists;
-                    self.will_is(number, if is_lost { State::Unknown } else { State::Published });
+                    self.will_is(number, State::Published);
                 }
                 _ => {}
             }

@@ -561,7 +561,7 @@ impl World {
     fn wills_at_rest(&mut self) {
         let now = Moment::of(&self.clock);
         let Some(mqtt) = &mut self.mqtt else { return };
-        mqtt.books.wills_at_rest(now, self.trouble);
+        mqtt.books.wills_at_rest(now);
         mqtt.retain_wills(now);
     }
 
