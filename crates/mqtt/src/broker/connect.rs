@@ -12,7 +12,9 @@ use smallvec::SmallVec;
 
 use super::deadlines::Due;
 use super::deliver::report;
-use super::durable::{Away, Change, Connected, KeptSubscription, KeptWill, Persisted, ReplyTo, Then, What};
+use super::durable::{
+    Away, Change, Connected, KeptSubscription, KeptWill, Origin, Persisted, ReplyTo, Then, What,
+};
 use super::flight::List;
 use super::host::{Action, Client, Close, Drop, Event, Host, Interest, Progress};
 use super::parts::{Decides, Line};
@@ -573,19 +575,22 @@ where
         let ending = durable.then(|| self.pendings.add(1, What::Nothing));
         let rare = self.sessions[key.index as usize].rare.take();
         let mut shared = Shares::default();
-        let mut unfinished: Vec<(Arc<Publication>, QoS, SharedId)> = Vec::new();
+        let mut unfinished: Vec<(Arc<Publication>, QoS, SharedId, u32)> = Vec::new();
+        let mut ended = 0;
         if let Some(rare) = rare {
             let Rare { incarnation, noted, shared: held, will_on_its_way, line, .. } = *rare;
             shared = held;
+            ended = incarnation;
             if let Some(ending) = ending {
                 let client_id = self.sessions[key.index as usize].client_id.clone();
                 for entry in line {
                     self.leave_undecided(key, &client_id, &entry, ending);
                     if let Line::Ready(publication, one) = entry {
-                        unfinished.push((publication, one.qos, one.shared));
+                        unfinished.push((publication, one.qos, one.shared, one.number));
                     }
                 }
-                let what = What::End { client_id, incarnation, noted, successor: None };
+                let handed_on = Vec::new();
+                let what = What::End { client_id, incarnation, noted, handed_on, successor: None };
                 self.pendings.goes_on(ending, what);
                 if let Some(will) = will_on_its_way {
                     self.pendings.after_will(will, ending);
@@ -613,19 +618,27 @@ where
         }
         for mut list in [in_flight, queued] {
             while let Some(flight) = self.flights.pop_front(&mut list) {
-                unfinished.extend(flight.publication.map(|one| (one, flight.qos, flight.shared)));
+                let (qos, shared, number) = (flight.qos, flight.shared, flight.number);
+                unfinished.extend(flight.publication.map(|one| (one, qos, shared, number)));
             }
         }
-        unfinished.extend(letters.into_iter().map(|one| (one.publication, one.qos, one.shared)));
+        unfinished.extend(letters.into_iter().map(|one| (one.publication, one.qos, one.shared, one.number)));
         // What the push platform keeps is still its own.
         unfinished.retain(|(publication, ..)| !publication.head.is_platforms());
-        for (publication, qos, came_by) in unfinished {
+        for (publication, qos, came_by, number) in unfinished {
             report(host, None, publication.head.receipt, Progress::Dropped(Drop::SessionEnded));
             match shared.iter().find(|held| held.id == came_by && qos == QoS::AtLeastOnce) {
                 Some(held) => {
                     let at = self.config.loop_index;
                     let to = ending.map(|then| ReplyTo { at, then, must: true, decides: Decides::Each });
-                    self.give_back(host, &held.filter, publication, None, to);
+                    let origin = ending
+                        .filter(|_| number != 0 && publication.head.qos == QoS::ExactlyOnce)
+                        .map(|ending| {
+                            let origin = Origin::of_handed_on(ended, number);
+                            self.pendings.hands_on(ending, origin);
+                            origin
+                        });
+                    self.give_back(host, &held.filter, publication, origin, to);
                 }
                 None => host.count(Event::Dropped(Drop::SessionEnded)),
             }

@@ -211,13 +211,25 @@ pub struct Receiver<'a> {
     pub ids: &'a [u32],
 }
 
-/// A publish at QoS 2 of a session that persists.
+/// A publish at QoS 2 of a session that persists; a will; or a message that the end of a session hands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The session's incarnation.
+    /// The session's incarnation, or a number that is as rare.
     pub incarnation: u64,
-    /// Packet Identifier.
+    /// Packet Identifier. 0 for what no client published.
     pub packet_id: u16,
+}
+
+impl Origin {
+    /// Of a message that goes to another member of a shared subscription when this session ends. It follows from what is
+    /// durable, so it is the same if the session ends once more after a crash. The mixing is that of splitmix64 and part
+    /// of the format.
+    pub(super) fn of_handed_on(incarnation: u64, letter: u32) -> Self {
+        let mut mixed = incarnation.wrapping_add(u64::from(letter).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self { incarnation: mixed ^ (mixed >> 31), packet_id: 0 }
+    }
 }
 
 /// Where a publish comes from, while it is routed.
@@ -289,9 +301,9 @@ pub(super) enum What<L> {
         /// Goes on when the host has heard of it.
         next: Option<Then>,
     },
-    /// A publish is forgotten.
+    /// Publishes are forgotten.
     Forget {
-        origin: Origin,
+        origins: Vec<Origin>,
         shards: ShardSet,
     },
     /// A message is retained of which nobody hears whether it is.
@@ -304,6 +316,8 @@ pub(super) enum What<L> {
         client_id: CompactString,
         incarnation: u64,
         noted: BTreeMap<u16, Option<ShardSet>>,
+        /// Messages that it left to other members of shared subscriptions.
+        handed_on: Vec<Origin>,
         /// The client's next session, whose CONNECT waits for it.
         successor: Option<(SessionKey, L)>,
     },
@@ -442,6 +456,13 @@ impl<L> Pendings<L> {
         }
     }
 
+    /// The session that ends then leaves this to another member of a shared subscription.
+    pub fn hands_on(&mut self, ending: Then, origin: Origin) {
+        if let Some(Pending { what: What::End { handed_on, .. }, .. }) = self.0.get_mut(ending.0 as usize) {
+            handed_on.push(origin);
+        }
+    }
+
     /// This is what goes on then.
     pub fn goes_on(&mut self, then: Then, what: What<L>) {
         if let Some(pending) = self.0.get_mut(then.0 as usize) {
@@ -513,7 +534,7 @@ where
                 }
                 // Only then may the publish be forgotten by which a repeat is known.
                 let then = match origin {
-                    Some(origin) => self.pendings.add(1, What::Forget { origin, shards }),
+                    Some(origin) => self.pendings.add(1, What::Forget { origins: vec![origin], shards }),
                     None => Then::NOTHING,
                 };
                 host.persist(&client_id, Change::WillGone { will }, then);
@@ -521,12 +542,19 @@ where
                     self.persisted(host, next, Persisted::Done);
                 }
             }
-            What::Forget { origin, shards } => {
-                Self::forget(host, origin, Some(&shards), None, Then::NOTHING);
+            What::Forget { origins, shards } => {
+                for origin in origins {
+                    Self::forget(host, origin, Some(&shards), None, Then::NOTHING);
+                }
             }
-            What::End { client_id, incarnation, noted, successor } => {
+            What::End { client_id, incarnation, noted, handed_on, successor } => {
                 let change = Change::End { incarnation: Some(incarnation) };
-                host.persist(&client_id, change, Then::NOTHING);
+                // Until the end is durable the session may end once more, and hand the same on.
+                let then = match handed_on.is_empty() {
+                    true => Then::NOTHING,
+                    false => self.pendings.add(1, What::Forget { origins: handed_on, shards }),
+                };
+                host.persist(&client_id, change, then);
                 for (packet_id, shards) in noted {
                     let origin = Origin { incarnation, packet_id };
                     Self::forget(host, origin, shards.as_ref(), None, Then::NOTHING);
@@ -838,5 +866,22 @@ fn ack(kind: AckKind, version: Version, packet_id: u16, reason: ReasonCode) -> V
 pub(super) fn done<H: Host>(host: &mut H, client_id: &str, number: u32) {
     if number != 0 {
         host.persist(client_id, Change::Done { letter: number }, Then::NOTHING);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Origin;
+
+    #[test]
+    fn origins_of_what_is_handed_on_stay_as_they_are() {
+        for (incarnation, letter, expected) in [
+            (0, 1, 0xe220_a839_7b1d_cdaf),
+            (7, 1, 0x63cb_e1e4_5932_0dd7),
+            (u64::MAX, u32::MAX, 0xb079_dc1e_4a43_6403),
+        ] {
+            let origin = Origin::of_handed_on(incarnation, letter);
+            assert_eq!(origin, Origin { incarnation: expected, packet_id: 0 });
+        }
     }
 }

@@ -491,6 +491,11 @@ fn a_session_whose_will_is_on_its_way_ends_after_it() {
 
 /// Members of a group with kept sessions, of which the first has a message that it has not acknowledged.
 fn members(server: &mut Server) -> [Link; 2] {
+    members_with(server, QoS::AtLeastOnce)
+}
+
+/// The same, and the message was published so.
+fn members_with(server: &mut Server, qos: QoS) -> [Link; 2] {
     let members = [(0, "m1"), (1, "m2")].map(|(at, client_id)| {
         let link = server.connect_on(at, kept(client_id));
         server.persist_all();
@@ -500,7 +505,7 @@ fn members(server: &mut Server) -> [Link; 2] {
         link
     });
     let writer = writer(server);
-    server.send(writer, &publish("t", b"work", QoS::AtLeastOnce, 5));
+    server.send(writer, &publish("t", b"work", qos, 5));
     server.persist_all();
     let mut with = members;
     if heard(server, with[0]).is_empty() {
@@ -523,6 +528,19 @@ fn a_session_ends_for_good_when_what_it_leaves_to_its_group_is_durable() {
         let last = server.persist_all();
         assert!(last.len() == 1 && last[0].ends_with(": end"), "{last:?}");
     }
+}
+
+#[test]
+fn what_a_session_leaves_to_its_group_is_known_if_it_is_left_again() {
+    let mut server = server(2, 3);
+    let [with, _] = members_with(&mut server, QoS::ExactlyOnce);
+    let disconnect = Disconnect { session_expiry_s: Some(0), ..Disconnect::default() };
+    server.send(with, &Packet::Disconnect(disconnect));
+    let changes = server.persist_all();
+    assert!(changes[0].starts_with("keep work m"), "{changes:?}");
+    // Its origin is forgotten only once the end is durable: until then the session may end once more.
+    assert!(changes[0].ends_with(" of 0 for certain"), "{changes:?}");
+    assert!(changes[1].ends_with(": end") && changes[2].starts_with("forget 0 on "), "{changes:?}");
 }
 
 #[test]
