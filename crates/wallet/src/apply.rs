@@ -198,7 +198,7 @@ impl Ledger {
         if self.accounts.at(debit).asset != self.accounts.at(credit).asset {
             return Err(corrupt(format!("the accounts {debit} and {credit} are of different assets")));
         }
-        let Some(content) = what.content else { return Ok(()) };
+        let Some(content) = what.content else { return self.must_cover(debit) };
         self.booked += 1;
         let fate = if what.kind == ItemKind::Reverse { Fate::Reversal } else { Fate::Posted };
         let entry = Remembered::new(what.id, content, what.amount, context.at, context.time, fate);
@@ -211,7 +211,18 @@ impl Ledger {
             (ItemKind::Post, None) => {}
             _ => return Err(corrupt(format!("the transfer {} does not say of what", what.id))),
         }
-        Ok(())
+        self.must_cover(debit)
+    }
+
+    /// Nothing was decided that overdraws an account which may not be: where something does, the journal is not what was decided.
+    #[inline]
+    pub(crate) fn must_cover(&self, account: u32) -> Result<(), Corrupt> {
+        let account = self.accounts.at(account);
+        let available = i128::from(account.posted) - i128::from(account.held);
+        if available >= 0 || account.may_overdraw() {
+            return Ok(());
+        }
+        Err(corrupt(format!("{} would be overdrawn: {available} would be available", account.name)))
     }
 
     /// What a transfer did was taken back.
@@ -250,6 +261,7 @@ impl Ledger {
         if !self.hold_more(what.debit, what.amount) {
             return Err(corrupt(format!("the account {} holds too much", what.debit)));
         }
+        self.must_cover(what.debit)?;
         self.make_hold(context, what, credit, expires, context.at)
     }
 

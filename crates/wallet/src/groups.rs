@@ -528,6 +528,9 @@ impl Ledger {
                 if !fits {
                     return Err(corrupt(format!("the account {account} cannot hold {}", item.amount)));
                 }
+                if matches!(way, Way::Keep) {
+                    self.must_cover(account)?;
+                }
             }
             if let Some(account) = credit.filter(|_| item.kind.moves()) {
                 if !self.accounts.contains(account) {
