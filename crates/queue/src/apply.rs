@@ -72,7 +72,7 @@ impl Queues {
                     )));
                 }
                 Event::Put { job, due, expires, ref work } => {
-                    if job <= self.sequence || job >> crate::JobId::SEQUENCE_BITS != 0 {
+                    if job <= self.sequence {
                         return Err(corrupt(format!(
                             "record {at} puts job {job} after job {}",
                             self.sequence

@@ -5,6 +5,7 @@
 
 use stadium_table::Restored;
 
+use crate::decoding::sequence;
 use crate::entries::{LanePlace, List, Sent};
 use crate::job::NONE;
 use crate::timers::{GATE_PLACE_MAX, PLACE_MAX, Timer};
@@ -156,7 +157,7 @@ impl Queues {
             )));
         }
         self.now = Time(input.number()?);
-        self.sequence = input.number()?;
+        self.sequence = sequence(input.number()?)?;
         self.queues_made = input.number()?;
         self.finished_next = input.small()?;
         self.outgoing_next = input.number()?;

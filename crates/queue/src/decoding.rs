@@ -48,7 +48,7 @@ impl<'a> Decoder<'a> {
             }
             14 => (Event::Purged, none),
             16 => {
-                let job = self.input.number()?;
+                let job = self.sequence()?;
                 let flags = self.input.byte()?;
                 let due = self.input.moment(self.time)?;
                 let (work, expires, at) = self.work(flags)?;
@@ -60,7 +60,7 @@ impl<'a> Decoder<'a> {
                 let name = self.input.text()?;
                 let last = self.input.moment(self.time)?;
                 let next = self.next_moment()?;
-                (Event::Fired { name, last, next, job: self.input.number()? }, none)
+                (Event::Fired { name, last, next, job: self.sequence()? }, none)
             }
             34 => (Event::Unscheduled { name: self.input.text()? }, none),
             35 => {
@@ -93,8 +93,12 @@ impl<'a> Decoder<'a> {
         })
     }
 
+    fn sequence(&mut self) -> Result<u64, Corrupt> {
+        sequence(self.input.number()?)
+    }
+
     fn job(&mut self, kind: u8) -> Result<(Event<'a>, PayloadAt), Corrupt> {
-        let job = self.input.number()?;
+        let job = self.sequence()?;
         let back = self.input.number()?;
         if back > self.at {
             return Err(corrupt(format!("job {job} points {back} bytes back from record {}", self.at)));
@@ -109,7 +113,7 @@ impl<'a> Decoder<'a> {
             18 => JobEvent::Settled,
             19 => {
                 let queue = self.input.text()?;
-                JobEvent::Forwarded { queue, to: self.input.number()? }
+                JobEvent::Forwarded { queue, to: self.sequence()? }
             }
             20 => {
                 let attempts = self.input.small()?;
@@ -300,4 +304,14 @@ pub(crate) fn read_settings(input: &mut Reader<'_>) -> Result<QueueSettings, Cor
         return Err(corrupt("a setting that is no number"));
     }
     Ok(settings)
+}
+
+/// A job's number at its shard. Those that leave no room for the shard in a [`JobId`] are damage.
+///
+/// [`JobId`]: crate::JobId
+pub(crate) fn sequence(number: u64) -> Result<u64, Corrupt> {
+    if number >> crate::JobId::SEQUENCE_BITS != 0 {
+        return Err(corrupt(format!("{number} is not the number of a job: no shard counts that far")));
+    }
+    Ok(number)
 }

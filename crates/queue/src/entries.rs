@@ -417,9 +417,9 @@ impl Entry for Finished {
     fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
         read(input, |input| {
             Ok(Self {
-                sequence: u64::from_le_bytes(input.array()?),
+                sequence: crate::decoding::sequence(u64::from_le_bytes(input.array()?))?,
                 last: u64::from_le_bytes(input.array()?),
-                to: u64::from_le_bytes(input.array()?),
+                to: crate::decoding::sequence(u64::from_le_bytes(input.array()?))?,
                 reservation: u32::from_le_bytes(input.array()?),
                 end: match input.byte()? {
                     0 => End::Settled,

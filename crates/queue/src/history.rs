@@ -126,15 +126,13 @@ pub fn describe(
         failed = event.is_err();
         Some(event.map(|(event, payload)| {
             let job = match event {
-                Event::Put { job, .. } | Event::Job { job, .. } => Some(JobId::new(place.shard, job & MASK)),
+                Event::Put { job, .. } | Event::Job { job, .. } => Some(JobId::new(place.shard, job)),
                 _ => None,
             };
             Described { job, text: in_words(&event, payload.length) }
         }))
     })
 }
-
-const MASK: u64 = (1 << JobId::SEQUENCE_BITS) - 1;
 
 fn in_words(event: &Event<'_>, payload_bytes: u32) -> String {
     match event {

@@ -114,3 +114,11 @@ fn queues_that_come_back_write_behind_what_they_wrote() {
     ];
     assert!(queue_events::queue_events(&data));
 }
+
+#[test]
+fn a_job_goes_on_under_a_number_that_a_shard_can_give() {
+    // Found by libFuzzer in reading a history: the id had no room for the shard.
+    let to = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    let forwarded = [&[1, 1, b'q', 19, 1, 8, 1, b'x'][..], &to].concat();
+    assert!(!queue_events::queue_events(&forwarded));
+}
