@@ -35,6 +35,10 @@ impl StateMachine for Sessions {
         !matches!(command, Command::Batch(_))
     }
 
+    fn may_use_reserve(command: &Command) -> bool {
+        matches!(command, Command::Batch(changes) if !changes.iter().any(Change::takes_room))
+    }
+
     fn record_bytes_max(&self, command: &Command) -> usize {
         command.record_bytes_max()
     }
@@ -156,6 +160,19 @@ impl Change {
     /// The most bytes that it adds to a record: who gathers a batch stays below the journal's bound with it.
     pub fn record_bytes_max(&self) -> usize {
         self.encoded_max()
+    }
+
+    /// Whether it asks for something new to be kept. The others tell what has happened, mostly that
+    /// something need not be kept any more: a full disk still takes a batch of these.
+    pub fn takes_room(&self) -> bool {
+        matches!(
+            self,
+            Change::Connect(_)
+                | Change::Subscribe { .. }
+                | Change::Keep(_)
+                | Change::Retain { .. }
+                | Change::ClearNothing { .. }
+        )
     }
 }
 

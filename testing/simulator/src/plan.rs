@@ -193,8 +193,6 @@ impl Plan {
             // Checkpoints come between bursts, not for the bytes of one, and are soon whole.
             checkpoint_bytes: 1 << 20,
             checkpoint_slice_bytes: 16 << 10,
-            // A disk that bursts have filled stays full, and the edge would ask for ever.
-            faults: Faults { full: 0, ..plan.faults },
             ..plan
         }
     }

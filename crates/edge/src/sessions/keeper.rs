@@ -54,6 +54,9 @@ struct Lane {
     under_way: Option<UnderWay>,
     /// Not before this moment, in the node's milliseconds.
     retry_at_ms: u64,
+    /// The last batch was refused: changes that take room travel apart from the others, which a full disk
+    /// may still take.
+    apart: bool,
 }
 
 struct Waiting {
@@ -148,6 +151,7 @@ impl Keeper {
             };
             match answer {
                 Ok(Answer::Batch(outcomes)) => {
+                    lane.apart = false;
                     let partly = &mut self.partly;
                     into.extend(sent.iter().zip(outcomes).map(|(one, outcome)| {
                         let persisted = match outcome {
@@ -171,6 +175,7 @@ impl Keeper {
                     into.extend(sent.iter().map(|one| (one.then, Persisted::Unknown)));
                 }
                 Err(refusal) => {
+                    lane.apart = true;
                     let persisted = persisted(&refusal);
                     if let Some(retry_after) = refusal.retry_after() {
                         lane.retry_at_ms = now_ms + retry_after.clamp(RETRY_MS, RETRY_MS_MAX);
@@ -202,6 +207,10 @@ impl Keeper {
             let mut sent = Vec::new();
             while let Some(first) = lane.waiting.front() {
                 if !changes.is_empty() && bytes + first.bytes > BATCH_BYTES_MAX {
+                    break;
+                }
+                let other = |begun: &Change| begun.takes_room() != first.change.takes_room();
+                if lane.apart && changes.first().is_some_and(other) {
                     break;
                 }
                 let Some(waiting) = lane.waiting.pop_front() else { break };
@@ -250,13 +259,5 @@ pub(crate) fn persisted(refusal: &Refusal) -> Persisted {
 
 /// Whether nothing has happened yet that a change tells of: somebody waits to hear.
 fn can_fail(change: &Change) -> bool {
-    matches!(
-        change,
-        Change::Connect(_)
-            | Change::Keep(_)
-            | Change::Retain { .. }
-            | Change::ClearNothing { .. }
-            | Change::Subscribe { .. }
-            | Change::Ask { .. }
-    )
+    change.takes_room() || matches!(change, Change::Ask { .. })
 }

@@ -7,6 +7,7 @@ mod panics;
 mod replay;
 mod restored_memory;
 mod scenery;
+mod session_room;
 mod spending;
 mod stories;
 mod telling;

@@ -33,6 +33,8 @@ pub struct Lane {
     /// The batch under way: its number as the shard was asked, and what it holds.
     under_way: Option<(u64, Vec<Sent>)>,
     retry_at_ms: u64,
+    /// The last batch was refused: what takes room travels apart from what does not.
+    apart: bool,
 }
 
 impl Lane {
@@ -57,8 +59,13 @@ impl Lane {
         }
         let (mut changes, mut sent) = (Vec::new(), Vec::new());
         while changes.len() < BATCH_MAX
-            && let Some((change, then, can_fail)) = self.waiting.pop_front()
+            && let Some((first, ..)) = self.waiting.front()
         {
+            let other = |begun: &Change| begun.takes_room() != first.takes_room();
+            if self.apart && changes.first().is_some_and(other) {
+                break;
+            }
+            let Some((change, then, can_fail)) = self.waiting.pop_front() else { break };
             sent.push((then, (!can_fail).then(|| change.clone())));
             changes.push(change);
         }
@@ -78,6 +85,7 @@ impl Lane {
         let Some((_, sent)) = self.under_way.take_if(|(under_way, _)| *under_way == number) else {
             return false;
         };
+        self.apart = answer.is_err();
         let persisted = match answer {
             Ok(Answer::Batch(outcomes)) => {
                 let Answered { persisted, known } = into;
@@ -126,13 +134,5 @@ impl Lane {
 
 /// Whether nothing has happened yet that a change tells of.
 fn can_fail(change: &Change) -> bool {
-    matches!(
-        change,
-        Change::Connect(_)
-            | Change::Keep(_)
-            | Change::Retain { .. }
-            | Change::ClearNothing { .. }
-            | Change::Subscribe { .. }
-            | Change::Ask { .. }
-    )
+    change.takes_room() || matches!(change, Change::Ask { .. })
 }
