@@ -5,13 +5,13 @@
 
 use std::sync::LazyLock;
 
-use stadium_machine::encoding::Reader;
-use stadium_machine::{Place, Record, StateMachine};
 use stadium_push::{
     AppName, Arrival, Audience, Bounds, Command, ConnectionName, Content, DeviceId, NewPush, Options,
     Platform, PushId, Time, When,
 };
 use stadium_registry::{Changes, Selector};
+use stadium_state_machine::encoding::Reader;
+use stadium_state_machine::{Place, Record, StateMachine};
 
 use crate::state_machine::Subject;
 

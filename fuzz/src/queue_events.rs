@@ -3,9 +3,8 @@
 //!
 //! Ordinary functions, so that the stable test `fuzz` of crates/queue runs them as well.
 
-use stadium_queue::{
-    Bounds, Command, JobId, Key, NewJob, Place, QueueName, Queues, Record, Time, When, describe,
-};
+use stadium_queue::{Bounds, Command, JobId, Key, NewJob, Place, QueueName, Queues, Record, Time, When};
+use stadium_state_machine::Section;
 
 const PLACE: Place = Place { shard: 0, shards: 2, hash_seed: 1 };
 const NOW: Time = Time(1_800_000_000_000);
@@ -81,7 +80,8 @@ pub fn queue_checkpoint(data: &[u8]) -> bool {
 /// Reads `data` in every way. Panics on a broken promise; tells whether the events were taken.
 pub fn queue_events(data: &[u8]) -> bool {
     let (mut queues, at) = some_queues(&mut |_| {});
-    describe(PLACE, at, NOW, 0, data).for_each(drop);
+    let section = Section { shard: PLACE.shard, at, time: NOW, offset: 0, events: data };
+    let _ = Queues::describe(section, &mut Vec::new());
     let mut entries = Vec::new();
     let _ = queues.history(JobId::new(0, 1), at, NOW, 0, data, &mut entries);
     if queues.apply(at, NOW.after(1), 0, data).is_err() {
@@ -105,6 +105,7 @@ fn works(queues: &mut Queues, at: u64) {
         queues.tick(at, now, 1, &mut record, 100);
         let command =
             Command::Reserve { queue: queue.clone(), jobs_max: 10, lease: None, wait: 0, worker: None };
+        record.begin(0);
         queues.execute(at, now, 1, &command, &mut record).expect("a reserve is never refused");
         queues.next_deadline();
     }

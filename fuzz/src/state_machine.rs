@@ -3,7 +3,7 @@
 //!
 //! Ordinary functions, so that the stable `fuzz` tests of the machines' crates run them as well.
 
-use stadium_machine::{Corrupt, Record, StateMachine, Time};
+use stadium_state_machine::{Corrupt, Record, Section, StateMachine, Time};
 
 /// Bytes of a checkpoint's chunk: small, so that each machine writes several.
 const CHUNK_BYTES: usize = 200;
@@ -40,9 +40,11 @@ impl<M: StateMachine> Subject<M> {
 
     /// Applies `data` as the events of a record. Returns whether they were taken.
     pub fn events(&self, machine: &mut M, at: u64, time: Time, data: &[u8]) -> bool {
+        let described = M::describe(Section { shard: 0, at, time, offset: 0, events: data }, &mut Vec::new());
         if machine.apply(at, time, data).is_err() {
             return false;
         }
+        described.expect("events that are taken can be described");
         let chunks = self.saved(machine);
         let mut back = self.restored(&chunks).expect("our own checkpoint");
         assert!(self.saved(&mut back) == chunks, "a restored machine is saved in another way");

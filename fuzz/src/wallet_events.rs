@@ -6,9 +6,10 @@
 use std::sync::LazyLock;
 
 use sha2::{Digest as _, Sha256};
+use stadium_state_machine::Section;
 use stadium_wallet::{
     Answer, AssetCode, Bounds, Command, Delivery, Executed, Kind, Ledger, Letter, Lookup, NewAccount,
-    NewTransfer, Overdraft, Place, Range, Record, Time, TransferId, WalletName, describe,
+    NewTransfer, Overdraft, Place, Range, Record, Time, TransferId, WalletName,
 };
 
 const PLACE: Place = Place { shard: 0, shards: 2, hash_seed: 1 };
@@ -252,7 +253,8 @@ pub fn wallet_events(data: &[u8]) -> bool {
     let time = NOW.after(1);
     let framed = section(data, &base.chain, time);
     let bytes = framed.as_deref().unwrap_or(data);
-    describe(time, bytes).for_each(drop);
+    let section = Section { shard: PLACE.shard, at: base.at, time, offset: 0, events: bytes };
+    let _ = Ledger::describe(section, &mut Vec::new());
     let owner = at_home(0).next().expect("one of a hundred");
     for command in [
         Command::History { wallet: owner.clone(), asset: votes(), range: Range::default() },

@@ -3,8 +3,8 @@
 //! Where all shards are asked, counts are summed, lists are merged in their order, and what one shard alone knows stands for all.
 
 use compact_str::CompactString;
-use stadium_machine::Refusal;
 use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
+use stadium_state_machine::Refusal;
 
 use crate::{
     AppSettings, AudienceName, Cancellation, ConnectionName, Held, NewPush, NewSchedule, PushId, Time,

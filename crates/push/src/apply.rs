@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use stadium_machine::encoding::{Reader, corrupt};
 use stadium_registry::{AppName, Slot};
+use stadium_state_machine::encoding::{Reader, corrupt};
 
 use crate::app::App;
 use crate::events::{Event, From};

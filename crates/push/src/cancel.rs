@@ -3,8 +3,8 @@
 //! The home names what it decided about: a push that another shard learns of later is another one, whatever the clocks show, and
 //! the letter that is still on its way to a shard starts nothing there. So a cancellation that the home refuses leaves no trace.
 
-use stadium_machine::Record;
 use stadium_registry::AppName;
+use stadium_state_machine::Record;
 
 use crate::events::Event;
 use crate::execute::unknown;

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use stadium_machine::encoding::{Reader, corrupt, number, text};
 use stadium_registry::{AppName, Registry, Selector};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 use stadium_table::Restored;
 
 use crate::app::{App, LAST_MAX, Schedule};

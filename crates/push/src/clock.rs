@@ -5,7 +5,7 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use stadium_machine::{InvalidSchedule, Occurrences};
+use stadium_state_machine::{InvalidSchedule, Occurrences};
 
 use crate::refusal::{CRON, TIME_ZONE, rejected};
 use crate::{Civil, Milliseconds, Refusal, Time, Zone};

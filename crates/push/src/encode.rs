@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use roaring::RoaringBitmap;
-use stadium_machine::encoding::{Reader, corrupt, number, text};
 use stadium_registry::{AppName, DeviceId, Selector};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::feed::Feed;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     NewSchedule, Notification, Options, Pace, PushId, QuietHours, ScheduleName, Time, When, Words, Zone,
 };
 
-pub(crate) fn wrong(what: &'static str) -> impl Fn(stadium_machine::InvalidName) -> Corrupt {
+pub(crate) fn wrong(what: &'static str) -> impl Fn(stadium_state_machine::InvalidName) -> Corrupt {
     move |error| corrupt(format!("{what}: {error}"))
 }
 

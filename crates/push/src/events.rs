@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use roaring::RoaringBitmap;
-use stadium_machine::encoding::{Reader, corrupt, moment, number, text};
 use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
+use stadium_state_machine::encoding::{Reader, corrupt, moment, number, text};
 
 use crate::encode::{
     app, audience_name, bitmap, device, held, id, maybe, schedule_name, write_bitmap, write_held, write_id,

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use stadium_machine::Record;
 use stadium_registry::{AppName, Changes, DeviceId};
+use stadium_state_machine::Record;
 
 use crate::events::{Event, Taken};
 use crate::fate::Fate;

@@ -11,9 +11,9 @@ use std::io::Write;
 
 use bytes::Bytes;
 use compact_str::CompactString;
-use stadium_machine::encoding::{Reader, corrupt, number, text};
-use stadium_machine::{InvalidName, name};
 use stadium_registry::AppName;
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
+use stadium_state_machine::{InvalidName, name};
 
 use crate::{Corrupt, PushId, Time};
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use roaring::RoaringBitmap;
-use stadium_machine::encoding::{Reader, number};
+use stadium_state_machine::encoding::{Reader, number};
 
 use crate::Corrupt;
 

@@ -2,7 +2,7 @@
 //!
 //! Buckets of several shards are added, so that what all of them say of a push is as exact as what one says.
 
-use stadium_machine::encoding::{Reader, number};
+use stadium_state_machine::encoding::{Reader, number};
 
 use crate::{Corrupt, Latency, Milliseconds};
 

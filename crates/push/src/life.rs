@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
-use stadium_machine::encoding::corrupt;
+use stadium_state_machine::encoding::corrupt;
 
 use crate::clock::{AHEAD_MAX, moment};
 use crate::fate::Fate;

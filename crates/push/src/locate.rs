@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 
 use roaring::RoaringBitmap;
-use stadium_machine::Record;
 use stadium_registry::{AppName, Location, Sighted};
+use stadium_state_machine::Record;
 
 use crate::answer::Located;
 use crate::events::Event;

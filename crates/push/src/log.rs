@@ -3,7 +3,7 @@
 //! A step is a byte that says what, the device's slot, the milliseconds since the push's start, and for one that was sent its connection; all
 //! numbers seven bits a byte. A trace reads a push's pieces from the first to the last.
 
-use stadium_machine::encoding::{Reader, number};
+use stadium_state_machine::encoding::{Reader, number};
 use stadium_table::{Damaged, Entry};
 
 use crate::ConnectionName;

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use stadium_machine::{Incoming, Record, StateMachine};
+use stadium_state_machine::{Description, Incoming, Record, Section, StateMachine};
 
 use crate::events::{Event, From, SMALL_BYTES, SPOT_BYTES, STEP_BYTES};
 use crate::execute::ROOM_EVENTS_MAX;
@@ -152,6 +152,10 @@ impl StateMachine for Platform {
 
     fn apply(&mut self, at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt> {
         self.replay(at, time, events)
+    }
+
+    fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
+        crate::describe::describe(section, into)
     }
 
     fn checkpoint_begin(&mut self) {

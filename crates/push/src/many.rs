@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use roaring::RoaringBitmap;
-use stadium_machine::encoding::{Reader, number, text};
 use stadium_registry::Selector;
+use stadium_state_machine::encoding::{Reader, number, text};
 use stadium_table::{Damaged, Entry};
 
 use crate::encode::{bitmap, maybe, schedule_name, time, write_bitmap, write_maybe, write_time};

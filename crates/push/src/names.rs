@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use stadium_machine::{InvalidName, name};
+use stadium_state_machine::{InvalidName, name};
 
 name!(
     /// A saved audience.

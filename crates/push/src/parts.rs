@@ -2,8 +2,8 @@
 //!
 //! A device lives on the shard of `APP/DEVICE`; what belongs to an app as a whole on that of its name. Nothing here looks at any state.
 
-use stadium_machine::{Place, all_of, home};
 use stadium_registry::{AppName, ClauseCount, DeviceId};
+use stadium_state_machine::{Place, all_of, home};
 
 use crate::answer::{Answer, AppView, Located, Preview};
 use crate::cancel;
@@ -376,7 +376,7 @@ pub(crate) fn add_clauses(all: &mut Vec<ClauseCount>, more: Vec<ClauseCount>) {
 
 #[cfg(test)]
 mod tests {
-    use stadium_machine::{busy, unknown};
+    use stadium_state_machine::{busy, unknown};
 
     use super::{How, Parts};
     use crate::Answer;

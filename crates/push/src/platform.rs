@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stadium_machine::{Place, Record};
 use stadium_registry::{AppName, Registry, Slot};
+use stadium_state_machine::{Place, Record};
 use stadium_table::{Index, Table, hash_of};
 
 use crate::app::App;

@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use roaring::RoaringBitmap;
-use stadium_machine::Record;
 use stadium_registry::{Changes, Slot};
+use stadium_state_machine::Record;
 
 use crate::app::Connection;
 use crate::events::Event;

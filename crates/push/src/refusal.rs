@@ -2,9 +2,9 @@
 //!
 //! Every code that the machine answers is in [`CODES`], and every one of it has a page in docs/reference/errors/push.md.
 
-pub(crate) use stadium_machine::{busy, rejected};
+pub(crate) use stadium_state_machine::{busy, rejected};
 
-stadium_machine::codes! {
+stadium_state_machine::codes! {
     /// A command names no item, or more than it may.
     COUNT = "PSH-001", "too many or no items in a command";
     /// An app's settings out of bounds.

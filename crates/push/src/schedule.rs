@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use stadium_machine::Record;
-use stadium_machine::encoding::corrupt;
+use stadium_state_machine::Record;
+use stadium_state_machine::encoding::corrupt;
 
 use crate::app::Schedule;
 use crate::clock::{self, AHEAD_MAX};

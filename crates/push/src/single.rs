@@ -2,7 +2,7 @@
 //!
 //! What was asked for stands in it as it stands in its event; only what is looked at often is beside it. The links are not saved: they are built anew.
 
-use stadium_machine::encoding::Reader;
+use stadium_state_machine::encoding::Reader;
 use stadium_table::{Damaged, Entry};
 
 use crate::fate::Fate;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use stadium_machine::Record;
+use stadium_state_machine::Record;
 
 use crate::clock::{ZONE_STEP, moment};
 use crate::events::Event;

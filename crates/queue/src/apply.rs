@@ -11,7 +11,7 @@ use crate::job::{Job, NONE};
 use crate::record::Writer;
 use crate::timers::Timer;
 use crate::{Corrupt, Cron, JobState, PayloadAt, Queues, Time};
-use stadium_machine::encoding::corrupt;
+use stadium_state_machine::encoding::corrupt;
 use stadium_table::hash_of;
 
 /// Which record an event stands in, and what the ones before it said about it.

@@ -48,7 +48,7 @@ impl Bounds {
     /// Bytes of a reason or an error.
     pub const REASON_BYTES_MAX: usize = 1_024;
     /// Bytes of a cron expression.
-    pub const CRON_BYTES_MAX: usize = stadium_machine::Occurrences::CRON_BYTES_MAX;
+    pub const CRON_BYTES_MAX: usize = stadium_state_machine::Occurrences::CRON_BYTES_MAX;
     /// Moments of a schedule that are made up for after the server was down.
     pub const MISSED_MAX: u32 = 100;
 }

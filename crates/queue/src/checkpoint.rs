@@ -10,7 +10,7 @@ use crate::entries::{LanePlace, List, Sent};
 use crate::job::NONE;
 use crate::timers::{GATE_PLACE_MAX, PLACE_MAX, Timer};
 use crate::{Corrupt, JobState, Queues, Time};
-use stadium_machine::encoding::{Reader, corrupt, number};
+use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::hash_of;
 
 /// What the first chunk begins with: the version of what follows.

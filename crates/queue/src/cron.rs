@@ -1,6 +1,6 @@
 //! Schedules of jobs: [`Occurrences`] with the refusals of queues. docs/queue.md says when they are due.
 
-use stadium_machine::{InvalidSchedule, Occurrences};
+use stadium_state_machine::{InvalidSchedule, Occurrences};
 
 use crate::refusal::{CRON, TIME_ZONE, rejected};
 use crate::{Cron, Refusal};

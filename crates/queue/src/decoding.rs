@@ -5,7 +5,7 @@
 
 use crate::events::{Changes, DedupPart, Event, Fate, JobEvent, NEVER, Payload, Work, flag};
 use crate::{Backoff, Corrupt, DeadLetter, Limit, Missed, PayloadAt, QueueName, QueueSettings, Spread, Time};
-use stadium_machine::encoding::{Reader, corrupt};
+use stadium_state_machine::encoding::{Reader, corrupt};
 
 /// Reads the events of one record, one after the other.
 #[derive(Clone)]

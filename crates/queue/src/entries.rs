@@ -3,7 +3,7 @@
 //! An entry has two kinds of fields: those that a checkpoint saves, and those marked *rebuilt*, which a
 //! restore makes from the jobs. Names are checked again when they come back from a checkpoint.
 
-use stadium_machine::Occurrences;
+use stadium_state_machine::Occurrences;
 use stadium_table::{Damaged, Entry};
 
 use crate::cron::occurrences;
@@ -11,7 +11,7 @@ use crate::decoding::read_settings;
 use crate::events::write_settings;
 use crate::job::NONE;
 use crate::{Corrupt, Cron, JobState, Key, Limit, Missed, PayloadAt, QueueName, QueueSettings, Time};
-use stadium_machine::encoding::{Reader, number, text};
+use stadium_state_machine::encoding::{Reader, number, text};
 
 /// The ends of a list through [`Line`]s or lanes.
 #[derive(Clone, Copy)]
@@ -181,11 +181,11 @@ fn read<T>(
 }
 
 pub(crate) fn queue_name(name: &str) -> Result<QueueName, Corrupt> {
-    QueueName::new(name).map_err(|error| stadium_machine::encoding::corrupt(error.to_string()))
+    QueueName::new(name).map_err(|error| stadium_state_machine::encoding::corrupt(error.to_string()))
 }
 
 pub(crate) fn key(name: &str) -> Result<Key, Corrupt> {
-    Key::new(name).map_err(|error| stadium_machine::encoding::corrupt(error.to_string()))
+    Key::new(name).map_err(|error| stadium_state_machine::encoding::corrupt(error.to_string()))
 }
 
 fn write_key(out: &mut Vec<u8>, key: Option<&Key>) {

@@ -4,7 +4,7 @@
 //! [`crate::decoding`]; what an event does to the state is [`crate::apply`]'s business.
 
 use crate::{DeadLetter, Missed, PayloadAt, QueueSettings, Time};
-use stadium_machine::encoding::{moment, number, text};
+use stadium_state_machine::encoding::{moment, number, text};
 
 /// A payload that stands in this record or in an older one.
 #[derive(Debug, Clone, Copy, PartialEq)]

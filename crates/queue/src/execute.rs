@@ -1,8 +1,8 @@
 //! Which command is carried out where.
 
-use crate::record::{Record, Writer};
+use crate::record::Writer;
 use crate::refusal::{MISDIRECTED, QUEUE_UNKNOWN, QUEUES_FULL, busy, rejected};
-use crate::{Answer, Command, JobId, PayloadAt, Place, QueueName, Queues, Refusal, Time};
+use crate::{Answer, Command, JobId, PayloadAt, Place, QueueName, Queues, Record, Refusal, Time};
 
 /// What most commands come to.
 pub(crate) type Executed = Result<Answer<PayloadAt>, Refusal>;
@@ -27,8 +27,18 @@ impl Queues {
     ) -> Executed {
         self.advance(now);
         self.random = random;
-        let mut writer = Writer::new(record, at, now);
-        let writer = &mut writer;
+        let mut writer = self.writer(record, at, now);
+        let executed = self.carry_out(&mut writer, now, command);
+        self.scratch = writer.finish();
+        executed
+    }
+
+    /// Begins a section of the queues in a record.
+    pub(crate) fn writer<'r>(&mut self, record: &'r mut Record, at: u64, now: Time) -> Writer<'r> {
+        Writer::new(record, std::mem::take(&mut self.scratch), at, now)
+    }
+
+    fn carry_out(&mut self, writer: &mut Writer<'_>, now: Time, command: &Command) -> Executed {
         match command {
             Command::Put { queue, jobs } => self.put(writer, queue, jobs),
             Command::Reserve { queue, jobs_max, lease, wait, worker } => {

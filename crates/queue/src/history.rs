@@ -4,8 +4,9 @@
 
 use crate::decoding::Decoder;
 use crate::events::{Event, Fate, JobEvent, Payload, Work};
-use crate::{Attempt, Corrupt, HistoryEntry, JobId, Place, QueueName, Queues, Time, WorkerName};
-use stadium_machine::encoding::corrupt;
+use crate::{Attempt, Corrupt, HistoryEntry, JobId, QueueName, Queues, Time, WorkerName};
+use stadium_state_machine::encoding::corrupt;
+use stadium_state_machine::{Description, Section};
 
 impl Queues {
     /// Appends what one record says about one job, newest first, and answers where its previous event stands.
@@ -97,41 +98,25 @@ fn attempt(
     }))
 }
 
-/// One event of a record in words, for a dump.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Described {
-    /// The job that it is about, if it is about one.
-    pub job: Option<JobId>,
-    /// What happened.
-    pub text: String,
-}
-
-/// The events of a record in words. `events` begins `offset` bytes into the record at `at`, whose time was `time`.
-///
-/// Ends behind the first error.
-pub fn describe(
-    place: Place,
-    at: u64,
-    time: Time,
-    offset: u32,
-    events: &[u8],
-) -> impl Iterator<Item = Result<Described, Corrupt>> {
-    let mut decoder = Decoder::new(at, time, offset, events);
-    let mut failed = false;
-    std::iter::from_fn(move || {
-        if failed {
-            return None;
-        }
-        let event = decoder.next()?;
-        failed = event.is_err();
-        Some(event.map(|(event, payload)| {
+impl Queues {
+    /// Describes the events of a record. Payloads are not shown.
+    ///
+    /// # Errors
+    ///
+    /// Events that are damaged or unknown; those before them are described.
+    pub fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
+        let Section { shard, at, time, offset, events } = section;
+        let mut decoder = Decoder::new(at, time, offset, events);
+        while let Some(event) = decoder.next() {
+            let (event, payload) = event?;
             let job = match event {
-                Event::Put { job, .. } | Event::Job { job, .. } => Some(JobId::new(place.shard, job)),
+                Event::Put { job, .. } | Event::Job { job, .. } => Some(JobId::new(shard, job).0),
                 _ => None,
             };
-            Described { job, text: in_words(&event, payload.length) }
-        }))
-    })
+            into.push(Description { job, text: in_words(&event, payload.length) });
+        }
+        Ok(())
+    }
 }
 
 fn in_words(event: &Event<'_>, payload_bytes: u32) -> String {

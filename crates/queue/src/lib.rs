@@ -50,12 +50,10 @@ pub use command::{
     Spread, When,
 };
 pub use delivery::Delivery;
-pub use history::{Described, describe};
 pub use moving::{MoveCursor, PayloadChange};
 pub use name::{JobId, Key, Lease, QueueName, WorkerName};
-pub use record::Record;
 pub use refusal::CODES;
-pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Place, Refusal, Time};
+pub use stadium_state_machine::{Corrupt, InvalidName, Milliseconds, Place, Record, Refusal, Time};
 pub use state::Queues;
 pub use tick::Ticked;
 pub use transfer::Outgoing;

@@ -5,8 +5,8 @@
 use std::ops::Range;
 
 use crate::events::{Event, JobEvent};
-use crate::record::{Record, Writer};
-use crate::{PayloadAt, Queues, Time};
+use crate::record::Writer;
+use crate::{PayloadAt, Queues, Record, Time};
 
 /// Places that one call looks at.
 const PLACES: u32 = 8_192;
@@ -52,7 +52,20 @@ impl Queues {
         bytes_max: usize,
     ) -> bool {
         self.advance(now);
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
+        let more = self.move_some(&mut writer, segment, cursor, read, bytes_max);
+        self.scratch = writer.finish();
+        more
+    }
+
+    fn move_some(
+        &mut self,
+        writer: &mut Writer<'_>,
+        segment: Range<u64>,
+        cursor: &mut MoveCursor,
+        read: &mut dyn FnMut(PayloadAt, &mut Vec<u8>) -> bool,
+        bytes_max: usize,
+    ) -> bool {
         let end = writer.len() + bytes_max;
         let mut buffer = Vec::new();
         let mut bytes = |payload: PayloadAt, buffer: &mut Vec<u8>| {
@@ -76,7 +89,7 @@ impl Queues {
                     if let Some(job) = self.jobs.get(place)
                         && bytes(job.payload(), &mut buffer)
                     {
-                        self.emit(&mut writer, place, &JobEvent::Moved { payload: &buffer });
+                        self.emit(writer, place, &JobEvent::Moved { payload: &buffer });
                     }
                 }
                 Stage::Schedules => {
@@ -89,7 +102,7 @@ impl Queues {
                         && bytes(schedule.payload, &mut buffer)
                     {
                         let (queue, name) = (schedule.queue, schedule.name.clone());
-                        self.enter(&mut writer, queue);
+                        self.enter(writer, queue);
                         let event = Event::ScheduleMoved { name: name.as_str(), payload: &buffer };
                         let payload = writer.write(&event);
                         self.apply_schedule_moved(place, payload);

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use stadium_machine::{InvalidName, name};
+use stadium_state_machine::{InvalidName, name};
 
 name!(
     /// A queue's name: letters, digits, `-`, `_`, `.`; at most 128 bytes.

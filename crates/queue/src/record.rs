@@ -1,140 +1,108 @@
 //! The queues' part of one journal record while it is written.
 //!
-//! The buffer is reused: once warm, nothing is allocated. Bytes in front of the events belong to whoever
-//! frames the record; payload offsets count from the buffer's first byte, the frame included, so that
-//! `journal.read_at(record, offset, ..)` finds them.
+//! Payload offsets count from the record's first byte, the frame included, so that `journal.read_at(record,
+//! offset, ..)` finds them.
+
+use stadium_state_machine::Record;
 
 use crate::events::{Encoder, Event};
 use crate::job::NONE;
 use crate::{PayloadAt, Time};
 
-/// Events of one record, encoded as docs/formats/queue-events.md says.
+/// What the events behind mean by the queue, the worker and the reason. The machine keeps it between records: once warm,
+/// nothing is allocated.
 #[derive(Debug)]
-pub struct Record {
-    bytes: Vec<u8>,
-    header_bytes: usize,
+pub(crate) struct Scratch {
     events: u32,
-    /// What the events behind mean by the queue, the worker and the reason.
     queue: u32,
     worker: String,
     reason: String,
 }
 
-impl Default for Record {
+impl Default for Scratch {
     fn default() -> Self {
-        Self::new()
+        Self { events: 0, queue: NONE, worker: String::new(), reason: String::new() }
     }
 }
 
-impl Record {
-    /// An empty one.
-    pub fn new() -> Self {
-        Self {
-            bytes: Vec::new(),
-            header_bytes: 0,
-            events: 0,
-            queue: NONE,
-            worker: String::new(),
-            reason: String::new(),
-        }
-    }
-
-    /// Empties it, and sets so many zero bytes aside in front.
-    pub fn begin(&mut self, header_bytes: usize) {
-        self.bytes.clear();
-        self.bytes.resize(header_bytes, 0);
-        self.header_bytes = header_bytes;
-        self.events = 0;
-        self.queue = NONE;
-        self.worker.clear();
-        self.reason.clear();
-    }
-
-    /// Whether it holds no event: then there is nothing to append.
-    pub fn is_empty(&self) -> bool {
-        self.events == 0
-    }
-
-    /// Events so far.
-    pub fn events(&self) -> u32 {
-        self.events
-    }
-
-    /// What was set aside in front, and then the events.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// What was set aside in front.
-    pub fn header_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[..self.header_bytes]
-    }
-}
-
-/// A record, where it will stand, and when it is written.
+/// A record, where it will stand, and when it is written. Events are encoded as docs/formats/queue-events.md says.
 pub(crate) struct Writer<'r> {
     record: &'r mut Record,
+    scratch: Scratch,
     pub(crate) at: u64,
     pub(crate) time: Time,
 }
 
 impl<'r> Writer<'r> {
-    pub(crate) fn new(record: &'r mut Record, at: u64, time: Time) -> Self {
-        Self { record, at, time }
+    pub(crate) fn new(record: &'r mut Record, mut scratch: Scratch, at: u64, time: Time) -> Self {
+        debug_assert!(record.is_empty(), "a section is begun before each call");
+        scratch.events = 0;
+        scratch.queue = NONE;
+        scratch.worker.clear();
+        scratch.reason.clear();
+        Self { record, scratch, at, time }
+    }
+
+    /// What the machine keeps for the next record. A section that only says what events would be about holds nothing.
+    pub(crate) fn finish(self) -> Scratch {
+        if self.scratch.events == 0 {
+            self.record.take_back();
+        }
+        self.scratch
     }
 
     /// Events so far.
     pub(crate) fn events(&self) -> u32 {
-        self.record.events
+        self.scratch.events
     }
 
     /// Bytes so far.
     pub(crate) fn len(&self) -> usize {
-        self.record.bytes.len()
+        self.record.bytes().len()
     }
 
     fn encode(&mut self, event: &Event<'_>) -> PayloadAt {
         let (at, time) = (self.at, self.time);
-        Encoder { out: &mut self.record.bytes, at, time }.event(event)
+        Encoder { out: self.record.events_mut(), at, time }.event(event)
     }
 
     /// Appends an event; answers where its payload stands.
     pub(crate) fn write(&mut self, event: &Event<'_>) -> PayloadAt {
-        self.record.events += 1;
+        self.scratch.events += 1;
         self.encode(event)
     }
 
     /// From here on it is about that queue.
     pub(crate) fn enter(&mut self, queue: u32, name: &str) {
-        if self.record.queue != queue {
-            self.record.queue = queue;
+        if self.scratch.queue != queue {
+            self.scratch.queue = queue;
             self.encode(&Event::Queue(name));
         }
     }
 
     /// A queue that is about to be made has no number yet.
     pub(crate) fn enter_new(&mut self, name: &str) {
-        self.record.queue = NONE;
+        self.scratch.queue = NONE;
         self.encode(&Event::Queue(name));
     }
 
     /// The queue that was about to be made has that number now.
     pub(crate) fn entered(&mut self, queue: u32) {
-        self.record.queue = queue;
+        self.scratch.queue = queue;
     }
 
     pub(crate) fn worker(&mut self, worker: &str) {
-        if self.record.worker != worker {
-            self.record.worker.clear();
-            self.record.worker.push_str(worker);
+        if self.scratch.worker != worker {
+            self.scratch.worker.clear();
+            self.scratch.worker.push_str(worker);
             self.encode(&Event::Worker(worker));
         }
     }
 
     pub(crate) fn reason(&mut self, reason: &str) {
-        if self.record.reason != reason {
-            self.record.reason.clear();
-            self.record.reason.push_str(reason);
+        if self.scratch.reason != reason {
+            self.scratch.reason.clear();
+            self.scratch.reason.push_str(reason);
             self.encode(&Event::Reason(reason));
         }
     }
@@ -144,8 +112,8 @@ impl<'r> Writer<'r> {
         crate::apply::Context {
             at: self.at,
             time: self.time,
-            queue: self.record.queue,
-            reason: &self.record.reason,
+            queue: self.scratch.queue,
+            reason: &self.scratch.reason,
         }
     }
 }

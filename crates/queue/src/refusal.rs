@@ -2,9 +2,9 @@
 //!
 //! Every code that the machine answers is in [`CODES`], and every one of it has a page in docs/reference/errors.
 
-pub(crate) use stadium_machine::{busy, rejected};
+pub(crate) use stadium_state_machine::{busy, rejected};
 
-stadium_machine::codes! {
+stadium_state_machine::codes! {
     /// A command names no job, or more than [`Bounds::JOBS_MAX`](crate::Bounds::JOBS_MAX).
     COUNT = "QUE-001", "too many or no jobs in a command";
     /// A priority above 9.

@@ -85,6 +85,8 @@ pub struct Queues {
     pub(crate) changes: Vec<PayloadChange>,
     pub(crate) random: u64,
     pub(crate) checkpoint: crate::checkpoint::Progress,
+    /// Of writers, between records.
+    pub(crate) scratch: crate::record::Scratch,
     pub(crate) fired: Vec<u32>,
     /// Jobs whose moment has come and that are not due yet: moment, sequence and place, the first one on top.
     pub(crate) came_due: BinaryHeap<Reverse<(Time, u64, u32)>>,
@@ -132,6 +134,7 @@ impl Queues {
             changes: Vec::new(),
             random: 0,
             checkpoint: crate::checkpoint::Progress::default(),
+            scratch: crate::record::Scratch::default(),
             fired: Vec::new(),
             came_due: BinaryHeap::new(),
             went_to: None,

@@ -2,8 +2,8 @@
 
 use crate::entries::Schedule;
 use crate::events::{Event, JobEvent, Payload, Work};
-use crate::record::{Record, Writer};
-use crate::{Bounds, JobState, Missed, Queues, Time};
+use crate::record::Writer;
+use crate::{Bounds, JobState, Missed, Queues, Record, Time};
 
 /// Places of the table of jobs that a purge looks at in one tick: a few nanoseconds each.
 const PURGE_PLACES: u32 = 32_768;
@@ -28,7 +28,7 @@ impl Queues {
     pub fn tick(&mut self, at: u64, now: Time, random: u64, record: &mut Record, events_max: u32) -> Ticked {
         self.advance_on(now);
         self.random = random;
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
         let events_max = events_max.max(1);
         self.leases_end(&mut writer, events_max);
         self.times_to_live_end(&mut writer, events_max);
@@ -37,6 +37,7 @@ impl Queues {
             let left = events_max - writer.events();
             self.purge_on(&mut writer, PURGE_PLACES, left.saturating_mul(PURGED_FOR_EACH));
         }
+        self.scratch = writer.finish();
         let more = !self.lapsed.is_empty()
             || !self.over.is_empty()
             || !self.purges.is_empty()

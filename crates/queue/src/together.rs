@@ -5,9 +5,11 @@
 
 use crate::events::{DedupPart, Event, Payload, Work};
 use crate::put::due_at;
-use crate::record::{Record, Writer};
+use crate::record::Writer;
 use crate::refusal::{QUEUES_FULL, SHARD_FULL, busy};
-use crate::{Answer, Bounds, NewJob, Place, Placed, QueueName, Queues, Refusal, Spread, Time, validate};
+use crate::{
+    Answer, Bounds, NewJob, Place, Placed, QueueName, Queues, Record, Refusal, Spread, Time, validate,
+};
 
 /// The jobs of one queue, and where they stood.
 struct Part<'j> {
@@ -54,7 +56,7 @@ impl Queues {
         self.room_for_outgoing(away.len())?;
         self.check_parts(&parts)?;
 
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
         let mut placed = vec![Placed { job: self.id(0), duplicate: false }; jobs.len()];
         for part in &parts {
             match self.put(&mut writer, part.queue, &part.jobs) {
@@ -67,6 +69,7 @@ impl Queues {
         for place in away {
             self.dispatch(&mut writer, &jobs[place].0, &jobs[place].1);
         }
+        self.scratch = writer.finish();
         Ok(placed)
     }
 

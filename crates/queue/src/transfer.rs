@@ -7,8 +7,9 @@
 
 use crate::entries::Sent;
 use crate::events::{Event, Payload};
-use crate::record::{Record, Writer};
-use crate::{Dedup, Delivery, JobId, NewJob, PayloadAt, QueueName, Queues, Refusal, Time, When, validate};
+use crate::{
+    Dedup, Delivery, JobId, NewJob, PayloadAt, QueueName, Queues, Record, Refusal, Time, When, validate,
+};
 
 /// A job on its way to another shard, until that has confirmed it.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +81,7 @@ impl Queues {
             self.room_for_queue(queue)?;
         }
         self.room_for_count(place, queue, 1)?;
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
         let place = match place {
             Some(place) => place,
             None => self.make_queue(&mut writer, queue, self.bounds.defaults.clone()),
@@ -92,6 +93,7 @@ impl Queues {
         self.apply_received(shard, confirmed_below);
         let sequence = self.place_job(&mut writer, place, job, Payload::Bytes(&job.payload));
         self.incoming.insert((shard, number), sequence);
+        self.scratch = writer.finish();
         Ok(self.id(sequence))
     }
 
@@ -99,7 +101,9 @@ impl Queues {
     pub fn confirm(&mut self, at: u64, now: Time, number: u64, record: &mut Record) {
         self.advance(now);
         if self.outgoing.contains_key(&number) {
-            Writer::new(record, at, now).write(&Event::Confirmed { number });
+            let mut writer = self.writer(record, at, now);
+            writer.write(&Event::Confirmed { number });
+            self.scratch = writer.finish();
             self.apply_confirmed(number);
         }
     }

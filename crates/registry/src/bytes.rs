@@ -2,7 +2,7 @@
 //!
 //! Texts, never a registry's own numbers. Everything is checked when it is read, so that what was decoded can be applied.
 
-use stadium_machine::encoding::{Reader, corrupt, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::selector_json::Budget;
 use crate::{

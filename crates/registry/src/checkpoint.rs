@@ -3,7 +3,7 @@
 //! A slice is a byte that names a table, then a slice of that table's own format; the first one holds the version. The dictionaries
 //! come first, the devices last. What is rebuilt (bitmaps, columns, indexes, the order) is in none.
 
-use stadium_machine::encoding::{corrupt, number};
+use stadium_state_machine::encoding::{corrupt, number};
 use stadium_table::{Order, Restored};
 
 use crate::apply::heap_bytes;

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 
 use compact_str::CompactString;
 use roaring::RoaringBitmap;
-use stadium_machine::encoding::{Reader, text};
+use stadium_state_machine::encoding::{Reader, text};
 use stadium_table::{Damaged, Entry, Paged};
 
 use crate::dictionary::{Dictionary, Said};

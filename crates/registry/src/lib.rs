@@ -49,7 +49,7 @@ pub use roaring::RoaringBitmap;
 pub use selector::{Circle, Comparison, Edge, Selector, Span, VersionRange};
 pub use sighting::Sighted;
 /// What events are read with.
-pub use stadium_machine::encoding::Reader;
-pub use stadium_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
+pub use stadium_state_machine::encoding::Reader;
+pub use stadium_state_machine::{Corrupt, InvalidName, Milliseconds, Refusal, Time};
 pub use value::{Location, QuietHours, Value};
 pub use version::compare_versions;

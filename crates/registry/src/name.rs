@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use stadium_machine::{CompactString, InvalidName, name};
+use stadium_state_machine::{CompactString, InvalidName, name};
 
 name!(
     /// An app's name: small letters, digits, `-`, `_`, `.`; at most 64 bytes.

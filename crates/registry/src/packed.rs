@@ -7,7 +7,7 @@
 //!
 //! Numbers are varints. What is read here was written here, or was checked by [`check`] when it came from a checkpoint.
 
-use stadium_machine::encoding::{Reader, number};
+use stadium_state_machine::encoding::{Reader, number};
 
 use crate::labels::Kind;
 use crate::{DeviceId, Location, UserName};

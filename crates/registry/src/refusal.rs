@@ -2,9 +2,9 @@
 //!
 //! Every code that it answers is in [`CODES`], and every one of it has a section in docs/reference/errors/device.md.
 
-pub(crate) use stadium_machine::{busy, rejected};
+pub(crate) use stadium_state_machine::{busy, rejected};
 
-stadium_machine::codes! {
+stadium_state_machine::codes! {
     /// A device with more tags than allowed.
     TAGS = "DEV-001", "too many tags on a device";
     /// A device with more attributes than allowed.

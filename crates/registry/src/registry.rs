@@ -8,7 +8,7 @@ use std::hash::BuildHasher as _;
 use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use roaring::RoaringBitmap;
-use stadium_machine::encoding::{Reader, number, text};
+use stadium_state_machine::encoding::{Reader, number, text};
 use stadium_table::{Damaged, Entry, Order, Paged, Table, take};
 
 use crate::checkpoint::Progress;

@@ -3,7 +3,7 @@
 //! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what stands in no table.
 //! docs/formats/session-events.md.
 
-use stadium_machine::encoding::{Reader, corrupt, number};
+use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::{Restored, Table};
 
 use crate::entries::{NOTHING, Taken, TakenBefore};

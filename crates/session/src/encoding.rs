@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use compact_str::CompactString;
-use stadium_machine::encoding::{Reader, corrupt, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 
 use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver, Subscription, Will, Withdraw};
 use crate::{Corrupt, Message, Time};

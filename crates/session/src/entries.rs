@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use compact_str::CompactString;
-use stadium_machine::encoding::{Reader, corrupt, number};
+use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::{Damaged, Entry};
 
 use crate::change::{Connect, Origin, Presence, Subscription};

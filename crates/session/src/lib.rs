@@ -8,6 +8,7 @@ mod bounds;
 mod change;
 mod checkpoint;
 mod command;
+mod describe;
 mod encoding;
 mod entries;
 mod machine;
@@ -21,9 +22,9 @@ pub use command::{Answer, Command, Figures, Outcome};
 pub use message::Message;
 pub use page::{Owed, Page, Part, SessionImage};
 pub use sessions::Sessions;
-pub use stadium_machine::{Corrupt, Place, Refusal, Time};
+pub use stadium_state_machine::{Corrupt, Place, Refusal, Time};
 
 /// The shard, of so many, that keeps the session of a client id, or the retained message of a topic.
 pub fn home(name: &str, shards: u16) -> u16 {
-    stadium_machine::home(name.as_bytes(), shards)
+    stadium_state_machine::home(name.as_bytes(), shards)
 }

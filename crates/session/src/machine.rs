@@ -3,8 +3,8 @@
 //! A change that means something is written as it is and taken in. Retained messages whose time is over are removed by an event that
 //! names them by their numbers, so that a replay removes the same ones wherever they stand in its table.
 
-use stadium_machine::encoding::{Reader, number};
-use stadium_machine::{Record, StateMachine};
+use stadium_state_machine::encoding::{Reader, number};
+use stadium_state_machine::{Description, Record, Section, StateMachine};
 
 use crate::change::{Change, Keep};
 use crate::encoding::{KEEP, list};
@@ -12,10 +12,10 @@ use crate::sessions::Known;
 use crate::{Answer, Command, Corrupt, Outcome, Refusal, Sessions, Time};
 
 /// A number of retained messages are over: the event's byte, then the moment and how many. It is read and no longer written.
-const RETAINED_OVER: u8 = 0;
+pub(crate) const RETAINED_OVER: u8 = 0;
 
 /// These retained messages are over: the event's byte, then the moment and the list of their numbers.
-const RETAINED_ENDED: u8 = 14;
+pub(crate) const RETAINED_ENDED: u8 = 14;
 
 /// Bytes of that event beside its numbers at most.
 const RETAINED_ENDED_BYTES: usize = 24;
@@ -114,6 +114,10 @@ impl StateMachine for Sessions {
             }
         }
         Ok(())
+    }
+
+    fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
+        crate::describe::describe(section, into)
     }
 
     fn checkpoint_begin(&mut self) {

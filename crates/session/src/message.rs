@@ -1,7 +1,7 @@
 //! A message that is kept: topic, properties and payload in one buffer, shared by all who are owed it.
 
 use bytes::Bytes;
-use stadium_machine::encoding::{Reader, corrupt, number};
+use stadium_state_machine::encoding::{Reader, corrupt, number};
 
 use crate::{Corrupt, Time};
 

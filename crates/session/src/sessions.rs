@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use foldhash::quality::FixedState;
-use stadium_machine::Place;
+use stadium_state_machine::Place;
 use stadium_table::{Index, Paged, Table};
 
 use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver, Withdraw};

@@ -102,7 +102,7 @@ pub const UNKNOWN: &str = "SHARD-015";
 /// The shard cannot say whether it happened.
 pub(crate) fn unknown() -> Refusal {
     let reason = "the shard recovered from an error while it answered: it may have happened, ask again with the same id";
-    stadium_machine::unknown(UNKNOWN, 1_000, reason)
+    stadium_state_machine::unknown(UNKNOWN, 1_000, reason)
 }
 
 /// A refusal of the shard: come again.

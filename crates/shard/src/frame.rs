@@ -91,13 +91,11 @@ pub(crate) fn write_header(header: &mut [u8], machine: Machine, time: Time, even
     write_section(&mut header[FRAME_BYTES..], machine, events_bytes);
 }
 
-/// Puts a whole record with one section in front of another section's events: `front` has room for it and for
-/// [`SECTION_BYTES`] more, and so many bytes of events follow.
-pub(crate) fn write_in_front(front: &mut [u8], record: &[u8], machine: Machine, events_bytes: usize) {
-    let (first, second) = front.split_at_mut(record.len());
-    first.copy_from_slice(record);
-    first[1] = 2;
-    write_section(second, machine, events_bytes);
+/// Fills in the header of a further section: `front` is the record up to its events, of which so many bytes follow.
+pub(crate) fn write_next_section(front: &mut [u8], machine: Machine, events_bytes: usize) {
+    front[1] += 1;
+    let header = front.len() - SECTION_BYTES;
+    write_section(&mut front[header..], machine, events_bytes);
 }
 
 fn write_section(header: &mut [u8], machine: Machine, events_bytes: usize) {
@@ -117,15 +115,16 @@ pub(crate) struct Section<'a> {
     pub(crate) events: &'a [u8],
 }
 
-/// A record that was read back.
+/// The header of a record that was read back; its sections are not looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct Header<'a> {
     pub(crate) time: Time,
+    /// Sections that follow.
+    pub(crate) sections: u8,
     body: &'a [u8],
 }
 
-impl<'a> Frame<'a> {
-    /// Reads a frame, all of its sections' headers included.
+impl<'a> Header<'a> {
     pub(crate) fn parse(body: &'a [u8]) -> Result<Self, String> {
         let (header, _) = body
             .split_first_chunk::<FRAME_BYTES>()
@@ -134,11 +133,41 @@ impl<'a> Frame<'a> {
             return Err(format!("a record of version {}; known is {VERSION}", header[0]));
         }
         let time = u64::from_le_bytes(*header[8..].first_chunk().expect("the header has 16 bytes"));
-        let frame = Frame { time: Time(time), body };
-        let mut at = FRAME_BYTES;
+        Ok(Header { time: Time(time), sections: header[1], body })
+    }
+
+    /// Where the first section begins.
+    pub(crate) const fn first_section(&self) -> usize {
+        FRAME_BYTES
+    }
+
+    /// The section that begins there, and where it ends.
+    pub(crate) fn section(&self, at: usize) -> Result<(Section<'a>, usize), String> {
+        let (header, rest) =
+            self.body[at..].split_first_chunk::<SECTION_BYTES>().ok_or("a section is cut short")?;
+        let length = u32::from_le_bytes(*header[4..].first_chunk().expect("the header has 8 bytes")) as usize;
+        let machine = Machine::from_code(header[0], header[1])?;
+        let events = rest.get(..length).ok_or("a section's events are cut short")?;
+        let offset = at + SECTION_BYTES;
+        Ok((Section { machine, offset: offset as u32, events }, offset + length))
+    }
+}
+
+/// A record that was read back and can be read whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    pub(crate) time: Time,
+    header: Header<'a>,
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a frame, all of its sections' headers included.
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, String> {
+        let header = Header::parse(body)?;
+        let mut at = header.first_section();
         let mut before = 0;
-        for _ in 0..header[1] {
-            let (section, end) = frame.section(at)?;
+        for _ in 0..header.sections {
+            let (section, end) = header.section(at)?;
             if section.machine.code() <= before {
                 return Err("its sections are not in the order of their machines, one for each".into());
             }
@@ -148,27 +177,17 @@ impl<'a> Frame<'a> {
         if at != body.len() {
             return Err(format!("{} bytes follow the last section", body.len() - at));
         }
-        Ok(frame)
+        Ok(Frame { time: header.time, header })
     }
 
     /// Its sections.
     pub(crate) fn sections(self) -> impl Iterator<Item = Section<'a>> {
-        let mut at = FRAME_BYTES;
-        (0..self.body[1]).map(move |_| {
-            let (section, end) = self.section(at).expect("parse has read every section");
+        let mut at = self.header.first_section();
+        (0..self.header.sections).map(move |_| {
+            let (section, end) = self.header.section(at).expect("parse has read every section");
             at = end;
             section
         })
-    }
-
-    fn section(&self, at: usize) -> Result<(Section<'a>, usize), String> {
-        let (header, rest) =
-            self.body[at..].split_first_chunk::<SECTION_BYTES>().ok_or("a section is cut short")?;
-        let length = u32::from_le_bytes(*header[4..].first_chunk().expect("the header has 8 bytes")) as usize;
-        let machine = Machine::from_code(header[0], header[1])?;
-        let events = rest.get(..length).ok_or("a section's events are cut short")?;
-        let offset = at + SECTION_BYTES;
-        Ok((Section { machine, offset: offset as u32, events }, offset + length))
     }
 }
 
@@ -229,7 +248,7 @@ impl Opening {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, HEADER_BYTES, Machine, Opening, SECTION_BYTES, write_header, write_in_front};
+    use super::{Frame, HEADER_BYTES, Machine, Opening, SECTION_BYTES, write_header, write_next_section};
     use stadium_queue::Time;
 
     fn record(events: &[u8]) -> Vec<u8> {
@@ -282,9 +301,10 @@ mod tests {
     #[test]
     fn two_machines_share_a_record() {
         let queue = record(b"jobs");
-        let mut both = vec![0xff; queue.len() + SECTION_BYTES];
+        let mut both = queue.clone();
+        both.extend_from_slice(&[0xff; SECTION_BYTES]);
         both.extend_from_slice(b"transfers");
-        write_in_front(&mut both[..queue.len() + SECTION_BYTES], &queue, Machine::Wallet, 9);
+        write_next_section(&mut both[..queue.len() + SECTION_BYTES], Machine::Wallet, 9);
         let frame = Frame::parse(&both).expect("it was just written");
         let sections: Vec<_> = frame.sections().collect();
         assert_eq!((sections[0].machine, sections[0].events), (Machine::Queue, &b"jobs"[..]));

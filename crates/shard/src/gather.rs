@@ -10,7 +10,7 @@ pub(crate) mod wallet;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use stadium_machine::Refusal;
+use stadium_state_machine::Refusal;
 
 use crate::answer::{Answer, Reply};
 use crate::client::Inner;

@@ -6,6 +6,7 @@
 mod answer;
 mod client;
 pub mod core;
+mod describe;
 mod directory;
 mod error;
 mod frame;
@@ -24,6 +25,7 @@ mod wallets;
 
 pub use answer::{Answer, Done, Reply, Together};
 pub use client::Shards;
+pub use describe::{RecordDescription, describe_record};
 pub use error::{CODES, Error, UNKNOWN};
 pub use metrics::ShardMetrics;
 pub use pushes::Courier;

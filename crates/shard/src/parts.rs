@@ -3,7 +3,7 @@
 //! A transfer is decided where its debited wallet lives; where that is a system wallet, where the credited one does; where
 //! both are, on the shard of its id. What names only an id is asked of all shards: the one that knows it decides.
 
-use stadium_machine::Refusal;
+use stadium_state_machine::Refusal;
 use stadium_wallet::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Time};
 
 use crate::answer::Together;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use stadium_machine::Refusal;
+use stadium_state_machine::Refusal;
 
 use crate::answer::{Answer, Reply};
 use crate::client::Inner;

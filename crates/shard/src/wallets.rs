@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stadium_machine::Refusal;
+use stadium_state_machine::Refusal;
 use stadium_wallet::{Answer, AssetCode, Command, Seal};
 
 use crate::answer::{Done, Reply, Together};

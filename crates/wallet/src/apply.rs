@@ -3,7 +3,8 @@
 //! The same functions serve the deciding side, which has just written the event, and `apply`, which has read it back. They
 //! decide nothing: what an event does not say follows from the state alone. Where an event cannot follow the state, it is corrupt.
 
-use stadium_machine::encoding::corrupt;
+use stadium_state_machine::Record;
+use stadium_state_machine::encoding::corrupt;
 
 use crate::account::{JUMPS, Rules};
 use crate::chain::{HASH_BYTES, Tree, leaf};
@@ -67,15 +68,20 @@ impl Ledger {
         self.apply_event(writer.context(), event).expect("it was decided just now");
     }
 
+    /// Begins a section of the wallets in a record.
+    pub(crate) fn writer<'r>(&mut self, record: &'r mut Record, at: u64, now: Time) -> Writer<'r> {
+        Writer::new(record, std::mem::take(&mut self.scratch), at, now)
+    }
+
     /// Closes the section, where it holds something.
-    pub(crate) fn close(&mut self, writer: &mut Writer<'_>, seals: u64) {
-        if writer.record.is_empty() {
-            return;
+    pub(crate) fn close(&mut self, mut writer: Writer<'_>, seals: u64) {
+        if writer.events() > 0 {
+            let value = self.chain.next(&writer.digest(), writer.time);
+            let is_seal = writer.events() == seals;
+            writer.close(&value);
+            self.chain.advance(value, writer.time, is_seal);
         }
-        let value = self.chain.next(&writer.record.digest(), writer.time);
-        let is_seal = writer.record.events() == seals;
-        writer.record.close(&value);
-        self.chain.advance(value, writer.time, is_seal);
+        self.scratch = writer.into_scratch();
     }
 
     #[inline]

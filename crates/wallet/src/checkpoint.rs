@@ -3,8 +3,8 @@
 //! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what stands in no table. What is
 //! rebuilt (indexes, orders, totals) is in none. docs/formats/checkpoint.md.
 
-use stadium_machine::encoding::{Reader, corrupt, number, text};
-use stadium_machine::rejected;
+use stadium_state_machine::encoding::{Reader, corrupt, number, text};
+use stadium_state_machine::rejected;
 use stadium_table::{Order, Restored};
 
 use crate::account::NONE;

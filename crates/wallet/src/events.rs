@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use stadium_machine::encoding::{Reader, corrupt, moment, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, moment, number, text};
 
 use crate::account::{JUMPS, Rules};
 use crate::chain::Hash;

@@ -2,14 +2,14 @@
 //!
 //! Everything is decided before the first event is written: a refusal leaves the record empty.
 
-use stadium_machine::{busy, rejected};
+use stadium_state_machine::{Record, busy, rejected};
 
 use crate::account::{NONE, Rules};
 use crate::events::{Event, Promised, Transferred};
 use crate::group::{ItemKind, Notes};
 use crate::ledger::{Executed, TRANSIT};
 use crate::plan::{Checked, Intent, Looked, Overlay, Side};
-use crate::record::{Record, Writer};
+use crate::record::Writer;
 use crate::refusal::{
     ASSETS_FULL, ID_CONTENT, INSUFFICIENT, LINKED, MISDIRECTED, RESERVED, RULES, SCALE, SHARDS,
     TRANSFER_UNKNOWN,
@@ -34,7 +34,7 @@ impl Ledger {
         record: &mut Record,
     ) -> Result<Executed, Refusal> {
         self.now = self.now.max(now);
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
         let executed = match command {
             Command::Transfer { transfers, linked } => {
                 let mut ids = std::mem::take(&mut self.ids);
@@ -60,8 +60,8 @@ impl Ledger {
                 Err(rejected(MISDIRECTED, "it is read from the journal, not from the wallets' memory"))
             }
         };
-        debug_assert!(executed.is_ok() || writer.record.is_empty(), "a refusal writes nothing");
-        self.close(&mut writer, 0);
+        debug_assert!(executed.is_ok() || writer.events() == 0, "a refusal writes nothing");
+        self.close(writer, 0);
         self.order_new();
         executed
     }

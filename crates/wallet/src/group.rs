@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use stadium_machine::encoding::{Reader, corrupt, moment, number, text};
+use stadium_state_machine::encoding::{Reader, corrupt, moment, number, text};
 use stadium_table::{Damaged, Entry};
 
 use crate::{Corrupt, Time, TransferId, WalletName};

@@ -12,8 +12,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use stadium_machine::encoding::corrupt;
-use stadium_machine::{busy, rejected};
+use stadium_state_machine::encoding::corrupt;
+use stadium_state_machine::{Record, busy, rejected};
 
 use crate::account::NONE;
 use crate::apply::Context;
@@ -21,7 +21,7 @@ use crate::delivery::{Delivery, Leg, LegKind, Letter};
 use crate::events::{Event, Failed, From, Promised, Transferred};
 use crate::group::{Asked, Asks, Group, Item, ItemKind, Notes, Party, Posted, Prepared};
 use crate::plan::{Intent, Overlay, Side};
-use crate::record::{Record, Writer};
+use crate::record::Writer;
 use crate::refusal::{CODES, LINKED, PENDING, PENDING_FULL};
 use crate::remembered::{Fate, Remembered};
 use crate::{Corrupt, Ledger, Milliseconds, NewTransfer, Refusal, Time, WalletName};
@@ -202,7 +202,7 @@ impl Ledger {
             // Its sender has had the answer and only reads it again.
             return Ok(());
         }
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
         let answer = match letter {
             Letter::Prepare { group, legs } => self.prepare(&mut writer, from, *group, legs),
             Letter::Decide { group, prepare, booked, at } => {
@@ -210,7 +210,7 @@ impl Ledger {
                 Ok(())
             }
         };
-        self.close(&mut writer, 0);
+        self.close(writer, 0);
         self.order_new();
         answer
     }
@@ -352,14 +352,14 @@ impl Ledger {
     ) {
         self.now = self.now.max(now);
         let Some(&posted) = self.letters.get(&number) else { return };
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
         match (posted.asks, taken) {
             (_, Err(Refusal::Busy { .. } | Refusal::Unknown { .. })) => {}
             (Asks::Prepare, Ok(())) => self.agreed(&mut writer, posted.group, number),
             (Asks::Prepare, Err(refusal)) => self.give_up(&mut writer, posted, refusal),
             (Asks::Decide { .. }, _) => self.emit(&mut writer, &Event::Confirmed { letter: number }),
         }
-        self.close(&mut writer, 0);
+        self.close(writer, 0);
     }
 
     fn agreed(&mut self, writer: &mut Writer<'_>, group: u64, letter: u64) {
@@ -396,7 +396,7 @@ impl Ledger {
         while let Some((_, &place)) = self.by_group.first_key_value()
             && self.groups.at(place).began.after(PATIENCE) <= self.now
         {
-            if writer.record.events() >= events_max {
+            if writer.events() >= events_max {
                 return true;
             }
             let reason = "a shard that takes part did not answer in time; nothing was booked";

@@ -3,7 +3,8 @@
 //! The journal is its driver's: a [`Walk`] names records and takes them in. It first *seeks* the newest entry that is old enough, over the
 //! links that entries have to the one before and to those 64, 4,096 ... before, and then *scans* from there, entry by entry.
 
-use stadium_machine::{busy, rejected};
+use stadium_state_machine::encoding::corrupt;
+use stadium_state_machine::{Description, Section, busy, rejected};
 
 use crate::account::JUMPS;
 use crate::chain::HASH_BYTES;
@@ -152,7 +153,7 @@ enum Flow {
 }
 
 fn missing(what: String, record: u64) -> Corrupt {
-    stadium_machine::encoding::corrupt(format!("record {record} does not hold {what}, as it must"))
+    stadium_state_machine::encoding::corrupt(format!("record {record} does not hold {what}, as it must"))
 }
 
 /// Takes an entry into a page where it is wanted.
@@ -450,17 +451,24 @@ impl Walk {
     }
 }
 
-/// The events of a wallets' section in words, one line each, for a dump: accounts and assets by their numbers. Ends behind the first error.
-pub fn describe(time: Time, section: &[u8]) -> impl Iterator<Item = Result<String, Corrupt>> + '_ {
-    let (events, value) = section.split_last_chunk::<HASH_BYTES>().unwrap_or((section, &[0; HASH_BYTES]));
-    let mut failed = false;
-    let events = Events::new(events).map(move |event| Ok(in_words(&Event::decode(event?, time)?)));
-    let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-    events.chain(std::iter::once(Ok(format!("chain value {hex}")))).take_while(move |line| {
-        let goes_on = !failed;
-        failed |= line.is_err();
-        goes_on
-    })
+impl Ledger {
+    /// Describes the events of a record, and the chain value behind them: accounts and assets by their numbers.
+    ///
+    /// # Errors
+    ///
+    /// Events that are damaged or unknown; those before them are described.
+    pub fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
+        let (events, value) = section
+            .events
+            .split_last_chunk::<HASH_BYTES>()
+            .ok_or_else(|| corrupt("a section without a chain value"))?;
+        for event in Events::new(events) {
+            into.push(in_words(&Event::decode(event?, section.time)?).into());
+        }
+        let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+        into.push(format!("chain value {hex}").into());
+        Ok(())
+    }
 }
 
 fn in_words(event: &Event<'_>) -> String {

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 
 use foldhash::quality::FixedState;
 use hashbrown::HashTable;
-use stadium_machine::Place;
+use stadium_state_machine::Place;
 use stadium_table::{Index, Order, Table, hash_of};
 
 use crate::account::{Account, Extra, NONE, Rules};
@@ -80,6 +80,8 @@ pub struct Ledger {
     pub(crate) booked: u64,
     pub(crate) refused: u64,
     pub(crate) checkpoint: crate::checkpoint::Progress,
+    /// Of writers, between records.
+    pub(crate) scratch: crate::record::Scratch,
     // Reused, so that the hot path allocates nothing.
     pub(crate) ids: Vec<TransferId>,
     pub(crate) intents: Vec<Intent>,
@@ -207,6 +209,7 @@ impl Ledger {
             booked: 0,
             refused: 0,
             checkpoint: crate::checkpoint::Progress::default(),
+            scratch: crate::record::Scratch::default(),
             ids: Vec::new(),
             intents: Vec::new(),
             overlay: Overlay::default(),

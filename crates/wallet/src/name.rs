@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use stadium_machine::{InvalidName, home, name};
+use stadium_state_machine::{InvalidName, home, name};
 
 name!(
     /// A wallet's name: letters, digits and `-_.:@{}`; at most 64 bytes. A wallet has one account for each asset.

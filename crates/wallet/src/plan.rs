@@ -5,7 +5,7 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use stadium_machine::{busy, home, rejected, unknown as unknown_outcome};
+use stadium_state_machine::{busy, home, rejected, unknown as unknown_outcome};
 
 use crate::account::{Account, NONE};
 use crate::content::content_of;

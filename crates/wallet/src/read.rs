@@ -4,7 +4,7 @@
 
 use std::ops::Bound;
 
-use stadium_machine::rejected;
+use stadium_state_machine::rejected;
 use stadium_table::Order;
 
 use crate::plan::count;

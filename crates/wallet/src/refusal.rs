@@ -2,7 +2,7 @@
 //!
 //! Every code that the machine answers is in [`CODES`], and every one of it has a page in docs/reference/errors.
 
-stadium_machine::codes! {
+stadium_state_machine::codes! {
     /// A command names no item, or more than [`Bounds::ITEMS_MAX`](crate::Bounds::ITEMS_MAX).
     COUNT = "WAL-001", "too many or no items in a command";
     /// An amount of zero, or above [`Bounds::AMOUNT_MAX`](crate::Bounds::AMOUNT_MAX).

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use stadium_machine::Place;
+use stadium_state_machine::Place;
 
 use crate::{
     Answer, BookState, Bounds, Checked, Command, Executed, Kind, Ledger, Lookup, NewAccount, NewTransfer,

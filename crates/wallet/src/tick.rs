@@ -2,8 +2,7 @@
 
 use crate::chain::UNSEALED_MAX;
 use crate::events::Event;
-use crate::record::{Record, Writer};
-use crate::{Ledger, Time};
+use crate::{Ledger, Record, Time};
 
 /// What time brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,13 +15,13 @@ impl Ledger {
     /// What time brings: holds that expire, groups that nobody answered in time, seals; about `events_max` events, at least one where something is due.
     pub fn tick(&mut self, at: u64, now: Time, record: &mut Record, events_max: u32) -> Ticked {
         self.now = self.now.max(now);
-        let mut writer = Writer::new(record, at, now);
+        let mut writer = self.writer(record, at, now);
         let events_max = u64::from(events_max.max(1));
         let mut more = false;
         while let Some(&(expires, place)) = self.expiries.first()
             && expires <= self.now
         {
-            if writer.record.events() >= events_max {
+            if writer.events() >= events_max {
                 more = true;
                 break;
             }
@@ -37,7 +36,7 @@ impl Ledger {
             self.emit(&mut writer, &Event::Seal { number, records, root });
             seals = 1;
         }
-        self.close(&mut writer, seals);
+        self.close(writer, seals);
         self.order_new();
         Ticked { more }
     }

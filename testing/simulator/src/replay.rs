@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stadium_machine::encoding::Reader;
 use stadium_queue::Time;
 use stadium_shard::core::Core;
+use stadium_state_machine::encoding::Reader;
 use stadium_wallet::Figures;
 
 use crate::asker::Asker;

@@ -3,12 +3,12 @@
 //! Twelve and four are what it takes today, with some room.
 
 use allocation_counter::measure;
-use stadium_machine::{Place, Record, StateMachine as _};
 use stadium_push::{
     Arrival, Audience, Bounds, Command, ConnectionName, Content, Happened, NewPush, Options, Platform,
     PushId, Step, Time, ToEdge, When,
 };
 use stadium_registry::{AppName, DeviceId};
+use stadium_state_machine::{Place, Record, StateMachine as _};
 
 fn run(platform: &mut Platform, record: &mut Record, command: &Command) {
     record.begin(64);

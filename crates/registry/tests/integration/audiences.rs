@@ -65,7 +65,7 @@ impl Pair {
                 self.registry.check(id, changes).expect("within the bounds");
                 let mut bytes = Vec::new();
                 changes.encode(&mut bytes);
-                let mut reader = stadium_machine::encoding::Reader::new(&bytes);
+                let mut reader = stadium_state_machine::encoding::Reader::new(&bytes);
                 let decoded = Changes::decode(&mut reader).expect("our own bytes");
                 assert!(reader.is_empty() && decoded == **changes);
                 let slot = self.registry.apply(Time(self.at), id, &decoded);
@@ -246,7 +246,7 @@ proptest! {
         prop_assert_eq!(&serde_json::from_value::<Selector>(json).expect("the same"), &selector);
         let mut bytes = vec![1];
         selector.encode(&mut bytes);
-        let mut reader = stadium_machine::encoding::Reader::new(&bytes[1..]);
+        let mut reader = stadium_state_machine::encoding::Reader::new(&bytes[1..]);
         prop_assert_eq!(Selector::decode(&mut reader).expect("our own bytes"), selector);
         prop_assert!(reader.is_empty());
     }

@@ -3,8 +3,8 @@
 //! A change that breaks this needs a new version of the format.
 
 use serde_json::json;
-use stadium_machine::encoding::Reader;
 use stadium_registry::{Changes, DeviceId, Limits, Registry, Selector, Slot, Time};
+use stadium_state_machine::encoding::Reader;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use compact_str::CompactString;
-use stadium_machine::{Record, StateMachine};
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
     SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
+use stadium_state_machine::{Record, Section, StateMachine};
 
 const NOW: Time = Time(1_700_000_000_000);
 
@@ -212,4 +212,31 @@ fn checkpoint_is_read(checkpoint: &[u8]) {
     record.begin(0);
     let answer = read.execute(1, NOW, 0, &again, &mut record);
     assert_eq!(answer, Ok(Answer::Batch(vec![stadium_session::Outcome::Known])));
+}
+
+#[test]
+fn every_event_of_the_fixtures_is_described_without_payloads_and_identities() {
+    let mut words = String::new();
+    for version in ["v1", "v2", "v3"] {
+        let events = fixture(&format!("{version}/events"));
+        let mut described = Vec::new();
+        Sessions::describe(
+            Section { shard: 0, at: 0, time: NOW, offset: 0, events: &events },
+            &mut described,
+        )
+        .expect("it is read");
+        described.iter().for_each(|one| words.extend([one.text.as_str(), "\n"]));
+    }
+    for part in [
+        " connected, session ",
+        " subscribed to ",
+        "owed to ",
+        "(PUBREC)",
+        "(PUBREL)",
+        "retained as ",
+        "removed",
+    ] {
+        assert!(words.contains(part), "{part:?} in {words}");
+    }
+    assert!(!words.contains("principal"), "an identity is not shown");
 }

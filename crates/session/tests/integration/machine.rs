@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use stadium_machine::{Record, StateMachine};
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Outcome, Part, Place, Presence,
     Receiver, SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
+use stadium_state_machine::{Record, StateMachine};
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use stadium_machine::{Record, StateMachine};
 use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
     SessionImage, Sessions, Time,
 };
+use stadium_state_machine::{Record, StateMachine};
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 
@@ -181,8 +181,8 @@ fn a_burst_of_retained_messages_ends_alike_behind_a_checkpoint() {
 /// The event that servers wrote before numbers were named.
 fn over(until: Time, count: u64) -> Vec<u8> {
     let mut events = vec![0];
-    stadium_machine::encoding::number(&mut events, until.0);
-    stadium_machine::encoding::number(&mut events, count);
+    stadium_state_machine::encoding::number(&mut events, until.0);
+    stadium_state_machine::encoding::number(&mut events, count);
     events
 }
 
@@ -210,7 +210,7 @@ fn a_number_that_is_not_there_is_skipped() {
     one.batch(Time(1), retain(&mut numbers, 0..3, Time(50)));
     let mut events = vec![14];
     for value in [50, 3, 900, 2, 7] {
-        stadium_machine::encoding::number(&mut events, value);
+        stadium_state_machine::encoding::number(&mut events, value);
     }
     let mut machine = one.restarted();
     machine.apply(0, Time(60), &events).expect("a number may be gone");

@@ -4,8 +4,8 @@
 //! however often it comes. So after any crash it is in exactly one place.
 
 use stadium_journal::{Journal, Room};
-use stadium_machine::{Incoming, StateMachine as _};
 use stadium_queue::{Place, Refusal, Time};
+use stadium_state_machine::{Incoming, StateMachine as _};
 
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom};
 use super::outbox::Outbox;
@@ -55,21 +55,21 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     self.record.begin(HEADER_BYTES);
                     let taken = self.machines.queues.deliver(at.0, now, job, &mut self.record);
                     if taken.is_ok() {
-                        self.append(at, now, Room::Ordinary)?;
+                        self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
                     }
                     taken.map(|_| ())
                 }
                 Delivery::Letter(letter) => {
                     let now = self.wallet_time(now);
-                    self.wallet_record.begin(HEADER_BYTES);
-                    let taken = self.machines.ledger.receive(at.0, now, letter, &mut self.wallet_record);
+                    self.record.begin(HEADER_BYTES);
+                    let taken = self.machines.ledger.receive(at.0, now, letter, &mut self.record);
                     // A refusal is written too: it is the answer, for ever.
-                    self.append_wallet(at, now, Room::Ordinary)?;
+                    self.append_events(Machine::Wallet, at, now, Room::Ordinary)?;
                     taken
                 }
                 Delivery::Push(from, letter) => {
-                    self.events.begin(HEADER_BYTES);
-                    let taken = self.machines.platform.receive(at.0, now, *from, letter, &mut self.events);
+                    self.record.begin(HEADER_BYTES);
+                    let taken = self.machines.platform.receive(at.0, now, *from, letter, &mut self.record);
                     self.append_events(Machine::Push, at, now, Room::Ordinary)?;
                     taken
                 }
@@ -115,17 +115,17 @@ impl<J: Journal, C: Caller> Running<J, C> {
             Sent::Jobs => {
                 self.record.begin(HEADER_BYTES);
                 self.machines.queues.confirm(at.0, now, number, &mut self.record);
-                self.append(at, now, Room::Reserved)?;
+                self.append_events(Machine::Queue, at, now, Room::Reserved)?;
             }
             Sent::Letters => {
                 let now = self.wallet_time(now);
-                self.wallet_record.begin(HEADER_BYTES);
-                self.machines.ledger.confirm(at.0, now, number, taken, &mut self.wallet_record);
-                self.append_wallet(at, now, Room::Reserved)?;
+                self.record.begin(HEADER_BYTES);
+                self.machines.ledger.confirm(at.0, now, number, taken, &mut self.record);
+                self.append_events(Machine::Wallet, at, now, Room::Reserved)?;
             }
             Sent::Pushes => {
-                self.events.begin(HEADER_BYTES);
-                self.machines.platform.confirm(at.0, now, number, &mut self.events);
+                self.record.begin(HEADER_BYTES);
+                self.machines.platform.confirm(at.0, now, number, &mut self.record);
                 self.append_events(Machine::Push, at, now, Room::Reserved)?;
             }
         }

@@ -6,7 +6,7 @@
 use std::any::Any;
 
 use stadium_journal::Error;
-use stadium_machine::{Corrupt, Milliseconds, Refusal};
+use stadium_state_machine::{Corrupt, Milliseconds, Refusal};
 
 use crate::error::{busy, rejected};
 
@@ -105,7 +105,7 @@ pub(super) fn too_large(bytes: usize, bytes_max: usize) -> Refusal {
 #[cfg(test)]
 mod tests {
     use stadium_journal::{Error, Position};
-    use stadium_machine::Refusal;
+    use stadium_state_machine::Refusal;
 
     use super::{not_read, rejected};
 

@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::room::{BASE_BYTES, put_each_bytes_max};
 use super::running::Running;
 use super::seam::Caller;
-use crate::frame::HEADER_BYTES;
+use crate::frame::{HEADER_BYTES, Machine};
 
 /// Jobs in one record: some 40 KB each.
 const JOBS_A_RECORD: usize = 32;
@@ -52,7 +52,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.record.begin(HEADER_BYTES);
         let random = self.random.next();
         match self.machines.queues.put_each(at.0, now, random, &jobs, &mut self.record) {
-            Ok(_) => self.append(at, now, Room::Ordinary)?,
+            Ok(_) => self.append_events(Machine::Queue, at, now, Room::Ordinary)?,
             Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => {
                 // Ahead of those that came meanwhile, for the next turn.
                 jobs.into_iter().rev().for_each(|job| self.feeds.waiting.push_front(job));

@@ -3,10 +3,10 @@
 //! Each stands for itself and knows nothing of the others; here is what is done to all of them alike.
 
 use stadium_journal::Position;
-use stadium_machine::StateMachine as _;
 use stadium_push::Platform;
 use stadium_queue::{Bounds, Queues};
 use stadium_session::Sessions;
+use stadium_state_machine::{Corrupt, Description, Section, StateMachine as _};
 use stadium_wallet::Ledger;
 
 use super::settings::CoreSettings;
@@ -23,6 +23,20 @@ pub(super) struct Machines {
     saving: Machine,
     /// Of one that is being read: which machines it holds. Older ones do not hold all.
     restored: [bool; Machine::COUNT],
+}
+
+/// Describes the events that a machine wrote in a record.
+pub(crate) fn describe(
+    machine: Machine,
+    section: Section<'_>,
+    into: &mut Vec<Description>,
+) -> Result<(), Corrupt> {
+    match machine {
+        Machine::Queue => Queues::describe(section, into),
+        Machine::Wallet => Ledger::describe(section, into),
+        Machine::Push => Platform::describe(section, into),
+        Machine::Session => Sessions::describe(section, into),
+    }
 }
 
 impl Machines {

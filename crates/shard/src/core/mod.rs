@@ -32,6 +32,7 @@ use stadium_queue::{Answer, Lease, Milliseconds, NewJob, QueueName, Queues, Refu
 use stadium_wallet::Ledger;
 
 pub use crate::parts::{Parts, parts, shards_of};
+pub(crate) use machines::describe as describe_events;
 pub use opening::Progress;
 pub(crate) use opening::replay_all;
 pub use seam::{

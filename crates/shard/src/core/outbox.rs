@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use stadium_machine::{Milliseconds, Time};
+use stadium_state_machine::{Milliseconds, Time};
 
 /// After so long without a confirmation it is sent again: its receiver may have lost it by starting over.
 const UNANSWERED: Milliseconds = 10_000;

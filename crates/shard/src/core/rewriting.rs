@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::running::Running;
 use super::seam::Caller;
 use super::settings::CoreSettings;
-use crate::frame::HEADER_BYTES;
+use crate::frame::{HEADER_BYTES, Machine};
 
 impl<J: Journal, C: Caller> Running<J, C> {
     /// Writes a slice of a nearly dead segment's payloads again. Says whether there is more.
@@ -51,7 +51,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         if !more {
             self.segments.rewritten();
         }
-        self.append(at, now, Room::Ordinary)?;
+        self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
         Ok(more)
     }
 }

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
-use stadium_machine::StateMachine as _;
 use stadium_push::Platform;
 use stadium_queue::{Answer, Command, JobId, Lease, PayloadAt, Record, Refusal, Retry, Time};
 use stadium_session::Sessions;
+use stadium_state_machine::StateMachine as _;
 
 use super::checkpointing::{Checkpointing, Step};
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, too_large};
@@ -68,10 +68,8 @@ pub(super) struct Running<J, C> {
     pub(super) machines: Machines,
     pub(super) checkpointing: Checkpointing,
     pub(super) segments: Segments,
+    /// The record that is being written.
     pub(super) record: Record,
-    pub(super) wallet_record: stadium_wallet::Record,
-    /// Of the other machines.
-    pub(super) events: stadium_machine::Record,
     pub(super) pending: VecDeque<Pending<C>>,
     /// Who waits for transfers between shards to be decided, by the ledger's number for them.
     pub(super) undecided: HashMap<u64, C, foldhash::fast::RandomState>,
@@ -132,8 +130,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
             checkpointing,
             segments,
             record: Record::new(),
-            wallet_record: stadium_wallet::Record::new(),
-            events: stadium_machine::Record::new(),
             pending: VecDeque::new(),
             undecided: HashMap::default(),
             finished: Vec::new(),
@@ -184,23 +180,35 @@ impl<J: Journal, C: Caller> Running<J, C> {
         })
     }
 
-    /// Appends what the queues wrote; it is applied already.
-    pub(super) fn append(&mut self, at: Position, now: Time, room: Room) -> Result<(), Fault> {
+    /// Appends what a machine wrote; it is applied already.
+    pub(super) fn append_events(
+        &mut self,
+        machine: Machine,
+        at: Position,
+        now: Time,
+        room: Room,
+    ) -> Result<(), Fault> {
         if self.record.is_empty() {
             return Ok(());
         }
-        let events_bytes = self.record.bytes().len() - HEADER_BYTES;
-        write_header(self.record.header_mut(), Machine::Queue, now, events_bytes);
-        append(&mut self.journal, self.record.bytes(), at, room)?;
-        self.appended();
-        self.book_payloads();
+        let events_bytes = self.record.events().len();
+        write_header(self.record.header_mut(), machine, now, events_bytes);
+        self.append_record(at, room)?;
+        match machine {
+            Machine::Queue => self.book_payloads(),
+            Machine::Wallet => self.segments.pin(&self.journal, at),
+            Machine::Push | Machine::Session => {}
+        }
         Ok(())
     }
 
-    pub(super) fn appended(&mut self) {
+    /// Appends the record with all its sections.
+    pub(super) fn append_record(&mut self, at: Position, room: Room) -> Result<(), Fault> {
+        append(&mut self.journal, self.record.bytes(), at, room)?;
         self.uncommitted = true;
         self.figures.records += 1;
         self.figures.tail_records += 1;
+        Ok(())
     }
 
     /// Books which payloads came to life and died with what was appended.
@@ -224,7 +232,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let random = self.random.next();
         let answer = self.machines.queues.execute(at.0, now, random, command, &mut self.record);
         if answer.is_ok() {
-            self.append(at, now, room)?;
+            self.append_events(Machine::Queue, at, now, room)?;
         }
         Ok(Executed::Done(answer))
     }
@@ -251,7 +259,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let events = settings.turn_events_max.max(1);
         self.record.begin(HEADER_BYTES);
         let ticked = self.machines.queues.tick(at.0, now, self.random.next(), &mut self.record, events);
-        self.append(at, now, Room::Ordinary)?;
+        self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
         Ok(ticked.more)
     }
 
@@ -481,12 +489,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
 }
 
 /// Appends a record for which room was made, where it was announced.
-pub(super) fn append(
-    journal: &mut impl Journal,
-    record: &[u8],
-    at: Position,
-    room: Room,
-) -> Result<(), Fault> {
+fn append(journal: &mut impl Journal, record: &[u8], at: Position, room: Room) -> Result<(), Fault> {
     let appended = match room {
         Room::Ordinary => journal.append(record),
         Room::Reserved => journal.append_reserved(record),

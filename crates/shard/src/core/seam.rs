@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
-use stadium_machine::Incoming;
 use stadium_queue::{Command, QueueName, Refusal, Spread, Time};
+use stadium_state_machine::Incoming;
 
 use crate::Answer;
 

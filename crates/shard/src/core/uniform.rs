@@ -2,18 +2,18 @@
 //!
 //! The queues and the wallets came before the trait and do more: see [`super::running`] and [`super::wallets`].
 
-use stadium_journal::{Journal, Position, Room};
-use stadium_machine::{Refusal, StateMachine, Time};
+use stadium_journal::{Journal, Room};
 use stadium_push::Platform;
 use stadium_session::Sessions;
+use stadium_state_machine::{Refusal, StateMachine, Time};
 
 use super::fault::{Fault, NoRoom};
 use super::machines::Machines;
 use super::room::BASE_BYTES;
-use super::running::{Running, Waits, append};
+use super::running::{Running, Waits};
 use super::seam::Caller;
 use super::settings::CoreSettings;
-use crate::frame::{HEADER_BYTES, Machine, write_header};
+use crate::frame::{HEADER_BYTES, Machine};
 
 /// A machine that keeps the trait, as a part of the shard.
 pub(super) trait Uniform: StateMachine {
@@ -84,29 +84,11 @@ impl<J: Journal, C: Caller> Running<J, C> {
             Some(Err(refusal)) => return Ok(Some(Err(refusal))),
             None => return Ok(None),
         };
-        self.events.begin(HEADER_BYTES);
+        self.record.begin(HEADER_BYTES);
         let random = self.random.next();
-        let answer = M::of(&mut self.machines).execute(at.0, now, random, command, &mut self.events);
+        let answer = M::of(&mut self.machines).execute(at.0, now, random, command, &mut self.record);
         self.append_events(M::MACHINE, at, now, room)?;
         Ok(Some(answer.map(M::answer)))
-    }
-
-    /// Appends what a machine wrote; it is applied already.
-    pub(super) fn append_events(
-        &mut self,
-        machine: Machine,
-        at: Position,
-        now: Time,
-        room: Room,
-    ) -> Result<(), Fault> {
-        if self.events.is_empty() {
-            return Ok(());
-        }
-        let events_bytes = self.events.events().len();
-        write_header(self.events.header_mut(), machine, now, events_bytes);
-        append(&mut self.journal, self.events.bytes(), at, room)?;
-        self.appended();
-        Ok(())
     }
 
     /// What time brings a machine. Says whether more is due.
@@ -141,9 +123,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 }
             }
         };
-        self.events.begin(HEADER_BYTES);
+        self.record.begin(HEADER_BYTES);
         let random = self.random.next();
-        let more = M::of(&mut self.machines).tick(at.0, now, random, &mut self.events, events);
+        let more = M::of(&mut self.machines).tick(at.0, now, random, &mut self.record, events);
         self.append_events(M::MACHINE, at, now, Room::Ordinary)?;
         Ok(more)
     }

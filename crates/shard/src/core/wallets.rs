@@ -4,19 +4,19 @@
 //! number for it.
 
 use stadium_journal::{Journal, Position, Room};
-use stadium_machine::{Refusal, Time, unknown};
 use stadium_queue::{NewJob, QueueName};
+use stadium_state_machine::{Refusal, Time, unknown};
 use stadium_wallet::{Answer, Command, Executed, Finished, Lookup, Walk};
 
 use super::Seals;
 use super::fault::{Fault, not_read};
 use super::room;
-use super::running::{Running, Waits, append};
+use super::running::{Running, Waits};
 use super::seam::{Caller, Output, Reply};
 use super::settings::CoreSettings;
 use crate::answer::Done;
 use crate::error::rejected;
-use crate::frame::{Frame, HEADER_BYTES, Machine, SECTION_BYTES, write_header, write_in_front};
+use crate::frame::{Frame, HEADER_BYTES, Machine, SECTION_BYTES, write_header, write_next_section};
 
 /// What whoever waits for a transfer between shards is told when the shard starts over: it may yet be booked.
 pub(super) fn under_way() -> Refusal {
@@ -29,19 +29,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// The time of a record of the wallets: their chain covers it, and it never goes back.
     pub(super) fn wallet_time(&self, now: Time) -> Time {
         now.max(self.machines.ledger.now())
-    }
-
-    /// Appends what the wallets wrote; it is applied already.
-    pub(super) fn append_wallet(&mut self, at: Position, now: Time, room: Room) -> Result<(), Fault> {
-        if self.wallet_record.is_empty() {
-            return Ok(());
-        }
-        let events_bytes = self.wallet_record.bytes().len() - HEADER_BYTES;
-        write_header(self.wallet_record.header_mut(), Machine::Wallet, now, events_bytes);
-        append(&mut self.journal, self.wallet_record.bytes(), at, room)?;
-        self.appended();
-        self.segments.pin(&self.journal, at);
-        Ok(())
     }
 
     /// Carries out a command, or finds its answer, and takes the caller. Leaves him where the journal is behind or fails; nothing
@@ -80,9 +67,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     }
                     None => return Ok(()),
                 };
-                self.wallet_record.begin(HEADER_BYTES);
-                let executed = self.machines.ledger.execute(at.0, now, command, &mut self.wallet_record);
-                self.append_wallet(at, now, Room::Ordinary)?;
+                self.record.begin(HEADER_BYTES);
+                let executed = self.machines.ledger.execute(at.0, now, command, &mut self.record);
+                self.append_events(Machine::Wallet, at, now, Room::Ordinary)?;
                 match executed {
                     Ok(Executed::Done(answer)) => Ok(answer),
                     Ok(Executed::Pending(number)) => {
@@ -140,9 +127,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
         };
         let now = self.wallet_time(now);
         let events = settings.turn_events_max.max(1);
-        self.wallet_record.begin(HEADER_BYTES);
-        let ticked = self.machines.ledger.tick(at.0, now, &mut self.wallet_record, events);
-        self.append_wallet(at, now, Room::Ordinary)?;
+        self.record.begin(HEADER_BYTES);
+        let ticked = self.machines.ledger.tick(at.0, now, &mut self.record, events);
+        self.append_events(Machine::Wallet, at, now, Room::Ordinary)?;
         Ok(ticked.more)
     }
 
@@ -201,9 +188,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
             }
         }
         let has_jobs = !self.record.is_empty();
-        let front_bytes = if has_jobs { self.record.bytes().len() + SECTION_BYTES } else { HEADER_BYTES };
-        self.wallet_record.begin(front_bytes);
-        let booked = match self.machines.ledger.execute(at.0, now, transfers, &mut self.wallet_record) {
+        if has_jobs {
+            let jobs_bytes = self.record.events().len();
+            write_header(self.record.header_mut(), Machine::Queue, now, jobs_bytes);
+            self.record.next_section(SECTION_BYTES);
+        }
+        let booked = match self.machines.ledger.execute(at.0, now, transfers, &mut self.record) {
             Ok(Executed::Done(Answer::Booked(outcomes))) => {
                 let booked: Result<Vec<_>, Refusal> = outcomes.into_iter().collect::<Result<_, _>>();
                 booked.map_err(|refusal| broken(&refusal.to_string()))?
@@ -213,19 +203,15 @@ impl<J: Journal, C: Caller> Running<J, C> {
             Err(refusal) => return Err(broken(&refusal.to_string())),
         };
         if !has_jobs {
-            self.append_wallet(at, now, Room::Ordinary)?;
+            self.append_events(Machine::Wallet, at, now, Room::Ordinary)?;
             return Ok(Some(Ok(Done { booked, placed })));
         }
-        if self.wallet_record.is_empty() {
+        if self.record.is_empty() {
             return Err(broken("nothing was booked"));
         }
-        let jobs_bytes = self.record.bytes().len() - HEADER_BYTES;
-        write_header(self.record.header_mut(), Machine::Queue, now, jobs_bytes);
-        let transfers_bytes = self.wallet_record.bytes().len() - front_bytes;
-        let front = self.wallet_record.header_mut();
-        write_in_front(front, self.record.bytes(), Machine::Wallet, transfers_bytes);
-        append(&mut self.journal, self.wallet_record.bytes(), at, Room::Ordinary)?;
-        self.appended();
+        let transfers_bytes = self.record.events().len();
+        write_next_section(self.record.header_mut(), Machine::Wallet, transfers_bytes);
+        self.append_record(at, Room::Ordinary)?;
         self.book_payloads();
         self.segments.pin(&self.journal, at);
         Ok(Some(Ok(Done { booked, placed })))

@@ -3,8 +3,8 @@
 //! Where a shard refuses its part, what has an outcome for each job says so for its jobs.
 
 use bytes::Bytes;
-use stadium_machine::all_of;
 use stadium_queue::{Answer, Given, JobView, Placed, QueueStats, Refusal};
+use stadium_state_machine::all_of;
 
 /// What a shard said.
 type Answered = Result<Answer<Bytes>, Refusal>;
@@ -181,7 +181,7 @@ mod tests {
             assert!(refusal.is_unknown() && refusal.code() == "SHARD-001", "{refusal}");
         }
         assert_eq!(merge(vec![Err(busy()), Err(busy())], &how()), Err(busy()));
-        let unknown = || stadium_machine::unknown("SHARD-015", 1, "words");
+        let unknown = || stadium_state_machine::unknown("SHARD-015", 1, "words");
         for answers in [vec![Err(unknown()), Err(busy())], vec![Err(busy()), Err(unknown())]] {
             assert_eq!(merge(answers.clone(), &how()), Err(unknown()));
             assert_eq!(merge(answers, &Merge::Done), Err(unknown()));

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use stadium_machine::{Refusal, all_of};
+use stadium_state_machine::{Refusal, all_of};
 use stadium_wallet::refusal::{ACCOUNT_UNKNOWN, PENDING, TRANSFER_UNKNOWN};
 use stadium_wallet::{
     AccountView, Answer, AssetView, Balance, Direction, Entry, EntryPage, HoldView, Outcome, Range, Time,
@@ -305,7 +305,7 @@ fn sizes(balance: i128) -> (u128, u128) {
 
 #[cfg(test)]
 mod tests {
-    use stadium_machine::{busy, unknown};
+    use stadium_state_machine::{busy, unknown};
     use stadium_wallet::{Answer, AssetView};
 
     use super::{Items, Merge, merge};

@@ -6,10 +6,10 @@
 
 use std::path::PathBuf;
 
-use stadium_machine::{Corrupt, Place, StateMachine as _, Time};
 use stadium_push::Platform;
 use stadium_queue::Queues;
 use stadium_session::Sessions;
+use stadium_state_machine::{Corrupt, Place, StateMachine as _, Time};
 use stadium_wallet::Ledger;
 
 /// Of lists that grow with the highest page's number: at most 400 KiB for each table and what is beside it.
@@ -88,7 +88,7 @@ fn fixture(name: &str) -> Vec<Vec<u8>> {
             let file = read("push/tests/fixtures/v2/shard-0-checkpoint");
             let mut rest = &file[..];
             while !rest.is_empty() {
-                let mut input = stadium_machine::encoding::Reader::new(rest);
+                let mut input = stadium_state_machine::encoding::Reader::new(rest);
                 let length = (0..3).map(|_| input.number().expect("a number")).last().expect("three");
                 rest = &rest[input.position()..];
                 take(&mut rest, length as usize);
@@ -190,7 +190,7 @@ fn a_changed_checkpoint_costs_no_more_than_its_bytes() {
                     // A number, seven bits a byte: a count or a length.
                     1 => {
                         let mut long = Vec::new();
-                        stadium_machine::encoding::number(&mut long, value);
+                        stadium_state_machine::encoding::number(&mut long, value);
                         bytes.splice(at..=at, long);
                     }
                     2 => bytes[at] ^= 1 << numbers.below(8),

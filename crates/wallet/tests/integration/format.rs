@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use desk::{
     Desk, Place, Written, account, asset, capture, checkpoint, hold, post, restored, reverse, void, wallet,
 };
+use stadium_state_machine::Section;
 use stadium_wallet::{
-    Answer, Bounds, Change, Command, Executed, Ledger, NewAccount, NewTransfer, Overdraft, Time, describe,
+    Answer, Bounds, Change, Command, Executed, Ledger, NewAccount, NewTransfer, Overdraft, Time,
 };
 
 /// Wallets that live on the shards 0 and 1 of two.
@@ -197,9 +198,10 @@ fn in_words(mut file: &[u8]) -> String {
     let mut words = String::new();
     while let Some(_at) = word(&mut file) {
         let (time, bytes) = (Time(word(&mut file).unwrap()), word(&mut file).unwrap());
-        for line in describe(time, part(&mut file, bytes)) {
-            words += &format!("{}\n", line.unwrap());
-        }
+        let section = Section { shard: 0, at: 0, time, offset: 0, events: part(&mut file, bytes) };
+        let mut described = Vec::new();
+        Ledger::describe(section, &mut described).unwrap();
+        described.iter().for_each(|one| words += &format!("{}\n", one.text));
     }
     words
 }

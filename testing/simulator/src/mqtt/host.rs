@@ -83,7 +83,7 @@ impl Around {
 
     /// The loop of a client id.
     pub fn home_of(&self, text: &str) -> usize {
-        usize::from(stadium_machine::home(text.as_bytes(), self.loops as u16))
+        usize::from(stadium_state_machine::home(text.as_bytes(), self.loops as u16))
     }
 }
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use stadium_machine::StateMachine as _;
 use stadium_push::{Answer, Command, Happened, Parts, Refusal, ToEdge};
+use stadium_state_machine::StateMachine as _;
 
 use super::World;
 use crate::asker::Asker;

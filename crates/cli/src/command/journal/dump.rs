@@ -1,12 +1,12 @@
 //! `stadium journal dump`: records in words, one after the other.
 //!
-//! What is damaged is told and stepped over, so that everything that can be read is. Names and reasons come from outside
+//! What is damaged is described and stepped over, so that everything that can be read is. Names and reasons come from outside
 //! and are cleaned of control characters.
 
 use clap::Args;
 use serde_json::{Value, json};
 use stadium_journal::{Error, Position};
-use stadium_node::records::{self, Told};
+use stadium_node::{RecordDescription, describe_record};
 
 use super::place::{PlaceArguments, Shard};
 use crate::failure::{Context, Failure};
@@ -65,11 +65,11 @@ fn dump(shard: &Shard, arguments: &Arguments, terminal: &Terminal) -> Result<u64
                 if record.position.0 < arguments.from {
                     continue;
                 }
-                let told = records::tell(shard.number, record.position.0, record.body);
-                let about = |job: u64| told.events.iter().any(|event| event.job == Some(job));
+                let described = describe_record(shard.number, record.position.0, record.body);
+                let about = |job: u64| described.events.iter().any(|event| event.job == Some(job));
                 if arguments.job.is_none_or(about) {
                     left -= 1;
-                    print(shard, record.position, record.body.len(), &told, terminal)?;
+                    print(shard, record.position, record.body.len(), &described, terminal)?;
                 }
                 continue;
             }
@@ -90,11 +90,11 @@ fn print(
     shard: &Shard,
     position: Position,
     bytes: usize,
-    told: &Told,
+    described: &RecordDescription,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     if terminal.is_json() {
-        let events: Vec<Value> = told
+        let events: Vec<Value> = described
             .events
             .iter()
             .map(|event| json!({"job": event.job.map(|job| job.to_string()), "what": event.text}))
@@ -103,24 +103,24 @@ fn print(
             "shard": shard.number,
             "position": position.0,
             "bytes": bytes,
-            "time_ms": told.time_ms,
+            "time_ms": described.time_ms,
             "events": events,
-            "trouble": told.trouble,
+            "trouble": described.trouble,
         }));
     }
     terminal.data(&format!(
         "{} {}, shard {}, {} bytes",
         terminal.out(Style::Name, position),
-        moment(told.time_ms),
+        moment(described.time_ms),
         shard.number,
         count(bytes as u64)
     ))?;
-    for event in &told.events {
+    for event in &described.events {
         let job = event.job.map(|job| format!("job {job}: ")).unwrap_or_default();
         let text: String = event.text.chars().map(|c| if c.is_control() { '·' } else { c }).collect();
         terminal.data(&format!("  {job}{text}"))?;
     }
-    match &told.trouble {
+    match &described.trouble {
         Some(trouble) => terminal.data(&format!("  {} {trouble}", terminal.out(Style::Bad, "the rest:"))),
         None => Ok(()),
     }

@@ -2,11 +2,11 @@
 //!
 //! A push that is still on its way to a shard is cancelled there too. One that was accepted after the decision is another one.
 
-use stadium_machine::StateMachine as _;
 use stadium_push::{
     Answer, AppSettings, Command, Missed, NewSchedule, PushId, Refusal, ScheduleName, Stage, State, When,
     Zone,
 };
+use stadium_state_machine::StateMachine as _;
 
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one};
 

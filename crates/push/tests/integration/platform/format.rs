@@ -4,14 +4,14 @@
 
 use std::path::PathBuf;
 
-use stadium_machine::encoding::{Reader, number};
-use stadium_machine::{Incoming, Place, Record, StateMachine as _};
 use stadium_push::{
     Answer, Audience, AudienceName, Bounds, Cap, Civil, CollapseKey, Command, Content, Happened, Held,
     Missed, NewPush, NewSchedule, Notification, Options, Pace, Platform, QuietHours, ScheduleName, Time,
     When, Words, Zone,
 };
 use stadium_registry::{Changes, Selector};
+use stadium_state_machine::encoding::{Reader, number};
+use stadium_state_machine::{Incoming, Place, Record, Section, StateMachine as _};
 
 use crate::platform::scene::{
     HOUR, NOON, Scene, app, checkpoint, device, push, push_id, restored, show, to_all, to_one, to_tag,
@@ -231,4 +231,32 @@ fn read_all(version: u8) {
         let mut platform = restored(&chunks, &Bounds::default(), shard.into(), 2);
         assert_eq!(show(&mut platform, now), shown, "the checkpoint of shard {shard}");
     }
+}
+
+#[test]
+fn every_event_of_the_fixtures_is_described_without_its_words() {
+    let mut words = String::new();
+    for (version, shard) in [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)] {
+        for (at, time, events) in
+            read(&std::fs::read(file(version, &format!("shard-{shard}-records"))).unwrap())
+        {
+            let mut described = Vec::new();
+            let section = Section { shard, at, time, offset: 0, events: &events };
+            Platform::describe(section, &mut described).unwrap();
+            described.iter().for_each(|one| words.extend([one.text.as_str(), "\n"]));
+        }
+    }
+    for part in [
+        "device phone-0: changed: opted in",
+        "changed: quiet hours",
+        "audience best: tag \"vip\"",
+        "push accepted",
+        "acknowledged at",
+        "schedule local paused, next at",
+        "will start nothing",
+        "start push accepted at",
+    ] {
+        assert!(words.contains(part), "{part:?} in {words}");
+    }
+    assert!(!words.contains("hello"), "the words of a notification are not shown");
 }

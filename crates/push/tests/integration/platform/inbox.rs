@@ -2,12 +2,12 @@
 //!
 //! Each rule is one scene, whose end checks that a replay and a restore show the same.
 
-use stadium_machine::StateMachine;
 use stadium_push::{
     Answer, AppSettings, Cap, CollapseKey, Command, Happened, NewPush, Options, Pace, QuietHours, Stage,
     State, When,
 };
 use stadium_registry::Changes;
+use stadium_state_machine::StateMachine;
 
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one, to_tag};
 

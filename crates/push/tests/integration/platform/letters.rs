@@ -2,12 +2,12 @@
 //!
 //! What a client sees is put together from all of them.
 
-use stadium_machine::StateMachine as _;
 use stadium_push::{
     Answer, AppSettings, Audience, Bounds, Command, Missed, NewPush, NewSchedule, ScheduleName, Stage, State,
     When, Zone,
 };
 use stadium_registry::AppName;
+use stadium_state_machine::StateMachine as _;
 
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one};
 

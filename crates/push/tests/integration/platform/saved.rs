@@ -2,8 +2,8 @@
 //!
 //! What is no checkpoint and no event is an error, never a crash.
 
-use stadium_machine::StateMachine as _;
 use stadium_push::{Command, NewPush, When};
+use stadium_state_machine::StateMachine as _;
 
 use crate::platform::model::{Deeds, Model};
 use crate::platform::scene::{
@@ -70,7 +70,7 @@ fn what_no_checkpoint_holds_is_refused() {
             }
         }
         // It may be another state; it never is a crash.
-        let place = stadium_machine::Place { shard: 0, shards: 1, hash_seed: 0 };
+        let place = stadium_state_machine::Place { shard: 0, shards: 1, hash_seed: 0 };
         let mut platform = stadium_push::Platform::new(place, scene.bounds.clone());
         let whole = damaged
             .iter()
@@ -89,7 +89,7 @@ fn damaged_events_are_refused() {
     model.run(200, &Deeds::ALL);
     let records = model.scene.records[0].clone();
     let mut random = fastrand::Rng::with_seed(9);
-    let place = stadium_machine::Place { shard: 0, shards: 1, hash_seed: 0 };
+    let place = stadium_state_machine::Place { shard: 0, shards: 1, hash_seed: 0 };
     for _ in 0..300 {
         let mut platform = stadium_push::Platform::new(place, model.scene.bounds.clone());
         let hit = random.usize(0..records.len());

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use stadium_machine::{Incoming, Place, Record, StateMachine};
 use stadium_push::{
     Answer, AppSettings, Arrival, Audience, Bounds, Command, ConnectionName, Content, Counts, Departure,
     Dispatch, Happened, NewPush, Options, Platform, PushId, PushView, Refusal, Step, Time, ToEdge, Trace,
     When,
 };
 use stadium_registry::{AppName, Changes, DeviceId, Selector, Tag};
+use stadium_state_machine::{Incoming, Place, Record, StateMachine};
 
 /// 2026-07-01T12:00:00Z.
 pub const NOON: Time = Time(1_782_907_200_000);

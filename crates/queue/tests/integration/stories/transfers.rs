@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use stadium_queue::{
     Answer, Bounds, Command, DeadLetter, Delivery, Given, MoveCursor, NewJob, Outgoing, PayloadChange, Place,
-    QueueName, QueueSettings, Retry,
+    QueueName, QueueSettings, Queues, Retry,
 };
+use stadium_state_machine::Section;
 
 use crate::desk::{Desk, after, job, keyed, queue};
 
@@ -156,10 +157,13 @@ fn a_record_is_described_in_words() {
     desk.settle_all(lease);
     let mut words = Vec::new();
     for (at, time, bytes) in &desk.records {
-        for described in stadium_queue::describe(desk.place, *at, *time, 16, &bytes[16..]) {
-            let described = described.unwrap();
+        let section =
+            Section { shard: desk.place.shard, at: *at, time: *time, offset: 16, events: &bytes[16..] };
+        let mut all = Vec::new();
+        Queues::describe(section, &mut all).expect("the queues wrote it");
+        for described in all {
             let is_of_the_job = described.text.starts_with("put,") || described.text == "settled";
-            assert!(!is_of_the_job || described.job == Some(id), "{described:?}");
+            assert!(!is_of_the_job || described.job == Some(id.0), "{described:?}");
             assert!(!described.text.starts_with("queue made") || described.job.is_none(), "{described:?}");
             words.push(described.text);
         }

@@ -4,7 +4,7 @@
 //! and has applied already; applying the events of all records in their order to an empty machine gives the same state. The wallets and the queues came
 //! before this trait and have wider interfaces of their own.
 
-use crate::{Corrupt, Record, Refusal, Time};
+use crate::{Corrupt, Description, Record, Refusal, Section, Time};
 
 /// A state machine of a shard.
 pub trait StateMachine {
@@ -63,6 +63,13 @@ pub trait StateMachine {
     ///
     /// Events that this machine cannot have written in this state.
     fn apply(&mut self, at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt>;
+
+    /// Describes the events of a record, one after the other, for people. Payloads and secrets are not shown.
+    ///
+    /// # Errors
+    ///
+    /// Events that this version does not know, or that are damaged; those before them are described.
+    fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt>;
 
     /// Begins a checkpoint of the state as it is now.
     fn checkpoint_begin(&mut self);

@@ -3,6 +3,7 @@
 //! The machines stand side by side on this and know nothing of each other.
 
 mod corrupt;
+mod describe;
 pub mod encoding;
 mod home;
 mod name;
@@ -15,6 +16,7 @@ mod time;
 /// What names are kept in; for [`name!`].
 pub use compact_str::CompactString;
 pub use corrupt::Corrupt;
+pub use describe::{Description, Section};
 pub use home::{Place, home};
 pub use name::InvalidName;
 pub use occurrences::{InvalidSchedule, Occurrences};
