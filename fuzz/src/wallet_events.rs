@@ -110,7 +110,7 @@ fn prepare(number: u64, group: u64, id: u128) -> Letter {
         other.execute(4_096, NOW, &command, &mut record).expect("it is allowed");
     }
     let mut letter = None;
-    other.outgoing(0, &mut |_, delivery| letter = Some(delivery.letter));
+    other.outgoing(0, &mut |_, _, one| letter = Some(one));
     match letter.expect("it asks") {
         Letter::Prepare { legs, .. } => Letter::Prepare { group, legs },
         Letter::Decide { .. } => unreachable!("letter {number} asks first"),
@@ -312,7 +312,7 @@ fn works(ledger: &mut Ledger, at: u64) {
             other => panic!("a transfer is answered by {other:?}"),
         }
         ledger.next_deadline();
-        ledger.outgoing(0, &mut |_, _| {});
+        ledger.outgoing(0, &mut |_, _, _| {});
         let all = Command::Accounts { prefix: String::new(), asset: None, after: None, accounts_max: 100 };
         ledger.read(now, &all).expect("accounts are always listed");
     }

@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
-use stadium_state_machine::{Description, Incoming, Record, Section, StateMachine};
+use stadium_state_machine::{Delivery, Description, Executed, Lookup, Record, Section, StateMachine};
 
 use crate::events::{Event, From, SMALL_BYTES, SPOT_BYTES, STEP_BYTES};
 use crate::execute::ROOM_EVENTS_MAX;
@@ -67,6 +68,7 @@ impl StateMachine for Platform {
     type Command = Command;
     type Answer = Answer;
     type Letter = Letter;
+    type Walk = Infallible;
 
     fn is_read(command: &Command) -> bool {
         matches!(
@@ -117,8 +119,8 @@ impl StateMachine for Platform {
         }
     }
 
-    fn read(&mut self, now: Time, command: &Command) -> Result<Answer, Refusal> {
-        self.look_up(now, command)
+    fn read(&mut self, now: Time, command: &Command) -> Result<Lookup<Answer, Infallible>, Refusal> {
+        self.look_up(now, command).map(Lookup::Answer)
     }
 
     fn execute(
@@ -128,14 +130,14 @@ impl StateMachine for Platform {
         _random: u64,
         command: &Command,
         record: &mut Record,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Executed<Answer>, Refusal> {
         if Self::is_read(command) {
-            return self.look_up(now, command);
+            return self.look_up(now, command).map(Executed::Done);
         }
         let answer = self.carry_out(now, command, record)?;
         self.say_reach(now, record);
         self.send(now);
-        Ok(answer)
+        Ok(Executed::Done(answer))
     }
 
     fn tick(&mut self, _at: u64, now: Time, _random: u64, record: &mut Record, events_max: u32) -> bool {
@@ -196,8 +198,8 @@ impl StateMachine for Platform {
         }
     }
 
-    fn receive_bytes_max(&self, letter: &Letter) -> usize {
-        match letter {
+    fn receive_bytes_max(&self, delivery: &Delivery<Letter>) -> usize {
+        match &delivery.letter {
             Letter::Settings { settings, .. } => settings_bytes(settings),
             Letter::Start { push, .. } => {
                 push_bytes(push) + SMALL_BYTES + self.set_bytes_max() + ROOM_EVENTS_MAX * 32
@@ -209,11 +211,10 @@ impl StateMachine for Platform {
         &mut self,
         _at: u64,
         now: Time,
-        from: Incoming,
-        letter: &Letter,
+        delivery: &Delivery<Letter>,
         record: &mut Record,
     ) -> Result<(), Refusal> {
-        let Incoming { shard, number, confirmed_below } = from;
+        let &Delivery { shard, number, confirmed_below, ref letter } = delivery;
         if self.taken.get(&shard).is_some_and(|taken| taken.holds(number)) {
             return Ok(());
         }
@@ -232,7 +233,14 @@ impl StateMachine for Platform {
         Ok(())
     }
 
-    fn confirm(&mut self, _at: u64, now: Time, number: u64, record: &mut Record) {
+    fn confirm(
+        &mut self,
+        _at: u64,
+        now: Time,
+        number: u64,
+        _taken: &Result<(), Refusal>,
+        record: &mut Record,
+    ) {
         if self.outbox.contains(number) {
             self.emit(now, record, &Event::Confirmed { letter: number });
         }

@@ -3,8 +3,10 @@
 //! A change that means something is written as it is and taken in. Retained messages whose time is over are removed by an event that
 //! names them by their numbers, so that a replay removes the same ones wherever they stand in its table.
 
+use std::convert::Infallible;
+
 use stadium_state_machine::encoding::{Reader, number};
-use stadium_state_machine::{Description, Record, Section, StateMachine};
+use stadium_state_machine::{Description, Executed, Lookup, Record, Section, StateMachine};
 
 use crate::change::{Change, Keep};
 use crate::encoding::{KEEP, list};
@@ -29,7 +31,8 @@ const NUMBER_BYTES: usize = 10;
 impl StateMachine for Sessions {
     type Command = Command;
     type Answer = Answer;
-    type Letter = std::convert::Infallible;
+    type Letter = Infallible;
+    type Walk = Infallible;
 
     fn is_read(command: &Command) -> bool {
         !matches!(command, Command::Batch(_))
@@ -43,15 +46,15 @@ impl StateMachine for Sessions {
         command.record_bytes_max()
     }
 
-    fn read(&mut self, _now: Time, command: &Command) -> Result<Answer, Refusal> {
-        Ok(match command {
+    fn read(&mut self, _now: Time, command: &Command) -> Result<Lookup<Answer, Infallible>, Refusal> {
+        Ok(Lookup::Answer(match command {
             Command::Batch(changes) => {
                 debug_assert!(false, "a batch is executed");
                 Answer::Batch(vec![Outcome::Full; changes.len()])
             }
             &Command::Page { part, from, entries_max } => Answer::Page(self.page(part, from, entries_max)),
             Command::Figures => Answer::Figures(self.figures()),
-        })
+        }))
     }
 
     fn execute(
@@ -61,9 +64,13 @@ impl StateMachine for Sessions {
         _random: u64,
         command: &Command,
         record: &mut Record,
-    ) -> Result<Answer, Refusal> {
-        let Command::Batch(changes) = command else { return self.read(now, command) };
-        Ok(Answer::Batch(changes.iter().map(|change| self.carry_out(now, change, record)).collect()))
+    ) -> Result<Executed<Answer>, Refusal> {
+        let Command::Batch(changes) = command else {
+            debug_assert!(false, "it is read");
+            return Ok(Executed::Done(Answer::Batch(Vec::new())));
+        };
+        let outcomes = changes.iter().map(|change| self.carry_out(now, change, record)).collect();
+        Ok(Executed::Done(Answer::Batch(outcomes)))
     }
 
     fn tick(&mut self, _at: u64, now: Time, _random: u64, record: &mut Record, events_max: u32) -> bool {

@@ -375,7 +375,7 @@ impl Inner {
                 let home = self.routes.home(&job.queue);
                 self.routes.of_job(&job.queue, job.job.key.as_ref(), reach, home)
             }
-            Delivery::Letter(_) | Delivery::Push(..) => to,
+            Delivery::Wallet(_) | Delivery::Push(_) => to,
         };
         let stopped = |shard: u16| busy("SHARD-004", 5_000, format!("the shard {shard} has stopped"));
         let confirmation = delivery.confirmation(Err(stopped(shard)));

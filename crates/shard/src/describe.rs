@@ -3,7 +3,7 @@
 //! Each state machine describes its own events. Where a part is damaged, or a newer version wrote it,
 //! the description ends there and says why.
 
-use stadium_state_machine::{Description, Section};
+use stadium_state_machine::Description;
 
 use crate::core::describe_events;
 use crate::frame::Header;
@@ -33,8 +33,8 @@ fn describe(shard: u16, at: u64, body: &[u8], into: &mut RecordDescription) -> R
     let mut end = header.first_section();
     for _ in 0..header.sections {
         let (section, next) = header.section(end)?;
-        let events = Section { shard, at, time: header.time, offset: section.offset, events: section.events };
-        describe_events(section.machine, events, &mut into.events).map_err(|corrupt| corrupt.reason)?;
+        describe_events(section.machine, section.of(shard, at, header.time), &mut into.events)
+            .map_err(|corrupt| corrupt.reason)?;
         end = next;
     }
     Ok(())

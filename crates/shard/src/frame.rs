@@ -17,7 +17,7 @@ const FRAME_BYTES: usize = 16;
 pub(crate) const SECTION_BYTES: usize = 8;
 
 /// Which state machine a section belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Machine {
     /// `stadium_queue`.
     Queue,
@@ -113,6 +113,13 @@ pub(crate) struct Section<'a> {
     /// Where its events begin, from the record's first byte.
     pub(crate) offset: u32,
     pub(crate) events: &'a [u8],
+}
+
+impl<'a> Section<'a> {
+    /// It, as its machine sees it: in a record at `at`.
+    pub(crate) fn of(self, shard: u16, at: u64, time: Time) -> stadium_state_machine::Section<'a> {
+        stadium_state_machine::Section { shard, at, time, offset: self.offset, events: self.events }
+    }
 }
 
 /// The header of a record that was read back; its sections are not looked at.

@@ -1,8 +1,10 @@
 //! What a shard asks of a machine, whichever it is.
 //!
-//! A machine decides by its state and what it is given: a command, the time, a random number. What it decides it writes as events,
-//! and has applied already; applying the events of all records in their order to an empty machine gives the same state. The wallets and the queues came
-//! before this trait and have wider interfaces of their own.
+//! A machine decides by its state and what it is given: a command, the time, a random number. It writes
+//! its decisions as events, and has applied them when a call returns. Applying the events of all records
+//! in their order to an empty machine gives the same state. The queues do more than this trait says.
+
+use std::convert::Infallible;
 
 use crate::{Corrupt, Description, Record, Refusal, Section, Time};
 
@@ -14,6 +16,11 @@ pub trait StateMachine {
     type Answer;
     /// What it sends to the same machine on other shards.
     type Letter;
+    /// A lookup in records of the journal; [`Infallible`] where memory has all answers.
+    type Walk: Walk<Self>;
+
+    /// Whether its records are never removed from the journal: they are the truth that people look up.
+    const RECORDS_STAY: bool = false;
 
     /// Whether this changes nothing durable: it is then given to [`Self::read`], and no room is made for a record.
     fn is_read(command: &Self::Command) -> bool;
@@ -23,15 +30,29 @@ pub trait StateMachine {
         false
     }
 
+    /// How many items a command is about: what a shard does in a turn is bounded by them.
+    fn items(_command: &Self::Command) -> usize {
+        1
+    }
+
     /// The most bytes of events that a command writes.
     fn record_bytes_max(&self, command: &Self::Command) -> usize;
+
+    /// The time that a record gets which is written now. A machine whose times may not go back says so.
+    fn record_time(&self, now: Time) -> Time {
+        now
+    }
 
     /// Looks something up.
     ///
     /// # Errors
     ///
     /// What was asked for is not there, or cannot be asked like this.
-    fn read(&mut self, now: Time, command: &Self::Command) -> Result<Self::Answer, Refusal>;
+    fn read(
+        &mut self,
+        now: Time,
+        command: &Self::Command,
+    ) -> Result<Lookup<Self::Answer, Self::Walk>, Refusal>;
 
     /// Carries out a command: writes its events to a record that will stand at the position `at`, and applies them.
     /// `random` is another number each time.
@@ -46,7 +67,21 @@ pub trait StateMachine {
         random: u64,
         command: &Self::Command,
         record: &mut Record,
-    ) -> Result<Self::Answer, Refusal>;
+    ) -> Result<Executed<Self::Answer>, Refusal>;
+
+    /// Hands out the answers of commands that were pending and are decided now, by their numbers. Asked after
+    /// each record; an answer may leave when the newest record is durable.
+    fn take_decided(&mut self, _each: &mut dyn FnMut(u64, Result<Self::Answer, Refusal>)) {}
+
+    /// What a caller is told whose command is pending when the shard starts over: it may yet be carried out.
+    fn pending_refusal() -> Refusal {
+        crate::unknown("SHARD-015", 1_000, "the shard started over; whether it was done is not known")
+    }
+
+    /// Commands that are pending: a shard that stops waits for them a moment.
+    fn pending(&self) -> u64 {
+        0
+    }
 
     /// Does what time brings, so many events at most. Says whether more is due.
     fn tick(&mut self, at: u64, now: Time, random: u64, record: &mut Record, events_max: u32) -> bool;
@@ -111,38 +146,128 @@ pub trait StateMachine {
     fn outgoing(&self, _from: u64, _out: &mut dyn FnMut(u16, u64, Self::Letter)) {}
 
     /// The most bytes of events that receiving a letter writes.
-    fn receive_bytes_max(&self, _letter: &Self::Letter) -> usize {
+    fn receive_bytes_max(&self, _delivery: &Delivery<Self::Letter>) -> usize {
         0
     }
 
-    /// Takes in the letter that the shard `from` numbered so, once however often it comes. That shard knows those below
-    /// `confirmed_below` to be taken in.
+    /// Takes in a letter of another shard, once however often it comes.
     ///
     /// # Errors
     ///
-    /// Busy: not now; nothing happened, and it is sent again.
+    /// Busy: not now; nothing happened, and it is sent again. Rejected, where [`Self::REJECTION_ANSWERS`]: an answer as durable
+    /// as a yes.
     fn receive(
         &mut self,
         _at: u64,
         _now: Time,
-        _from: Incoming,
-        _letter: &Self::Letter,
+        _delivery: &Delivery<Self::Letter>,
         _record: &mut Record,
     ) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// The letter with this number was taken in.
-    fn confirm(&mut self, _at: u64, _now: Time, _number: u64, _record: &mut Record) {}
+    /// Whether Rejected is an answer to a letter. Else it was sent to another version, and is sent again.
+    const REJECTION_ANSWERS: bool = false;
+
+    /// The most bytes of events that [`Self::confirm`] writes for a letter.
+    fn confirm_bytes_max(&self, _number: u64) -> usize {
+        0
+    }
+
+    /// The letter with this number was taken in, or rejected.
+    fn confirm(
+        &mut self,
+        _at: u64,
+        _now: Time,
+        _number: u64,
+        _taken: &Result<(), Refusal>,
+        _record: &mut Record,
+    ) {
+    }
 }
 
-/// Where a letter comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Incoming {
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Executed<A> {
+    /// It is done.
+    Done(A),
+    /// Other shards are asked; [`StateMachine::take_decided`] has the answer under this number later.
+    Pending(u64),
+}
+
+impl<A> Executed<A> {
+    /// The answer, where there is one already.
+    pub fn done(self) -> Option<A> {
+        match self {
+            Executed::Done(answer) => Some(answer),
+            Executed::Pending(_) => None,
+        }
+    }
+}
+
+/// What a read came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup<A, W> {
+    /// The answer.
+    Answer(A),
+    /// Records of the journal have to be read.
+    Walk(W),
+}
+
+impl<A, W> Lookup<A, W> {
+    /// The answer, where memory has it.
+    pub fn answer(self) -> Option<A> {
+        match self {
+            Lookup::Answer(answer) => Some(answer),
+            Lookup::Walk(_) => None,
+        }
+    }
+}
+
+/// A lookup in records of the journal, from the newest backwards. Its driver reads them, as many as a bound allows.
+pub trait Walk<M: StateMachine + ?Sized> {
+    /// The position of the record that is to be read next.
+    fn next(&self) -> Option<u64>;
+
+    /// Takes in the machine's section of the record that [`Self::next`] named.
+    ///
+    /// # Errors
+    ///
+    /// A section that this version did not write, or that does not hold what it must.
+    fn read(&mut self, machine: &M, section: Section<'_>) -> Result<(), Corrupt>;
+
+    /// What was found; where [`Self::next`] still names a record, as far as was read.
+    ///
+    /// # Errors
+    ///
+    /// Something that was not reached.
+    fn finish(self, machine: &M) -> Result<M::Answer, Refusal>;
+}
+
+impl<M: StateMachine + ?Sized> Walk<M> for Infallible {
+    fn next(&self) -> Option<u64> {
+        match *self {}
+    }
+
+    fn read(&mut self, _machine: &M, _section: Section<'_>) -> Result<(), Corrupt> {
+        match *self {}
+    }
+
+    fn finish(self, _machine: &M) -> Result<M::Answer, Refusal> {
+        match self {}
+    }
+}
+
+/// A letter on its way to another shard. It is sent until its receiver has confirmed it, and taken in once however
+/// often it comes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery<L> {
     /// The shard that sends it.
     pub shard: u16,
     /// Its number there.
     pub number: u64,
-    /// Those below it are done: what is remembered of them may be forgotten.
+    /// Those below it are confirmed: nothing need be remembered of them any more.
     pub confirmed_below: u64,
+    /// What it says.
+    pub letter: L,
 }

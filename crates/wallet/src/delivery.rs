@@ -6,18 +6,8 @@ use bytes::Bytes;
 
 use crate::{AssetCode, Time, TransferId, WalletName};
 
-/// A letter from another shard.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Delivery {
-    /// Whose.
-    pub shard: u16,
-    /// The sender's number for it.
-    pub number: u64,
-    /// The sender has no unconfirmed letter below this number: they need not be remembered any more.
-    pub confirmed_below: u64,
-    /// What it says.
-    pub letter: Letter,
-}
+/// A letter on its way.
+pub type Delivery = stadium_state_machine::Delivery<Letter>;
 
 /// What a letter says.
 #[derive(Debug, Clone, PartialEq)]

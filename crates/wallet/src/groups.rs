@@ -92,8 +92,7 @@ impl Ledger {
     }
 
     /// Letters that are not confirmed, by number, from `from` on: to which shard, and what.
-    pub fn outgoing(&self, from: u64, each: &mut dyn FnMut(u16, Delivery)) {
-        let confirmed_below = self.outgoing_first();
+    pub fn outgoing(&self, from: u64, each: &mut dyn FnMut(u16, u64, Letter)) {
         for (&number, posted) in self.letters.range(from..) {
             let letter = match posted.asks {
                 Asks::Decide { prepare, booked, at } => {
@@ -106,7 +105,7 @@ impl Ledger {
                     Letter::Prepare { group: posted.group, legs }
                 }
             };
-            each(posted.to, Delivery { shard: self.place.shard, number, confirmed_below, letter });
+            each(posted.to, number, letter);
         }
     }
 

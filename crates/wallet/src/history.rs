@@ -18,13 +18,7 @@ use crate::{
 };
 
 /// What has to be read from the journal, or was known without.
-#[derive(Debug)]
-pub enum Lookup {
-    /// Nothing has to be read.
-    Answer(Answer),
-    /// Records have to be read.
-    Walk(Walk),
-}
+pub type Lookup = stadium_state_machine::Lookup<Answer, Walk>;
 
 /// Reads records of the journal backwards for one command. Its driver reads what [`Self::next`] names, until there is nothing
 /// or it has read enough, and then takes the answer.

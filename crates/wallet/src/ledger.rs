@@ -128,21 +128,15 @@ pub(crate) const TRANSIT: &str = "@transit";
 const ITEMS_ORDERED_SINGLY: usize = 2 * Bounds::ITEMS_MAX;
 
 /// What a command came to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Executed {
-    /// It is done.
-    Done(Answer),
-    /// Other shards are asked; [`Ledger::finished`] has the answer under this number later.
-    Pending(u64),
-}
+pub type Executed = stadium_state_machine::Executed<Answer>;
 
 /// The answer of a command that was pending.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// What [`Executed::Pending`] said.
-    pub number: u64,
+    pub(crate) number: u64,
     /// What came of it. It may leave when the record is durable that was written last.
-    pub answer: Result<Answer, Refusal>,
+    pub(crate) answer: Result<Answer, Refusal>,
 }
 
 /// Figures for metrics.
@@ -239,11 +233,6 @@ impl Ledger {
             seals: self.chain.seals_made,
             unsealed: self.chain.tree.leaves(),
         }
-    }
-
-    /// Takes out the answers of commands that were pending and are decided now: ask after each call that wrote a record.
-    pub fn finished(&mut self) -> impl Iterator<Item = Finished> + '_ {
-        self.waiting.finished.drain(..)
     }
 
     /// Bytes of memory that the state holds, but for names of more than 24 bytes, and what groups hold while they are not decided.

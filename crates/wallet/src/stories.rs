@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use stadium_state_machine::Place;
 
+use crate::ledger::Finished;
 use crate::{
-    Answer, BookState, Bounds, Checked, Command, Executed, Kind, Ledger, Lookup, NewAccount, NewTransfer,
-    Outcome, Overdraft, Range, Record, Refusal, Time, TransferId, WalletName,
+    Answer, BookState, Bounds, Checked, Command, Delivery, Executed, Kind, Ledger, Lookup, NewAccount,
+    NewTransfer, Outcome, Overdraft, Range, Record, Refusal, Time, TransferId, WalletName,
 };
 
 /// A ledger, its clock, and the records that it wrote.
@@ -27,6 +28,21 @@ struct Book {
 const FRAME: usize = 24;
 
 impl Book {
+    /// Letters that are not confirmed, and whom they are for.
+    fn letters(&self) -> Vec<(u16, Delivery)> {
+        let (shard, confirmed_below) = (self.ledger.place.shard, self.ledger.outgoing_first());
+        let mut letters = Vec::new();
+        self.ledger.outgoing(0, &mut |to, number, letter| {
+            letters.push((to, Delivery { shard, number, confirmed_below, letter }));
+        });
+        letters
+    }
+
+    /// Answers of commands that were pending.
+    fn finished(&mut self) -> Vec<Finished> {
+        std::mem::take(&mut self.ledger.waiting.finished)
+    }
+
     fn of(shard: u16, shards: u16) -> Self {
         let place = Place { shard, shards, hash_seed: 7 };
         let bounds = Bounds::default();
@@ -396,7 +412,7 @@ fn carry(books: &mut [Book], mut lost: impl FnMut(u64) -> bool) {
     for round in 0..20 {
         let mut letters = Vec::new();
         for book in &*books {
-            book.ledger.outgoing(0, &mut |to, delivery| letters.push((to, delivery)));
+            letters.extend(book.letters());
         }
         if letters.is_empty() {
             return;
@@ -467,7 +483,7 @@ fn a_transfer_between_shards_is_booked_on_both_or_on_none() {
             seen += 1;
             seen == loss || loss > 20 && seen == loss - 19
         });
-        let finished: Vec<_> = books[0].ledger.finished().collect();
+        let finished = books[0].finished();
         assert_eq!(finished.len(), 1);
         assert_eq!(finished[0].number, number);
         assert!(outcomes(finished[0].answer.clone().expect("it is booked"))[0].is_ok());
@@ -488,7 +504,7 @@ fn a_group_that_one_shard_refuses_is_booked_nowhere() {
     let (_, command) = books[0].transfers(list, true);
     let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
     carry(&mut books, |_| false);
-    let finished: Vec<_> = books[0].ledger.finished().collect();
+    let finished = books[0].finished();
     let refused = finished[0].answer.clone().expect_err("the third has not enough");
     assert!(refused.code() == "WAL-032" && refused.to_string().contains("WAL-023"), "{refused}");
     for (book, name) in books.iter_mut().zip(&names) {
@@ -512,7 +528,7 @@ fn a_linked_list_over_three_shards_is_booked_everywhere() {
     let (ids, command) = books[0].transfers(list, true);
     let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
     carry(&mut books, |n| n % 3 == 1 && n < 1_000);
-    let finished: Vec<_> = books[0].ledger.finished().collect();
+    let finished = books[0].finished();
     assert!(finished[0].answer.is_ok(), "{finished:?}");
     let balances: Vec<_> = books.iter().zip(&names).map(|(book, name)| book.balance(name)).collect();
     assert_eq!(balances, [(65, 0), (90, 0), (140, 0)]);
@@ -536,19 +552,17 @@ fn a_group_that_nobody_answers_is_given_up_also_where_the_question_comes_late() 
     let (names, mut books) = three();
     let (_, command) = books[0].transfers(vec![post(&names[0], &names[1], 60)], false);
     let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
-    let mut late = Vec::new();
-    books[0].ledger.outgoing(0, &mut |_, delivery| late.push(delivery));
+    let late = books[0].letters();
     books[0].now = books[0].now.after(30_000);
     books[0].tick();
-    let finished: Vec<_> = books[0].ledger.finished().collect();
+    let finished = books[0].finished();
     assert_eq!(finished.len(), 1);
     let Ok(Answer::Booked(outcomes)) = &finished[0].answer else { panic!("{finished:?}") };
     assert!(matches!(outcomes[0], Err(Refusal::Busy { .. })));
     assert_eq!(books[0].balance(&names[0]), (100, 0));
     // The decision arrives before the question.
-    let mut letters = Vec::new();
-    books[0].ledger.outgoing(0, &mut |_, delivery| letters.push(delivery));
-    for delivery in letters.iter().chain(&late) {
+    let letters = books[0].letters();
+    for (_, delivery) in letters.iter().chain(&late) {
         let book = &mut books[1];
         book.record.begin(FRAME);
         let _ = book.ledger.receive(book.at, book.now, delivery, &mut book.record);
@@ -578,8 +592,7 @@ fn a_group_under_way_survives_a_checkpoint_with_its_holds_and_locks() {
     books[0].tick();
     assert_eq!(books[0].balance(&names[0]), (100, 100));
     // The question arrives, the answers do not; then all start again from their checkpoints.
-    let mut letters = Vec::new();
-    books[0].ledger.outgoing(0, &mut |to, delivery| letters.push((to, delivery)));
+    let letters = books[0].letters();
     assert_eq!(letters.len(), 2);
     for (to, delivery) in &letters {
         let book = &mut books[usize::from(*to)];
@@ -648,7 +661,7 @@ fn asks_for(books: &mut [Book], transfers: &[NewTransfer]) -> Result<Vec<Outcome
         Executed::Pending(_) => {
             books[at].now = books[at].now.after(7);
             carry(books, |_| false);
-            let answer = books[at].ledger.finished().next().expect("it is decided").answer;
+            let answer = books[at].finished().pop().expect("it is decided").answer;
             answer?
         }
     };
@@ -743,7 +756,7 @@ fn what_was_booked_alone_is_not_booked_again_in_a_list() {
 /// Carries the letters of one shard to the others, and no answers.
 fn deliver_from(books: &mut [Book], from: usize) -> Vec<Result<(), Refusal>> {
     let mut letters = Vec::new();
-    books[from].ledger.outgoing(0, &mut |to, delivery| letters.push((usize::from(to), delivery)));
+    letters.extend(books[from].letters().into_iter().map(|(to, delivery)| (usize::from(to), delivery)));
     let receive = |(to, delivery): (usize, crate::Delivery)| {
         let book = &mut books[to];
         book.record.begin(FRAME);
@@ -792,9 +805,9 @@ fn of_two_lists_with_the_same_ids_one_gives_way_at_once() {
     let waits = deliver_from(&mut books, 0);
     assert!(matches!(waits[..], [Err(Refusal::Busy { code: "WAL-043", .. })]), "{waits:?}");
     carry(&mut books, |_| false);
-    let refused = books[1].ledger.finished().next().expect("it is decided").answer.expect_err("it gave way");
+    let refused = books[1].finished().pop().expect("it is decided").answer.expect_err("it gave way");
     assert!(refused.code() == "WAL-032" && refused.to_string().contains("WAL-026"), "{refused}");
-    assert!(books[0].ledger.finished().next().is_some_and(|finished| finished.answer.is_ok()));
+    assert!(books[0].finished().pop().is_some_and(|finished| finished.answer.is_ok()));
     assert_eq!(balances(&books, &names), [(99, 0), (98, 0), (100, 0)]);
 }
 

@@ -14,7 +14,7 @@ use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
     SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
-use stadium_state_machine::{Record, Section, StateMachine};
+use stadium_state_machine::{Executed, Lookup, Record, Section, StateMachine};
 
 const NOW: Time = Time(1_700_000_000_000);
 
@@ -141,7 +141,7 @@ fn chunks(machine: &mut Sessions) -> Vec<u8> {
 
 fn images(machine: &mut Sessions) -> (Vec<SessionImage>, Vec<(u64, Arc<Message>)>) {
     let mut page = |part| match machine.read(NOW, &Command::Page { part, from: 0, entries_max: 100 }) {
-        Ok(Answer::Page(page)) => page,
+        Ok(Lookup::Answer(Answer::Page(page))) => page,
         other => panic!("{other:?}"),
     };
     (page(Part::Sessions).sessions, page(Part::Retained).retained)
@@ -211,7 +211,7 @@ fn checkpoint_is_read(checkpoint: &[u8]) {
     let mut record = Record::new();
     record.begin(0);
     let answer = read.execute(1, NOW, 0, &again, &mut record);
-    assert_eq!(answer, Ok(Answer::Batch(vec![stadium_session::Outcome::Known])));
+    assert_eq!(answer, Ok(Executed::Done(Answer::Batch(vec![stadium_session::Outcome::Known]))));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Outcome, Part, Place, Presence,
     Receiver, SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
-use stadium_state_machine::{Record, StateMachine};
+use stadium_state_machine::{Executed, Lookup, Record, StateMachine};
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 
@@ -39,7 +39,7 @@ impl Journalled {
         assert!(record.events().len() <= bytes_max, "room for {bytes_max} bytes was asked");
         self.records.push((now, record.events().to_vec()));
         match answer {
-            Ok(Answer::Batch(outcomes)) => outcomes,
+            Ok(Executed::Done(Answer::Batch(outcomes))) => outcomes,
             other => panic!("{other:?}"),
         }
     }
@@ -69,7 +69,9 @@ fn everything(machine: &mut Sessions) -> Everything {
         let mut from = 0;
         loop {
             let command = Command::Page { part, from, entries_max: 2 };
-            let Ok(Answer::Page(page)) = machine.read(Time(0), &command) else { panic!("pages are read") };
+            let Ok(Lookup::Answer(Answer::Page(page))) = machine.read(Time(0), &command) else {
+                panic!("pages are read")
+            };
             all.0.extend(page.sessions);
             all.1.extend(page.retained);
             match page.next {

@@ -12,7 +12,7 @@ use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
     SessionImage, Sessions, Time,
 };
-use stadium_state_machine::{Record, StateMachine};
+use stadium_state_machine::{Executed, Lookup, Record, StateMachine};
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 
@@ -59,7 +59,7 @@ impl Journalled {
         let mut record = Record::new();
         record.begin(0);
         let answer = self.machine.execute(0, now, 0, &Command::Batch(changes), &mut record);
-        assert!(matches!(answer, Ok(Answer::Batch(_))));
+        assert!(matches!(answer, Ok(Executed::Done(Answer::Batch(_)))));
         self.wrote(now, &record);
     }
 
@@ -120,7 +120,7 @@ struct Everything {
 fn everything(machine: &mut Sessions) -> Everything {
     let mut page = |part| match machine.read(Time(0), &Command::Page { part, from: 0, entries_max: u32::MAX })
     {
-        Ok(Answer::Page(page)) => page,
+        Ok(Lookup::Answer(Answer::Page(page))) => page,
         other => panic!("{other:?}"),
     };
     let sessions = page(Part::Sessions).sessions.into_iter();

@@ -3,9 +3,11 @@
 //! The sender keeps it under a number until the receiver has confirmed it, durably; the receiver takes it in once
 //! however often it comes. So after any crash it is in exactly one place.
 
-use stadium_journal::{Journal, Room};
+use stadium_journal::{Journal, Position, Room};
+use stadium_push::Platform;
 use stadium_queue::{Place, Refusal, Time};
-use stadium_state_machine::{Incoming, StateMachine as _};
+use stadium_state_machine::StateMachine as _;
+use stadium_wallet::Ledger;
 
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom};
 use super::outbox::Outbox;
@@ -13,6 +15,7 @@ use super::payloads::{How, Unreadable};
 use super::room::{self, BASE_BYTES};
 use super::running::{Running, Waits};
 use super::seam::{Caller, Confirmation, Delivery, Output, Sent};
+use super::uniform::Uniform;
 use crate::frame::{HEADER_BYTES, Machine};
 
 impl<J: Journal, C: Caller> Running<J, C> {
@@ -44,65 +47,83 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// Takes in what another shard sent. False where the journal is behind.
     pub(super) fn deliver(&mut self, delivery: &Delivery, now: Time, since_us: u64) -> Result<bool, Fault> {
-        let bytes = match delivery {
-            Delivery::Job(job) => room::job_delivery_bytes_max(job),
-            Delivery::Letter(letter) => BASE_BYTES + self.machines.ledger.receive_bytes_max(letter),
-            Delivery::Push(_, letter) => BASE_BYTES + self.machines.platform.receive_bytes_max(letter),
+        let taken = match delivery {
+            Delivery::Job(job) => self.deliver_job(job, now)?,
+            Delivery::Wallet(delivery) => self.deliver_to::<Ledger>(delivery, now)?,
+            Delivery::Push(delivery) => self.deliver_to::<Platform>(delivery, now)?,
         };
-        let taken = match self.make_room(bytes, Room::Ordinary)? {
-            Ok(at) => match delivery {
-                Delivery::Job(job) => {
-                    self.record.begin(HEADER_BYTES);
-                    let taken = self.machines.queues.deliver(at.0, now, job, &mut self.record);
-                    if taken.is_ok() {
-                        self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
-                    }
-                    taken.map(|_| ())
-                }
-                Delivery::Letter(letter) => {
-                    let now = self.wallet_time(now);
-                    self.record.begin(HEADER_BYTES);
-                    let taken = self.machines.ledger.receive(at.0, now, letter, &mut self.record);
-                    // A refusal is written too: it is the answer, for ever.
-                    self.append_events(Machine::Wallet, at, now, Room::Ordinary)?;
-                    taken
-                }
-                Delivery::Push(from, letter) => {
-                    self.record.begin(HEADER_BYTES);
-                    let taken = self.machines.platform.receive(at.0, now, *from, letter, &mut self.record);
-                    self.append_events(Machine::Push, at, now, Room::Ordinary)?;
-                    taken
-                }
-            },
-            Err(NoRoom::Behind) => return Ok(false),
-            Err(NoRoom::Full(lack)) => Err(lack.refusal()),
-            Err(NoRoom::TooLarge { .. }) => Err(Lack::Disk.refusal()),
-        };
+        let Some(taken) = taken else { return Ok(false) };
         self.wait(Waits::Confirmation(delivery.shard(), delivery.confirmation(taken)), since_us);
         Ok(true)
+    }
+
+    /// What the machine answers; none where the journal is behind.
+    fn deliver_to<M: Uniform>(
+        &mut self,
+        delivery: &stadium_state_machine::Delivery<M::Letter>,
+        now: Time,
+    ) -> Result<Option<Result<(), Refusal>>, Fault> {
+        let machine = M::of(&mut self.machines);
+        let now = machine.record_time(now);
+        let bytes = BASE_BYTES + machine.receive_bytes_max(delivery);
+        let at = match self.room_for_delivery(bytes)? {
+            Ok(at) => at,
+            Err(refused) => return Ok(refused.map(Err)),
+        };
+        self.record.begin(HEADER_BYTES);
+        let taken = M::of(&mut self.machines).receive(at.0, now, delivery, &mut self.record);
+        // A rejection may be written too: it is the answer, for ever.
+        self.append_events(M::MACHINE, at, now, Room::Ordinary)?;
+        Ok(Some(taken))
+    }
+
+    fn deliver_job(
+        &mut self,
+        job: &stadium_queue::Delivery,
+        now: Time,
+    ) -> Result<Option<Result<(), Refusal>>, Fault> {
+        let at = match self.room_for_delivery(room::job_delivery_bytes_max(job))? {
+            Ok(at) => at,
+            Err(refused) => return Ok(refused.map(Err)),
+        };
+        self.record.begin(HEADER_BYTES);
+        let taken = self.machines.queues.deliver(at.0, now, job, &mut self.record);
+        if taken.is_ok() {
+            self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
+        }
+        Ok(Some(taken.map(|_| ())))
+    }
+
+    /// Room for what another shard sent; else the refusal, or none where the journal is behind.
+    fn room_for_delivery(&mut self, bytes: usize) -> Result<Result<Position, Option<Refusal>>, Fault> {
+        Ok(self.make_room(bytes, Room::Ordinary)?.map_err(|lacks| match lacks {
+            NoRoom::Behind => None,
+            NoRoom::Full(lack) => Some(lack.refusal()),
+            NoRoom::TooLarge { .. } => Some(Lack::Disk.refusal()),
+        }))
     }
 
     /// Another shard has what we sent, or cannot take it now. False where the journal is behind.
     pub(super) fn confirmed(&mut self, confirmation: &Confirmation, now: Time) -> Result<bool, Fault> {
         let Confirmation { sent, number, ref taken } = *confirmation;
+        let (bytes, rejection_answers) = match sent {
+            Sent::Jobs => (HEADER_BYTES + 256, false),
+            Sent::Letters => (self.machines.ledger.confirm_bytes_max(number), Ledger::REJECTION_ANSWERS),
+            Sent::Pushes => (self.machines.platform.confirm_bytes_max(number), Platform::REJECTION_ANSWERS),
+        };
         match taken {
             Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
                 self.outbox(sent).again(now.after((*retry_after).clamp(10, 10_000)), number);
                 return Ok(true);
             }
-            // Only a newer or older version of the other shard could say that of a job; it may be replaced.
-            Err(Refusal::Rejected { .. }) if sent != Sent::Letters => {
+            // Only a newer or older version of the other shard could say that; it may be replaced.
+            Err(Refusal::Rejected { .. }) if !rejection_answers => {
                 self.outbox(sent).again(now.after(10_000), number);
                 return Ok(true);
             }
             Ok(()) | Err(Refusal::Rejected { .. }) => {}
         }
-        let bytes = match sent {
-            Sent::Jobs => HEADER_BYTES + 256,
-            Sent::Letters => BASE_BYTES + self.machines.ledger.confirm_bytes_max(number),
-            Sent::Pushes => BASE_BYTES,
-        };
-        let at = match self.make_room(bytes, Room::Reserved)? {
+        let at = match self.make_room(BASE_BYTES + bytes, Room::Reserved)? {
             Ok(at) => at,
             Err(NoRoom::Behind) => return Ok(false),
             // It is sent again then, and confirmed again.
@@ -117,19 +138,24 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 self.machines.queues.confirm(at.0, now, number, &mut self.record);
                 self.append_events(Machine::Queue, at, now, Room::Reserved)?;
             }
-            Sent::Letters => {
-                let now = self.wallet_time(now);
-                self.record.begin(HEADER_BYTES);
-                self.machines.ledger.confirm(at.0, now, number, taken, &mut self.record);
-                self.append_events(Machine::Wallet, at, now, Room::Reserved)?;
-            }
-            Sent::Pushes => {
-                self.record.begin(HEADER_BYTES);
-                self.machines.platform.confirm(at.0, now, number, &mut self.record);
-                self.append_events(Machine::Push, at, now, Room::Reserved)?;
-            }
+            Sent::Letters => self.confirm_to::<Ledger>(at, now, confirmation)?,
+            Sent::Pushes => self.confirm_to::<Platform>(at, now, confirmation)?,
         }
         Ok(true)
+    }
+
+    fn confirm_to<M: Uniform>(
+        &mut self,
+        at: Position,
+        now: Time,
+        confirmation: &Confirmation,
+    ) -> Result<(), Fault> {
+        let Confirmation { number, taken, .. } = confirmation;
+        self.record.begin(HEADER_BYTES);
+        let machine = M::of(&mut self.machines);
+        let now = machine.record_time(now);
+        machine.confirm(at.0, now, *number, taken, &mut self.record);
+        self.append_events(M::MACHINE, at, now, Room::Reserved)
     }
 
     /// Sends what became durable below that number.
@@ -173,24 +199,39 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let confirmed_below = self.outbox(sent).confirmed_below();
         match sent {
             Sent::Jobs => self.send_jobs(from, which, confirmed_below, now, output, place),
-            Sent::Letters => self.machines.ledger.outgoing(from, &mut |shard, mut letter| {
-                if which(letter.number) {
-                    letter.confirmed_below = confirmed_below;
-                    output.deliveries.push((shard, Delivery::Letter(letter)));
-                }
-            }),
-            Sent::Pushes => self.machines.platform.outgoing(from, &mut |shard, number, letter| {
-                if which(number) {
-                    let from = Incoming { shard: place.shard, number, confirmed_below };
-                    output.deliveries.push((shard, Delivery::Push(from, letter)));
-                }
-            }),
+            Sent::Letters => {
+                let letters = self.letters::<Ledger>(from, which, confirmed_below, place);
+                output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Wallet(one))));
+            }
+            Sent::Pushes => {
+                let letters = self.letters::<Platform>(from, which, confirmed_below, place);
+                output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Push(one))));
+            }
         }
         let count = (output.deliveries.len() - before) as u64;
         if count > 0 {
             self.figures.sent += count;
             self.outbox(sent).watch(now);
         }
+    }
+
+    /// Letters of a machine that are to be sent, and whom they are for.
+    fn letters<M: Uniform>(
+        &mut self,
+        from: u64,
+        which: impl Fn(u64) -> bool,
+        confirmed_below: u64,
+        place: Place,
+    ) -> Vec<(u16, stadium_state_machine::Delivery<M::Letter>)> {
+        let mut letters = Vec::new();
+        M::of(&mut self.machines).outgoing(from, &mut |to, number, letter| {
+            if which(number) {
+                let shard = place.shard;
+                letters
+                    .push((to, stadium_state_machine::Delivery { shard, number, confirmed_below, letter }));
+            }
+        });
+        letters
     }
 
     fn send_jobs(

@@ -6,11 +6,12 @@ use stadium_journal::Position;
 use stadium_push::Platform;
 use stadium_queue::{Bounds, Queues};
 use stadium_session::Sessions;
-use stadium_state_machine::{Corrupt, Description, Section, StateMachine as _};
+use stadium_state_machine::{Corrupt, Description, Refusal, Section, StateMachine};
 use stadium_wallet::Ledger;
 
 use super::settings::CoreSettings;
 use crate::ShardMetrics;
+use crate::error::unknown;
 use crate::frame::{CHUNK_HEADER_BYTES, Frame, Machine, chunk_header, parse_chunk};
 
 /// The state machines of a shard.
@@ -23,6 +24,28 @@ pub(super) struct Machines {
     saving: Machine,
     /// Of one that is being read: which machines it holds. Older ones do not hold all.
     restored: [bool; Machine::COUNT],
+}
+
+impl Machine {
+    /// Whether its records are never removed.
+    pub(super) fn records_stay(self) -> bool {
+        match self {
+            Machine::Queue => false,
+            Machine::Wallet => Ledger::RECORDS_STAY,
+            Machine::Push => Platform::RECORDS_STAY,
+            Machine::Session => Sessions::RECORDS_STAY,
+        }
+    }
+
+    /// What whoever waits for a pending command is told when the shard starts over.
+    pub(super) fn pending_refusal(self) -> Refusal {
+        match self {
+            Machine::Queue => unknown(),
+            Machine::Wallet => Ledger::pending_refusal(),
+            Machine::Push => Platform::pending_refusal(),
+            Machine::Session => Sessions::pending_refusal(),
+        }
+    }
 }
 
 /// Describes the events that a machine wrote in a record.
@@ -53,23 +76,21 @@ impl Machines {
         }
     }
 
-    /// Applies a record that was read back. Says whether it has something of the wallets.
+    /// Applies a record that was read back. Says whether it may never be removed.
     pub(super) fn apply(&mut self, position: Position, body: &[u8]) -> Result<bool, String> {
         let frame = Frame::parse(body)?;
-        let mut has_wallets = false;
+        let mut stays = false;
         for section in frame.sections() {
             match section.machine {
                 Machine::Queue => self.queues.apply(position.0, frame.time, section.offset, section.events),
-                Machine::Wallet => {
-                    has_wallets = true;
-                    self.ledger.apply(position.0, frame.time, section.events)
-                }
+                Machine::Wallet => self.ledger.apply(position.0, frame.time, section.events),
                 Machine::Push => self.platform.apply(position.0, frame.time, section.events),
                 Machine::Session => self.sessions.apply(position.0, frame.time, section.events),
             }
             .map_err(|error| error.reason)?;
+            stays |= section.machine.records_stay();
         }
-        Ok(has_wallets)
+        Ok(stays)
     }
 
     /// Begins a checkpoint of the state as it is now.
@@ -149,6 +170,11 @@ impl Machines {
             .map_err(|error| error.reason)?;
         }
         Ok(())
+    }
+
+    /// Commands that wait for other shards.
+    pub(super) fn pending(&self) -> u64 {
+        self.ledger.pending() + self.platform.pending() + self.sessions.pending()
     }
 
     /// Notes the bytes of memory that they hold.

@@ -19,10 +19,10 @@ mod running;
 mod seam;
 mod segments;
 mod settings;
+mod together;
 mod turn;
 mod uniform;
 mod waiting;
-mod wallets;
 
 use std::collections::VecDeque;
 

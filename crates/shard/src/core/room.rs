@@ -20,12 +20,6 @@ const MOVE_BYTES: usize = 512;
 /// Bytes of a queue that is made.
 const QUEUE_BYTES: usize = 256;
 
-/// Bytes of a transfer without its texts: the event, two accounts that open by themselves, and both sides between shards.
-const TRANSFER_BYTES: usize = 768;
-
-/// Bytes of an account that is opened.
-const ACCOUNT_BYTES: usize = 160;
-
 /// Bytes of a record of what time brought, for each event.
 pub(super) const TICK_EVENT_BYTES: usize = 256;
 
@@ -80,30 +74,6 @@ pub(super) fn put_each_bytes_max(jobs: &[(QueueName, NewJob)]) -> usize {
     // Each may name another queue, which may be made.
     let bytes = |(queue, job): &(QueueName, NewJob)| job_bytes(job) + queue.as_str().len() + QUEUE_BYTES;
     jobs.iter().map(bytes).sum()
-}
-
-/// Bytes that the record of a command to the wallets has at most.
-pub(super) fn wallet_bytes_max(command: &stadium_wallet::Command) -> usize {
-    let items = match command {
-        stadium_wallet::Command::Open { accounts } => accounts.len() * ACCOUNT_BYTES,
-        stadium_wallet::Command::Transfer { transfers, .. } => transfers.iter().map(transfer_bytes).sum(),
-        _ => 0,
-    };
-    BASE_BYTES + items
-}
-
-fn transfer_bytes(transfer: &stadium_wallet::NewTransfer) -> usize {
-    TRANSFER_BYTES + transfer.reference.len() + transfer.metadata.len()
-}
-
-/// Transfers or accounts that a command is about: what it costs to carry out.
-pub(super) fn items(command: &stadium_wallet::Command) -> usize {
-    match command {
-        stadium_wallet::Command::Open { accounts } => accounts.len(),
-        stadium_wallet::Command::Transfer { transfers, .. } => transfers.len(),
-        stadium_wallet::Command::History { .. } | stadium_wallet::Command::BalanceAt { .. } => 16,
-        _ => 1,
-    }
 }
 
 /// Jobs that a command is about: what it costs to carry out.

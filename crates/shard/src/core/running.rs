@@ -1,7 +1,7 @@
 //! A shard whose journal is open: the machines, and the answers that wait for a commit.
 //!
-//! Here decisions become records. What is decided is appended first and answered when it is durable. What the
-//! wallets do is in [`super::wallets`], what goes to other shards in [`super::crossing`].
+//! Here decisions become records. A decision is appended first and answered when it is durable.
+//! [`super::uniform`] drives the machines, [`super::crossing`] exchanges letters with other shards.
 
 use std::collections::VecDeque;
 
@@ -11,6 +11,7 @@ use stadium_push::Platform;
 use stadium_queue::{Answer, Command, JobId, Lease, PayloadAt, Record, Refusal, Retry, Time};
 use stadium_session::Sessions;
 use stadium_state_machine::StateMachine as _;
+use stadium_wallet::Ledger;
 
 use super::checkpointing::{Checkpointing, Step};
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, too_large};
@@ -23,7 +24,7 @@ use super::room::{TICK_EVENT_BYTES, is_read, record_bytes_max, room};
 use super::seam::{Caller, Confirmation, Output, Reply, Sent};
 use super::segments::Segments;
 use super::settings::CoreSettings;
-use super::wallets::under_way;
+use super::uniform::Walk;
 use crate::error::rejected;
 use crate::frame::{HEADER_BYTES, Machine, write_header};
 use crate::metrics::Counts;
@@ -38,9 +39,9 @@ pub(super) enum Executed {
 
 /// What leaves when the journal is durable up to a position.
 pub(super) struct Pending<C> {
-    after: Position,
+    pub(super) after: Position,
     /// When it was decided, by the stopwatch.
-    since_us: u64,
+    pub(super) since_us: u64,
     pub(super) what: Waits<C>,
 }
 
@@ -49,10 +50,10 @@ pub(super) enum Waits<C> {
     History(C, JobId, Position),
     /// An answer that has everything.
     Whole(C, Result<crate::Answer, Refusal>),
-    /// What was decided about a transfer between shards: where this record is cut it is decided again, and may come out otherwise.
-    Decided(C, Result<crate::Answer, Refusal>),
-    /// Records of the wallets that are read then.
-    Walk(C, Box<stadium_wallet::Walk>),
+    /// The answer of a command that waited for other shards: where this record is cut it is decided again, and may come out otherwise.
+    Decided(Machine, C, Result<crate::Answer, Refusal>),
+    /// Records that are read then.
+    Walk(C, Walk),
     Confirmation(u16, Confirmation),
     /// What goes to devices.
     ToEdge(Vec<stadium_push::ToEdge>),
@@ -71,9 +72,8 @@ pub(super) struct Running<J, C> {
     /// The record that is being written.
     pub(super) record: Record,
     pub(super) pending: VecDeque<Pending<C>>,
-    /// Who waits for transfers between shards to be decided, by the ledger's number for them.
-    pub(super) undecided: HashMap<u64, C, foldhash::fast::RandomState>,
-    pub(super) finished: Vec<stadium_wallet::Finished>,
+    /// Who waits for commands that are pending, by the machine's number for them.
+    pub(super) undecided: HashMap<(Machine, u64), C, foldhash::fast::RandomState>,
     pub(super) payloads: Payloads,
     spoilt: Vec<Spoilt>,
     pub(super) random: Random,
@@ -132,7 +132,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
             record: Record::new(),
             pending: VecDeque::new(),
             undecided: HashMap::default(),
-            finished: Vec::new(),
             payloads: Payloads::default(),
             spoilt: Vec::new(),
             random: Random(seed),
@@ -196,8 +195,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.append_record(at, room)?;
         match machine {
             Machine::Queue => self.book_payloads(),
-            Machine::Wallet => self.segments.pin(&self.journal, at),
-            Machine::Push | Machine::Session => {}
+            machine if machine.records_stay() => self.segments.pin(&self.journal, at),
+            _ => {}
         }
         Ok(())
     }
@@ -240,7 +239,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// What time brings, within the bounds of a turn. Says whether more is due.
     pub(super) fn take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
         let queues = self.queues_take_time(now, settings)?;
-        let wallets = self.wallets_take_time(now, settings)?;
+        let wallets = self.uniform_takes_time::<Ledger>(now, settings)?;
         let platform = self.uniform_takes_time::<Platform>(now, settings)?;
         let sessions = self.uniform_takes_time::<Sessions>(now, settings)?;
         Ok(queues || wallets || platform || sessions)
@@ -338,6 +337,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
     }
 
+    /// Lets an answer leave that has everything.
+    pub(super) fn answer_whole(&mut self, caller: C, answer: Result<crate::Answer, Refusal>, since_us: u64) {
+        self.figures.refusals += u64::from(answer.is_err());
+        self.wait(Waits::Whole(caller, answer), since_us);
+    }
+
     pub(super) fn wait(&mut self, what: Waits<C>, since_us: u64) {
         self.pending.push_back(Pending { after: self.journal.end(), since_us, what });
     }
@@ -346,7 +351,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     ///
     /// Called at the end of each turn.
     pub(super) fn commit(&mut self, since_us: u64) -> Result<(), Fault> {
-        self.answer_decided(since_us);
+        self.answer_decided::<Ledger>(since_us);
         self.announce(since_us);
         self.announce_to_edge(since_us);
         if self.uncommitted {
@@ -402,12 +407,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     let answer = entries.map(|entries| crate::Answer::Queue(Answer::History(entries)));
                     output.replies.push(Reply { caller, answer });
                 }
-                Waits::Whole(caller, answer) | Waits::Decided(caller, answer) => {
+                Waits::Whole(caller, answer) | Waits::Decided(_, caller, answer) => {
                     output.replies.push(Reply { caller, answer });
                 }
                 Waits::Walk(caller, walk) => {
-                    let answer = self.walk(*walk, settings.history_bytes_max);
-                    output.replies.push(Reply { caller, answer: answer.map(crate::Answer::Wallet) });
+                    let answer = self.walk(walk, settings);
+                    output.replies.push(Reply { caller, answer });
                 }
                 Waits::Confirmation(shard, confirmation) => output.confirmations.push((shard, confirmation)),
                 Waits::ToEdge(mut to_edge) => output.to_edge.append(&mut to_edge),
@@ -477,8 +482,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     let refused = Confirmation { taken: Err(refusal.clone()), ..confirmation };
                     output.confirmations.push((shard, refused));
                 }
-                Waits::Decided(caller, _) => {
-                    output.replies.push(Reply { caller, answer: Err(under_way()) });
+                Waits::Decided(machine, caller, _) => {
+                    output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
                 }
                 // Whoever is connected arrives anew, and is given what it is owed.
                 Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::ToEdge(_) => {}

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
 use stadium_queue::{Command, QueueName, Refusal, Spread, Time};
-use stadium_state_machine::Incoming;
 
 use crate::Answer;
 
@@ -179,9 +178,9 @@ pub enum Delivery {
     /// A job for a queue.
     Job(stadium_queue::Delivery),
     /// A letter about transfers between shards.
-    Letter(stadium_wallet::Delivery),
+    Wallet(stadium_wallet::Delivery),
     /// A letter of the push platform.
-    Push(Incoming, stadium_push::Letter),
+    Push(stadium_state_machine::Delivery<stadium_push::Letter>),
 }
 
 impl Delivery {
@@ -189,8 +188,8 @@ impl Delivery {
     pub fn shard(&self) -> u16 {
         match self {
             Delivery::Job(job) => job.shard,
-            Delivery::Letter(letter) => letter.shard,
-            Delivery::Push(from, _) => from.shard,
+            Delivery::Wallet(letter) => letter.shard,
+            Delivery::Push(letter) => letter.shard,
         }
     }
 
@@ -198,8 +197,8 @@ impl Delivery {
     pub fn confirmation(&self, taken: Result<(), Refusal>) -> Confirmation {
         match self {
             Delivery::Job(job) => Confirmation { sent: Sent::Jobs, number: job.number, taken },
-            Delivery::Letter(letter) => Confirmation { sent: Sent::Letters, number: letter.number, taken },
-            Delivery::Push(from, _) => Confirmation { sent: Sent::Pushes, number: from.number, taken },
+            Delivery::Wallet(letter) => Confirmation { sent: Sent::Letters, number: letter.number, taken },
+            Delivery::Push(letter) => Confirmation { sent: Sent::Pushes, number: letter.number, taken },
         }
     }
 }

@@ -3,20 +3,23 @@
 //! The order within a turn: answers that became durable, what time brought, what was handed in,
 //! consumers that wait, the commit, answers again, and a slice of background work.
 
+use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use stadium_journal::Journal;
 use stadium_push::Platform;
 use stadium_queue::{Answer, Command, QueueName, Refusal, Spread, Time};
 use stadium_session::Sessions;
+use stadium_state_machine::StateMachine as _;
+use stadium_wallet::Ledger;
 
 use super::checkpointing::Step;
 use super::fault::{AFTER_PANIC, Fault};
 use super::opening;
 use super::room;
-use super::running::{Executed, Running};
+use super::running::{Executed, Running, Waits};
 use super::seam::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
-use super::uniform::Uniform;
+use super::uniform::{Taken, Uniform};
 use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
 use crate::error::{busy, rejected, unknown};
@@ -139,19 +142,19 @@ impl<S: Store, C: Caller> Core<S, C> {
                     true
                 }
                 Input::Wallet(caller, command) => {
-                    jobs += room::items(&command);
-                    self.take_wallet(running, caller, command, now, began)?
+                    jobs += Ledger::items(&command);
+                    self.take_uniform::<Ledger, _>(running, caller, command, Input::Wallet, now, began)?
                 }
                 Input::Push(caller, command) => {
-                    jobs += 1;
-                    self.take_uniform::<Platform>(running, caller, command, Input::Push, now, began)?
+                    jobs += Platform::items(&command);
+                    self.take_uniform::<Platform, _>(running, caller, command, Input::Push, now, began)?
                 }
                 Input::Session(caller, command) => {
-                    jobs += 1;
-                    self.take_uniform::<Sessions>(running, caller, command, Input::Session, now, began)?
+                    jobs += Sessions::items(&command);
+                    self.take_uniform::<Sessions, _>(running, caller, command, Input::Session, now, began)?
                 }
                 Input::Together(caller, beside) => {
-                    jobs += room::items(&beside.transfers) + beside.jobs.len();
+                    jobs += Ledger::items(&beside.transfers) + beside.jobs.len();
                     self.take_together(running, caller, beside, now, began)?
                 }
                 Input::Seals(caller, seals) => {
@@ -257,12 +260,13 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// Takes on one command to the wallets. False where the journal is behind.
-    fn take_wallet(
+    /// Takes on one command. False where the journal is behind: `again` makes it the first input again then.
+    fn take_uniform<M: Uniform, D: Borrow<M::Command>>(
         &mut self,
         running: &mut Run<S, C>,
         caller: C,
-        command: stadium_wallet::Command,
+        command: D,
+        again: impl FnOnce(C, D) -> Input<C>,
         now: Time,
         began: u64,
     ) -> Result<bool, Fault> {
@@ -270,53 +274,23 @@ impl<S: Store, C: Caller> Core<S, C> {
             running.answer(caller, Err(stopping()), began);
             return Ok(true);
         }
-        let mut caller = Some(caller);
-        let taken = running.take_wallet(&mut caller, &command, now, began);
-        match (taken, caller) {
-            (Ok(()), Some(caller)) => {
-                self.inbox.push_front(Input::Wallet(caller, command));
-                Ok(false)
+        match running.take_uniform::<M>(command.borrow(), now, self.settings.stopwatch) {
+            Ok(Taken::Answer(answer)) => running.answer_whole(caller, answer, began),
+            Ok(Taken::Walk(walk)) => running.wait(Waits::Walk(caller, walk), began),
+            Ok(Taken::Pending(number)) => {
+                running.undecided.insert((M::MACHINE, number), caller);
             }
-            (Ok(()), None) => {
-                running.figures.commands += 1;
-                Ok(true)
-            }
-            (Err(fault), caller) => {
-                caller.into_iter().for_each(|caller| self.cut_short(caller));
-                Err(fault)
-            }
-        }
-    }
-
-    /// Takes on one command to a machine that keeps the common trait. False where the journal is behind: `again` makes it the first input again then.
-    fn take_uniform<M: Uniform>(
-        &mut self,
-        running: &mut Run<S, C>,
-        caller: C,
-        command: Box<M::Command>,
-        again: impl FnOnce(C, Box<M::Command>) -> Input<C>,
-        now: Time,
-        began: u64,
-    ) -> Result<bool, Fault> {
-        if self.stopping != Stopping::No {
-            running.answer(caller, Err(stopping()), began);
-            return Ok(true);
-        }
-        match running.take_uniform::<M>(&command, now, self.settings.stopwatch) {
-            Ok(Some(answer)) => {
-                running.figures.commands += 1;
-                running.answer_whole(caller, answer, began);
-                Ok(true)
-            }
-            Ok(None) => {
+            Ok(Taken::Behind) => {
                 self.inbox.push_front(again(caller, command));
-                Ok(false)
+                return Ok(false);
             }
             Err(fault) => {
                 self.cut_short(caller);
-                Err(fault)
+                return Err(fault);
             }
         }
+        running.figures.commands += 1;
+        Ok(true)
     }
 
     /// The journal failed while the caller's command was carried out, which did not happen therefore. He hears of it with all others.
@@ -350,7 +324,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             }
         };
         running.figures.commands += 1;
-        running.answer_together(caller, answer, began);
+        running.answer_whole(caller, answer.map(crate::Answer::Together), began);
         Ok(true)
     }
 
@@ -486,7 +460,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         match self.stopping {
             // What is under way between shards is finished, as long as the others are there; else at the next start.
             Stopping::Finishing
-                if running.machines.ledger.figures().pending > 0
+                if running.machines.pending() > 0
                     && now <= *self.finishing_until.get_or_insert(now.after(UNDECIDED_WAIT)) => {}
             Stopping::Finishing if self.inbox.is_empty() && !running.checkpointing.runs() => {
                 running.checkpointing.soon();

@@ -1,19 +1,21 @@
-//! Machines that keep the trait which machines have in common: their commands, their letters, and what time brings them.
+//! Machines that keep the trait which machines have in common: their commands, their lookups, and what time brings them.
 //!
-//! The queues and the wallets came before the trait and do more: see [`super::running`] and [`super::wallets`].
+//! The queues do more than the trait says: see [`super::running`].
 
-use stadium_journal::{Journal, Room};
+use stadium_journal::{Journal, Position, Room};
 use stadium_push::Platform;
 use stadium_session::Sessions;
-use stadium_state_machine::{Refusal, StateMachine, Time};
+use stadium_state_machine::{Executed, Lookup, Refusal, StateMachine, Time, Walk as _};
+use stadium_wallet::Ledger;
 
-use super::fault::{Fault, NoRoom};
+use super::fault::{Fault, NoRoom, not_read};
 use super::machines::Machines;
 use super::room::BASE_BYTES;
-use super::running::{Running, Waits};
-use super::seam::Caller;
+use super::running::{Pending, Running, Waits};
+use super::seam::{Caller, Output, Reply};
 use super::settings::CoreSettings;
-use crate::frame::{HEADER_BYTES, Machine};
+use crate::error::rejected;
+use crate::frame::{Frame, HEADER_BYTES, Machine};
 
 /// A machine that keeps the trait, as a part of the shard.
 pub(super) trait Uniform: StateMachine {
@@ -26,8 +28,27 @@ pub(super) trait Uniform: StateMachine {
     /// Its answer as one of the shard.
     fn answer(answer: Self::Answer) -> crate::Answer;
 
+    /// Its lookup as one of the shard.
+    fn walk(walk: Self::Walk) -> Walk;
+
     /// Says in an answer how long it took to find, in microseconds, where it has a place for that: a machine has no clock.
     fn say_took(_answer: &mut Self::Answer, _took_us: u64) {}
+}
+
+impl Uniform for Ledger {
+    const MACHINE: Machine = Machine::Wallet;
+
+    fn of(machines: &mut Machines) -> &mut Self {
+        &mut machines.ledger
+    }
+
+    fn answer(answer: Self::Answer) -> crate::Answer {
+        crate::Answer::Wallet(answer)
+    }
+
+    fn walk(walk: Self::Walk) -> Walk {
+        Walk::Wallet(Box::new(walk))
+    }
 }
 
 impl Uniform for Platform {
@@ -39,6 +60,10 @@ impl Uniform for Platform {
 
     fn answer(answer: Self::Answer) -> crate::Answer {
         crate::Answer::Push(answer)
+    }
+
+    fn walk(walk: Self::Walk) -> Walk {
+        match walk {}
     }
 
     fn say_took(answer: &mut Self::Answer, took_us: u64) {
@@ -58,37 +83,122 @@ impl Uniform for Sessions {
     fn answer(answer: Self::Answer) -> crate::Answer {
         crate::Answer::Session(answer)
     }
+
+    fn walk(walk: Self::Walk) -> Walk {
+        match walk {}
+    }
+}
+
+/// A lookup in records of the journal.
+pub(super) enum Walk {
+    Wallet(Box<stadium_wallet::Walk>),
+}
+
+/// What a command led to.
+pub(super) enum Taken {
+    /// The answer, which may leave when everything is durable that it may have seen.
+    Answer(Result<crate::Answer, Refusal>),
+    /// Records are read then.
+    Walk(Walk),
+    /// Other shards are asked; the machine has the answer under this number later.
+    Pending(u64),
+    /// Not now: the journal is behind. Nothing happened.
+    Behind,
 }
 
 impl<J: Journal, C: Caller> Running<J, C> {
-    /// Carries out a command, or finds its answer. None where the journal is behind; nothing happened then.
+    /// Carries out a command, or looks up its answer.
     pub(super) fn take_uniform<M: Uniform>(
         &mut self,
         command: &M::Command,
         now: Time,
         stopwatch: fn() -> u64,
-    ) -> Result<Option<Result<crate::Answer, Refusal>>, Fault> {
+    ) -> Result<Taken, Fault> {
         let machine = M::of(&mut self.machines);
+        let now = machine.record_time(now);
         if M::is_read(command) {
             let began = stopwatch();
-            let mut answer = machine.read(now, command);
-            if let Ok(answer) = &mut answer {
-                M::say_took(answer, stopwatch().saturating_sub(began));
-            }
-            return Ok(Some(answer.map(M::answer)));
+            return Ok(match machine.read(now, command) {
+                Ok(Lookup::Answer(mut answer)) => {
+                    M::say_took(&mut answer, stopwatch().saturating_sub(began));
+                    Taken::Answer(Ok(M::answer(answer)))
+                }
+                Ok(Lookup::Walk(walk)) => Taken::Walk(M::walk(walk)),
+                Err(refusal) => Taken::Answer(Err(refusal)),
+            });
         }
         let room = if M::may_use_reserve(command) { Room::Reserved } else { Room::Ordinary };
         let bytes = BASE_BYTES + machine.record_bytes_max(command);
         let at = match self.room_for(bytes, room, now)? {
             Some(Ok(at)) => at,
-            Some(Err(refusal)) => return Ok(Some(Err(refusal))),
-            None => return Ok(None),
+            Some(Err(refusal)) => return Ok(Taken::Answer(Err(refusal))),
+            None => return Ok(Taken::Behind),
         };
         self.record.begin(HEADER_BYTES);
         let random = self.random.next();
-        let answer = M::of(&mut self.machines).execute(at.0, now, random, command, &mut self.record);
+        let executed = M::of(&mut self.machines).execute(at.0, now, random, command, &mut self.record);
         self.append_events(M::MACHINE, at, now, room)?;
-        Ok(Some(answer.map(M::answer)))
+        Ok(match executed {
+            Ok(Executed::Done(answer)) => Taken::Answer(Ok(M::answer(answer))),
+            Ok(Executed::Pending(number)) => Taken::Pending(number),
+            Err(refusal) => Taken::Answer(Err(refusal)),
+        })
+    }
+
+    /// Reads the records that a lookup names, newest first, up to a bound.
+    pub(super) fn walk(&mut self, walk: Walk, settings: &CoreSettings) -> Result<crate::Answer, Refusal> {
+        match walk {
+            Walk::Wallet(walk) => self.walk_on::<Ledger>(*walk, settings),
+        }
+    }
+
+    fn walk_on<M: Uniform>(
+        &mut self,
+        mut walk: M::Walk,
+        settings: &CoreSettings,
+    ) -> Result<crate::Answer, Refusal> {
+        let machine = &*M::of(&mut self.machines);
+        let mut reader = self.journal.reader();
+        let mut bytes = 0;
+        while let Some(at) = walk.next()
+            && bytes <= settings.history_bytes_max
+        {
+            let damaged = |what: String| {
+                let at = Position(at);
+                rejected("SHARD-010", format!("the record at position {at} cannot be read: {what}"))
+            };
+            let record = reader.record(Position(at)).map_err(|error| not_read(error, damaged))?;
+            bytes += record.body.len();
+            let frame = Frame::parse(record.body).map_err(damaged)?;
+            let section = frame
+                .sections()
+                .find(|section| section.machine == M::MACHINE)
+                .ok_or_else(|| damaged("it has no section of this state machine".into()))?;
+            walk.read(machine, section.of(settings.place.shard, at, frame.time))
+                .map_err(|error| damaged(error.reason))?;
+        }
+        walk.finish(machine).map(M::answer)
+    }
+
+    /// Lets the answers leave of commands that were pending and are decided now.
+    pub(super) fn answer_decided<M: Uniform>(&mut self, since_us: u64) {
+        let after = self.journal.end();
+        let Self { machines, undecided, pending, figures, .. } = self;
+        M::of(machines).take_decided(&mut |number, answer| {
+            // Nobody waits for those that were under way when the shard was opened.
+            if let Some(caller) = undecided.remove(&(M::MACHINE, number)) {
+                figures.refusals += u64::from(answer.is_err());
+                let what = Waits::Decided(M::MACHINE, caller, answer.map(M::answer));
+                pending.push_back(Pending { after, since_us, what });
+            }
+        });
+    }
+
+    /// The shard starts over, or stops: what is under way between shards goes on later, and nobody can wait for it here.
+    pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
+        for ((machine, _), caller) in self.undecided.drain() {
+            output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
+        }
     }
 
     /// What time brings a machine. Says whether more is due.
@@ -101,6 +211,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         if machine.next_deadline().is_none_or(|deadline| deadline > now) {
             return Ok(false);
         }
+        let record_time = machine.record_time(now);
         if self.is_full(now) {
             return Ok(false);
         }
@@ -125,8 +236,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         };
         self.record.begin(HEADER_BYTES);
         let random = self.random.next();
-        let more = M::of(&mut self.machines).tick(at.0, now, random, &mut self.record, events);
-        self.append_events(M::MACHINE, at, now, Room::Ordinary)?;
+        let more = M::of(&mut self.machines).tick(at.0, record_time, random, &mut self.record, events);
+        self.append_events(M::MACHINE, at, record_time, Room::Ordinary)?;
         Ok(more)
     }
 

@@ -12,7 +12,7 @@ use desk::{
 };
 use stadium_state_machine::Section;
 use stadium_wallet::{
-    Answer, Bounds, Change, Command, Executed, Ledger, NewAccount, NewTransfer, Overdraft, Time,
+    Answer, Bounds, Change, Command, Delivery, Executed, Ledger, NewAccount, NewTransfer, Overdraft, Time,
 };
 
 /// Wallets that live on the shards 0 and 1 of two.
@@ -164,7 +164,7 @@ fn from_chunks(shard: u16, mut file: &[u8]) -> Ledger {
 }
 
 /// Everything that can be seen from memory, in words.
-fn seen(ledger: &Ledger) -> String {
+fn seen(shard: u16, ledger: &Ledger) -> String {
     ledger.audit().unwrap();
     let now = ledger.now();
     let all = Command::Accounts { prefix: String::new(), asset: None, after: None, accounts_max: 1_000 };
@@ -175,7 +175,10 @@ fn seen(ledger: &Ledger) -> String {
         let holds = Command::Holds { wallet: account.wallet.clone(), holds_max: 100 };
         seen += &format!("{:?}\n", ledger.read(now, &holds));
     }
-    ledger.outgoing(0, &mut |to, delivery| seen += &format!("to {to}: {delivery:?}\n"));
+    let confirmed_below = ledger.outgoing_first();
+    ledger.outgoing(0, &mut |to, number, letter| {
+        seen += &format!("to {to}: {:?}\n", Delivery { shard, number, confirmed_below, letter });
+    });
     ledger.seals().for_each(|seal| seen += &format!("{seal:?}\n"));
     let figures = stadium_wallet::Figures { booked: 0, refused: 0, ..ledger.figures() };
     seen + &format!("{figures:?}\n")
@@ -185,12 +188,12 @@ fn seen(ledger: &Ledger) -> String {
 fn is_read(fixture: &str, shard: u16) {
     let expected = String::from_utf8(read(fixture, shard, "seen.txt")).unwrap();
     assert_eq!(
-        seen(&from_chunks(shard, &read(fixture, shard, "checkpoint.bin"))),
+        seen(shard, &from_chunks(shard, &read(fixture, shard, "checkpoint.bin"))),
         expected,
         "from the checkpoint"
     );
     let records = read(fixture, shard, "records.bin");
-    assert_eq!(seen(&from_records(shard, &records)), expected, "from the records");
+    assert_eq!(seen(shard, &from_records(shard, &records)), expected, "from the records");
     assert_eq!(in_words(&records), String::from_utf8(read(fixture, shard, "words.txt")).unwrap());
 }
 
@@ -222,7 +225,7 @@ fn what_version_1_wrote_is_read() {
             std::fs::create_dir_all(name("").parent().unwrap()).unwrap();
             std::fs::write(name("records.bin"), to_file(&desk.records)).unwrap();
             std::fs::write(name("checkpoint.bin"), chunks_to_file(&chunks)).unwrap();
-            std::fs::write(name("seen.txt"), seen(&desk.ledger)).unwrap();
+            std::fs::write(name("seen.txt"), seen(desk.place.shard, &desk.ledger)).unwrap();
             std::fs::write(name("words.txt"), in_words(&to_file(&desk.records))).unwrap();
         }
         is_read(FIXTURE, shard);

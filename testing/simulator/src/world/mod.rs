@@ -91,8 +91,8 @@ impl Crossing {
     fn sent(&self) -> Sent {
         match self {
             Crossing::Delivery(_, Delivery::Job(_)) => Sent::Jobs,
-            Crossing::Delivery(_, Delivery::Letter(_)) => Sent::Letters,
-            Crossing::Delivery(_, Delivery::Push(..)) => Sent::Pushes,
+            Crossing::Delivery(_, Delivery::Wallet(_)) => Sent::Letters,
+            Crossing::Delivery(_, Delivery::Push(_)) => Sent::Pushes,
             Crossing::Confirmation(_, confirmation) => confirmation.sent,
         }
     }

@@ -134,7 +134,7 @@ impl World {
                     }
                     self.crossing.push_back(crossing);
                 }
-                Some(Crossing::Delivery(_, delivery @ Delivery::Push(..)))
+                Some(Crossing::Delivery(_, delivery @ Delivery::Push(_)))
                     if self.sabotage == Sabotage::LettersOfPushesAreForgotten =>
                 {
                     let confirmation = delivery.confirmation(Ok(()));

@@ -54,8 +54,8 @@ pub(super) fn brief_delivery(to: u16, delivery: &Delivery) -> String {
                 job.job.payload.len()
             )
         }
-        Delivery::Letter(letter) => format!("to shard {to}: {letter:?}"),
-        Delivery::Push(from, letter) => format!("{from:?} to shard {to}: {letter:?}"),
+        Delivery::Wallet(letter) => format!("to shard {to}: {letter:?}"),
+        Delivery::Push(letter) => format!("to shard {to}: {letter:?}"),
     }
 }
 

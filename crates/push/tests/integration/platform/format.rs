@@ -11,10 +11,11 @@ use stadium_push::{
 };
 use stadium_registry::{Changes, Selector};
 use stadium_state_machine::encoding::{Reader, number};
-use stadium_state_machine::{Incoming, Place, Record, Section, StateMachine as _};
+use stadium_state_machine::{Delivery, Place, Record, Section, StateMachine as _};
 
 use crate::platform::scene::{
-    HOUR, NOON, Scene, app, checkpoint, device, push, push_id, restored, show, to_all, to_one, to_tag,
+    HOUR, NOON, Scene, app, checkpoint, device, in_memory, push, push_id, restored, show, to_all, to_one,
+    to_tag,
 };
 
 fn file(version: u8, name: &str) -> PathBuf {
@@ -181,11 +182,12 @@ fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
         let mut record = Record::new();
         record.begin(0);
         let (number, letter) = &letters[0];
-        let from = Incoming { shard: home, number: *number, confirmed_below: *number };
-        platform.receive(0, NOON.after(HOUR), from, letter, &mut record).unwrap();
+        let (number, letter) = (*number, letter.clone());
+        let delivery = Delivery { shard: home, number, confirmed_below: number, letter };
+        platform.receive(0, NOON.after(HOUR), &delivery, &mut record).unwrap();
         let known = |id| {
             let command = Command::Push { app: app(), push: push_id(id) };
-            matches!(platform.read(NOON, &command), Ok(Answer::Push(Some(_))))
+            matches!(platform.read(NOON, &command).map(in_memory), Ok(Answer::Push(Some(_))))
         };
         assert_eq!([1, 2, 3].map(known), [false, true, false]);
     }

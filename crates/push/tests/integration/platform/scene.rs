@@ -3,6 +3,7 @@
 //! It keeps each record, so that a shard can be replayed, and checks that none is larger than was promised.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use stadium_push::{
@@ -11,7 +12,7 @@ use stadium_push::{
     When,
 };
 use stadium_registry::{AppName, Changes, DeviceId, Selector, Tag};
-use stadium_state_machine::{Incoming, Place, Record, StateMachine};
+use stadium_state_machine::{Delivery, Lookup, Place, Record, StateMachine};
 
 /// 2026-07-01T12:00:00Z.
 pub const NOON: Time = Time(1_782_907_200_000);
@@ -98,7 +99,7 @@ impl Scene {
     pub fn ask_shard(&mut self, shard: usize, command: &Command) -> Result<Answer, Refusal> {
         let platform = &mut self.shards[shard];
         if Platform::is_read(command) {
-            return platform.read(self.now, command);
+            return platform.read(self.now, command).map(in_memory);
         }
         let bytes_max = platform.record_bytes_max(command);
         let mut record = Record::new();
@@ -106,7 +107,7 @@ impl Scene {
         let answer = platform.execute(0, self.now, 0, command, &mut record);
         assert!(answer.is_ok() || record.is_empty(), "nothing is written where a command is refused");
         self.written(shard, &record, bytes_max);
-        answer
+        answer.map(|executed| executed.done().expect("no other shard is asked"))
     }
 
     pub fn ask(&mut self, command: Command) -> Result<Answer, Refusal> {
@@ -175,11 +176,11 @@ impl Scene {
         letter: &stadium_push::Letter,
     ) -> Result<(), Refusal> {
         let confirmed_below = self.shards[from].outgoing_first();
-        let bytes_max = self.shards[to].receive_bytes_max(letter);
+        let delivery = Delivery { shard: from as u16, number, confirmed_below, letter: letter.clone() };
+        let bytes_max = self.shards[to].receive_bytes_max(&delivery);
         let mut record = Record::new();
         record.begin(0);
-        let incoming = Incoming { shard: from as u16, number, confirmed_below };
-        let result = self.shards[to].receive(0, self.now, incoming, letter, &mut record);
+        let result = self.shards[to].receive(0, self.now, &delivery, &mut record);
         self.written(to, &record, bytes_max);
         result
     }
@@ -187,7 +188,7 @@ impl Scene {
     pub fn confirm(&mut self, from: usize, number: u64) {
         let mut record = Record::new();
         record.begin(0);
-        self.shards[from].confirm(0, self.now, number, &mut record);
+        self.shards[from].confirm(0, self.now, number, &Ok(()), &mut record);
         self.written(from, &record, 64);
     }
 
@@ -400,11 +401,17 @@ pub fn restored(chunks: &[Vec<u8>], bounds: &Bounds, shard: usize, shards: usize
     platform
 }
 
+/// What a read found. The platform reads no records.
+pub fn in_memory(found: Lookup<Answer, Infallible>) -> Answer {
+    let Lookup::Answer(answer) = found;
+    answer
+}
+
 /// Everything that can be seen of a shard, without what is not durable: who is connected, what is in flight.
 pub fn show(platform: &mut Platform, now: Time) -> String {
     let mut shown = String::new();
     let mut look = |command: Command| match platform.read(now, &command) {
-        Ok(answer) => answer,
+        Ok(found) => in_memory(found),
         Err(refusal) => panic!("{refusal}"),
     };
     let Answer::Apps(mut apps) = look(Command::Apps { after: None, apps_max: 1_000 }) else { panic!() };

@@ -5,9 +5,10 @@
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
 pub use stadium_wallet::Place;
+use stadium_state_machine::StateMachine as _;
 use stadium_wallet::{
-    AccountView, Answer, AssetCode, Balance, Bounds, Command, Delivery, EntryPage, Executed, Finished, Kind,
-    Ledger, Lookup, Milliseconds, NewAccount, NewTransfer, Outcome, Overdraft, Range, Record, Refusal, Time,
+    AccountView, Answer, AssetCode, Balance, Bounds, Command, Delivery, EntryPage, Executed, Kind, Ledger,
+    Lookup, Milliseconds, NewAccount, NewTransfer, Outcome, Overdraft, Range, Record, Refusal, Time,
     TransferId, TransferView, WalletName,
 };
 
@@ -249,13 +250,19 @@ impl<L: Log> Desk<L> {
         while self.record(|ledger, at, now, record| ledger.tick(at, now, record, 100)).more {}
     }
 
-    pub fn finished(&mut self) -> Vec<Finished> {
-        self.ledger.finished().collect()
+    /// Answers of commands that were pending, by their numbers.
+    pub fn decided(&mut self) -> Vec<(u64, Result<Answer, Refusal>)> {
+        let mut decided = Vec::new();
+        self.ledger.take_decided(&mut |number, answer| decided.push((number, answer)));
+        decided
     }
 
     pub fn letters(&self) -> Vec<(u16, Delivery)> {
+        let (shard, confirmed_below) = (self.place.shard, self.ledger.outgoing_first());
         let mut letters = Vec::new();
-        self.ledger.outgoing(0, &mut |to, delivery| letters.push((to, delivery)));
+        self.ledger.outgoing(0, &mut |to, number, letter| {
+            letters.push((to, Delivery { shard, number, confirmed_below, letter }));
+        });
         letters
     }
 

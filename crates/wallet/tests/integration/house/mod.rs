@@ -190,9 +190,9 @@ impl<L: Log> House<L> {
     }
 
     fn take_finished(&mut self, shard: usize) {
-        for finished in self.desks[shard].finished() {
-            let asked = self.waiting.remove(&(shard, finished.number)).expect("somebody waits for it");
-            self.leaving[shard].push(Mail::Answer { asked, answer: finished.answer });
+        for (number, answer) in self.desks[shard].decided() {
+            let asked = self.waiting.remove(&(shard, number)).expect("somebody waits for it");
+            self.leaving[shard].push(Mail::Answer { asked, answer });
         }
     }
 

@@ -1,0 +1,201 @@
+//! The ledger as a shard drives it.
+//!
+//! It says beforehand how many bytes a command may write, since a shard makes room for them first.
+
+use stadium_state_machine::{Description, Lookup, Record, Section, StateMachine, unknown};
+
+use crate::{
+    Answer, Command, Corrupt, Delivery, Executed, Ledger, Letter, NewTransfer, Refusal, Time, Walk, refusal,
+};
+
+/// Bytes of a command that has no items: an asset, changed rules.
+const COMMAND_BYTES: usize = 1_024;
+
+/// Bytes of a transfer without its texts: the event, two accounts that open by themselves, and both sides between shards.
+const TRANSFER_BYTES: usize = 768;
+
+/// Bytes of an account that is opened.
+const ACCOUNT_BYTES: usize = 160;
+
+/// Bytes of an event that time brings, at most, and of what a section has beside its events.
+const TICK_EVENT_BYTES: usize = 256;
+const TICK_BYTES: usize = 4_096;
+
+fn transfer_bytes(transfer: &NewTransfer) -> usize {
+    TRANSFER_BYTES + transfer.reference.len() + transfer.metadata.len()
+}
+
+impl StateMachine for Ledger {
+    type Command = Command;
+    type Answer = Answer;
+    type Letter = Letter;
+    type Walk = Walk;
+
+    const RECORDS_STAY: bool = true;
+    const REJECTION_ANSWERS: bool = true;
+
+    fn is_read(command: &Command) -> bool {
+        match command {
+            Command::Wallet { .. }
+            | Command::Accounts { .. }
+            | Command::Holds { .. }
+            | Command::Assets
+            | Command::History { .. }
+            | Command::BalanceAt { .. }
+            | Command::Find { .. } => true,
+            Command::Declare { .. }
+            | Command::Open { .. }
+            | Command::Change { .. }
+            | Command::Transfer { .. } => false,
+        }
+    }
+
+    fn items(command: &Command) -> usize {
+        match command {
+            Command::Open { accounts } => accounts.len(),
+            Command::Transfer { transfers, .. } => transfers.len(),
+            // They read records of the journal.
+            Command::History { .. } | Command::BalanceAt { .. } => 16,
+            _ => 1,
+        }
+    }
+
+    fn record_bytes_max(&self, command: &Command) -> usize {
+        COMMAND_BYTES
+            + match command {
+                Command::Open { accounts } => accounts.len() * ACCOUNT_BYTES,
+                Command::Transfer { transfers, .. } => transfers.iter().map(transfer_bytes).sum(),
+                _ => 0,
+            }
+    }
+
+    fn record_time(&self, now: Time) -> Time {
+        now.max(self.now())
+    }
+
+    fn read(&mut self, now: Time, command: &Command) -> Result<Lookup<Answer, Walk>, Refusal> {
+        match command {
+            Command::History { .. } | Command::BalanceAt { .. } | Command::Find { .. } => {
+                self.look_up(now, command)
+            }
+            _ => Ledger::read(self, now, command).map(Lookup::Answer),
+        }
+    }
+
+    fn execute(
+        &mut self,
+        at: u64,
+        now: Time,
+        _random: u64,
+        command: &Command,
+        record: &mut Record,
+    ) -> Result<Executed, Refusal> {
+        Ledger::execute(self, at, now, command, record)
+    }
+
+    fn take_decided(&mut self, each: &mut dyn FnMut(u64, Result<Answer, Refusal>)) {
+        self.waiting.finished.drain(..).for_each(|finished| each(finished.number, finished.answer));
+    }
+
+    fn pending_refusal() -> Refusal {
+        let reason = "the shard started over while the transfer was under way between shards: \
+                      ask again with the same id, and you are told what became of it";
+        unknown(refusal::PENDING, 1_000, reason)
+    }
+
+    fn pending(&self) -> u64 {
+        self.figures().pending
+    }
+
+    fn tick(&mut self, at: u64, now: Time, _random: u64, record: &mut Record, events_max: u32) -> bool {
+        Ledger::tick(self, at, now, record, events_max).more
+    }
+
+    fn tick_bytes_max(&self, events_max: u32) -> usize {
+        TICK_BYTES + events_max as usize * TICK_EVENT_BYTES
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Ledger::next_deadline(self)
+    }
+
+    fn apply(&mut self, at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt> {
+        Ledger::apply(self, at, time, events)
+    }
+
+    fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
+        Ledger::describe(section, into)
+    }
+
+    fn checkpoint_begin(&mut self) {
+        Ledger::checkpoint_begin(self);
+    }
+
+    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
+        Ledger::checkpoint_next(self, chunk, bytes_max)
+    }
+
+    fn checkpoint_abort(&mut self) {
+        Ledger::checkpoint_abort(self);
+    }
+
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+        Ledger::restore(self, chunk)
+    }
+
+    fn restore_finish(&mut self) -> Result<(), Corrupt> {
+        Ledger::restore_finish(self)
+    }
+
+    fn bytes(&self) -> usize {
+        Ledger::bytes(self)
+    }
+
+    fn outgoing_next(&self) -> u64 {
+        Ledger::outgoing_next(self)
+    }
+
+    fn outgoing_first(&self) -> u64 {
+        Ledger::outgoing_first(self)
+    }
+
+    fn outgoing(&self, from: u64, out: &mut dyn FnMut(u16, u64, Letter)) {
+        Ledger::outgoing(self, from, out);
+    }
+
+    fn receive_bytes_max(&self, delivery: &Delivery) -> usize {
+        Ledger::receive_bytes_max(self, delivery)
+    }
+
+    fn receive(
+        &mut self,
+        at: u64,
+        now: Time,
+        delivery: &Delivery,
+        record: &mut Record,
+    ) -> Result<(), Refusal> {
+        Ledger::receive(self, at, now, delivery, record)
+    }
+
+    fn confirm_bytes_max(&self, number: u64) -> usize {
+        Ledger::confirm_bytes_max(self, number)
+    }
+
+    fn confirm(&mut self, at: u64, now: Time, number: u64, taken: &Result<(), Refusal>, record: &mut Record) {
+        Ledger::confirm(self, at, now, number, taken, record);
+    }
+}
+
+impl stadium_state_machine::Walk<Ledger> for Walk {
+    fn next(&self) -> Option<u64> {
+        Walk::next(self)
+    }
+
+    fn read(&mut self, ledger: &Ledger, section: Section<'_>) -> Result<(), Corrupt> {
+        Walk::read(self, ledger, section.time, section.events)
+    }
+
+    fn finish(self, ledger: &Ledger) -> Result<Answer, Refusal> {
+        Walk::finish(self, ledger)
+    }
+}
