@@ -93,7 +93,7 @@ impl Base {
 }
 
 /// The other shard's letter that asks for a post to a wallet here.
-fn prepare(number: u64, group: u64, id: u128) -> Letter {
+fn prepare(number: u64, transaction: u64, id: u128) -> Letter {
     let mut other = Ledger::new(Place { shard: 1, ..PLACE }, bounds());
     let there = at_home(1).next().expect("one of a hundred");
     let here = at_home(0).next().expect("one of a hundred");
@@ -112,7 +112,7 @@ fn prepare(number: u64, group: u64, id: u128) -> Letter {
     let mut letter = None;
     other.outgoing(0, &mut |_, _, one| letter = Some(one));
     match letter.expect("it asks") {
-        Letter::Prepare { legs, .. } => Letter::Prepare { group, legs },
+        Letter::Prepare { legs, .. } => Letter::Prepare { transaction, legs },
         Letter::Decide { .. } => unreachable!("letter {number} asks first"),
     }
 }
@@ -179,8 +179,12 @@ fn saved() -> Saved {
     follow(&mut |base| base.transfers(vec![post(57, &here[0], &there, 3)]));
     follow(&mut |base| base.ask(&Command::Open { accounts: vec![account(&here[2], Some(9))] }));
     follow(&mut |base| base.receive(2, prepare(2, 2, 58)));
-    follow(&mut |base| base.receive(3, Letter::Decide { group: 1, prepare: 1, booked: true, at: Time(7) }));
-    follow(&mut |base| base.receive(3, Letter::Decide { group: 1, prepare: 1, booked: false, at: Time(7) }));
+    follow(&mut |base| {
+        base.receive(3, Letter::Decide { transaction: 1, prepare: 1, booked: true, at: Time(7) })
+    });
+    follow(&mut |base| {
+        base.receive(3, Letter::Decide { transaction: 1, prepare: 1, booked: false, at: Time(7) })
+    });
     follow(&mut |base| base.record(|ledger, at, record| ledger.confirm(at, NOW, 1, &Ok(()), record)).1);
     follow(&mut |base| base.record(|ledger, at, record| ledger.tick(at, NOW.after(70_000), record, 100)).1);
     Saved { chunks: base.ledger_chunks(), at: base.at, chain: base.chain, following }

@@ -144,7 +144,7 @@ pub(crate) struct Extra {
     pub(crate) account: u32,
     /// The most that it may hold, where its account says that it has a ceiling.
     pub(crate) ceiling: u64,
-    /// Credits of groups that are not decided.
+    /// Credits of transactions that are not decided.
     pub(crate) incoming: u64,
     /// The records of the newest entries whose numbers are multiples of [`JUMPS`].
     pub(crate) jumps: [u64; 4],

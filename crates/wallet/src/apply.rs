@@ -9,9 +9,9 @@ use stadium_state_machine::encoding::corrupt;
 use crate::account::{JUMPS, Rules};
 use crate::chain::{HASH_BYTES, Tree, leaf};
 use crate::events::{Event, Events, Line, Promised, Transferred};
-use crate::group::ItemKind;
 use crate::record::Writer;
 use crate::remembered::{Fate, Hold, Remembered};
+use crate::transaction::ItemKind;
 use crate::{Corrupt, Ledger, Overdraft, Seal, Time, TransferId};
 
 /// Which record an event stands in.
@@ -100,7 +100,7 @@ impl Ledger {
                 Ok(())
             }
             Event::Opened { account, asset, rules, wallet } => {
-                let name = crate::group::wallet(wallet)?;
+                let name = crate::transaction::wallet(wallet)?;
                 if *account as usize != self.accounts.len() {
                     return Err(corrupt(format!("the account {account} is not the next one")));
                 }
@@ -139,7 +139,7 @@ impl Ledger {
                 self.chain.sealed(Seal { number, at: context.time, position: context.at, records, root });
                 Ok(())
             }
-            _ => self.apply_group(context, event),
+            _ => self.apply_transaction(context, event),
         }
     }
 
@@ -321,7 +321,7 @@ impl Ledger {
                 Ok(account)
             }
             (None, Some(name)) => {
-                let name = crate::group::wallet(name)?;
+                let name = crate::transaction::wallet(name)?;
                 let shard = name.home(self.place.shards).unwrap_or(self.place.shard);
                 Ok(self.other(shard, name))
             }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::Ledger;
-use crate::group::{Item, ItemKind, Party};
+use crate::transaction::{Item, ItemKind, Party};
 
 impl Ledger {
     /// Counts everything again and compares: sums, totals, held amounts, what is under way.
@@ -19,9 +19,9 @@ impl Ledger {
         for (_, hold) in self.holds.iter() {
             *held.entry(hold.debit).or_default() += u128::from(hold.amount);
         }
-        let groups = self.groups.iter().flat_map(|(_, group)| &group.items);
+        let transactions = self.transactions.iter().flat_map(|(_, transaction)| &transaction.items);
         let prepared = self.prepared.iter().flat_map(|(_, prepared)| &prepared.items);
-        for item in groups.chain(prepared) {
+        for item in transactions.chain(prepared) {
             let (debit, credit) = self.needs(item);
             if let Some(account) = debit {
                 *held.entry(account).or_default() += u128::from(item.amount);
@@ -46,7 +46,7 @@ impl Ledger {
             let counted = incoming.get(&number).copied().unwrap_or(0);
             let has = extra.map_or(0, |extra| extra.incoming);
             if counted != u128::from(has) {
-                return Err(format!("{has} are to come to {name}, and groups bring {counted}"));
+                return Err(format!("{has} are to come to {name}, and transactions bring {counted}"));
             }
             let available = i128::from(account.posted) - i128::from(account.held);
             if available < 0 && !account.may_overdraw() {
@@ -68,7 +68,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The accounts on which a group's item holds its amount, and to which it is to come.
+    /// The accounts on which a transaction's item holds its amount, and to which it is to come.
     fn needs(&self, item: &Item) -> (Option<u32>, Option<u32>) {
         let transit = self.assets[usize::from(item.asset)].transit;
         let side = |party: &Party, other: &Party| party.here().or_else(|| other.here().map(|_| transit));

@@ -9,9 +9,9 @@ use stadium_table::{Order, Restored};
 
 use crate::account::NONE;
 use crate::chain::{Hash, Tree};
-use crate::group::Posted;
 use crate::ledger::TRANSIT;
 use crate::remembered::Fate;
+use crate::transaction::Posted;
 use crate::{AssetCode, Corrupt, Ledger, Seal, Time};
 
 /// What the first chunk begins with: the version of what follows.
@@ -57,7 +57,7 @@ macro_rules! with_table {
                 $body
             }),
             6 => Some({
-                let $table = &mut $ledger.groups;
+                let $table = &mut $ledger.transactions;
                 $body
             }),
             7 => Some({
@@ -80,7 +80,7 @@ impl Ledger {
             self.now.0,
             u64::from(self.remembered_next),
             self.holds_made,
-            self.group_next,
+            self.transaction_next,
             self.letter_next,
             self.assets.len() as u64,
         ] {
@@ -196,7 +196,7 @@ impl Ledger {
         self.now = Time(input.number()?);
         self.remembered_next = input.small()?;
         self.holds_made = input.number()?;
-        self.group_next = input.number()?;
+        self.transaction_next = input.number()?;
         self.letter_next = input.number()?;
         for _ in 0..input.small::<u16>()? {
             let scale = input.byte()?;
@@ -211,7 +211,7 @@ impl Ledger {
             let (shard, at) = (input.small()?, input.number()?);
             let answer = match input.byte()? {
                 1 => Ok(()),
-                _ => Err(rejected(crate::groups::known_code(input.text()?), input.text()?)),
+                _ => Err(rejected(crate::two_phase::known_code(input.text()?), input.text()?)),
             };
             self.incoming.insert((shard, at), answer);
         }
@@ -262,7 +262,7 @@ impl Ledger {
         self.checkpoint = Progress { table: END, ..Progress::default() };
         self.rebuild_accounts()?;
         self.rebuild_ids()?;
-        self.rebuild_groups()
+        self.rebuild_transactions()
     }
 
     fn rebuild_accounts(&mut self) -> Result<(), Corrupt> {
@@ -334,18 +334,18 @@ impl Ledger {
         Ok(())
     }
 
-    fn rebuild_groups(&mut self) -> Result<(), Corrupt> {
-        let places: Vec<u32> = self.groups.iter().map(|(place, _)| place).collect();
+    fn rebuild_transactions(&mut self) -> Result<(), Corrupt> {
+        let places: Vec<u32> = self.transactions.iter().map(|(place, _)| place).collect();
         for place in places {
-            let items = &self.groups.at(place).items;
+            let items = &self.transactions.at(place).items;
             self.items_fit(items)?;
-            self.index_group(place)?;
+            self.index_transaction(place)?;
         }
         let places: Vec<u32> = self.prepared.iter().map(|(place, _)| place).collect();
         for place in places {
             let prepared = self.prepared.at(place);
             self.items_fit(&prepared.items)?;
-            self.by_prepared.insert((prepared.from, prepared.group), place);
+            self.by_prepared.insert((prepared.from, prepared.transaction), place);
             self.index_prepared(place)?;
         }
         Ok(())

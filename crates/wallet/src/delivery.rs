@@ -1,4 +1,4 @@
-//! What one shard writes to another about a group.
+//! What one shard writes to another about a transaction.
 //!
 //! Letters are sent until they are confirmed, and taken in once however often they come.
 
@@ -14,15 +14,15 @@ pub type Delivery = stadium_state_machine::Delivery<Letter>;
 pub enum Letter {
     /// Can you do your part? Whoever says yes keeps it ready until it is decided.
     Prepare {
-        /// The sender's number of the group.
-        group: u64,
+        /// The sender's number of the transaction.
+        transaction: u64,
         /// The transfers in which a wallet of the receiver takes part, and those that it would decide if they came alone.
         legs: Vec<Leg>,
     },
     /// It is decided.
     Decide {
-        /// The sender's number of the group.
-        group: u64,
+        /// The sender's number of the transaction.
+        transaction: u64,
         /// The number of the letter that asked.
         prepare: u64,
         /// Whether it is booked.

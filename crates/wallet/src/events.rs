@@ -8,7 +8,7 @@ use stadium_state_machine::encoding::{Reader, corrupt, moment, number, text};
 
 use crate::account::{JUMPS, Rules};
 use crate::chain::Hash;
-use crate::group::{ItemKind, Items, Keeper, LEG, Notes, decode_items, encode_items, id};
+use crate::transaction::{ItemKind, Items, Keeper, LEG, Notes, decode_items, encode_items, id};
 use crate::{Corrupt, Time, TransferId};
 
 /// One line of an account's history.
@@ -67,7 +67,7 @@ fn signed(out: &mut Vec<u8>, value: i64) {
 pub(crate) struct Transferred<'a> {
     pub(crate) kind: ItemKind,
     pub(crate) id: TransferId,
-    /// The hash of what the client said; none where it is part of a group.
+    /// The hash of what the client said; none where it is part of a transaction.
     pub(crate) content: Option<u64>,
     pub(crate) amount: u64,
     pub(crate) debit: (u32, Line),
@@ -87,7 +87,7 @@ pub(crate) struct Promised<'a> {
     pub(crate) notes: Notes<'a>,
 }
 
-/// Why a group was not booked.
+/// Why a transaction was not booked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Failed<'a> {
     /// Who refused; none where nobody answered in time.
@@ -137,7 +137,7 @@ pub(crate) enum Event<'a> {
         root: Hash,
     },
     Began {
-        group: u64,
+        transaction: u64,
         linked: bool,
         items: Items<'a>,
     },
@@ -145,7 +145,7 @@ pub(crate) enum Event<'a> {
         letter: u64,
     },
     Decided {
-        group: u64,
+        transaction: u64,
         outcome: Result<(), Failed<'a>>,
     },
     Confirmed {
@@ -153,7 +153,7 @@ pub(crate) enum Event<'a> {
     },
     Prepared {
         from: From,
-        group: u64,
+        transaction: u64,
         items: Items<'a>,
     },
     Refused {
@@ -161,11 +161,11 @@ pub(crate) enum Event<'a> {
         code: &'a str,
         reason: &'a str,
     },
-    /// `decided` says when, where a transfer of the group is decided here when it comes alone.
+    /// `decided` says when, where a transfer of the transaction is decided here when it comes alone.
     Settled {
         from: From,
         prepare: u64,
-        group: u64,
+        transaction: u64,
         booked: bool,
         decided: Option<Time>,
     },
@@ -296,9 +296,9 @@ impl<'a> Event<'a> {
                 number(out, *records);
                 out.extend_from_slice(root);
             }
-            Event::Began { group, linked, items } => {
+            Event::Began { transaction, linked, items } => {
                 out.push(BEGAN);
-                number(out, *group);
+                number(out, *transaction);
                 out.push(u8::from(*linked));
                 encode_items(out, items, time, Keeper::Coordinator);
             }
@@ -306,9 +306,9 @@ impl<'a> Event<'a> {
                 out.push(VOTED);
                 number(out, *letter);
             }
-            Event::Decided { group, outcome } => {
+            Event::Decided { transaction, outcome } => {
                 out.push(DECIDED);
-                number(out, *group);
+                number(out, *transaction);
                 out.push(u8::from(outcome.is_ok()));
                 if let Err(failed) = outcome {
                     number(out, failed.shard.map_or(0, |shard| u64::from(shard) + 1));
@@ -320,10 +320,10 @@ impl<'a> Event<'a> {
                 out.push(CONFIRMED);
                 number(out, *letter);
             }
-            Event::Prepared { from, group, items } => {
+            Event::Prepared { from, transaction, items } => {
                 out.push(PREPARED);
                 from.encode(out);
-                number(out, *group);
+                number(out, *transaction);
                 encode_items(out, items, time, Keeper::Participant);
             }
             Event::Refused { from, code, reason } => {
@@ -332,11 +332,11 @@ impl<'a> Event<'a> {
                 text(out, code);
                 text(out, reason);
             }
-            Event::Settled { from, prepare, group, booked, decided } => {
+            Event::Settled { from, prepare, transaction, booked, decided } => {
                 out.push(SETTLED);
                 from.encode(out);
                 number(out, *prepare);
-                number(out, *group);
+                number(out, *transaction);
                 match decided.filter(|_| *booked) {
                     None => out.push(u8::from(*booked)),
                     Some(decided) => {
@@ -399,14 +399,14 @@ impl<'a> Event<'a> {
                 Event::Seal { number, records: input.number()?, root: input.array()? }
             }
             BEGAN => {
-                let group = input.number()?;
+                let transaction = input.number()?;
                 let linked = input.byte()? == 1;
                 let items = Cow::Owned(decode_items(input, time, Keeper::Coordinator)?);
-                Event::Began { group, linked, items }
+                Event::Began { transaction, linked, items }
             }
             VOTED => Event::Voted { letter: input.number()? },
             DECIDED => {
-                let group = input.number()?;
+                let transaction = input.number()?;
                 let outcome = match input.byte()? {
                     1 => Ok(()),
                     0 => {
@@ -419,16 +419,16 @@ impl<'a> Event<'a> {
                         };
                         Err(Failed { shard, code: input.text()?, reason: input.text()? })
                     }
-                    other => return Err(corrupt(format!("the unknown outcome {other} of a group"))),
+                    other => return Err(corrupt(format!("the unknown outcome {other} of a transaction"))),
                 };
-                Event::Decided { group, outcome }
+                Event::Decided { transaction, outcome }
             }
             CONFIRMED => Event::Confirmed { letter: input.number()? },
             PREPARED => {
                 let from = From::decode(input)?;
-                let group = input.number()?;
+                let transaction = input.number()?;
                 let items = Cow::Owned(decode_items(input, time, Keeper::Participant)?);
-                Event::Prepared { from, group, items }
+                Event::Prepared { from, transaction, items }
             }
             REFUSED => {
                 let from = From::decode(input)?;
@@ -437,14 +437,14 @@ impl<'a> Event<'a> {
             SETTLED => {
                 let from = From::decode(input)?;
                 let prepare = input.number()?;
-                let group = input.number()?;
+                let transaction = input.number()?;
                 let (booked, decided) = match input.byte()? {
                     0 => (false, None),
                     1 => (true, None),
                     2 => (true, Some(input.moment(time)?)),
-                    other => return Err(corrupt(format!("the unknown outcome {other} of a group"))),
+                    other => return Err(corrupt(format!("the unknown outcome {other} of a transaction"))),
                 };
-                Event::Settled { from, prepare, group, booked, decided }
+                Event::Settled { from, prepare, transaction, booked, decided }
             }
             other => return Err(corrupt(format!("the unknown event {other}: a newer version wrote it"))),
         })

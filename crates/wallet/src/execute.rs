@@ -6,7 +6,6 @@ use stadium_state_machine::{Record, busy, rejected};
 
 use crate::account::{NONE, Rules};
 use crate::events::{Event, Promised, Transferred};
-use crate::group::{ItemKind, Notes};
 use crate::ledger::{Executed, TRANSIT};
 use crate::plan::{Checked, Intent, Looked, Overlay, Side};
 use crate::record::Writer;
@@ -14,6 +13,7 @@ use crate::refusal::{
     ASSETS_FULL, ID_CONTENT, INSUFFICIENT, LINKED, MISDIRECTED, RESERVED, RULES, SCALE, SHARDS,
     TRANSFER_UNKNOWN,
 };
+use crate::transaction::{ItemKind, Notes};
 use crate::{
     Answer, AssetCode, Booked, Bounds, Change, Command, Ledger, NewAccount, NewTransfer, Outcome, Overdraft,
     Refusal, Time, WalletName,
@@ -223,7 +223,7 @@ impl Ledger {
 
     fn one_by_one(&mut self, writer: &mut Writer<'_>, transfers: &[NewTransfer]) -> Executed {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(transfers.len());
-        let mut groups = Vec::new();
+        let mut transactions = Vec::new();
         for transfer in transfers {
             let outcome = match self.look_at(transfer, false) {
                 Err(refusal) => Err(refusal),
@@ -232,10 +232,12 @@ impl Ledger {
                     Err(refusal) => Err(refusal),
                     Ok(()) if intent.needs_others() => {
                         let intents = std::slice::from_ref(&intent);
-                        self.begin_group(writer, std::slice::from_ref(transfer), intents).map(|group| {
-                            groups.push((group, outcomes.len()));
-                            fresh(transfer, writer.time)
-                        })
+                        self.begin_transaction(writer, std::slice::from_ref(transfer), intents).map(
+                            |transaction| {
+                                transactions.push((transaction, outcomes.len()));
+                                fresh(transfer, writer.time)
+                            },
+                        )
                     }
                     Ok(()) => {
                         self.book(writer, transfer, &intent);
@@ -246,10 +248,10 @@ impl Ledger {
             outcomes.push(outcome);
         }
         self.refused += outcomes.iter().filter(|outcome| outcome.is_err()).count() as u64;
-        if groups.is_empty() {
+        if transactions.is_empty() {
             return Executed::Done(Answer::Booked(outcomes));
         }
-        Executed::Pending(self.waiting.wait(false, outcomes, &groups))
+        Executed::Pending(self.waiting.wait(false, outcomes, &transactions))
     }
 
     fn linked(&mut self, writer: &mut Writer<'_>, transfers: &[NewTransfer]) -> Result<Executed, Refusal> {
@@ -282,15 +284,15 @@ impl Ledger {
         if !outcomes.is_empty() {
             return Err(partly_known(transfers));
         }
-        let is_group = intents.iter().any(Intent::needs_others);
-        overlay.begin(is_group);
+        let is_transaction = intents.iter().any(Intent::needs_others);
+        overlay.begin(is_transaction);
         for (at, intent) in intents.iter().enumerate() {
             self.admit(intent, Some(overlay)).map_err(|refusal| of_linked(at, transfers, refusal))?;
         }
         outcomes.extend(transfers.iter().map(|transfer| Ok(fresh(transfer, writer.time))));
-        if is_group {
-            let group = self.begin_group(writer, transfers, intents)?;
-            return Ok(Executed::Pending(self.waiting.wait(true, outcomes, &[(group, 0)])));
+        if is_transaction {
+            let transaction = self.begin_transaction(writer, transfers, intents)?;
+            return Ok(Executed::Pending(self.waiting.wait(true, outcomes, &[(transaction, 0)])));
         }
         for (transfer, intent) in transfers.iter().zip(&*intents) {
             self.book(writer, transfer, intent);

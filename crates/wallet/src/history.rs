@@ -9,9 +9,9 @@ use stadium_state_machine::{Description, Section, busy, rejected};
 use crate::account::JUMPS;
 use crate::chain::HASH_BYTES;
 use crate::events::{Event, Events, Line, Promised, Transferred};
-use crate::group::{Item, ItemKind, Party};
 use crate::plan::count;
 use crate::refusal::{MISDIRECTED, TOO_FAR, TRANSFER_UNKNOWN};
+use crate::transaction::{Item, ItemKind, Party};
 use crate::{
     Answer, Balance, BookState, Command, Corrupt, Direction, Entry, EntryPage, Ledger, Range, Refusal, Time,
     TransferId, TransferView, WalletName,
@@ -420,9 +420,9 @@ impl Ledger {
             let hold = self.holds.at(place);
             (hold.record, BookState::Held, hold.at)
         } else if let Some(&place) = self.pending.get(&id) {
-            let group = self.groups.at(place);
-            let item = group.items.iter().find(|item| item.id == id).expect("its ids are in it");
-            let view = self.view_of_item(item, group.began);
+            let transaction = self.transactions.at(place);
+            let item = transaction.items.iter().find(|item| item.id == id).expect("its ids are in it");
+            let view = self.view_of_item(item, transaction.began);
             return Ok(Lookup::Answer(Answer::Transfer(Box::new(view))));
         } else {
             let reason = format!("no transfer {id} is known: it never was, or is not remembered any more");
@@ -511,20 +511,20 @@ fn in_words(event: &Event<'_>) -> String {
         ),
         Event::Expired { hold } => format!("hold {hold} expired"),
         Event::Seal { number, records, .. } => format!("seal {number} of {records} records"),
-        Event::Began { group, linked: _, items } => {
+        Event::Began { transaction, linked: _, items } => {
             let items: Vec<String> = items.iter().map(of_item).collect();
-            format!("group {group} began: {}", items.join("; "))
+            format!("transaction {transaction} began: {}", items.join("; "))
         }
         Event::Voted { letter } => format!("letter {letter}: yes"),
-        Event::Decided { group, outcome: Ok(()) } => format!("group {group} is booked"),
-        Event::Decided { group, outcome: Err(failed) } => {
-            format!("group {group} is not booked: {} ({})", failed.reason, failed.code)
+        Event::Decided { transaction, outcome: Ok(()) } => format!("transaction {transaction} is booked"),
+        Event::Decided { transaction, outcome: Err(failed) } => {
+            format!("transaction {transaction} is not booked: {} ({})", failed.reason, failed.code)
         }
         Event::Confirmed { letter } => format!("letter {letter} confirmed"),
-        Event::Prepared { from, group, items } => {
+        Event::Prepared { from, transaction, items } => {
             let items: Vec<String> = items.iter().map(of_item).collect();
             format!(
-                "said yes to letter {} of shard {}, group {group}: {}",
+                "said yes to letter {} of shard {}, transaction {transaction}: {}",
                 from.number,
                 from.shard,
                 items.join("; ")
@@ -533,9 +533,9 @@ fn in_words(event: &Event<'_>) -> String {
         Event::Refused { from, code, reason } => {
             format!("said no to letter {} of shard {}: {reason} ({code})", from.number, from.shard)
         }
-        Event::Settled { from, group, booked, .. } => {
+        Event::Settled { from, transaction, booked, .. } => {
             let what = if *booked { "booked" } else { "not booked" };
-            format!("letter {} of shard {}: its group {group} is {what}", from.number, from.shard)
+            format!("letter {} of shard {}: its transaction {transaction} is {what}", from.number, from.shard)
         }
     }
 }

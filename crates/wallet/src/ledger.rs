@@ -13,10 +13,10 @@ use stadium_table::{Index, Order, Table, hash_of};
 use crate::account::{Account, Extra, NONE, Rules};
 use crate::answer::Answer;
 use crate::chain::Chain;
-use crate::group::{Group, Posted, Prepared};
 use crate::ids::Ids;
 use crate::plan::{Intent, Overlay};
 use crate::remembered::{Fate, Hold, OTHER, Other, Remembered, hash_of_id};
+use crate::transaction::{Posted, Prepared, Transaction};
 use crate::{AssetCode, Bounds, Refusal, Seal, Time, TransferId, WalletName};
 
 /// All wallets of one shard.
@@ -38,14 +38,14 @@ pub struct Ledger {
     pub(crate) remembered: Table<Remembered>,
     pub(crate) others: Table<Other>,
     pub(crate) holds: Table<Hold>,
-    pub(crate) groups: Table<Group>,
+    pub(crate) transactions: Table<Transaction>,
     pub(crate) prepared: Table<Prepared>,
     pub(crate) assets: Vec<Asset>,
     /// The place among the remembered that is overwritten next.
     pub(crate) remembered_next: u32,
     /// Holds that were ever made.
     pub(crate) holds_made: u64,
-    pub(crate) group_next: u64,
+    pub(crate) transaction_next: u64,
     pub(crate) letter_next: u64,
     pub(crate) letters: BTreeMap<u64, Posted>,
     /// What was answered to letters of other shards that may come again, by shard and number.
@@ -66,16 +66,16 @@ pub struct Ledger {
     pub(crate) holds_of: BTreeSet<(u32, u64, u32)>,
     /// Open holds by when they end, but for those that are locked.
     pub(crate) expiries: BTreeSet<(Time, u32)>,
-    pub(crate) by_group: BTreeMap<u64, u32>,
+    pub(crate) by_transaction: BTreeMap<u64, u32>,
     pub(crate) by_prepared: BTreeMap<(u16, u64), u32>,
-    /// Ids of groups that are not decided here, and in which.
+    /// Ids of transactions that are not decided here, and in which.
     pub(crate) pending: BTreeMap<TransferId, u32>,
-    /// Ids of other shards' groups that are prepared here, and are decided here when they come alone; and in which.
+    /// Ids of other shards' transactions that are prepared here, and are decided here when they come alone; and in which.
     pub(crate) promised: BTreeMap<TransferId, u32>,
-    /// Transfers that groups reverse that are not decided here.
+    /// Transfers that transactions reverse that are not decided here.
     pub(crate) reversing: BTreeSet<TransferId>,
 
-    /// Who waits for groups: lost with the process, like everybody who waits.
+    /// Who waits for transactions: lost with the process, like everybody who waits.
     pub(crate) waiting: crate::waiting::Waiting,
     pub(crate) booked: u64,
     pub(crate) refused: u64,
@@ -148,7 +148,7 @@ pub struct Figures {
     pub holds: u64,
     /// Ids that are remembered.
     pub remembered: u64,
-    /// Groups that are not decided, here as coordinator or waiting for another shard's decision.
+    /// Transactions that are not decided, here as coordinator or waiting for another shard's decision.
     pub pending: u64,
     /// Letters that are not confirmed.
     pub outgoing: u64,
@@ -176,12 +176,12 @@ impl Ledger {
             remembered: Table::new(),
             others: Table::new(),
             holds: Table::new(),
-            groups: Table::new(),
+            transactions: Table::new(),
             prepared: Table::new(),
             assets: Vec::new(),
             remembered_next: 0,
             holds_made: 0,
-            group_next: 1,
+            transaction_next: 1,
             letter_next: 1,
             letters: BTreeMap::new(),
             incoming: BTreeMap::new(),
@@ -194,7 +194,7 @@ impl Ledger {
             unordered: Vec::new(),
             holds_of: BTreeSet::new(),
             expiries: BTreeSet::new(),
-            by_group: BTreeMap::new(),
+            by_transaction: BTreeMap::new(),
             by_prepared: BTreeMap::new(),
             pending: BTreeMap::new(),
             promised: BTreeMap::new(),
@@ -226,7 +226,7 @@ impl Ledger {
             accounts: self.accounts.len() as u64,
             holds: self.holds.len() as u64,
             remembered: self.remembered.len() as u64,
-            pending: (self.groups.len() + self.prepared.len()) as u64,
+            pending: (self.transactions.len() + self.prepared.len()) as u64,
             outgoing: self.letters.len() as u64,
             booked: self.booked,
             refused: self.refused,
@@ -235,14 +235,14 @@ impl Ledger {
         }
     }
 
-    /// Bytes of memory that the state holds, but for names of more than 24 bytes, and what groups hold while they are not decided.
+    /// Bytes of memory that the state holds, but for names of more than 24 bytes, and what transactions hold while they are not decided.
     pub fn bytes(&self) -> usize {
         self.accounts.bytes()
             + self.extras.bytes()
             + self.remembered.bytes()
             + self.others.bytes()
             + self.holds.bytes()
-            + self.groups.bytes()
+            + self.transactions.bytes()
             + self.prepared.bytes()
             + self.by_account.bytes()
             + self.by_id.bytes()

@@ -21,8 +21,6 @@ mod content;
 mod delivery;
 mod events;
 mod execute;
-mod group;
-mod groups;
 mod history;
 mod ids;
 mod ledger;
@@ -36,6 +34,8 @@ mod remembered;
 #[cfg(test)]
 mod stories;
 mod tick;
+mod transaction;
+mod two_phase;
 mod waiting;
 
 pub use answer::{

@@ -1,7 +1,7 @@
 //! Whether a transfer may be booked, and between which accounts: nothing is changed here.
 //!
 //! A transfer becomes an *intent*: accounts found, ids looked up. An intent is admitted where balances and rules allow it. In a linked
-//! list what the transfers before it would do is laid over the state; in a group, where others still have to agree, only what they take counts.
+//! list what the transfers before it would do is laid over the state; in a transaction, where others still have to agree, only what they take counts.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -9,7 +9,6 @@ use stadium_state_machine::{busy, home, rejected, unknown as unknown_outcome};
 
 use crate::account::{Account, NONE};
 use crate::content::content_of;
-use crate::group::{Item, ItemKind};
 use crate::ledger::TRANSIT;
 use crate::refusal::{
     ACCOUNT_UNKNOWN, ACCOUNTS_FULL, AMOUNT, ASSET_UNKNOWN, CAPTURE, CEILING, CLOSED, COUNT, HOLD, HOLDS_FULL,
@@ -17,6 +16,7 @@ use crate::refusal::{
     REFERENCE, RESERVED, SAME_ACCOUNT, SHARDS, TRANSFER_UNKNOWN,
 };
 use crate::remembered::{Fate, OTHER, Remembered};
+use crate::transaction::{Item, ItemKind};
 use crate::{AssetCode, Booked, Bounds, Kind, Ledger, NewTransfer, Refusal, Time, TransferId, WalletName};
 
 /// After so long a Busy of a full table may be over.
@@ -117,17 +117,17 @@ pub(crate) struct Overlay {
     ended: Vec<u32>,
     reversed: Vec<TransferId>,
     holds: usize,
-    group: bool,
+    transaction: bool,
 }
 
 impl Overlay {
-    pub(crate) fn begin(&mut self, group: bool) {
+    pub(crate) fn begin(&mut self, transaction: bool) {
         self.deltas.clear();
         self.new.clear();
         self.ended.clear();
         self.reversed.clear();
         self.holds = 0;
-        self.group = group;
+        self.transaction = transaction;
     }
 
     fn key(&mut self, side: &Side, asset: u16) -> u32 {
@@ -279,7 +279,7 @@ fn other_content(id: TransferId) -> Refusal {
     rejected(ID_CONTENT, reason)
 }
 
-/// Why an id that is in a group which is not decided is not taken again. The same transfer may yet be booked: it is
+/// Why an id that is in a transaction which is not decided is not taken again. The same transfer may yet be booked: it is
 /// [`Refusal::Unknown`].
 fn not_twice(items: &[Item], id: TransferId, content: u64) -> Refusal {
     let item = items.iter().find(|item| item.id == id).expect("its ids are in it");
@@ -390,8 +390,8 @@ impl Ledger {
             let hold = self.holds.at(place);
             (hold.content, hold.at)
         } else if let Some(&place) = self.pending.get(&id) {
-            let group = self.groups.at(place);
-            return Err(not_twice(&group.items, id, content));
+            let transaction = self.transactions.at(place);
+            return Err(not_twice(&transaction.items, id, content));
         } else if let Some(&place) = self.promised.get(&id) {
             return Err(not_twice(&self.prepared.at(place).items, id, content));
         } else {
@@ -407,7 +407,7 @@ impl Ledger {
     /// before, and nobody else is about to.
     pub(crate) fn may_be_decided_by(&self, shard: u16, id: TransferId, content: u64) -> Result<(), Refusal> {
         let lists = if let Some(&place) = self.pending.get(&id) {
-            self.groups.at(place).linked.then_some(self.place.shard)
+            self.transactions.at(place).linked.then_some(self.place.shard)
         } else if let Some(&place) = self.promised.get(&id) {
             Some(self.prepared.at(place).from)
         } else {
@@ -722,7 +722,7 @@ impl Overlay {
             self.delta(debit, asset).held += amount;
             return Ok(());
         }
-        if self.group {
+        if self.transaction {
             if intent.kind.moves() {
                 if intent.hold.0 == NONE {
                     self.delta(debit, asset).held += amount;

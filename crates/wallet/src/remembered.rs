@@ -206,7 +206,7 @@ pub(crate) struct Hold {
     pub(crate) number: u64,
     /// The record that says all about it.
     pub(crate) record: u64,
-    /// A group that is not decided wants to end it.
+    /// A transaction that is not decided wants to end it.
     pub(crate) locked: bool,
 }
 

@@ -497,7 +497,7 @@ fn a_transfer_between_shards_is_booked_on_both_or_on_none() {
 }
 
 #[test]
-fn a_group_that_one_shard_refuses_is_booked_nowhere() {
+fn a_transaction_that_one_shard_refuses_is_booked_nowhere() {
     let (names, mut books) = three();
     let list =
         vec![post(&names[0], &names[1], 10), post(&names[1], &names[2], 20), post(&names[2], &names[0], 101)];
@@ -548,7 +548,7 @@ fn a_linked_list_over_three_shards_is_booked_everywhere() {
 }
 
 #[test]
-fn a_group_that_nobody_answers_is_given_up_also_where_the_question_comes_late() {
+fn a_transaction_that_nobody_answers_is_given_up_also_where_the_question_comes_late() {
     let (names, mut books) = three();
     let (_, command) = books[0].transfers(vec![post(&names[0], &names[1], 60)], false);
     let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
@@ -573,7 +573,7 @@ fn a_group_that_nobody_answers_is_given_up_also_where_the_question_comes_late() 
 }
 
 #[test]
-fn a_group_under_way_survives_a_checkpoint_with_its_holds_and_locks() {
+fn a_transaction_under_way_survives_a_checkpoint_with_its_holds_and_locks() {
     let (names, mut books) = three();
     let old = books[0].books(hold(&names[0], &names[2], 30, 600_000));
     let older = books[0].books(hold(&names[0], "@shop", 20, 20_000));

@@ -1,4 +1,4 @@
-//! What time brings: holds that expire, groups that nobody answered in time, seals.
+//! What time brings: holds that expire, transactions that nobody answered in time, seals.
 
 use crate::chain::UNSEALED_MAX;
 use crate::events::Event;
@@ -12,7 +12,7 @@ pub struct Ticked {
 }
 
 impl Ledger {
-    /// What time brings: holds that expire, groups that nobody answered in time, seals; about `events_max` events, at least one where something is due.
+    /// What time brings: holds that expire, transactions that nobody answered in time, seals; about `events_max` events, at least one where something is due.
     pub fn tick(&mut self, at: u64, now: Time, record: &mut Record, events_max: u32) -> Ticked {
         self.now = self.now.max(now);
         let mut writer = self.writer(record, at, now);
@@ -28,7 +28,7 @@ impl Ledger {
             let hold = self.holds.at(place).id;
             self.emit(&mut writer, &Event::Expired { hold });
         }
-        more |= self.lose_patience(&mut writer, events_max);
+        more |= self.abort_timed_out(&mut writer, events_max);
         let is_due = self.chain.deadline(self.bounds.seal_after).is_some_and(|at| at <= self.now);
         let mut seals = 0;
         if is_due || self.chain.tree.leaves() >= UNSEALED_MAX {
@@ -44,7 +44,7 @@ impl Ledger {
     /// When time brings something next.
     pub fn next_deadline(&self) -> Option<Time> {
         let expires = self.expiries.first().map(|&(expires, _)| expires);
-        [expires, self.patience_ends(), self.chain.deadline(self.bounds.seal_after)]
+        [expires, self.prepare_deadline(), self.chain.deadline(self.bounds.seal_after)]
             .into_iter()
             .flatten()
             .min()

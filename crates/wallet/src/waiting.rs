@@ -1,4 +1,4 @@
-//! Who waits for groups: which of its command's transfers each group decides, and the answers that are ready.
+//! Who waits for transactions: which of its command's transfers each transaction decides, and the answers that are ready.
 //!
 //! It is lost with the process, as everybody who waits is.
 
@@ -8,12 +8,12 @@ use crate::answer::{Answer, Booked, Outcome};
 use crate::ledger::Finished;
 use crate::{Refusal, Time};
 
-/// Commands that wait for groups, by the number of their first one.
+/// Commands that wait for transactions, by the number of their first one.
 #[derive(Default)]
 pub(crate) struct Waiting {
     commands: BTreeMap<u64, Command>,
-    /// Groups: whose, and which of its transfers. A linked list is one group.
-    groups: BTreeMap<u64, (u64, usize)>,
+    /// Transactions: whose, and which of its transfers. A linked list is one transaction.
+    transactions: BTreeMap<u64, (u64, usize)>,
     pub(crate) finished: Vec<Finished>,
 }
 
@@ -24,19 +24,24 @@ struct Command {
 }
 
 impl Waiting {
-    /// A command waits. `outcomes` has a place for each of its transfers; `groups` says which of them wait for which group.
-    pub(crate) fn wait(&mut self, linked: bool, outcomes: Vec<Outcome>, groups: &[(u64, usize)]) -> u64 {
-        let number = groups[0].0;
-        for &(group, at) in groups {
-            self.groups.insert(group, (number, at));
+    /// A command waits. `outcomes` has a place for each of its transfers; `transactions` says which of them wait for which transaction.
+    pub(crate) fn wait(
+        &mut self,
+        linked: bool,
+        outcomes: Vec<Outcome>,
+        transactions: &[(u64, usize)],
+    ) -> u64 {
+        let number = transactions[0].0;
+        for &(transaction, at) in transactions {
+            self.transactions.insert(transaction, (number, at));
         }
-        self.commands.insert(number, Command { linked, outcomes, left: groups.len() });
+        self.commands.insert(number, Command { linked, outcomes, left: transactions.len() });
         number
     }
 
-    /// A group is decided.
-    pub(crate) fn decided(&mut self, group: u64, at: Time, outcome: Result<(), Refusal>) {
-        let Some((number, place)) = self.groups.remove(&group) else { return };
+    /// A transaction is decided.
+    pub(crate) fn decided(&mut self, transaction: u64, at: Time, outcome: Result<(), Refusal>) {
+        let Some((number, place)) = self.transactions.remove(&transaction) else { return };
         let Some(command) = self.commands.get_mut(&number) else { return };
         if command.linked {
             let answer = outcome.map(|()| {

@@ -5,13 +5,13 @@ mod allocations;
 mod desk;
 mod format;
 mod fuzz;
-mod groups;
 mod house;
 mod model;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 #[path = "../../../../fuzz/src/random.rs"]
 mod random;
 mod rules;
+mod two_phase;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 #[path = "../../../../fuzz/src/wallet_events.rs"]
 mod wallet_events;

@@ -187,8 +187,9 @@ impl Asked {
         let transfer = &transfers[at];
         if self.booked.contains(&transfer.id) {
             // The first answer is given again. Alone, by another shard than that of its list, as soon as that has heard of it.
-            let is_in_group = books.transfers.get(&transfer.id).is_some_and(|known| known.is_in_group);
-            return code == refusal::PENDING && is_in_group && transfers.len() == 1;
+            let is_in_transaction =
+                books.transfers.get(&transfer.id).is_some_and(|known| known.is_in_transaction);
+            return code == refusal::PENDING && is_in_transaction && transfers.len() == 1;
         }
         // Others of the same command come before it, or are counted with it.
         let mut others: BTreeMap<AccountNumber, Doubt> = BTreeMap::new();
@@ -238,7 +239,7 @@ impl Asked {
                 let is_movement =
                     moved.is_some_and(|moved| matches!(moved.kind, Kind::Post { .. } | Kind::Capture { .. }));
                 // What was booked in a list of another shard is known there, and its wallets are not.
-                let is_far = target.is_some_and(|target| target.is_in_group);
+                let is_far = target.is_some_and(|target| target.is_in_transaction);
                 let is_reversed = moved.is_some_and(|moved| moved.reversed.is_some());
                 target.is_none()
                     || is_far

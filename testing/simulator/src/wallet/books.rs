@@ -104,7 +104,7 @@ pub struct Transfer {
     /// The moment that the clock showed when it was first asked for.
     pub asked: Time,
     /// It is one of a list that several shards book together.
-    pub is_in_group: bool,
+    pub is_in_transaction: bool,
     /// What became of it.
     pub fate: Fate,
     /// It was asked for and nobody heard the answer, since the last look.
@@ -232,11 +232,11 @@ impl Books {
     pub fn travels(&self, id: TransferId) -> bool {
         self.transfers
             .get(&id)
-            .is_some_and(|transfer| transfer.is_in_group || self.is_between_shards(&transfer.kind))
+            .is_some_and(|transfer| transfer.is_in_transaction || self.is_between_shards(&transfer.kind))
     }
 
     /// Whether several shards book these transfers together.
-    pub fn is_group(&self, transfers: &[NewTransfer]) -> bool {
+    pub fn is_transaction(&self, transfers: &[NewTransfer]) -> bool {
         let legs = transfers.iter().filter_map(|new| self.leg(&new.kind).or_else(|| self.promise(&new.kind)));
         let accounts = legs.flat_map(|leg| [leg.debit, leg.credit]);
         let homes: BTreeSet<u16> = accounts.filter_map(|at| self.accounts[at].home).collect();

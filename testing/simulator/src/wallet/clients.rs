@@ -187,7 +187,7 @@ impl Clients {
     /// Remembers what is asked, for the books and to ask it again.
     fn note(&mut self, transfers: &[NewTransfer], linked: bool, choice: &mut Choice<'_>) {
         let (asked, books) = (choice.clock.now(), &mut *choice.books);
-        let is_in_group = linked && books.is_group(transfers);
+        let is_in_transaction = linked && books.is_transaction(transfers);
         for transfer in transfers {
             match transfer.kind {
                 What::Hold { .. } => self.holds.push(transfer.id),
@@ -198,7 +198,7 @@ impl Clients {
                 kind: transfer.kind.clone(),
                 reference: transfer.reference.clone(),
                 asked,
-                is_in_group,
+                is_in_transaction,
                 fate: Fate::Open,
                 is_lost: false,
                 firsts: 0,

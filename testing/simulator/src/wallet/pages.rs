@@ -152,7 +152,7 @@ impl Books {
 
     /// The shard that decides a transfer that is sent alone; none of one in a list of several shards.
     fn decided_by(&self, id: TransferId) -> Option<u16> {
-        let transfer = self.transfers.get(&id).filter(|transfer| !transfer.is_in_group)?;
+        let transfer = self.transfers.get(&id).filter(|transfer| !transfer.is_in_transaction)?;
         match &transfer.kind {
             Kind::Post { debit, credit, .. } | Kind::Hold { debit, credit, .. } => {
                 debit.home(self.shards).or_else(|| credit.home(self.shards))

@@ -4,8 +4,8 @@
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
-pub use stadium_wallet::Place;
 use stadium_state_machine::StateMachine as _;
+pub use stadium_wallet::Place;
 use stadium_wallet::{
     AccountView, Answer, AssetCode, Balance, Bounds, Command, Delivery, EntryPage, Executed, Kind, Ledger,
     Lookup, Milliseconds, NewAccount, NewTransfer, Outcome, Overdraft, Range, Record, Refusal, Time,

@@ -1,4 +1,4 @@
-//! Transfers between shards: all shards that take part book their part, or none does.
+//! Two-phase commit of transfers between shards: all shards that take part book their part, or none does.
 //!
 //! ```text
 //! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a letter, sent until it is confirmed,
@@ -6,7 +6,7 @@
 //!              confirmed  ◀── done ──
 //! ```
 //!
-//! What a group will take is held from `began` and `prepared` on, and what it will bring counts against ceilings, so a
+//! What a transaction will take is held from `began` and `prepared` on, and what it will bring counts against ceilings, so a
 //! decision can always be carried out. Before it is decided the coordinator may give up; afterwards nobody can.
 
 use std::borrow::Cow;
@@ -19,25 +19,26 @@ use crate::account::NONE;
 use crate::apply::Context;
 use crate::delivery::{Delivery, Leg, LegKind, Letter};
 use crate::events::{Event, Failed, From, Promised, Transferred};
-use crate::group::{Asked, Asks, Group, Item, ItemKind, Notes, Party, Posted, Prepared};
 use crate::plan::{Intent, Overlay, Side};
 use crate::record::Writer;
 use crate::refusal::{CODES, LINKED, PENDING, PENDING_FULL};
 use crate::remembered::{Fate, Remembered};
+use crate::transaction::{Asked, Asks, Item, ItemKind, Notes, Party, Posted, Prepared, Transaction};
 use crate::{Corrupt, Ledger, Milliseconds, NewTransfer, Refusal, Time, WalletName};
 
-/// A group that is not decided after so long is given up: a shard does not answer.
-pub(crate) const PATIENCE: Milliseconds = 30_000;
+/// A transaction that is not decided after so long is given up: a shard does not answer.
+pub(crate) const PREPARE_TIMEOUT: Milliseconds = 30_000;
 
 /// Bytes of an event that has no texts, and of what frames a section.
 const EVENT_BYTES: usize = 256;
 
-fn pending_full(groups: usize) -> Refusal {
-    let reason = format!("{groups} transfers between shards are under way, as many as pending_max allows");
+fn pending_full(transactions: usize) -> Refusal {
+    let reason =
+        format!("{transactions} transfers between shards are under way, as many as pending_max allows");
     busy(PENDING_FULL, 1_000, reason)
 }
 
-/// Whether what a group needs is kept ready from now on, or no longer.
+/// Whether what a transaction needs is kept ready from now on, or no longer.
 enum Way {
     Keep,
     Release,
@@ -45,15 +46,15 @@ enum Way {
 
 impl Ledger {
     /// Asks the other shards. The intents were admitted.
-    pub(crate) fn begin_group(
+    pub(crate) fn begin_transaction(
         &mut self,
         writer: &mut Writer<'_>,
         transfers: &[NewTransfer],
         intents: &[Intent],
     ) -> Result<u64, Refusal> {
         let bound = self.bounds.pending_max as usize;
-        if self.groups.len() >= bound || self.letters.len() >= bound.saturating_mul(4) {
-            return Err(pending_full(self.groups.len()));
+        if self.transactions.len() >= bound || self.letters.len() >= bound.saturating_mul(4) {
+            return Err(pending_full(self.transactions.len()));
         }
         let mut items = Vec::with_capacity(transfers.len());
         for (transfer, intent) in transfers.iter().zip(intents) {
@@ -78,10 +79,10 @@ impl Ledger {
                 expires: intent.expires,
             });
         }
-        let group = self.group_next;
+        let transaction = self.transaction_next;
         let linked = transfers.len() > 1;
-        self.emit(writer, &Event::Began { group, linked, items: Cow::Owned(items) });
-        Ok(group)
+        self.emit(writer, &Event::Began { transaction, linked, items: Cow::Owned(items) });
+        Ok(transaction)
     }
 
     fn party_of(&mut self, writer: &mut Writer<'_>, side: &Side, asset: u16) -> Party {
@@ -96,13 +97,13 @@ impl Ledger {
         for (&number, posted) in self.letters.range(from..) {
             let letter = match posted.asks {
                 Asks::Decide { prepare, booked, at } => {
-                    Letter::Decide { group: posted.group, prepare, booked, at }
+                    Letter::Decide { transaction: posted.transaction, prepare, booked, at }
                 }
                 Asks::Prepare => {
-                    let Some(&place) = self.by_group.get(&posted.group) else { continue };
-                    let items = self.groups.at(place).items.iter();
+                    let Some(&place) = self.by_transaction.get(&posted.transaction) else { continue };
+                    let items = self.transactions.at(place).items.iter();
                     let legs = items.filter_map(|item| self.leg(item, posted.to)).collect();
-                    Letter::Prepare { group: posted.group, legs }
+                    Letter::Prepare { transaction: posted.transaction, legs }
                 }
             };
             each(posted.to, number, letter);
@@ -162,9 +163,9 @@ impl Ledger {
             Letter::Prepare { legs, .. } => {
                 legs.iter().map(|leg| 1_024 + leg.reference.len() + leg.metadata.len()).sum()
             }
-            Letter::Decide { group, .. } => self
+            Letter::Decide { transaction, .. } => self
                 .by_prepared
-                .get(&(delivery.shard, *group))
+                .get(&(delivery.shard, *transaction))
                 .map_or(0, |&place| self.prepared.at(place).items.iter().map(Item::bytes_max).sum()),
         };
         items + 2 * EVENT_BYTES + 1_024
@@ -172,9 +173,10 @@ impl Ledger {
 
     /// Most bytes of the section that [`Self::confirm`] writes for a letter's answer.
     pub fn confirm_bytes_max(&self, number: u64) -> usize {
-        let group = self.letters.get(&number).and_then(|posted| self.by_group.get(&posted.group));
-        let items: usize =
-            group.map_or(0, |&place| self.groups.at(place).items.iter().map(Item::bytes_max).sum());
+        let transaction =
+            self.letters.get(&number).and_then(|posted| self.by_transaction.get(&posted.transaction));
+        let items: usize = transaction
+            .map_or(0, |&place| self.transactions.at(place).items.iter().map(Item::bytes_max).sum());
         items + 2 * EVENT_BYTES + 2_048
     }
 
@@ -203,9 +205,9 @@ impl Ledger {
         }
         let mut writer = self.writer(record, at, now);
         let answer = match letter {
-            Letter::Prepare { group, legs } => self.prepare(&mut writer, from, *group, legs),
-            Letter::Decide { group, prepare, booked, at } => {
-                self.settle(&mut writer, from, *group, *prepare, booked.then_some(*at));
+            Letter::Prepare { transaction, legs } => self.prepare(&mut writer, from, *transaction, legs),
+            Letter::Decide { transaction, prepare, booked, at } => {
+                self.settle(&mut writer, from, *transaction, *prepare, booked.then_some(*at));
                 Ok(())
             }
         };
@@ -218,7 +220,7 @@ impl Ledger {
         &mut self,
         writer: &mut Writer<'_>,
         from: From,
-        group: u64,
+        transaction: u64,
         legs: &[Leg],
     ) -> Result<(), Refusal> {
         if self.prepared.len() >= self.bounds.pending_max as usize {
@@ -256,7 +258,7 @@ impl Ledger {
                 expires: Time(0),
             });
         }
-        self.emit(writer, &Event::Prepared { from, group, items: Cow::Owned(items) });
+        self.emit(writer, &Event::Prepared { from, transaction, items: Cow::Owned(items) });
         Ok(())
     }
 
@@ -299,17 +301,17 @@ impl Ledger {
         &mut self,
         writer: &mut Writer<'_>,
         from: From,
-        group: u64,
+        transaction: u64,
         prepare: u64,
         booked: Option<Time>,
     ) {
         let items = self
             .by_prepared
-            .get(&(from.shard, group))
+            .get(&(from.shard, transaction))
             .map_or_else(Vec::new, |&place| self.prepared.at(place).items.clone());
         let decided = booked.filter(|_| items.iter().any(|item| item.content.is_some()));
         let booked = booked.is_some();
-        self.emit(writer, &Event::Settled { from, prepare, group, booked, decided });
+        self.emit(writer, &Event::Settled { from, prepare, transaction, booked, decided });
         if booked {
             items.iter().for_each(|item| self.book_part(writer, item));
         }
@@ -354,26 +356,26 @@ impl Ledger {
         let mut writer = self.writer(record, at, now);
         match (posted.asks, taken) {
             (_, Err(Refusal::Busy { .. } | Refusal::Unknown { .. })) => {}
-            (Asks::Prepare, Ok(())) => self.agreed(&mut writer, posted.group, number),
+            (Asks::Prepare, Ok(())) => self.agreed(&mut writer, posted.transaction, number),
             (Asks::Prepare, Err(refusal)) => self.give_up(&mut writer, posted, refusal),
             (Asks::Decide { .. }, _) => self.emit(&mut writer, &Event::Confirmed { letter: number }),
         }
         self.close(writer, 0);
     }
 
-    fn agreed(&mut self, writer: &mut Writer<'_>, group: u64, letter: u64) {
-        let Some(&place) = self.by_group.get(&group) else { return };
+    fn agreed(&mut self, writer: &mut Writer<'_>, transaction: u64, letter: u64) {
+        let Some(&place) = self.by_transaction.get(&transaction) else { return };
         self.emit(writer, &Event::Voted { letter });
-        if self.groups.at(place).asked.iter().all(|asked| asked.agreed) {
+        if self.transactions.at(place).asked.iter().all(|asked| asked.agreed) {
             self.decide(writer, place, Ok(()));
         }
     }
 
     fn give_up(&mut self, writer: &mut Writer<'_>, posted: Posted, refusal: &Refusal) {
-        let Some(&place) = self.by_group.get(&posted.group) else { return };
+        let Some(&place) = self.by_transaction.get(&posted.transaction) else { return };
         let (code, reason) = (refusal.code(), refusal.reason());
         let linked;
-        let (code, reason) = if self.groups.at(place).linked {
+        let (code, reason) = if self.transactions.at(place).linked {
             linked = format!("a transfer of the list was refused on shard {}: {reason} ({code})", posted.to);
             (LINKED, linked.as_str())
         } else {
@@ -383,17 +385,17 @@ impl Ledger {
     }
 
     fn decide(&mut self, writer: &mut Writer<'_>, place: u32, outcome: Result<(), Failed<'_>>) {
-        let group = self.groups.at(place);
-        let number = group.number;
-        let items = if outcome.is_ok() { group.items.clone() } else { Vec::new() };
-        self.emit(writer, &Event::Decided { group: number, outcome });
+        let transaction = self.transactions.at(place);
+        let number = transaction.number;
+        let items = if outcome.is_ok() { transaction.items.clone() } else { Vec::new() };
+        self.emit(writer, &Event::Decided { transaction: number, outcome });
         items.iter().for_each(|item| self.book_part(writer, item));
     }
 
-    /// Gives up groups that nobody answered in time. Says whether there are more.
-    pub(crate) fn lose_patience(&mut self, writer: &mut Writer<'_>, events_max: u64) -> bool {
-        while let Some((_, &place)) = self.by_group.first_key_value()
-            && self.groups.at(place).began.after(PATIENCE) <= self.now
+    /// Gives up transactions that nobody answered in time. Says whether there are more.
+    pub(crate) fn abort_timed_out(&mut self, writer: &mut Writer<'_>, events_max: u64) -> bool {
+        while let Some((_, &place)) = self.by_transaction.first_key_value()
+            && self.transactions.at(place).began.after(PREPARE_TIMEOUT) <= self.now
         {
             if writer.events() >= events_max {
                 return true;
@@ -404,38 +406,45 @@ impl Ledger {
         false
     }
 
-    /// When the oldest group is given up.
-    pub(crate) fn patience_ends(&self) -> Option<Time> {
-        let (_, &place) = self.by_group.first_key_value()?;
-        Some(self.groups.at(place).began.after(PATIENCE))
+    /// When the oldest transaction is given up.
+    pub(crate) fn prepare_deadline(&self) -> Option<Time> {
+        let (_, &place) = self.by_transaction.first_key_value()?;
+        Some(self.transactions.at(place).began.after(PREPARE_TIMEOUT))
     }
 
     // What the events do.
 
-    pub(crate) fn apply_group(&mut self, context: Context, event: &Event<'_>) -> Result<(), Corrupt> {
+    pub(crate) fn apply_transaction(&mut self, context: Context, event: &Event<'_>) -> Result<(), Corrupt> {
         match event {
-            Event::Began { group, linked, items } => self.apply_began(context, *group, *linked, items),
+            Event::Began { transaction, linked, items } => {
+                self.apply_began(context, *transaction, *linked, items)
+            }
             Event::Voted { letter } => {
                 let posted = self.letters.remove(letter).ok_or_else(|| no_letter(*letter))?;
-                let place = *self.by_group.get(&posted.group).ok_or_else(|| no_letter(*letter))?;
-                for asked in &mut self.groups.at_mut(place).asked {
+                let place =
+                    *self.by_transaction.get(&posted.transaction).ok_or_else(|| no_letter(*letter))?;
+                for asked in &mut self.transactions.at_mut(place).asked {
                     asked.agreed |= asked.letter == *letter;
                 }
                 Ok(())
             }
-            Event::Decided { group, outcome } => self.apply_decided(context, *group, *outcome),
+            Event::Decided { transaction, outcome } => self.apply_decided(context, *transaction, *outcome),
             Event::Confirmed { letter } => {
                 self.letters.remove(letter).map(|_| ()).ok_or_else(|| no_letter(*letter))
             }
-            Event::Prepared { from, group, items } => {
+            Event::Prepared { from, transaction, items } => {
                 self.raise_floor(*from);
                 self.incoming.insert((from.shard, from.number), Ok(()));
                 self.items_fit(items)?;
                 self.keep(items, &Way::Keep)?;
-                let prepared = Prepared { from: from.shard, group: *group, items: items.to_vec() };
+                let prepared =
+                    Prepared { from: from.shard, transaction: *transaction, items: items.to_vec() };
                 let place = self.prepared.insert(prepared);
-                if self.by_prepared.insert((from.shard, *group), place).is_some() {
-                    return Err(corrupt(format!("the group {group} of shard {} twice", from.shard)));
+                if self.by_prepared.insert((from.shard, *transaction), place).is_some() {
+                    return Err(corrupt(format!(
+                        "the transaction {transaction} of shard {} twice",
+                        from.shard
+                    )));
                 }
                 self.index_prepared(place)
             }
@@ -445,21 +454,22 @@ impl Ledger {
                 self.incoming.insert((from.shard, from.number), Err(refusal));
                 Ok(())
             }
-            Event::Settled { from, prepare, group, booked, decided } => {
+            Event::Settled { from, prepare, transaction, booked, decided } => {
                 self.raise_floor(*from);
                 self.incoming.insert((from.shard, from.number), Ok(()));
-                match self.by_prepared.remove(&(from.shard, *group)) {
+                match self.by_prepared.remove(&(from.shard, *transaction)) {
                     Some(place) => {
                         let prepared = self.prepared.remove(place).expect("it is in the index");
                         self.remember_elsewhere(context, &prepared.items, *decided);
                         self.keep(&prepared.items, &Way::Release)
                     }
-                    None if *booked => {
-                        Err(corrupt(format!("the group {group} of shard {} was not prepared", from.shard)))
-                    }
+                    None if *booked => Err(corrupt(format!(
+                        "the transaction {transaction} of shard {} was not prepared",
+                        from.shard
+                    ))),
                     None => {
                         // The question may still be under way: it must find its answer here.
-                        let refusal = rejected(LINKED, "the group was given up");
+                        let refusal = rejected(LINKED, "the transaction was given up");
                         self.incoming.entry((from.shard, *prepare)).or_insert(Err(refusal));
                         Ok(())
                     }
@@ -469,7 +479,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a group's items are about what there is.
+    /// Whether a transaction's items are about what there is.
     pub(crate) fn items_fit(&self, items: &[Item]) -> Result<(), Corrupt> {
         for item in items {
             let is_account =
@@ -483,7 +493,7 @@ impl Ledger {
                 || !is_account(&item.credit)
                 || !is_owner
             {
-                return Err(corrupt(format!("the group's transfer {} is between nobody", item.id)));
+                return Err(corrupt(format!("the transaction's transfer {} is between nobody", item.id)));
             }
         }
         Ok(())
@@ -554,10 +564,10 @@ impl Ledger {
         linked: bool,
         items: &[Item],
     ) -> Result<(), Corrupt> {
-        if number != self.group_next {
-            return Err(corrupt(format!("the group {number} is not the next one")));
+        if number != self.transaction_next {
+            return Err(corrupt(format!("the transaction {number} is not the next one")));
         }
-        self.group_next += 1;
+        self.transaction_next += 1;
         self.items_fit(items)?;
         self.keep(items, &Way::Keep)?;
         let mut shards = BTreeSet::new();
@@ -571,7 +581,7 @@ impl Ledger {
             let letter = self.post_letter(shard, number, Asks::Prepare);
             asked.push(Asked { shard, letter, agreed: false });
         }
-        let place = self.groups.insert(Group {
+        let place = self.transactions.insert(Transaction {
             number,
             linked,
             began: context.time,
@@ -579,15 +589,15 @@ impl Ledger {
             items: items.to_vec(),
             asked,
         });
-        self.index_group(place)
+        self.index_transaction(place)
     }
 
-    /// Ids and locks of a group that is not decided.
-    pub(crate) fn index_group(&mut self, place: u32) -> Result<(), Corrupt> {
-        let group = self.groups.at(place);
-        self.by_group.insert(group.number, place);
+    /// Ids and locks of a transaction that is not decided.
+    pub(crate) fn index_transaction(&mut self, place: u32) -> Result<(), Corrupt> {
+        let transaction = self.transactions.at(place);
+        self.by_transaction.insert(transaction.number, place);
         let mut locked = Vec::new();
-        for item in &group.items {
+        for item in &transaction.items {
             if self.pending.insert(item.id, place).is_some() {
                 return Err(corrupt(format!("the transfer {} is under way twice", item.id)));
             }
@@ -607,7 +617,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Ids that are decided here when they come alone, of another shard's group that is not decided.
+    /// Ids that are decided here when they come alone, of another shard's transaction that is not decided.
     pub(crate) fn index_prepared(&mut self, place: u32) -> Result<(), Corrupt> {
         for item in self.prepared.at(place).items.iter().filter(|item| item.content.is_some()) {
             if self.promised.insert(item.id, place).is_some() {
@@ -617,7 +627,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Another shard's group is decided: what was booked with it is not booked here again, and was booked when that was decided.
+    /// Another shard's transaction is decided: what was booked with it is not booked here again, and was booked when that was decided.
     fn remember_elsewhere(&mut self, context: Context, items: &[Item], booked: Option<Time>) {
         for item in items {
             let Some(content) = item.content else { continue };
@@ -635,10 +645,10 @@ impl Ledger {
         }
     }
 
-    fn post_letter(&mut self, to: u16, group: u64, asks: Asks) -> u64 {
+    fn post_letter(&mut self, to: u16, transaction: u64, asks: Asks) -> u64 {
         let number = self.letter_next;
         self.letter_next += 1;
-        self.letters.insert(number, Posted { to, group, asks });
+        self.letters.insert(number, Posted { to, transaction, asks });
         number
     }
 
@@ -648,19 +658,21 @@ impl Ledger {
         number: u64,
         outcome: Result<(), Failed<'_>>,
     ) -> Result<(), Corrupt> {
-        let place =
-            self.by_group.remove(&number).ok_or_else(|| corrupt(format!("there is no group {number}")))?;
-        let group = self.groups.remove(place).expect("it is in the index");
-        for asked in &group.asked {
+        let place = self
+            .by_transaction
+            .remove(&number)
+            .ok_or_else(|| corrupt(format!("there is no transaction {number}")))?;
+        let transaction = self.transactions.remove(place).expect("it is in the index");
+        for asked in &transaction.asked {
             self.letters.remove(&asked.letter);
         }
         let refused = outcome.err().and_then(|failed| failed.shard);
-        for asked in group.asked.iter().filter(|asked| Some(asked.shard) != refused) {
+        for asked in transaction.asked.iter().filter(|asked| Some(asked.shard) != refused) {
             let asks = Asks::Decide { prepare: asked.letter, booked: outcome.is_ok(), at: context.time };
             self.post_letter(asked.shard, number, asks);
         }
-        self.keep(&group.items, &Way::Release)?;
-        for item in &group.items {
+        self.keep(&transaction.items, &Way::Release)?;
+        for item in &transaction.items {
             self.pending.remove(&item.id);
             if let Some(of) = item.of {
                 self.reversing.remove(&of);
@@ -669,7 +681,7 @@ impl Ledger {
                 }
             }
             if outcome.is_ok() {
-                self.apply_item(context, item, group.record)?;
+                self.apply_item(context, item, transaction.record)?;
             }
         }
         let outcome = outcome.map_err(|failed| match failed.shard {
@@ -677,7 +689,7 @@ impl Ledger {
             Some(_) => rejected(known_code(failed.code), failed.reason),
         });
         if outcome.is_err() {
-            self.refused += group.items.len() as u64;
+            self.refused += transaction.items.len() as u64;
         }
         self.waiting.decided(number, context.time, outcome);
         Ok(())

@@ -1,6 +1,6 @@
 //! Transfers between shards while they are not decided, as they stand in memory, in events and in checkpoints.
 //!
-//! How they are decided is [`crate::groups`]'s business.
+//! How they are decided is [`crate::two_phase`]'s business.
 
 use std::borrow::Cow;
 
@@ -107,7 +107,7 @@ const REFERENCE: u8 = 2;
 const METADATA: u8 = 4;
 const EFFECTIVE: u8 = 8;
 const OTHER: u8 = 16;
-/// Of a transfer: decided as part of a group.
+/// Of a transfer: decided as part of a transaction.
 pub(crate) const LEG: u8 = 32;
 /// Of an item that another shard keeps: that shard decides it when it comes alone.
 const CONTENT: u8 = 64;
@@ -178,7 +178,7 @@ pub(crate) fn id(input: &mut Reader<'_>) -> Result<TransferId, Corrupt> {
     Ok(TransferId(u128::from_be_bytes(input.array()?)))
 }
 
-/// A transfer of a group.
+/// A transfer of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) kind: ItemKind,
@@ -250,7 +250,7 @@ impl Item {
             Keeper::Participant => CONTENT,
         };
         if flags & !(OF | REFERENCE | METADATA | EFFECTIVE | allowed) != 0 {
-            return Err(corrupt(format!("unknown flags {flags:#x} of a group's transfer")));
+            return Err(corrupt(format!("unknown flags {flags:#x} of a transaction's transfer")));
         }
         let kind = ItemKind::of(input.byte()?)?;
         let id = id(input)?;
@@ -312,8 +312,8 @@ pub(crate) struct Asked {
     pub(crate) agreed: bool,
 }
 
-/// A group that is not decided, at its coordinator.
-pub(crate) struct Group {
+/// A transaction that is not decided, at its coordinator.
+pub(crate) struct Transaction {
     pub(crate) number: u64,
     /// All or none was asked for; else it is one transfer.
     pub(crate) linked: bool,
@@ -324,15 +324,15 @@ pub(crate) struct Group {
     pub(crate) asked: Vec<Asked>,
 }
 
-/// A group that is not decided, at a shard that said yes.
+/// A transaction that is not decided, at a shard that said yes.
 pub(crate) struct Prepared {
     pub(crate) from: u16,
-    pub(crate) group: u64,
+    pub(crate) transaction: u64,
     pub(crate) items: Vec<Item>,
 }
 
 fn damaged(_: Corrupt) -> Damaged {
-    Damaged("a group that cannot be read")
+    Damaged("a transaction that cannot be read")
 }
 
 /// Reads through a reader what stands at the front of the input.
@@ -347,7 +347,7 @@ fn reading<T>(
     Ok(value)
 }
 
-impl Entry for Group {
+impl Entry for Transaction {
     fn vacant() -> Self {
         Self { number: 0, linked: false, began: Time(0), record: 0, items: Vec::new(), asked: Vec::new() }
     }
@@ -379,27 +379,27 @@ impl Entry for Group {
                 let letter = input.number()?;
                 asked.push(Asked { shard, letter, agreed: input.byte()? == 1 });
             }
-            Ok(Group { number, linked, began, record, items, asked })
+            Ok(Transaction { number, linked, began, record, items, asked })
         })
     }
 }
 
 impl Entry for Prepared {
     fn vacant() -> Self {
-        Self { from: 0, group: 0, items: Vec::new() }
+        Self { from: 0, transaction: 0, items: Vec::new() }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
         number(out, u64::from(self.from));
-        number(out, self.group);
+        number(out, self.transaction);
         encode_items(out, &self.items, Time(0), Keeper::Participant);
     }
 
     fn decode(input: &mut &[u8]) -> Result<Self, Damaged> {
         reading(input, |input| {
             let from = input.small()?;
-            let group = input.number()?;
-            Ok(Prepared { from, group, items: decode_items(input, Time(0), Keeper::Participant)? })
+            let transaction = input.number()?;
+            Ok(Prepared { from, transaction, items: decode_items(input, Time(0), Keeper::Participant)? })
         })
     }
 }
@@ -408,7 +408,7 @@ impl Entry for Prepared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Posted {
     pub(crate) to: u16,
-    pub(crate) group: u64,
+    pub(crate) transaction: u64,
     pub(crate) asks: Asks,
 }
 
@@ -422,7 +422,7 @@ pub(crate) enum Asks {
 impl Posted {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         number(out, u64::from(self.to));
-        number(out, self.group);
+        number(out, self.transaction);
         match self.asks {
             Asks::Prepare => out.push(0),
             Asks::Decide { prepare, booked, at } => {
@@ -437,7 +437,7 @@ impl Posted {
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
         let to = input.small()?;
-        let group = input.number()?;
+        let transaction = input.number()?;
         let asks = match input.byte()? {
             0 => Asks::Prepare,
             1 => Asks::Decide { prepare: input.number()?, booked: false, at: Time(0) },
@@ -446,9 +446,9 @@ impl Posted {
             3 => Asks::Decide { prepare: input.number()?, booked: true, at: Time(input.number()?) },
             other => return Err(corrupt(format!("a letter of the unknown kind {other}"))),
         };
-        Ok(Posted { to, group, asks })
+        Ok(Posted { to, transaction, asks })
     }
 }
 
-/// What an event holds of a group: borrowed where it is written, owned where it was read.
+/// What an event holds of a transaction: borrowed where it is written, owned where it was read.
 pub(crate) type Items<'a> = Cow<'a, [Item]>;
