@@ -26,6 +26,7 @@ mod job;
 mod leases;
 mod lists;
 mod manage;
+mod merging;
 mod moving;
 mod name;
 mod put;
@@ -50,6 +51,7 @@ pub use command::{
     Spread, When,
 };
 pub use delivery::Delivery;
+pub use merging::{Merge, merge};
 pub use moving::{MoveCursor, PayloadChange};
 pub use name::{JobId, Key, Lease, QueueName, WorkerName};
 pub use refusal::CODES;

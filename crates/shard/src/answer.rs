@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use stadium_queue::{NewJob, Placed, QueueName};
-use stadium_wallet::{Booked, NewTransfer, Seal};
+use stadium_wallet::{Booked, NewTransfer, Seal, linked_shard};
 
 /// Transfers and jobs that are done together, in one record: all or none.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,6 +13,17 @@ pub struct Together {
     pub transfers: Vec<NewTransfer>,
     /// Put where the transfers are booked, or sent from there to the queue's shard.
     pub jobs: Vec<(QueueName, NewJob)>,
+}
+
+impl Together {
+    /// The shards, of so many, that are asked to do this: one, or all where the transfers name only ids, and the one that
+    /// knows them does it.
+    pub fn shards(&self, shards: u16) -> Vec<u16> {
+        match linked_shard(&self.transfers, shards) {
+            Some(shard) => vec![shard],
+            None => (0..shards.max(1)).collect(),
+        }
+    }
 }
 
 /// What came of [`Together`].

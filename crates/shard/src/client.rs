@@ -7,12 +7,13 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stadium_queue::{Answer, Bounds, Command, JobId, JobSet, Lease, NewJob, QueueName, Refusal, Spread};
+use stadium_queue::{
+    Answer, Bounds, Command, JobId, JobSet, Lease, Merge, NewJob, QueueName, Refusal, Spread,
+};
 
 use crate::core::{Confirmation, Delivery, Progress, Request, Search};
 use crate::error::{busy, rejected};
 use crate::gather::Gather;
-use crate::gather::queue::Merge;
 use crate::mailbox::{Letter, Mailbox};
 use crate::routes::{Reach, Routes};
 use crate::threads::Threads;

@@ -4,9 +4,6 @@
 //! refuses its part, what has an outcome for each item says so for its items; everything else is refused as a whole, although other
 //! shards may have done theirs: see docs/shards.md.
 
-pub(crate) mod queue;
-pub(crate) mod wallet;
-
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -18,8 +15,8 @@ use crate::ticket::{Answered, One};
 
 /// How answers become one.
 pub(crate) enum Merge {
-    Queue(queue::Merge),
-    Wallet(wallet::Merge),
+    Queue(stadium_queue::Merge),
+    Wallet(stadium_wallet::Parts),
     /// What shards are asked next is known once these have answered.
     Push(stadium_push::Parts, Arc<Inner>),
     /// Of transfers and jobs together that name only ids: the shard that knows them.
@@ -51,7 +48,7 @@ impl Gather {
         Gather { parts: parts.into_iter().map(part).collect(), merge }
     }
 
-    pub(crate) fn of_queues(parts: Vec<Result<One, Refusal>>, merge: queue::Merge) -> Self {
+    pub(crate) fn of_queues(parts: Vec<Result<One, Refusal>>, merge: stadium_queue::Merge) -> Self {
         Self::new(parts, Merge::Queue(merge))
     }
 
@@ -90,10 +87,10 @@ impl Gather {
 
 fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     match how {
-        Merge::Queue(how) => queue::merge(of_kind(answers), how).map(Answer::Queue),
-        Merge::Wallet(how) => wallet::merge(of_kind(answers), how).map(Answer::Wallet),
+        Merge::Queue(how) => stadium_queue::merge(of_kind(answers), how).map(Answer::Queue),
+        Merge::Wallet(parts) => parts.merge(of_kind(answers)).map(Answer::Wallet),
         Merge::Push(how, _) => how.merge(of_kind(answers)).map(Answer::Push),
-        Merge::WhoKnows => wallet::who_knows(answers),
+        Merge::WhoKnows => stadium_wallet::who_knows(answers),
         Merge::Seals => {
             let all: Result<Vec<Vec<_>>, _> = of_kind(answers).into_iter().collect();
             Ok(Answer::Seals(all?.concat()))

@@ -13,7 +13,6 @@ mod frame;
 mod gather;
 mod mailbox;
 mod metrics;
-mod parts;
 mod pushes;
 mod replay;
 mod routes;

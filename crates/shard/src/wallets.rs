@@ -1,4 +1,4 @@
-//! How everybody else reaches the wallets: which shard is asked what is said in [`crate::parts`].
+//! How everybody else reaches the wallets: which shard is asked what the wallets say themselves.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,6 @@ use crate::answer::{Done, Reply, Together};
 use crate::client::Inner;
 use crate::gather::{Gather, Merge};
 use crate::mailbox::Letter;
-use crate::parts::{Parts, parts, shards_of, sole};
 use crate::ticket::{Holder, One, Slot};
 use crate::{Shards, Ticket};
 
@@ -18,24 +17,25 @@ impl Shards {
     /// Hands a command to the shard that decides it, or to several. Never waits, as [`Self::submit`].
     pub fn submit_wallet(&self, command: Command) -> Ticket<Answer> {
         let shards = self.inner.routes.shards();
-        if let Some(shard) = sole(&command, shards) {
+        if let Some(shard) = command.sole_shard(shards) {
             let bytes = wallet_bytes(&command);
             return match self.inner.one_of(shard, bytes, |caller| Letter::Wallet(caller, command)) {
                 Ok(one) => Ticket::one(one),
                 Err(refusal) => Ticket::refused(refusal),
             };
         }
-        let Parts { asked, merge } = parts(command, shards);
+        let mut parts = command.parts(shards);
+        let asked = std::mem::take(&mut parts.asked);
         let ask = |(shard, command)| {
             let bytes = wallet_bytes(&command);
             self.inner.one_of(shard, bytes, |caller| Letter::Wallet(caller, command))
         };
-        gathered(asked.into_iter().map(ask).collect(), merge.map(Merge::Wallet))
+        gathered(asked.into_iter().map(ask).collect(), Some(Merge::Wallet(parts)))
     }
 
     /// Books linked transfers and puts jobs in one record: all or none. A duplicate (same transfer ids, same content) puts nothing again.
     pub fn submit_together(&self, together: Together) -> Ticket<Done> {
-        let mut shards = shards_of(&together, self.inner.routes.shards());
+        let mut shards = together.shards(self.inner.routes.shards());
         let bytes = together_bytes(&together);
         let ask = |shard, together| {
             self.inner.one_of(shard, bytes, |caller| Letter::Together(caller, Box::new(together)))

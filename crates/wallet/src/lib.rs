@@ -25,12 +25,14 @@ mod history;
 mod ids;
 mod ledger;
 mod machine;
+mod merging;
 mod name;
 mod plan;
 mod read;
 mod record;
 pub mod refusal;
 mod remembered;
+mod routing;
 #[cfg(test)]
 mod stories;
 mod tick;
@@ -48,8 +50,10 @@ pub use command::{Change, Command, Kind, NewAccount, NewTransfer, Overdraft, Ran
 pub use delivery::{Delivery, Leg, LegKind, Letter};
 pub use history::{Lookup, Walk};
 pub use ledger::{Executed, Figures, Ledger};
+pub use merging::who_knows;
 pub use name::{AssetCode, TransferId, WalletName};
 pub use plan::Checked;
 pub use refusal::CODES;
+pub use routing::{Parts, linked_shard};
 pub use stadium_state_machine::{Corrupt, InvalidName, Milliseconds, Place, Record, Refusal, Time};
 pub use tick::Ticked;

@@ -31,7 +31,6 @@ use stadium_push::Platform;
 use stadium_queue::{Answer, Lease, Milliseconds, NewJob, QueueName, Queues, Refusal, Time};
 use stadium_wallet::Ledger;
 
-pub use crate::parts::{Parts, parts, shards_of};
 pub(crate) use machines::describe as describe_events;
 pub use opening::Progress;
 pub(crate) use opening::replay_all;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use stadium_queue::{Command as QueueCommand, NewJob};
-use stadium_shard::core::{Output, Parts, parts, shards_of};
+use stadium_shard::core::Output;
 use stadium_shard::{Answer, Together, UNKNOWN};
-use stadium_wallet::{AssetCode, Command, Range, Refusal, Seal, WalletName};
+use stadium_wallet::{AssetCode, Command, Parts, Range, Refusal, Seal, WalletName};
 
 use super::{TURNS_MAX, World};
 use crate::asker::Asker;
@@ -153,7 +153,7 @@ impl World {
         checker.flying.begin(&mut checker.books, whole, ask.clone(), wrong, trouble);
         let (how, count) = match ask {
             Ask::Wallet(command) => {
-                let parts = parts(command, self.plan.shards);
+                let parts = command.parts(self.plan.shards);
                 let asked = parts.asked.clone();
                 let count = asked.len();
                 for (place, (shard, command)) in asked.into_iter().enumerate() {
@@ -168,7 +168,7 @@ impl World {
                 }
                 let jobs = jobs.into_iter().map(|(queue, job, _)| (self.plan.queues[queue.0].0.clone(), job));
                 let together = Together { transfers, jobs: jobs.collect() };
-                let shard = shards_of(&together, self.plan.shards)[0];
+                let shard = together.shards(self.plan.shards)[0];
                 self.next_number += 1;
                 let number = self.next_number;
                 wallets.parts.insert(number, (whole, 0));

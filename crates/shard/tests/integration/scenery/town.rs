@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use stadium_queue::Refusal;
-use stadium_shard::core::{Confirmation, Delivery, parts, shards_of};
+use stadium_shard::core::{Confirmation, Delivery};
 use stadium_shard::{Answer, Done, Together};
 use stadium_wallet::{
     AssetCode, Balance, Booked, Command, Kind, NewAccount, NewTransfer, Overdraft, TransferId, WalletName,
@@ -127,7 +127,7 @@ impl Town {
 
     /// The answer; none where the power failed.
     pub fn ask(&mut self, command: Command) -> Option<Result<stadium_wallet::Answer, Refusal>> {
-        let parts = parts(command, self.count());
+        let parts = command.parts(self.count());
         let mut callers = Vec::new();
         for (shard, command) in &parts.asked {
             self.callers += 1;
@@ -158,7 +158,7 @@ impl Town {
     }
 
     pub fn together(&mut self, together: Together) -> Option<Result<Done, Refusal>> {
-        let [shard] = shards_of(&together, self.count())[..] else { panic!("one shard does it") };
+        let [shard] = together.shards(self.count())[..] else { panic!("one shard does it") };
         self.callers += 1;
         let number = self.callers;
         self.shards[usize::from(shard)].as_mut()?.core.submit_together(number, together);

@@ -3,27 +3,45 @@
 //! Where a shard refuses its part, what has an outcome for each job says so for its jobs.
 
 use bytes::Bytes;
-use stadium_queue::{Answer, Given, JobView, Placed, QueueStats, Refusal};
 use stadium_state_machine::all_of;
+
+use crate::{Answer, Given, JobView, Placed, QueueStats, Refusal};
 
 /// What a shard said.
 type Answered = Result<Answer<Bytes>, Refusal>;
 
-/// How answers become one.
-pub(crate) enum Merge {
+/// How answers of several shards become one.
+#[derive(Debug)]
+pub enum Merge {
     /// Placed and outcomes: each part knows which of the whole it has.
-    ByPlace { places: Vec<Vec<usize>>, whole: usize },
+    ByPlace {
+        /// Of each part, the places of its items in the whole.
+        places: Vec<Vec<usize>>,
+        /// Items in all.
+        whole: usize,
+    },
     /// Counts are added.
     Sum,
     /// All did it.
     Done,
     /// Jobs, part after part, so many at most.
-    Jobs { jobs_max: usize },
+    Jobs {
+        /// Jobs at most.
+        jobs_max: usize,
+    },
     /// Queues of one name are one, by name, so many at most.
-    Queues { queues_max: usize },
+    Queues {
+        /// Queues at most.
+        queues_max: usize,
+    },
 }
 
-pub(super) fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
+/// Puts the answers of parts together, in their order.
+///
+/// # Errors
+///
+/// What a shard refused, where the answer has no place for it beside what others did.
+pub fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     match how {
         Merge::ByPlace { places, whole } => merge_by_place(answers, places, *whole),
         Merge::Sum => {
@@ -130,9 +148,8 @@ fn add(sum: &mut QueueStats, part: &QueueStats) {
 
 #[cfg(test)]
 mod tests {
-    use stadium_queue::{Answer, Given, JobId, Placed, Refusal};
-
     use super::{Merge, merge};
+    use crate::{Answer, Given, JobId, Placed, Refusal};
 
     fn busy() -> Refusal {
         Refusal::Busy { code: "SHARD-001", retry_after: 1, reason: "full".into() }

@@ -5,10 +5,12 @@
 
 use std::cmp::Reverse;
 
-use stadium_state_machine::{Refusal, all_of};
-use stadium_wallet::refusal::{ACCOUNT_UNKNOWN, PENDING, TRANSFER_UNKNOWN};
-use stadium_wallet::{
-    AccountView, Answer, AssetView, Balance, Direction, Entry, EntryPage, HoldView, Outcome, Range, Time,
+use stadium_state_machine::all_of;
+
+use crate::refusal::{ACCOUNT_UNKNOWN, PENDING, TRANSFER_UNKNOWN};
+use crate::{
+    AccountView, Answer, AssetView, Balance, Direction, Entry, EntryPage, HoldView, Outcome, Range, Refusal,
+    Time,
 };
 
 /// How answers become one.
@@ -71,7 +73,7 @@ pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>, how: &Merge) -> Resul
 }
 
 /// The answer of the shard that knows the id; that it is unknown where none does.
-pub(super) fn who_knows<A>(answers: Vec<Result<A, Refusal>>) -> Result<A, Refusal> {
+pub fn who_knows<A>(answers: Vec<Result<A, Refusal>>) -> Result<A, Refusal> {
     let mut refused: Option<Refusal> = None;
     for answer in answers {
         match answer {
@@ -257,7 +259,7 @@ fn order(part: usize, entry: &Entry) -> Order {
 }
 
 /// Whether a range asks for an entry, its times and numbers aside.
-pub(crate) fn is_wanted(entry: &Entry, range: &Range) -> bool {
+fn is_wanted(entry: &Entry, range: &Range) -> bool {
     let transfer = &entry.transfer;
     let other = match entry.direction {
         Direction::Credit => &transfer.debit,
@@ -305,8 +307,8 @@ fn sizes(balance: i128) -> (u128, u128) {
 
 #[cfg(test)]
 mod tests {
+    use crate::{Answer, AssetView};
     use stadium_state_machine::{busy, unknown};
-    use stadium_wallet::{Answer, AssetView};
 
     use super::{Items, Merge, merge};
 

@@ -1,20 +1,17 @@
-//! Which shard decides what about wallets, and how answers of several become one. No shard is asked here.
+//! Which shard decides what about wallets, and how answers of several become one.
 //!
 //! A transfer is decided where its debited wallet lives; where that is a system wallet, where the credited one does; where
 //! both are, on the shard of its id. What names only an id is asked of all shards: the one that knows it decides.
 
-use stadium_state_machine::Refusal;
-use stadium_wallet::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Time};
-
-use crate::answer::Together;
-use crate::gather::wallet::{Items, Merge, merge, page_begin};
+use crate::merging::{Items, Merge, merge, page_begin};
+use crate::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Refusal, Time};
 
 /// What each shard is asked for one command, and how their answers become one.
 pub struct Parts {
     /// Shards, and what each is asked, in the order in which they are to be asked.
     pub asked: Vec<(u16, Command)>,
     /// None where the only answer is the answer.
-    pub(crate) merge: Option<Merge>,
+    merge: Option<Merge>,
 }
 
 impl Parts {
@@ -39,66 +36,60 @@ impl Parts {
     }
 }
 
-/// The shard that carries out the whole command, where it is one.
-pub(crate) fn sole(command: &Command, shards: u16) -> Option<u16> {
-    if shards <= 1 {
-        return Some(0);
-    }
-    match command {
-        Command::Transfer { transfers, linked: true } => decides_list(transfers, shards),
-        Command::Transfer { transfers, linked: false } => {
-            let shard = decides(transfers.first()?, shards)?;
-            let here = |one: &NewTransfer| decides(one, shards) == Some(shard) && !crosses(one, shards);
-            (transfers.len() == 1 || transfers.iter().all(here)).then_some(shard)
+impl Command {
+    /// The shard that carries out the whole command, where it is one.
+    pub fn sole_shard(&self, shards: u16) -> Option<u16> {
+        if shards <= 1 {
+            return Some(0);
         }
-        Command::Change { wallet, .. }
-        | Command::Wallet { wallet }
-        | Command::Holds { wallet, .. }
-        | Command::BalanceAt { wallet, .. }
-        | Command::History { wallet, .. } => wallet.home(shards),
-        Command::Declare { .. }
-        | Command::Open { .. }
-        | Command::Accounts { .. }
-        | Command::Find { .. }
-        | Command::Assets => None,
+        match self {
+            Command::Transfer { transfers, linked: true } => linked_shard(transfers, shards),
+            Command::Transfer { transfers, linked: false } => {
+                let shard = decides(transfers.first()?, shards)?;
+                let here = |one: &NewTransfer| decides(one, shards) == Some(shard) && !crosses(one, shards);
+                (transfers.len() == 1 || transfers.iter().all(here)).then_some(shard)
+            }
+            Command::Change { wallet, .. }
+            | Command::Wallet { wallet }
+            | Command::Holds { wallet, .. }
+            | Command::BalanceAt { wallet, .. }
+            | Command::History { wallet, .. } => wallet.home(shards),
+            Command::Declare { .. }
+            | Command::Open { .. }
+            | Command::Accounts { .. }
+            | Command::Find { .. }
+            | Command::Assets => None,
+        }
     }
-}
 
-/// Takes a command to the wallets apart, for so many shards.
-pub fn parts(command: Command, shards: u16) -> Parts {
-    if let Some(shard) = sole(&command, shards) {
-        return Parts::one(shard, command);
-    }
-    match command {
-        Command::Declare { .. } => Parts::all(shards, &command, Merge::Done),
-        Command::Open { accounts } => open(accounts, shards),
-        Command::Transfer { linked: true, .. } => Parts::all(shards, &command, Merge::WhoKnows),
-        Command::Transfer { transfers, linked: false } => unlinked(transfers, shards),
-        // What is left of those that name a wallet names a system wallet.
-        Command::Change { .. } => Parts::all(shards, &command, Merge::Done),
-        Command::Wallet { .. } => Parts::all(shards, &command, Merge::Accounts { accounts_max: usize::MAX }),
-        Command::Holds { holds_max, .. } => {
-            Parts::all(shards, &command, Merge::Holds { holds_max: holds_max as usize })
+    /// Takes it apart, for so many shards.
+    pub fn parts(self, shards: u16) -> Parts {
+        if let Some(shard) = self.sole_shard(shards) {
+            return Parts::one(shard, self);
         }
-        Command::BalanceAt { .. } => Parts::all(shards, &command, Merge::Balance),
-        Command::Accounts { accounts_max, .. } => {
-            Parts::all(shards, &command, Merge::Accounts { accounts_max: accounts_max as usize })
+        match self {
+            Command::Declare { .. } => Parts::all(shards, &self, Merge::Done),
+            Command::Open { accounts } => open(accounts, shards),
+            Command::Transfer { linked: true, .. } => Parts::all(shards, &self, Merge::WhoKnows),
+            Command::Transfer { transfers, linked: false } => unlinked(transfers, shards),
+            // What is left of those that name a wallet names a system wallet.
+            Command::Change { .. } => Parts::all(shards, &self, Merge::Done),
+            Command::Wallet { .. } => Parts::all(shards, &self, Merge::Accounts { accounts_max: usize::MAX }),
+            Command::Holds { holds_max, .. } => {
+                Parts::all(shards, &self, Merge::Holds { holds_max: holds_max as usize })
+            }
+            Command::BalanceAt { .. } => Parts::all(shards, &self, Merge::Balance),
+            Command::Accounts { accounts_max, .. } => {
+                Parts::all(shards, &self, Merge::Accounts { accounts_max: accounts_max as usize })
+            }
+            Command::Find { .. } => Parts::all(shards, &self, Merge::WhoKnows),
+            Command::Assets => Parts::all(shards, &self, Merge::Assets),
+            Command::History { wallet, asset, range } => {
+                let (range_there, skip) = page_of_parts(&range);
+                let command = Command::History { wallet, asset, range: range_there };
+                Parts::all(shards, &command, Merge::History { skip, range: Box::new(range) })
+            }
         }
-        Command::Find { .. } => Parts::all(shards, &command, Merge::WhoKnows),
-        Command::Assets => Parts::all(shards, &command, Merge::Assets),
-        Command::History { wallet, asset, range } => {
-            let (range_there, skip) = page_of_parts(&range);
-            let command = Command::History { wallet, asset, range: range_there };
-            Parts::all(shards, &command, Merge::History { skip, range: Box::new(range) })
-        }
-    }
-}
-
-/// The shards that are asked to do this: one, or all where it names only ids, and the one that knows them does it.
-pub fn shards_of(together: &Together, shards: u16) -> Vec<u16> {
-    match decides_list(&together.transfers, shards) {
-        Some(shard) => vec![shard],
-        None => (0..shards.max(1)).collect(),
     }
 }
 
@@ -183,8 +174,9 @@ fn decides(transfer: &NewTransfer, shards: u16) -> Option<u16> {
     transfer.home(shards)
 }
 
-/// The shard that decides linked transfers: that of the first one that names wallets.
-fn decides_list(transfers: &[NewTransfer], shards: u16) -> Option<u16> {
+/// The shard that decides linked transfers: that of the first one that names wallets. None where they name only ids: the
+/// shard that knows them.
+pub fn linked_shard(transfers: &[NewTransfer], shards: u16) -> Option<u16> {
     if transfers.is_empty() || shards <= 1 {
         return Some(0);
     }
@@ -231,10 +223,8 @@ fn page_of_parts(range: &Range) -> (Range, usize) {
 
 #[cfg(test)]
 mod tests {
-    use stadium_wallet::{AssetCode, Command, Kind, NewTransfer, TransferId, WalletName};
-
-    use super::{Parts, parts, shards_of};
-    use crate::Together;
+    use super::{Parts, linked_shard};
+    use crate::{AssetCode, Command, Kind, NewTransfer, TransferId, WalletName};
 
     const SHARDS: u16 = 4;
 
@@ -278,11 +268,10 @@ mod tests {
             [(post(1, &on(2), &on(3)), 2), (post(1, &on(2), "@shop"), 2), (post(1, "@shop", &on(3)), 3)];
         for (transfer, shard) in cases {
             for linked in [false, true] {
-                let parts = parts(Command::Transfer { transfers: vec![transfer.clone()], linked }, SHARDS);
+                let parts = Command::Transfer { transfers: vec![transfer.clone()], linked }.parts(SHARDS);
                 assert_eq!(asked(&parts), [(shard, vec![1])]);
             }
-            let together = Together { transfers: vec![transfer], jobs: Vec::new() };
-            assert_eq!(shards_of(&together, SHARDS), [shard]);
+            assert_eq!(linked_shard(&[transfer], SHARDS), Some(shard));
         }
     }
 
@@ -291,7 +280,7 @@ mod tests {
         let mut seen = [false; SHARDS as usize];
         for id in 0..64 {
             let command = Command::Transfer { transfers: vec![post(id, "@a", "@b")], linked: false };
-            let parts = parts(command, SHARDS);
+            let parts = command.parts(SHARDS);
             seen[usize::from(parts.asked[0].0)] = true;
         }
         assert_eq!(seen, [true; SHARDS as usize]);
@@ -307,7 +296,7 @@ mod tests {
             post(4, &a, &b),
             post(5, &a, "@shop"),
         ];
-        let parts = parts(Command::Transfer { transfers, linked: false }, SHARDS);
+        let parts = Command::Transfer { transfers, linked: false }.parts(SHARDS);
         assert_eq!(
             asked(&parts),
             [(0, vec![1, 3]), (1, vec![2]), (0, vec![4]), (0, vec![5])],
@@ -318,11 +307,9 @@ mod tests {
     #[test]
     fn what_names_only_an_id_is_asked_of_all() {
         let void = transfer(9, Kind::Void { hold: TransferId(1) });
-        let parts = parts(Command::Transfer { transfers: vec![void.clone()], linked: true }, SHARDS);
+        let parts = Command::Transfer { transfers: vec![void.clone()], linked: true }.parts(SHARDS);
         assert_eq!(parts.asked.len(), usize::from(SHARDS));
-        let together = Together { transfers: vec![void.clone()], jobs: Vec::new() };
-        assert_eq!(shards_of(&together, SHARDS), [0, 1, 2, 3]);
-        let together = Together { transfers: vec![void, post(2, &on(3), "@shop")], jobs: Vec::new() };
-        assert_eq!(shards_of(&together, SHARDS), [3]);
+        assert_eq!(linked_shard(std::slice::from_ref(&void), SHARDS), None);
+        assert_eq!(linked_shard(&[void, post(2, &on(3), "@shop")], SHARDS), Some(3));
     }
 }
