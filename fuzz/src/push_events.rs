@@ -44,7 +44,7 @@ fn after(records: usize) -> (Platform, Time) {
     let mut platform = empty();
     let mut now = RECORDS[0].1;
     for (at, time, events) in &RECORDS[..records] {
-        platform.apply(*at, *time, events).expect("version 2 is read");
+        platform.apply(*at, *time, 0, events).expect("version 2 is read");
         now = *time;
     }
     (platform, now)

@@ -30,8 +30,8 @@ fn empty() -> Sessions {
 /// Sessions with something in each table.
 pub fn some_sessions() -> Sessions {
     let mut sessions = empty();
-    sessions.apply(0, NOW, EVENTS).expect("version 1 is read");
-    sessions.apply(0, NOW, EVENTS_2).expect("version 2 is read");
+    sessions.apply(0, NOW, 0, EVENTS).expect("version 1 is read");
+    sessions.apply(0, NOW, 0, EVENTS_2).expect("version 2 is read");
     sessions
 }
 

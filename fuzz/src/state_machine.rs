@@ -41,7 +41,7 @@ impl<M: StateMachine> Subject<M> {
     /// Applies `data` as the events of a record. Returns whether they were taken.
     pub fn events(&self, machine: &mut M, at: u64, time: Time, data: &[u8]) -> bool {
         let described = M::describe(Section { shard: 0, at, time, offset: 0, events: data }, &mut Vec::new());
-        if machine.apply(at, time, data).is_err() {
+        if machine.apply(at, time, 0, data).is_err() {
             return false;
         }
         described.expect("events that are taken can be described");
@@ -79,7 +79,7 @@ impl<M: StateMachine> Subject<M> {
                 }
             }
             machine.next_deadline();
-            machine.outgoing(machine.outgoing_first(), &mut |_, _, _| {});
+            machine.outgoing(machine.outgoing_first(), &mut |_, _| None, &mut |_, _, _| {});
             machine.bytes();
         }
     }

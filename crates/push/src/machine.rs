@@ -6,7 +6,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use stadium_state_machine::{Delivery, Description, Executed, Lookup, Record, Section, StateMachine};
+use bytes::Bytes;
+use stadium_state_machine::{
+    Delivery, Description, Executed, Lookup, PayloadAt, Record, Section, StateMachine,
+};
 
 use crate::events::{Event, From, SMALL_BYTES, SPOT_BYTES, STEP_BYTES};
 use crate::execute::ROOM_EVENTS_MAX;
@@ -152,7 +155,7 @@ impl StateMachine for Platform {
         self.deadline()
     }
 
-    fn apply(&mut self, at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt> {
+    fn apply(&mut self, at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
         self.replay(at, time, events)
     }
 
@@ -192,7 +195,12 @@ impl StateMachine for Platform {
         self.outbox.first()
     }
 
-    fn outgoing(&self, from: u64, out: &mut dyn FnMut(u16, u64, Letter)) {
+    fn outgoing(
+        &self,
+        from: u64,
+        _payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
+        out: &mut dyn FnMut(u16, u64, Letter),
+    ) {
         for (number, shard, letter) in self.outbox.range(from) {
             out(shard, number, letter.clone());
         }

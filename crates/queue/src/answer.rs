@@ -2,18 +2,7 @@
 //!
 //! `P` is the payload: [`PayloadAt`] inside, bytes once the shard has read them.
 
-use crate::{Cron, JobId, Key, Lease, QueueName, QueueSettings, Refusal, Time, WorkerName};
-
-/// Where a payload stands in the journal of its shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PayloadAt {
-    /// The record's position.
-    pub record: u64,
-    /// Bytes into the record.
-    pub offset: u32,
-    /// Bytes of the payload.
-    pub length: u32,
-}
+use crate::{Cron, JobId, Key, Lease, PayloadAt, QueueName, QueueSettings, Refusal, Time, WorkerName};
 
 /// What came of a command, one case for each kind.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,12 +1,58 @@
 //! Reading events back for people: the history of one job, and a record in words.
 //!
-//! A history goes from record to record backwards; which records there are is the shard's to know.
+//! A history goes from record to record backwards. Where a segment is gone, or more would be read than a bound allows, it
+//! says so and ends.
 
 use crate::decoding::Decoder;
 use crate::events::{Event, Fate, JobEvent, Payload, Work};
-use crate::{Attempt, Corrupt, HistoryEntry, JobId, QueueName, Queues, Time, WorkerName};
+use crate::{
+    Answer, Attempt, Corrupt, HistoryEntry, JobId, PayloadAt, QueueName, Queues, Refusal, Time, WorkerName,
+};
 use stadium_state_machine::encoding::corrupt;
-use stadium_state_machine::{Description, Section};
+use stadium_state_machine::{Description, Section, Walk};
+
+/// Entries of a history at most: attempts are bounded by a thousand, extensions are not.
+const ENTRIES_MAX: usize = 4_096;
+
+/// The history of a job, newest first: read backwards from its newest event.
+#[derive(Debug)]
+pub struct History {
+    job: JobId,
+    next: Option<u64>,
+    last: Time,
+    entries: Vec<HistoryEntry>,
+}
+
+impl History {
+    /// One that begins at the position of the job's newest event.
+    pub(crate) fn begin(job: JobId, start: u64) -> Self {
+        Self { job, next: Some(start), last: Time(0), entries: Vec::new() }
+    }
+}
+
+impl Walk<Queues> for History {
+    fn next(&self) -> Option<u64> {
+        self.next.filter(|_| self.entries.len() < ENTRIES_MAX)
+    }
+
+    fn read(&mut self, queues: &Queues, section: Section<'_>) -> Result<(), Corrupt> {
+        let Section { at, time, offset, events, .. } = section;
+        self.last = time;
+        self.next = queues.history(self.job, at, time, offset, events, &mut self.entries)?;
+        Ok(())
+    }
+
+    fn gone(&mut self) -> bool {
+        true
+    }
+
+    fn finish(mut self, _queues: &Queues) -> Result<Answer<PayloadAt>, Refusal> {
+        if self.next.is_some() {
+            self.entries.push(HistoryEntry { at: self.last, what: Attempt::Trimmed });
+        }
+        Ok(Answer::History(self.entries))
+    }
+}
 
 impl Queues {
     /// Appends what one record says about one job, newest first, and answers where its previous event stands.

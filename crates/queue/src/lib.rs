@@ -25,6 +25,7 @@ mod history;
 mod job;
 mod leases;
 mod lists;
+mod machine;
 mod manage;
 mod merging;
 mod moving;
@@ -42,20 +43,24 @@ mod transfer;
 mod validate;
 
 pub use answer::{
-    Answer, Attempt, Given, HistoryEntry, JobState, JobView, Outcome, PayloadAt, Placed, QueueStats,
-    Reserved, ScheduleView,
+    Answer, Attempt, Given, HistoryEntry, JobState, JobView, Outcome, Placed, QueueStats, Reserved,
+    ScheduleView,
 };
 pub use bounds::Bounds;
 pub use command::{
     Backoff, Command, Cron, DeadLetter, Dedup, Edit, JobSet, Limit, Missed, NewJob, QueueSettings, Retry,
     Spread, When,
 };
-pub use delivery::Delivery;
+pub use delivery::{Delivery, Letter};
+pub use history::History;
+pub use machine::put_each_bytes_max;
 pub use merging::{Merge, merge};
 pub use moving::{MoveCursor, PayloadChange};
 pub use name::{JobId, Key, Lease, QueueName, WorkerName};
 pub use refusal::CODES;
-pub use stadium_state_machine::{Corrupt, InvalidName, Milliseconds, Place, Record, Refusal, Time};
+pub use stadium_state_machine::{
+    Corrupt, InvalidName, Milliseconds, PayloadAt, Place, Record, Refusal, Time,
+};
 pub use state::Queues;
 pub use tick::Ticked;
 pub use transfer::Outgoing;

@@ -94,7 +94,7 @@ impl StateMachine for Sessions {
         self.next_end()
     }
 
-    fn apply(&mut self, _at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt> {
+    fn apply(&mut self, _at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
         let mut input = Reader::new(events);
         while !input.is_empty() {
             match events[input.position()] {

@@ -371,10 +371,11 @@ impl Inner {
     pub(crate) fn deliver(&self, from: u16, to: u16, delivery: Delivery) {
         let shard = match &delivery {
             Delivery::Job(job) => {
-                let reach = self.routes.reach(&job.queue);
+                let stadium_queue::Letter { queue, job } = &job.letter;
+                let reach = self.routes.reach(queue);
                 // Without a key the home takes it: the same one each time that it is sent.
-                let home = self.routes.home(&job.queue);
-                self.routes.of_job(&job.queue, job.job.key.as_ref(), reach, home)
+                let home = self.routes.home(queue);
+                self.routes.of_job(queue, job.key.as_ref(), reach, home)
             }
             Delivery::Wallet(_) | Delivery::Push(_) => to,
         };

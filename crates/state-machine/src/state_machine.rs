@@ -2,9 +2,11 @@
 //!
 //! A machine decides by its state and what it is given: a command, the time, a random number. It writes
 //! its decisions as events, and has applied them when a call returns. Applying the events of all records
-//! in their order to an empty machine gives the same state. The queues do more than this trait says.
+//! in their order to an empty machine gives the same state.
 
 use std::convert::Infallible;
+
+use bytes::Bytes;
 
 use crate::{Corrupt, Description, Record, Refusal, Section, Time};
 
@@ -92,12 +94,17 @@ pub trait StateMachine {
     /// When time brings something next.
     fn next_deadline(&self) -> Option<Time>;
 
-    /// Applies the events of a record that was read back.
+    /// Whether time has brought something by now.
+    fn is_due(&self, now: Time) -> bool {
+        self.next_deadline().is_some_and(|deadline| deadline <= now)
+    }
+
+    /// Applies the events of a record that was read back; they begin `offset` bytes into it.
     ///
     /// # Errors
     ///
     /// Events that this machine cannot have written in this state.
-    fn apply(&mut self, at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt>;
+    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt>;
 
     /// Describes the events of a record, one after the other, for people. Payloads and secrets are not shown.
     ///
@@ -143,7 +150,14 @@ pub trait StateMachine {
     }
 
     /// Hands out letters that are not confirmed and have this number at least, in their order, with the shard that each is for.
-    fn outgoing(&self, _from: u64, _out: &mut dyn FnMut(u16, u64, Self::Letter)) {}
+    /// `payload` reads a payload of the letter with that number from the journal; without it the letter is left out.
+    fn outgoing(
+        &self,
+        _from: u64,
+        _payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
+        _out: &mut dyn FnMut(u16, u64, Self::Letter),
+    ) {
+    }
 
     /// The most bytes of events that receiving a letter writes.
     fn receive_bytes_max(&self, _delivery: &Delivery<Self::Letter>) -> usize {
@@ -236,6 +250,11 @@ pub trait Walk<M: StateMachine + ?Sized> {
     /// A section that this version did not write, or that does not hold what it must.
     fn read(&mut self, machine: &M, section: Section<'_>) -> Result<(), Corrupt>;
 
+    /// The record that [`Self::next`] named was removed with its segment. Says whether the lookup ends with what it has.
+    fn gone(&mut self) -> bool {
+        false
+    }
+
     /// What was found; where [`Self::next`] still names a record, as far as was read.
     ///
     /// # Errors
@@ -256,6 +275,17 @@ impl<M: StateMachine + ?Sized> Walk<M> for Infallible {
     fn finish(self, _machine: &M) -> Result<M::Answer, Refusal> {
         match self {}
     }
+}
+
+/// Where a payload stands in the journal of its shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PayloadAt {
+    /// The record's position.
+    pub record: u64,
+    /// Bytes into the record.
+    pub offset: u32,
+    /// Bytes of the payload.
+    pub length: u32,
 }
 
 /// A letter on its way to another shard. It is sent until its receiver has confirmed it, and taken in once however

@@ -2,7 +2,8 @@
 //!
 //! It says beforehand how many bytes a command may write, since a shard makes room for them first.
 
-use stadium_state_machine::{Description, Lookup, Record, Section, StateMachine, unknown};
+use bytes::Bytes;
+use stadium_state_machine::{Description, Lookup, PayloadAt, Record, Section, StateMachine, unknown};
 
 use crate::{
     Answer, Command, Corrupt, Delivery, Executed, Ledger, Letter, NewTransfer, Refusal, Time, Walk, refusal,
@@ -119,7 +120,7 @@ impl StateMachine for Ledger {
         Ledger::next_deadline(self)
     }
 
-    fn apply(&mut self, at: u64, time: Time, events: &[u8]) -> Result<(), Corrupt> {
+    fn apply(&mut self, at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
         Ledger::apply(self, at, time, events)
     }
 
@@ -159,7 +160,12 @@ impl StateMachine for Ledger {
         Ledger::outgoing_first(self)
     }
 
-    fn outgoing(&self, from: u64, out: &mut dyn FnMut(u16, u64, Letter)) {
+    fn outgoing(
+        &self,
+        from: u64,
+        _payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
+        out: &mut dyn FnMut(u16, u64, Letter),
+    ) {
         Ledger::outgoing(self, from, out);
     }
 

@@ -163,7 +163,7 @@ fn events_of_all_versions_are_read() {
 fn events_are_read(events: &[u8]) {
     let (mut wrote, _) = written();
     let mut read = machine();
-    read.apply(0, NOW, events).expect("every version is read");
+    read.apply(0, NOW, 0, events).expect("every version is read");
     assert_eq!(images(&mut read), images(&mut wrote));
     let (sessions, retained) = images(&mut read);
     let phone = sessions.iter().find(|session| session.connect.client == "phone").expect("it is there");

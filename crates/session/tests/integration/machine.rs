@@ -55,7 +55,7 @@ impl Journalled {
     fn replayed(&self) -> Sessions {
         let mut machine = Sessions::new(PLACE, Bounds::default());
         for (at, (time, events)) in self.records.iter().enumerate() {
-            machine.apply(at as u64, *time, events).expect("the machine has written it");
+            machine.apply(at as u64, *time, 0, events).expect("the machine has written it");
         }
         machine
     }
@@ -296,7 +296,7 @@ fn publishes_that_servers_of_before_remembered_by_loop_are_known_and_forgotten()
     let mut one = three_clients();
     for (part, receiver) in [(0, ("a", 1)), (3, ("b", 1))] {
         let events = part_of_before(part, &[receiver]);
-        one.machine.apply(1, Time(2), &events).expect("it is read for ever");
+        one.machine.apply(1, Time(2), 0, &events).expect("it is read for ever");
         one.records.push((Time(2), events));
     }
     assert_eq!(one.batch(Time(3), vec![publish(&[("b", 2), ("c", 1)])]), [Outcome::Partly([0].into())]);
@@ -479,13 +479,13 @@ fn damaged_events_and_chunks_are_refused() {
     let events = &one.records[0].1;
     for cut in 1..events.len() {
         let mut fresh = Sessions::new(PLACE, Bounds::default());
-        let whole = fresh.apply(0, Time(1), &events[..cut]).is_ok();
+        let whole = fresh.apply(0, Time(1), 0, &events[..cut]).is_ok();
         // Cut between two events, what is left is whole.
         assert!(!whole || fresh.figures().sessions == 1, "{cut} bytes");
     }
     let mut unknown = events.clone();
     unknown[0] = 99;
-    assert!(Sessions::new(PLACE, Bounds::default()).apply(0, Time(1), &unknown).is_err());
+    assert!(Sessions::new(PLACE, Bounds::default()).apply(0, Time(1), 0, &unknown).is_err());
     let mut unfinished = Sessions::new(PLACE, Bounds::default());
     assert!(unfinished.restore(&[]).is_err());
     assert!(unfinished.restore_finish().is_err());

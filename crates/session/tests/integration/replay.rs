@@ -100,7 +100,7 @@ impl Journalled {
         }
         machine.restore_finish().expect("all of it is there");
         for (at, (time, events)) in self.tail.iter().enumerate() {
-            if let Err(error) = machine.apply(at as u64, *time, events) {
+            if let Err(error) = machine.apply(at as u64, *time, 0, events) {
                 panic!("record {at} behind the checkpoint: {error:?}");
             }
         }
@@ -194,7 +194,7 @@ fn an_event_of_before_removes_what_was_over_and_never_refuses() {
     one.batch(Time(1), retain(&mut numbers, 8..10, Time(90)));
     let after = |until, count| {
         let mut machine = one.restarted();
-        machine.apply(0, Time(100), &over(Time(until), count)).expect("it is read for ever");
+        machine.apply(0, Time(100), 0, &over(Time(until), count)).expect("it is read for ever");
         topics(&mut machine)
     };
     assert_eq!(after(60, 3), (3..10).collect(), "the earliest, and of these the lowest places");
@@ -213,7 +213,7 @@ fn a_number_that_is_not_there_is_skipped() {
         stadium_state_machine::encoding::number(&mut events, value);
     }
     let mut machine = one.restarted();
-    machine.apply(0, Time(60), &events).expect("a number may be gone");
+    machine.apply(0, Time(60), 0, &events).expect("a number may be gone");
     assert_eq!(topics(&mut machine), [0, 2].into());
 }
 

@@ -5,18 +5,17 @@
 
 use stadium_journal::{Journal, Position, Room};
 use stadium_push::Platform;
-use stadium_queue::{Place, Refusal, Time};
+use stadium_queue::{Place, Queues, Refusal, Time};
 use stadium_state_machine::StateMachine as _;
 use stadium_wallet::Ledger;
 
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom};
 use super::outbox::Outbox;
 use super::payloads::{How, Unreadable};
-use super::room::{self, BASE_BYTES};
 use super::running::{Running, Waits};
 use super::seam::{Caller, Confirmation, Delivery, Output, Sent};
-use super::uniform::Uniform;
-use crate::frame::{HEADER_BYTES, Machine};
+use super::uniform::{BASE_BYTES, Uniform};
+use crate::frame::HEADER_BYTES;
 
 impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn outbox(&mut self, sent: Sent) -> &mut Outbox {
@@ -48,7 +47,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Takes in what another shard sent. False where the journal is behind.
     pub(super) fn deliver(&mut self, delivery: &Delivery, now: Time, since_us: u64) -> Result<bool, Fault> {
         let taken = match delivery {
-            Delivery::Job(job) => self.deliver_job(job, now)?,
+            Delivery::Job(delivery) => self.deliver_to::<Queues>(delivery, now)?,
             Delivery::Wallet(delivery) => self.deliver_to::<Ledger>(delivery, now)?,
             Delivery::Push(delivery) => self.deliver_to::<Platform>(delivery, now)?,
         };
@@ -77,23 +76,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(Some(taken))
     }
 
-    fn deliver_job(
-        &mut self,
-        job: &stadium_queue::Delivery,
-        now: Time,
-    ) -> Result<Option<Result<(), Refusal>>, Fault> {
-        let at = match self.room_for_delivery(room::job_delivery_bytes_max(job))? {
-            Ok(at) => at,
-            Err(refused) => return Ok(refused.map(Err)),
-        };
-        self.record.begin(HEADER_BYTES);
-        let taken = self.machines.queues.deliver(at.0, now, job, &mut self.record);
-        if taken.is_ok() {
-            self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
-        }
-        Ok(Some(taken.map(|_| ())))
-    }
-
     /// Room for what another shard sent; else the refusal, or none where the journal is behind.
     fn room_for_delivery(&mut self, bytes: usize) -> Result<Result<Position, Option<Refusal>>, Fault> {
         Ok(self.make_room(bytes, Room::Ordinary)?.map_err(|lacks| match lacks {
@@ -107,7 +89,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn confirmed(&mut self, confirmation: &Confirmation, now: Time) -> Result<bool, Fault> {
         let Confirmation { sent, number, ref taken } = *confirmation;
         let (bytes, rejection_answers) = match sent {
-            Sent::Jobs => (HEADER_BYTES + 256, false),
+            Sent::Jobs => (self.machines.queues.confirm_bytes_max(number), Queues::REJECTION_ANSWERS),
             Sent::Letters => (self.machines.ledger.confirm_bytes_max(number), Ledger::REJECTION_ANSWERS),
             Sent::Pushes => (self.machines.platform.confirm_bytes_max(number), Platform::REJECTION_ANSWERS),
         };
@@ -133,11 +115,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             }
         };
         match sent {
-            Sent::Jobs => {
-                self.record.begin(HEADER_BYTES);
-                self.machines.queues.confirm(at.0, now, number, &mut self.record);
-                self.append_events(Machine::Queue, at, now, Room::Reserved)?;
-            }
+            Sent::Jobs => self.confirm_to::<Queues>(at, now, confirmation)?,
             Sent::Letters => self.confirm_to::<Ledger>(at, now, confirmation)?,
             Sent::Pushes => self.confirm_to::<Platform>(at, now, confirmation)?,
         }
@@ -196,15 +174,17 @@ impl<J: Journal, C: Caller> Running<J, C> {
         place: Place,
     ) {
         let before = output.deliveries.len();
-        let confirmed_below = self.outbox(sent).confirmed_below();
         match sent {
-            Sent::Jobs => self.send_jobs(from, which, confirmed_below, now, output, place),
+            Sent::Jobs => {
+                let letters = self.letters::<Queues>(sent, from, which, now, place);
+                output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Job(one))));
+            }
             Sent::Letters => {
-                let letters = self.letters::<Ledger>(from, which, confirmed_below, place);
+                let letters = self.letters::<Ledger>(sent, from, which, now, place);
                 output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Wallet(one))));
             }
             Sent::Pushes => {
-                let letters = self.letters::<Platform>(from, which, confirmed_below, place);
+                let letters = self.letters::<Platform>(sent, from, which, now, place);
                 output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Push(one))));
             }
         }
@@ -218,60 +198,36 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Letters of a machine that are to be sent, and whom they are for.
     fn letters<M: Uniform>(
         &mut self,
+        sent: Sent,
         from: u64,
         which: impl Fn(u64) -> bool,
-        confirmed_below: u64,
+        now: Time,
         place: Place,
     ) -> Vec<(u16, stadium_state_machine::Delivery<M::Letter>)> {
-        let mut letters = Vec::new();
-        M::of(&mut self.machines).outgoing(from, &mut |to, number, letter| {
-            if which(number) {
-                let shard = place.shard;
-                letters
-                    .push((to, stadium_state_machine::Delivery { shard, number, confirmed_below, letter }));
+        let (shard, confirmed_below) = (place.shard, self.outbox(sent).confirmed_below());
+        let (mut letters, mut later) = (Vec::new(), Vec::new());
+        let Self { machines, journal, payloads, .. } = self;
+        let mut payload = |number, at| {
+            if !which(number) {
+                return None;
             }
-        });
-        letters
-    }
-
-    fn send_jobs(
-        &mut self,
-        from: u64,
-        which: impl Fn(u64) -> bool,
-        confirmed_below: u64,
-        now: Time,
-        output: &mut Output<C>,
-        place: Place,
-    ) {
-        let mut outgoing = Vec::new();
-        self.machines.queues.outgoing(from, &mut |job| {
-            if which(job.number) {
-                outgoing.push(job);
-            }
-        });
-        for job in outgoing {
-            let number = job.number;
-            match self.payloads.read(&self.journal, job.payload) {
-                Ok(payload) => {
-                    let shard = Place::home(&job.queue, place.shards);
-                    let job_there = stadium_queue::NewJob { payload, ..job.job };
-                    let delivery = stadium_queue::Delivery {
-                        shard: place.shard,
-                        number,
-                        confirmed_below,
-                        queue: job.queue,
-                        job: job_there,
-                    };
-                    output.deliveries.push((shard, Delivery::Job(delivery)));
-                }
-                Err(Unreadable { how: How::ForNow, .. }) => {
-                    self.outbox(Sent::Jobs).again(now.after(FULL_RETRY), number);
-                }
+            match payloads.read(journal, at) {
+                Ok(payload) => return Some(payload),
+                Err(Unreadable { how: How::ForNow, .. }) => later.push(number),
                 // It stays here, counted as damaged, where an operator can find it.
                 Err(Unreadable { reason, .. }) => {
-                    tracing::error!(number, %reason, "Job for another shard has no payload")
+                    tracing::error!(number, %reason, "Job for another shard has no payload");
                 }
             }
-        }
+            None
+        };
+        M::of(machines).outgoing(from, &mut payload, &mut |to, number, letter| {
+            if which(number) {
+                let delivery = stadium_state_machine::Delivery { shard, number, confirmed_below, letter };
+                letters.push((to, delivery));
+            }
+        });
+        later.into_iter().for_each(|number| self.outbox(sent).again(now.after(FULL_RETRY), number));
+        letters
     }
 }

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 use stadium_journal::{Journal, Room};
 use stadium_push::feed::FeedJob;
-use stadium_queue::{NewJob, QueueName, Refusal, Time, When};
+use stadium_queue::{NewJob, QueueName, Refusal, Time, When, put_each_bytes_max};
 
 use super::fault::Fault;
-use super::room::{BASE_BYTES, put_each_bytes_max};
 use super::running::Running;
 use super::seam::Caller;
+use super::uniform::BASE_BYTES;
 use crate::frame::{HEADER_BYTES, Machine};
 
 /// Jobs in one record: some 40 KB each.

@@ -11,7 +11,6 @@ use stadium_wallet::Ledger;
 
 use super::settings::CoreSettings;
 use crate::ShardMetrics;
-use crate::error::unknown;
 use crate::frame::{CHUNK_HEADER_BYTES, Frame, Machine, chunk_header, parse_chunk};
 
 /// The state machines of a shard.
@@ -30,7 +29,7 @@ impl Machine {
     /// Whether its records are never removed.
     pub(super) fn records_stay(self) -> bool {
         match self {
-            Machine::Queue => false,
+            Machine::Queue => Queues::RECORDS_STAY,
             Machine::Wallet => Ledger::RECORDS_STAY,
             Machine::Push => Platform::RECORDS_STAY,
             Machine::Session => Sessions::RECORDS_STAY,
@@ -40,7 +39,7 @@ impl Machine {
     /// What whoever waits for a pending command is told when the shard starts over.
     pub(super) fn pending_refusal(self) -> Refusal {
         match self {
-            Machine::Queue => unknown(),
+            Machine::Queue => Queues::pending_refusal(),
             Machine::Wallet => Ledger::pending_refusal(),
             Machine::Push => Platform::pending_refusal(),
             Machine::Session => Sessions::pending_refusal(),
@@ -83,9 +82,27 @@ impl Machines {
         for section in frame.sections() {
             match section.machine {
                 Machine::Queue => self.queues.apply(position.0, frame.time, section.offset, section.events),
-                Machine::Wallet => self.ledger.apply(position.0, frame.time, section.events),
-                Machine::Push => self.platform.apply(position.0, frame.time, section.events),
-                Machine::Session => self.sessions.apply(position.0, frame.time, section.events),
+                Machine::Wallet => StateMachine::apply(
+                    &mut self.ledger,
+                    position.0,
+                    frame.time,
+                    section.offset,
+                    section.events,
+                ),
+                Machine::Push => StateMachine::apply(
+                    &mut self.platform,
+                    position.0,
+                    frame.time,
+                    section.offset,
+                    section.events,
+                ),
+                Machine::Session => StateMachine::apply(
+                    &mut self.sessions,
+                    position.0,
+                    frame.time,
+                    section.offset,
+                    section.events,
+                ),
             }
             .map_err(|error| error.reason)?;
             stays |= section.machine.records_stay();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
 use stadium_push::Platform;
-use stadium_queue::{Answer, Command, JobId, Lease, PayloadAt, Record, Refusal, Retry, Time};
+use stadium_queue::{Answer, Command, Lease, PayloadAt, Queues, Record, Refusal, Retry, Time};
 use stadium_session::Sessions;
 use stadium_state_machine::StateMachine as _;
 use stadium_wallet::Ledger;
@@ -16,17 +16,14 @@ use stadium_wallet::Ledger;
 use super::checkpointing::{Checkpointing, Step};
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, too_large};
 use super::feeds::Feeds;
-use super::history;
 use super::machines::Machines;
 use super::outbox::Outbox;
 use super::payloads::{How, Payloads, Spoilt, Unreadable};
-use super::room::{TICK_EVENT_BYTES, is_read, record_bytes_max, room};
 use super::seam::{Caller, Confirmation, Output, Reply, Sent};
 use super::segments::Segments;
 use super::settings::CoreSettings;
-use super::uniform::Walk;
-use crate::error::rejected;
-use crate::frame::{HEADER_BYTES, Machine, write_header};
+use super::uniform::{Taken, Walk};
+use crate::frame::{Machine, write_header};
 use crate::metrics::Counts;
 
 /// What a command led to.
@@ -47,11 +44,10 @@ pub(super) struct Pending<C> {
 
 pub(super) enum Waits<C> {
     Answer(C, Result<Answer<PayloadAt>, Refusal>),
-    History(C, JobId, Position),
     /// An answer that has everything.
     Whole(C, Result<crate::Answer, Refusal>),
     /// The answer of a command that waited for other shards: where this record is cut it is decided again, and may come out otherwise.
-    Decided(Machine, C, Result<crate::Answer, Refusal>),
+    Decided(Machine, Box<Waits<C>>),
     /// Records that are read then.
     Walk(C, Walk),
     Confirmation(u16, Confirmation),
@@ -75,7 +71,7 @@ pub(super) struct Running<J, C> {
     /// Who waits for commands that are pending, by the machine's number for them.
     pub(super) undecided: HashMap<(Machine, u64), C, foldhash::fast::RandomState>,
     pub(super) payloads: Payloads,
-    spoilt: Vec<Spoilt>,
+    pub(super) spoilt: Vec<Spoilt>,
     pub(super) random: Random,
     /// Something was appended since the last commit was started.
     uncommitted: bool,
@@ -216,73 +212,25 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.segments.apply(&self.journal);
     }
 
-    /// Carries out a command, or finds its answer.
+    /// Carries out a command to the queues, or finds its answer.
     pub(super) fn execute(&mut self, command: &Command, now: Time) -> Result<Executed, Fault> {
-        if is_read(command) {
-            return Ok(Executed::Done(self.machines.queues.read(now, command)));
-        }
-        let room = room(command);
-        let at = match self.room_for(record_bytes_max(command), room, now)? {
-            Some(Ok(at)) => at,
-            Some(Err(refusal)) => return Ok(Executed::Done(Err(refusal))),
-            None => return Ok(Executed::Behind),
-        };
-        self.record.begin(HEADER_BYTES);
-        let random = self.random.next();
-        let answer = self.machines.queues.execute(at.0, now, random, command, &mut self.record);
-        if answer.is_ok() {
-            self.append_events(Machine::Queue, at, now, room)?;
-        }
-        Ok(Executed::Done(answer))
+        // Nothing here says how long it took.
+        Ok(match self.take_uniform::<Queues>(command, now, || 0)? {
+            Taken::Answer(answer) => Executed::Done(answer),
+            Taken::Behind => Executed::Behind,
+            Taken::Walk(_) | Taken::Pending(_) => {
+                unreachable!("histories are taken elsewhere, nothing is pending")
+            }
+        })
     }
 
     /// What time brings, within the bounds of a turn. Says whether more is due.
     pub(super) fn take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
-        let queues = self.queues_take_time(now, settings)?;
+        let queues = self.uniform_takes_time::<Queues>(now, settings)?;
         let wallets = self.uniform_takes_time::<Ledger>(now, settings)?;
         let platform = self.uniform_takes_time::<Platform>(now, settings)?;
         let sessions = self.uniform_takes_time::<Sessions>(now, settings)?;
         Ok(queues || wallets || platform || sessions)
-    }
-
-    fn queues_take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
-        let queues = &self.machines.queues;
-        let is_due = queues.next_deadline().is_some_and(|deadline| deadline <= now);
-        // What was put beside transfers has the time of the wallets, which a clock that is set back does not change.
-        if !is_due && !queues.is_ahead_of(now) {
-            return Ok(false);
-        }
-        let Some(at) = self.room_for_time(now, settings)? else {
-            return Ok(false);
-        };
-        let events = settings.turn_events_max.max(1);
-        self.record.begin(HEADER_BYTES);
-        let ticked = self.machines.queues.tick(at.0, now, self.random.next(), &mut self.record, events);
-        self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
-        Ok(ticked.more)
-    }
-
-    /// Room for what time brings in a turn; none while there is none.
-    pub(super) fn room_for_time(
-        &mut self,
-        now: Time,
-        settings: &CoreSettings,
-    ) -> Result<Option<Position>, Fault> {
-        if self.is_full(now) {
-            return Ok(None);
-        }
-        let events = settings.turn_events_max.max(1) as usize;
-        match self.make_room(HEADER_BYTES + 4_096 + events * TICK_EVENT_BYTES, Room::Ordinary)? {
-            Ok(at) => Ok(Some(at)),
-            Err(NoRoom::Behind) => Ok(None),
-            Err(NoRoom::Full(_)) => {
-                self.full_at = Some(now);
-                Ok(None)
-            }
-            Err(NoRoom::TooLarge { bytes, bytes_max }) => Err(Fault::Broken(format!(
-                "turn_events_max asks for records of {bytes} bytes; the journal takes {bytes_max}"
-            ))),
-        }
     }
 
     /// The disk is full.
@@ -322,19 +270,6 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn answer(&mut self, caller: C, answer: Result<Answer<PayloadAt>, Refusal>, since_us: u64) {
         self.figures.refusals += u64::from(answer.is_err());
         self.wait(Waits::Answer(caller, answer), since_us);
-    }
-
-    /// Lets the history of a job leave, which is read then.
-    pub(super) fn answer_history(&mut self, caller: C, job: JobId, since_us: u64) {
-        match self.machines.queues.history_start(job) {
-            Some(start) => self.wait(Waits::History(caller, job, Position(start)), since_us),
-            None => {
-                let answer = self.machines.queues.read(Time(0), &Command::Find { job });
-                let refusal =
-                    answer.err().unwrap_or_else(|| rejected("QUE-001", format!("job {job} is not here")));
-                self.answer(caller, Err(refusal), since_us);
-            }
-        }
     }
 
     /// Lets an answer leave that has everything.
@@ -394,20 +329,18 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 last_batch = Some(pending.since_us);
                 self.figures.durable_lag_us.add((settings.stopwatch)().saturating_sub(pending.since_us));
             }
-            match pending.what {
+            let what = match pending.what {
+                Waits::Decided(_, what) => *what,
+                what => what,
+            };
+            match what {
+                Waits::Decided(..) => unreachable!("an answer is decided once"),
                 Waits::Answer(caller, answer) => {
                     let filled = |answer| self.payloads.fill(&self.journal, answer, &mut self.spoilt);
                     let answer = answer.and_then(filled).map(crate::Answer::Queue);
                     output.replies.push(Reply { caller, answer });
                 }
-                Waits::History(caller, job, start) => {
-                    let queues = &self.machines.queues;
-                    let entries =
-                        history::read(&self.journal, queues, job, start, settings.history_bytes_max);
-                    let answer = entries.map(|entries| crate::Answer::Queue(Answer::History(entries)));
-                    output.replies.push(Reply { caller, answer });
-                }
-                Waits::Whole(caller, answer) | Waits::Decided(_, caller, answer) => {
+                Waits::Whole(caller, answer) => {
                     output.replies.push(Reply { caller, answer });
                 }
                 Waits::Walk(caller, walk) => {
@@ -472,17 +405,18 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C>) {
         for pending in self.pending.drain(..) {
             match pending.what {
-                Waits::Answer(caller, _)
-                | Waits::History(caller, ..)
-                | Waits::Whole(caller, _)
-                | Waits::Walk(caller, _) => {
+                Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, _) => {
                     output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
                 }
                 Waits::Confirmation(shard, confirmation) => {
                     let refused = Confirmation { taken: Err(refusal.clone()), ..confirmation };
                     output.confirmations.push((shard, refused));
                 }
-                Waits::Decided(machine, caller, _) => {
+                Waits::Decided(machine, what) => {
+                    let caller = match *what {
+                        Waits::Answer(caller, _) | Waits::Whole(caller, _) => caller,
+                        _ => unreachable!("an answer waits"),
+                    };
                     output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
                 }
                 // Whoever is connected arrives anew, and is given what it is owed.

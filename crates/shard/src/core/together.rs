@@ -1,15 +1,15 @@
 //! Transfers and jobs in one record, and seals over the books.
 
 use stadium_journal::{Journal, Room};
-use stadium_queue::{NewJob, QueueName};
+use stadium_queue::{NewJob, QueueName, put_each_bytes_max};
 use stadium_state_machine::{Refusal, StateMachine as _, Time};
 use stadium_wallet::{Answer, Command, Executed};
 
 use super::Seals;
 use super::fault::Fault;
-use super::room::{BASE_BYTES, put_each_bytes_max};
 use super::running::Running;
 use super::seam::Caller;
+use super::uniform::BASE_BYTES;
 use crate::answer::Done;
 use crate::frame::{HEADER_BYTES, Machine, SECTION_BYTES, write_header, write_next_section};
 

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use stadium_journal::Journal;
 use stadium_push::Platform;
-use stadium_queue::{Answer, Command, QueueName, Refusal, Spread, Time};
+use stadium_queue::{Answer, Command, QueueName, Queues, Refusal, Spread, Time};
 use stadium_session::Sessions;
 use stadium_state_machine::StateMachine as _;
 use stadium_wallet::Ledger;
@@ -16,7 +16,6 @@ use stadium_wallet::Ledger;
 use super::checkpointing::Step;
 use super::fault::{AFTER_PANIC, Fault};
 use super::opening;
-use super::room;
 use super::running::{Executed, Running, Waits};
 use super::seam::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
 use super::uniform::{Taken, Uniform};
@@ -133,7 +132,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             taken += 1;
             let is_done = match input {
                 Input::Request(request) => {
-                    jobs += room::jobs(&request.command);
+                    jobs += Queues::items(&request.command);
                     self.take_request(running, request, now, began, output)?
                 }
                 Input::Release(leases) => {
@@ -203,10 +202,11 @@ impl<S: Store, C: Caller> Core<S, C> {
             return Ok(true);
         }
         let executed = match &request.command {
-            Command::History { job } => {
-                running.figures.commands += 1;
-                running.answer_history(request.caller, *job, began);
-                return Ok(true);
+            Command::History { .. } => {
+                let again =
+                    |caller, command| Input::Request(Request { caller, command, search: Search::Here });
+                let Request { caller, command, .. } = request;
+                return self.take_uniform::<Queues, _>(running, caller, command, again, now, began);
             }
             Command::Reserve { queue, .. } => {
                 if self.waiting.of_queue(queue) > 0 {
@@ -275,7 +275,10 @@ impl<S: Store, C: Caller> Core<S, C> {
             return Ok(true);
         }
         match running.take_uniform::<M>(command.borrow(), now, self.settings.stopwatch) {
-            Ok(Taken::Answer(answer)) => running.answer_whole(caller, answer, began),
+            Ok(Taken::Answer(answer)) => {
+                running.figures.refusals += u64::from(answer.is_err());
+                running.wait(M::waits(caller, answer), began);
+            }
             Ok(Taken::Walk(walk)) => running.wait(Waits::Walk(caller, walk), began),
             Ok(Taken::Pending(number)) => {
                 running.undecided.insert((M::MACHINE, number), caller);

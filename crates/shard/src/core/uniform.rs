@@ -1,21 +1,22 @@
-//! Machines that keep the trait which machines have in common: their commands, their lookups, and what time brings them.
-//!
-//! The queues do more than the trait says: see [`super::running`].
+//! What the state machines are asked: commands, lookups, and what time brings.
 
-use stadium_journal::{Journal, Position, Room};
+use stadium_journal::{Error, Journal, Position, Room};
 use stadium_push::Platform;
+use stadium_queue::Queues;
 use stadium_session::Sessions;
 use stadium_state_machine::{Executed, Lookup, Refusal, StateMachine, Time, Walk as _};
 use stadium_wallet::Ledger;
 
 use super::fault::{Fault, NoRoom, not_read};
 use super::machines::Machines;
-use super::room::BASE_BYTES;
 use super::running::{Pending, Running, Waits};
 use super::seam::{Caller, Output, Reply};
 use super::settings::CoreSettings;
 use crate::error::rejected;
 use crate::frame::{Frame, HEADER_BYTES, Machine};
+
+/// Bytes of a record beside its events: the frame, and some more.
+pub(super) const BASE_BYTES: usize = HEADER_BYTES + 1_024;
 
 /// A machine that keeps the trait, as a part of the shard.
 pub(super) trait Uniform: StateMachine {
@@ -25,14 +26,30 @@ pub(super) trait Uniform: StateMachine {
     /// It, among the others.
     fn of(machines: &mut Machines) -> &mut Self;
 
-    /// Its answer as one of the shard.
-    fn answer(answer: Self::Answer) -> crate::Answer;
+    /// An answer on its way to whoever asked, until it may leave.
+    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C>;
 
     /// Its lookup as one of the shard.
     fn walk(walk: Self::Walk) -> Walk;
 
     /// Says in an answer how long it took to find, in microseconds, where it has a place for that: a machine has no clock.
     fn say_took(_answer: &mut Self::Answer, _took_us: u64) {}
+}
+
+impl Uniform for Queues {
+    const MACHINE: Machine = Machine::Queue;
+
+    fn of(machines: &mut Machines) -> &mut Self {
+        &mut machines.queues
+    }
+
+    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
+        Waits::Answer(caller, answer)
+    }
+
+    fn walk(walk: Self::Walk) -> Walk {
+        Walk::Queue(Box::new(walk))
+    }
 }
 
 impl Uniform for Ledger {
@@ -42,8 +59,8 @@ impl Uniform for Ledger {
         &mut machines.ledger
     }
 
-    fn answer(answer: Self::Answer) -> crate::Answer {
-        crate::Answer::Wallet(answer)
+    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
+        Waits::Whole(caller, answer.map(crate::Answer::Wallet))
     }
 
     fn walk(walk: Self::Walk) -> Walk {
@@ -58,8 +75,8 @@ impl Uniform for Platform {
         &mut machines.platform
     }
 
-    fn answer(answer: Self::Answer) -> crate::Answer {
-        crate::Answer::Push(answer)
+    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
+        Waits::Whole(caller, answer.map(crate::Answer::Push))
     }
 
     fn walk(walk: Self::Walk) -> Walk {
@@ -80,8 +97,8 @@ impl Uniform for Sessions {
         &mut machines.sessions
     }
 
-    fn answer(answer: Self::Answer) -> crate::Answer {
-        crate::Answer::Session(answer)
+    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
+        Waits::Whole(caller, answer.map(crate::Answer::Session))
     }
 
     fn walk(walk: Self::Walk) -> Walk {
@@ -91,13 +108,14 @@ impl Uniform for Sessions {
 
 /// A lookup in records of the journal.
 pub(super) enum Walk {
+    Queue(Box<stadium_queue::History>),
     Wallet(Box<stadium_wallet::Walk>),
 }
 
 /// What a command led to.
-pub(super) enum Taken {
+pub(super) enum Taken<A> {
     /// The answer, which may leave when everything is durable that it may have seen.
-    Answer(Result<crate::Answer, Refusal>),
+    Answer(Result<A, Refusal>),
     /// Records are read then.
     Walk(Walk),
     /// Other shards are asked; the machine has the answer under this number later.
@@ -113,7 +131,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         command: &M::Command,
         now: Time,
         stopwatch: fn() -> u64,
-    ) -> Result<Taken, Fault> {
+    ) -> Result<Taken<M::Answer>, Fault> {
         let machine = M::of(&mut self.machines);
         let now = machine.record_time(now);
         if M::is_read(command) {
@@ -121,7 +139,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             return Ok(match machine.read(now, command) {
                 Ok(Lookup::Answer(mut answer)) => {
                     M::say_took(&mut answer, stopwatch().saturating_sub(began));
-                    Taken::Answer(Ok(M::answer(answer)))
+                    Taken::Answer(Ok(answer))
                 }
                 Ok(Lookup::Walk(walk)) => Taken::Walk(M::walk(walk)),
                 Err(refusal) => Taken::Answer(Err(refusal)),
@@ -139,7 +157,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let executed = M::of(&mut self.machines).execute(at.0, now, random, command, &mut self.record);
         self.append_events(M::MACHINE, at, now, room)?;
         Ok(match executed {
-            Ok(Executed::Done(answer)) => Taken::Answer(Ok(M::answer(answer))),
+            Ok(Executed::Done(answer)) => Taken::Answer(Ok(answer)),
             Ok(Executed::Pending(number)) => Taken::Pending(number),
             Err(refusal) => Taken::Answer(Err(refusal)),
         })
@@ -148,7 +166,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Reads the records that a lookup names, newest first, up to a bound.
     pub(super) fn walk(&mut self, walk: Walk, settings: &CoreSettings) -> Result<crate::Answer, Refusal> {
         match walk {
-            Walk::Wallet(walk) => self.walk_on::<Ledger>(*walk, settings),
+            Walk::Queue(walk) => {
+                let answer = self.walk_on::<Queues>(*walk, settings)?;
+                let filled = self.payloads.fill(&self.journal, answer, &mut self.spoilt);
+                filled.map(crate::Answer::Queue)
+            }
+            Walk::Wallet(walk) => self.walk_on::<Ledger>(*walk, settings).map(crate::Answer::Wallet),
         }
     }
 
@@ -156,7 +179,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         &mut self,
         mut walk: M::Walk,
         settings: &CoreSettings,
-    ) -> Result<crate::Answer, Refusal> {
+    ) -> Result<M::Answer, Refusal> {
         let machine = &*M::of(&mut self.machines);
         let mut reader = self.journal.reader();
         let mut bytes = 0;
@@ -167,7 +190,10 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 let at = Position(at);
                 rejected("SHARD-010", format!("the record at position {at} cannot be read: {what}"))
             };
-            let record = reader.record(Position(at)).map_err(|error| not_read(error, damaged))?;
+            let record = match reader.record(Position(at)) {
+                Err(Error::Gone(_)) if walk.gone() => break,
+                record => record.map_err(|error| not_read(error, damaged))?,
+            };
             bytes += record.body.len();
             let frame = Frame::parse(record.body).map_err(damaged)?;
             let section = frame
@@ -177,7 +203,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             walk.read(machine, section.of(settings.place.shard, at, frame.time))
                 .map_err(|error| damaged(error.reason))?;
         }
-        walk.finish(machine).map(M::answer)
+        walk.finish(machine)
     }
 
     /// Lets the answers leave of commands that were pending and are decided now.
@@ -188,7 +214,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             // Nobody waits for those that were under way when the shard was opened.
             if let Some(caller) = undecided.remove(&(M::MACHINE, number)) {
                 figures.refusals += u64::from(answer.is_err());
-                let what = Waits::Decided(M::MACHINE, caller, answer.map(M::answer));
+                let what = Waits::Decided(M::MACHINE, Box::new(M::waits(caller, answer)));
                 pending.push_back(Pending { after, since_us, what });
             }
         });
@@ -208,7 +234,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         settings: &CoreSettings,
     ) -> Result<bool, Fault> {
         let machine = M::of(&mut self.machines);
-        if machine.next_deadline().is_none_or(|deadline| deadline > now) {
+        if !machine.is_due(now) {
             return Ok(false);
         }
         let record_time = machine.record_time(now);

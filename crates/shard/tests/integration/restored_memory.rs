@@ -58,8 +58,8 @@ impl Machine {
     fn apply(&mut self, events: &[u8]) -> Result<(), Corrupt> {
         let time = Time(1_700_000_000_000);
         match self {
-            Machine::Session(machine) => machine.apply(4_096, time, events),
-            Machine::Push(machine) => machine.apply(4_096, time, events),
+            Machine::Session(machine) => machine.apply(4_096, time, 0, events),
+            Machine::Push(machine) => machine.apply(4_096, time, 0, events),
             Machine::Wallet(_) | Machine::Queue(_) => Ok(()),
         }
     }

@@ -51,7 +51,7 @@ pub(super) fn brief_delivery(to: u16, delivery: &Delivery) -> String {
                 "delivery {} of shard {} to shard {to}, {} B",
                 job.number,
                 job.shard,
-                job.job.payload.len()
+                job.letter.job.payload.len()
             )
         }
         Delivery::Wallet(letter) => format!("to shard {to}: {letter:?}"),

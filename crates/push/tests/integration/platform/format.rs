@@ -166,7 +166,7 @@ fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
         let place = Place { shard, shards: 2, hash_seed: 1 };
         let mut replayed = Platform::new(place, Bounds::default());
         for (at, time, events) in &records {
-            replayed.apply(*at, *time, events).unwrap();
+            replayed.apply(*at, *time, 0, events).unwrap();
         }
         let chunks: Vec<_> = chunks.into_iter().map(|(_, _, chunk)| chunk).collect();
         let mut platform = restored(&chunks, &Bounds::default(), shard.into(), 2);
@@ -176,7 +176,7 @@ fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
     }
     let mut letters = Vec::new();
     let at_home = platforms.iter().find(|(shard, _)| *shard == home).map(|(_, platform)| platform).unwrap();
-    at_home.outgoing(0, &mut |_, number, letter| letters.push((number, letter)));
+    at_home.outgoing(0, &mut |_, _| None, &mut |_, number, letter| letters.push((number, letter)));
     assert_eq!(letters.len(), 1, "that of push 3");
     for (_, platform) in platforms.iter_mut().filter(|(shard, _)| *shard != home) {
         let mut record = Record::new();
@@ -218,7 +218,7 @@ fn read_all(version: u8) {
         let place = Place { shard, shards: 2, hash_seed: 1 };
         let mut platform = Platform::new(place, Bounds::default());
         for (at, time, events) in &records {
-            platform.apply(*at, *time, events).unwrap();
+            platform.apply(*at, *time, 0, events).unwrap();
         }
         let shown = show(&mut platform, now);
         for (push, what) in [(10, "targeted: "), (77, "ScheduleName(\"hourly\")")] {

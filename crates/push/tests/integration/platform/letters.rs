@@ -73,7 +73,7 @@ fn letters_that_come_twice_or_late_start_a_push_once() {
             assert!(steps < 10_000, "letters arrive in the end");
             let mut letters = Vec::new();
             let first = scene.shards[home].outgoing_first();
-            scene.shards[home].outgoing(first, &mut |to, number, letter| {
+            scene.shards[home].outgoing(first, &mut |_, _| None, &mut |to, number, letter| {
                 letters.push((usize::from(to), number, letter));
             });
             let (to, number, letter) = letters.swap_remove(random.usize(0..letters.len()));

@@ -33,7 +33,7 @@ fn a_checkpoint_is_the_state_at_its_beginning() {
         // And the records behind it lead to the state that is.
         model.leave_all();
         for (at, time, events) in &model.scene.records[0][records..] {
-            restored.apply(*at, *time, events).unwrap();
+            restored.apply(*at, *time, 0, events).unwrap();
         }
         let now = model.scene.now;
         assert_eq!(show(&mut restored, now), show(&mut model.scene.shards[0], now), "seed {seed}");
@@ -103,7 +103,7 @@ fn damaged_events_are_refused() {
                     events.truncate(at);
                 }
             }
-            if platform.apply(*at, *time, &events).is_err() {
+            if platform.apply(*at, *time, 0, &events).is_err() {
                 break;
             }
         }
@@ -127,7 +127,7 @@ fn a_change_of_a_push_that_started_or_was_cancelled_is_damage() {
             } else {
                 scene.wait(HOUR + 1);
             }
-            let damaged = scene.shards[0].apply(position, time, &edit);
+            let damaged = scene.shards[0].apply(position, time, 0, &edit);
             assert!(damaged.is_err(), "push {which}, cancelled: {is_cancelled}");
         }
     }

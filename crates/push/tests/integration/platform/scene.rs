@@ -63,7 +63,7 @@ impl Scene {
         let place = Place { shard: shard as u16, shards: self.shards.len() as u16, hash_seed: 99 };
         let mut platform = Platform::new(place, self.bounds.clone());
         for (at, time, events) in &self.records[shard] {
-            platform.apply(*at, *time, events).unwrap();
+            platform.apply(*at, *time, 0, events).unwrap();
         }
         platform
     }
@@ -159,7 +159,9 @@ impl Scene {
         for from in 0..self.shards.len() {
             let mut letters = Vec::new();
             let first = self.shards[from].outgoing_first();
-            self.shards[from].outgoing(first, &mut |to, number, letter| letters.push((to, number, letter)));
+            self.shards[from].outgoing(first, &mut |_, _| None, &mut |to, number, letter| {
+                letters.push((to, number, letter))
+            });
             for (to, number, letter) in letters {
                 if self.receive(from, usize::from(to), number, &letter).is_ok() {
                     self.confirm(from, number);

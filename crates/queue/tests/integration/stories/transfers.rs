@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use stadium_queue::{
-    Answer, Bounds, Command, DeadLetter, Delivery, Given, MoveCursor, NewJob, Outgoing, PayloadChange, Place,
-    QueueName, QueueSettings, Queues, Retry,
+    Answer, Bounds, Command, DeadLetter, Delivery, Given, Letter, MoveCursor, NewJob, Outgoing,
+    PayloadChange, Place, QueueName, QueueSettings, Queues, Retry,
 };
 use stadium_state_machine::Section;
 
@@ -34,8 +34,10 @@ fn deliver(from: &Desk, to: &mut Desk, outgoing: &Outgoing) {
         shard: from.place.shard,
         number: outgoing.number,
         confirmed_below: from.queues.outgoing_first(),
-        queue: outgoing.queue.clone(),
-        job: NewJob { payload: from.bytes(outgoing.payload).into(), ..outgoing.job.clone() },
+        letter: Letter {
+            queue: outgoing.queue.clone(),
+            job: NewJob { payload: from.bytes(outgoing.payload).into(), ..outgoing.job.clone() },
+        },
     };
     to.record(|queues, at, now, _, record| queues.deliver(at, now, &delivery, record)).unwrap();
 }
