@@ -16,9 +16,9 @@ const FRAME_BYTES: usize = 16;
 /// Bytes in front of a further section's events.
 pub(crate) const SECTION_BYTES: usize = 8;
 
-/// Which state machine a section belongs to.
+/// A state machine of a shard, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Machine {
+pub enum Machine {
     /// `stadium_queue`.
     Queue,
     /// `stadium_wallet`.

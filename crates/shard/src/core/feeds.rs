@@ -10,9 +10,9 @@ use stadium_push::feed::FeedJob;
 use stadium_queue::{NewJob, QueueName, Refusal, Time, When, put_each_bytes_max};
 
 use super::fault::Fault;
+use super::ports::Caller;
 use super::running::Running;
-use super::seam::Caller;
-use super::uniform::BASE_BYTES;
+use super::slot::BASE_BYTES;
 use crate::frame::{HEADER_BYTES, Machine};
 
 /// Jobs in one record: some 40 KB each.

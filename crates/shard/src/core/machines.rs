@@ -1,12 +1,12 @@
 //! The state machines of a shard: what a record is applied to, and what a checkpoint holds.
 //!
-//! Each stands for itself and knows nothing of the others; here is what is done to all of them alike.
+//! Here, and in [`super::slot`], is which machines there are; everything else asks a machine by its name.
 
 use stadium_journal::Position;
 use stadium_push::Platform;
-use stadium_queue::{Bounds, Queues};
+use stadium_queue::Queues;
 use stadium_session::Sessions;
-use stadium_state_machine::{Corrupt, Description, Refusal, Section, StateMachine};
+use stadium_state_machine::{Corrupt, Description, Refusal, Section, StateMachine, Time};
 use stadium_wallet::Ledger;
 
 use super::settings::CoreSettings;
@@ -25,24 +25,38 @@ pub(super) struct Machines {
     restored: [bool; Machine::COUNT],
 }
 
-impl Machine {
-    /// Whether its records are never removed.
-    pub(super) fn records_stay(self) -> bool {
-        match self {
-            Machine::Queue => Queues::RECORDS_STAY,
-            Machine::Wallet => Ledger::RECORDS_STAY,
-            Machine::Push => Platform::RECORDS_STAY,
-            Machine::Session => Sessions::RECORDS_STAY,
+/// What holds of all values of a machine.
+pub(super) struct Kind {
+    /// Its records are never removed.
+    pub(super) records_stay: bool,
+    /// A rejection is an answer to its letters.
+    pub(super) rejection_answers: bool,
+    /// What whoever waits for a pending command is told when the shard starts over.
+    pub(super) pending_refusal: fn() -> Refusal,
+    describe: Describe,
+}
+
+type Describe = fn(Section<'_>, &mut Vec<Description>) -> Result<(), Corrupt>;
+
+impl Kind {
+    const fn of<M: StateMachine>() -> Self {
+        Self {
+            records_stay: M::RECORDS_STAY,
+            rejection_answers: M::REJECTION_ANSWERS,
+            pending_refusal: M::pending_refusal,
+            describe: M::describe,
         }
     }
+}
 
-    /// What whoever waits for a pending command is told when the shard starts over.
-    pub(super) fn pending_refusal(self) -> Refusal {
+impl Machine {
+    /// What holds of it.
+    pub(super) const fn kind(self) -> Kind {
         match self {
-            Machine::Queue => Queues::pending_refusal(),
-            Machine::Wallet => Ledger::pending_refusal(),
-            Machine::Push => Platform::pending_refusal(),
-            Machine::Session => Sessions::pending_refusal(),
+            Machine::Queue => Kind::of::<Queues>(),
+            Machine::Wallet => Kind::of::<Ledger>(),
+            Machine::Push => Kind::of::<Platform>(),
+            Machine::Session => Kind::of::<Sessions>(),
         }
     }
 }
@@ -53,26 +67,108 @@ pub(crate) fn describe(
     section: Section<'_>,
     into: &mut Vec<Description>,
 ) -> Result<(), Corrupt> {
-    match machine {
-        Machine::Queue => Queues::describe(section, into),
-        Machine::Wallet => Ledger::describe(section, into),
-        Machine::Push => Platform::describe(section, into),
-        Machine::Session => Sessions::describe(section, into),
+    (machine.kind().describe)(section, into)
+}
+
+/// What is done to all machines alike: the part of their contract that names no type of theirs.
+pub(super) trait Stored {
+    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt>;
+    fn checkpoint_begin(&mut self);
+    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool;
+    fn checkpoint_abort(&mut self);
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt>;
+    fn restore_finish(&mut self) -> Result<(), Corrupt>;
+    fn bytes(&self) -> usize;
+    fn pending(&self) -> u64;
+    fn next_deadline(&self) -> Option<Time>;
+    fn outgoing_next(&self) -> u64;
+    fn outgoing_first(&self) -> u64;
+    fn confirm_bytes_max(&self, number: u64) -> usize;
+}
+
+impl<M: StateMachine> Stored for M {
+    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt> {
+        StateMachine::apply(self, at, time, offset, events)
+    }
+
+    fn checkpoint_begin(&mut self) {
+        StateMachine::checkpoint_begin(self);
+    }
+
+    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
+        StateMachine::checkpoint_next(self, chunk, bytes_max)
+    }
+
+    fn checkpoint_abort(&mut self) {
+        StateMachine::checkpoint_abort(self);
+    }
+
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+        StateMachine::restore(self, chunk)
+    }
+
+    fn restore_finish(&mut self) -> Result<(), Corrupt> {
+        StateMachine::restore_finish(self)
+    }
+
+    fn bytes(&self) -> usize {
+        StateMachine::bytes(self)
+    }
+
+    fn pending(&self) -> u64 {
+        StateMachine::pending(self)
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        StateMachine::next_deadline(self)
+    }
+
+    fn outgoing_next(&self) -> u64 {
+        StateMachine::outgoing_next(self)
+    }
+
+    fn outgoing_first(&self) -> u64 {
+        StateMachine::outgoing_first(self)
+    }
+
+    fn confirm_bytes_max(&self, number: u64) -> usize {
+        StateMachine::confirm_bytes_max(self, number)
     }
 }
 
 impl Machines {
     /// Without anything in them.
     pub(super) fn new(settings: &CoreSettings) -> Self {
-        let bounds: Bounds = settings.bounds.clone();
         Self {
-            queues: Queues::new(settings.place, bounds),
+            queues: Queues::new(settings.place, settings.bounds.clone()),
             ledger: Ledger::new(settings.place, settings.wallet.clone()),
             platform: Platform::new(settings.place, settings.push.clone()),
             sessions: Sessions::new(settings.place, settings.session),
-            saving: Machine::Queue,
+            saving: Machine::ALL[0],
             restored: [false; Machine::COUNT],
         }
+    }
+
+    pub(super) fn one(&self, machine: Machine) -> &dyn Stored {
+        match machine {
+            Machine::Queue => &self.queues,
+            Machine::Wallet => &self.ledger,
+            Machine::Push => &self.platform,
+            Machine::Session => &self.sessions,
+        }
+    }
+
+    fn one_mut(&mut self, machine: Machine) -> &mut dyn Stored {
+        match machine {
+            Machine::Queue => &mut self.queues,
+            Machine::Wallet => &mut self.ledger,
+            Machine::Push => &mut self.platform,
+            Machine::Session => &mut self.sessions,
+        }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &dyn Stored> {
+        Machine::ALL.into_iter().map(|machine| self.one(machine))
     }
 
     /// Applies a record that was read back. Says whether it may never be removed.
@@ -80,60 +176,30 @@ impl Machines {
         let frame = Frame::parse(body)?;
         let mut stays = false;
         for section in frame.sections() {
-            match section.machine {
-                Machine::Queue => self.queues.apply(position.0, frame.time, section.offset, section.events),
-                Machine::Wallet => StateMachine::apply(
-                    &mut self.ledger,
-                    position.0,
-                    frame.time,
-                    section.offset,
-                    section.events,
-                ),
-                Machine::Push => StateMachine::apply(
-                    &mut self.platform,
-                    position.0,
-                    frame.time,
-                    section.offset,
-                    section.events,
-                ),
-                Machine::Session => StateMachine::apply(
-                    &mut self.sessions,
-                    position.0,
-                    frame.time,
-                    section.offset,
-                    section.events,
-                ),
-            }
-            .map_err(|error| error.reason)?;
-            stays |= section.machine.records_stay();
+            let machine = self.one_mut(section.machine);
+            machine
+                .apply(position.0, frame.time, section.offset, section.events)
+                .map_err(|error| error.reason)?;
+            stays |= section.machine.kind().records_stay;
         }
         Ok(stays)
     }
 
     /// Begins a checkpoint of the state as it is now.
     pub(super) fn checkpoint_begin(&mut self) {
-        self.saving = Machine::Queue;
-        self.queues.checkpoint_begin();
-        self.ledger.checkpoint_begin();
-        self.platform.checkpoint_begin();
-        self.sessions.checkpoint_begin();
+        self.saving = Machine::ALL[0];
+        Machine::ALL.into_iter().for_each(|machine| self.one_mut(machine).checkpoint_begin());
     }
 
     /// Makes the next chunk, of about so many bytes. Says whether there are more.
     pub(super) fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
         chunk.extend_from_slice(&chunk_header(self.saving));
         debug_assert_eq!(chunk.len(), CHUNK_HEADER_BYTES, "the chunk was empty");
-        let more = match self.saving {
-            Machine::Queue => self.queues.checkpoint_next(chunk, bytes_max),
-            Machine::Wallet => self.ledger.checkpoint_next(chunk, bytes_max),
-            Machine::Push => self.platform.checkpoint_next(chunk, bytes_max),
-            Machine::Session => self.sessions.checkpoint_next(chunk, bytes_max),
-        };
-        if more {
+        if self.one_mut(self.saving).checkpoint_next(chunk, bytes_max) {
             return true;
         }
         let next = self.saving.next();
-        self.saving = next.unwrap_or(Machine::Queue);
+        self.saving = next.unwrap_or(Machine::ALL[0]);
         next.is_some()
     }
 
@@ -153,55 +219,44 @@ impl Machines {
 
     /// Drops a running checkpoint.
     pub(super) fn checkpoint_abort(&mut self) {
-        self.queues.checkpoint_abort();
-        self.ledger.checkpoint_abort();
-        self.platform.checkpoint_abort();
-        self.sessions.checkpoint_abort();
+        Machine::ALL.into_iter().for_each(|machine| self.one_mut(machine).checkpoint_abort());
     }
 
     /// Takes in a chunk, in their order.
     pub(super) fn restore(&mut self, chunk: &[u8]) -> Result<(), String> {
         let (machine, part) = parse_chunk(chunk)?;
         self.restored[machine.index()] = true;
-        match machine {
-            Machine::Queue => self.queues.restore(part),
-            Machine::Wallet => self.ledger.restore(part),
-            Machine::Push => self.platform.restore(part),
-            Machine::Session => self.sessions.restore(part),
-        }
-        .map_err(|error| error.reason)
+        self.one_mut(machine).restore(part).map_err(|error| error.reason)
     }
 
     /// All chunks are in.
     pub(super) fn restore_finish(&mut self) -> Result<(), String> {
         for machine in Machine::ALL {
-            if !self.restored[machine.index()] {
-                continue;
+            if self.restored[machine.index()] {
+                self.one_mut(machine).restore_finish().map_err(|error| error.reason)?;
             }
-            match machine {
-                Machine::Queue => self.queues.restore_finish(),
-                Machine::Wallet => self.ledger.restore_finish(),
-                Machine::Push => self.platform.restore_finish(),
-                Machine::Session => self.sessions.restore_finish(),
-            }
-            .map_err(|error| error.reason)?;
         }
         Ok(())
     }
 
     /// Commands that wait for other shards.
     pub(super) fn pending(&self) -> u64 {
-        self.ledger.pending() + self.platform.pending() + self.sessions.pending()
+        self.all().map(Stored::pending).sum()
+    }
+
+    /// When time brings something next.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.all().filter_map(Stored::next_deadline).min()
     }
 
     /// Notes the bytes of memory that they hold.
     pub(super) fn measure(&self, metrics: &mut ShardMetrics) {
-        metrics.queue_bytes = self.queues.bytes() as u64;
-        metrics.wallet_bytes = self.ledger.bytes() as u64;
-        metrics.push_bytes = self.platform.bytes() as u64;
+        let bytes = |machine| self.one(machine).bytes() as u64;
+        metrics.queue_bytes = bytes(Machine::Queue);
+        metrics.wallet_bytes = bytes(Machine::Wallet);
+        metrics.push_bytes = bytes(Machine::Push);
+        metrics.session_bytes = bytes(Machine::Session);
+        metrics.state_bytes = Machine::ALL.map(bytes).iter().sum();
         metrics.push = self.platform.figures();
-        metrics.session_bytes = self.sessions.bytes() as u64;
-        metrics.state_bytes =
-            metrics.queue_bytes + metrics.wallet_bytes + metrics.push_bytes + metrics.session_bytes;
     }
 }

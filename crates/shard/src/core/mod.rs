@@ -5,21 +5,21 @@
 //! seen is durable, and a commit that failed takes everything after the last durable record with it.
 
 mod checkpointing;
-mod crossing;
+mod cross_shard;
 mod fault;
 pub(crate) mod feeds;
 mod machines;
 mod opening;
 mod outbox;
 mod payloads;
+mod ports;
 mod rewriting;
 mod running;
-mod seam;
 mod segments;
 mod settings;
+mod slot;
 mod together;
 mod turn;
-mod uniform;
 mod waiting;
 
 use std::collections::VecDeque;
@@ -29,12 +29,11 @@ use stadium_push::Platform;
 use stadium_queue::{Answer, Lease, Milliseconds, NewJob, QueueName, Queues, Refusal, Time};
 use stadium_wallet::Ledger;
 
+pub use crate::frame::Machine;
 pub(crate) use machines::describe as describe_events;
 pub use opening::Progress;
 pub(crate) use opening::replay_all;
-pub use seam::{
-    Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Sent, Store, Trial,
-};
+pub use ports::{Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Store, Trial};
 pub use settings::{CheckpointWriting, CoreSettings};
 
 use self::checkpointing::CheckpointCounts;

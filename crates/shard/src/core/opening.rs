@@ -7,8 +7,8 @@ use stadium_journal::{CheckpointReader, Holder, Journal, Opening, Position, Read
 
 use super::checkpointing::Checkpointing;
 use super::machines::Machines;
+use super::ports::{Caller, Store};
 use super::running::Running;
-use super::seam::{Caller, Store};
 use super::segments::Segments;
 use super::settings::CoreSettings;
 use crate::Error;

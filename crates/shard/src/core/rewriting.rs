@@ -4,8 +4,8 @@ use stadium_journal::{Journal, Room};
 use stadium_queue::{PayloadAt, Time};
 
 use super::fault::Fault;
+use super::ports::Caller;
 use super::running::Running;
-use super::seam::Caller;
 use super::settings::CoreSettings;
 use crate::frame::{HEADER_BYTES, Machine};
 

@@ -1,7 +1,7 @@
 //! A shard whose journal is open: the machines, and the answers that wait for a commit.
 //!
 //! Here decisions become records. A decision is appended first and answered when it is durable.
-//! [`super::uniform`] drives the machines, [`super::crossing`] exchanges letters with other shards.
+//! [`super::slot`] drives the machines, [`super::cross_shard`] exchanges letters with other shards.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,6 @@ use stadium_journal::{Error, Journal, Position, Room};
 use stadium_push::Platform;
 use stadium_queue::{Answer, Command, Lease, PayloadAt, Queues, Record, Refusal, Retry, Time};
 use stadium_session::Sessions;
-use stadium_state_machine::StateMachine as _;
 use stadium_wallet::Ledger;
 
 use super::checkpointing::{Checkpointing, Step};
@@ -19,10 +18,10 @@ use super::feeds::Feeds;
 use super::machines::Machines;
 use super::outbox::Outbox;
 use super::payloads::{How, Payloads, Spoilt, Unreadable};
-use super::seam::{Caller, Confirmation, Output, Reply, Sent};
+use super::ports::{Caller, Confirmation, Output, Reply};
 use super::segments::Segments;
 use super::settings::CoreSettings;
-use super::uniform::{Taken, Walk};
+use super::slot::{Taken, Walk};
 use crate::frame::{Machine, write_header};
 use crate::metrics::Counts;
 
@@ -54,9 +53,9 @@ pub(super) enum Waits<C> {
     /// What goes to devices.
     ToEdge(Vec<stadium_push::ToEdge>),
     /// What goes to other shards and has a number below this one may be sent.
-    Outgoing(Sent, u64),
+    Outgoing(Machine, u64),
     /// What was sent below this number is confirmed, and that is remembered.
-    Confirmed(Sent, u64),
+    Confirmed(Machine, u64),
 }
 
 /// A shard whose journal is open.
@@ -77,9 +76,8 @@ pub(super) struct Running<J, C> {
     uncommitted: bool,
     /// The disk was full at this time.
     full_at: Option<Time>,
-    pub(super) jobs_out: Outbox,
-    pub(super) letters_out: Outbox,
-    pub(super) pushes_out: Outbox,
+    /// What goes to other shards, by machine.
+    pub(super) outboxes: [Outbox; Machine::COUNT],
     pub(super) feeds: Feeds,
     pub(super) figures: Figures,
 }
@@ -117,9 +115,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         seed: u64,
         tail_records: u64,
     ) -> Self {
-        let jobs_out = Outbox::new(machines.queues.outgoing_first());
-        let letters_out = Outbox::new(machines.ledger.outgoing_first());
-        let pushes_out = Outbox::new(machines.platform.outgoing_first());
+        let outboxes = Machine::ALL.map(|machine| Outbox::new(machines.one(machine).outgoing_first()));
         Self {
             journal,
             machines,
@@ -133,9 +129,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             random: Random(seed),
             uncommitted: false,
             full_at: None,
-            jobs_out,
-            letters_out,
-            pushes_out,
+            outboxes,
             feeds: Feeds::default(),
             figures: Figures { tail_records, ..Figures::default() },
         }
@@ -191,7 +185,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.append_record(at, room)?;
         match machine {
             Machine::Queue => self.book_payloads(),
-            machine if machine.records_stay() => self.segments.pin(&self.journal, at),
+            machine if machine.kind().records_stay => self.segments.pin(&self.journal, at),
             _ => {}
         }
         Ok(())
@@ -215,7 +209,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Carries out a command to the queues, or finds its answer.
     pub(super) fn execute(&mut self, command: &Command, now: Time) -> Result<Executed, Fault> {
         // Nothing here says how long it took.
-        Ok(match self.take_uniform::<Queues>(command, now, || 0)? {
+        Ok(match self.carry_out::<Queues>(command, now, || 0)? {
             Taken::Answer(answer) => Executed::Done(answer),
             Taken::Behind => Executed::Behind,
             Taken::Walk(_) | Taken::Pending(_) => {
@@ -226,10 +220,10 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// What time brings, within the bounds of a turn. Says whether more is due.
     pub(super) fn take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
-        let queues = self.uniform_takes_time::<Queues>(now, settings)?;
-        let wallets = self.uniform_takes_time::<Ledger>(now, settings)?;
-        let platform = self.uniform_takes_time::<Platform>(now, settings)?;
-        let sessions = self.uniform_takes_time::<Sessions>(now, settings)?;
+        let queues = self.tick::<Queues>(now, settings)?;
+        let wallets = self.tick::<Ledger>(now, settings)?;
+        let platform = self.tick::<Platform>(now, settings)?;
+        let sessions = self.tick::<Sessions>(now, settings)?;
         Ok(queues || wallets || platform || sessions)
     }
 
@@ -249,21 +243,13 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// When time brings something next, as far as it can be taken.
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let Machines { queues, ledger, platform, sessions, .. } = &self.machines;
-        let machines = [
-            queues.next_deadline(),
-            ledger.next_deadline(),
-            platform.next_deadline(),
-            sessions.next_deadline(),
-        ];
-        let machines = machines.into_iter().flatten().min();
+        let machines = self.machines.next_deadline();
         let machines = match self.full_at {
             Some(at) => machines.map(|deadline| deadline.max(at.after(FULL_RETRY))),
             None => machines,
         };
-        let out = [&self.jobs_out, &self.letters_out, &self.pushes_out];
-        let again = out.map(Outbox::next_deadline);
-        machines.into_iter().chain(again.into_iter().flatten()).min()
+        let again = self.outboxes.iter().filter_map(Outbox::next_deadline);
+        machines.into_iter().chain(again).min()
     }
 
     /// Lets an answer leave when everything that it may have seen is durable.
@@ -349,8 +335,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 }
                 Waits::Confirmation(shard, confirmation) => output.confirmations.push((shard, confirmation)),
                 Waits::ToEdge(mut to_edge) => output.to_edge.append(&mut to_edge),
-                Waits::Outgoing(sent, below) => self.send_new(sent, below, now, output, settings.place),
-                Waits::Confirmed(sent, below) => self.outbox(sent).confirmed(below),
+                Waits::Outgoing(machine, below) => self.send_new(machine, below, now, output, settings.place),
+                Waits::Confirmed(machine, below) => self.outbox(machine).confirmed(below),
             }
         }
         self.figures.damaged = self.payloads.damaged;
@@ -417,7 +403,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                         Waits::Answer(caller, _) | Waits::Whole(caller, _) => caller,
                         _ => unreachable!("an answer waits"),
                     };
-                    output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
+                    output.replies.push(Reply { caller, answer: Err((machine.kind().pending_refusal)()) });
                 }
                 // Whoever is connected arrives anew, and is given what it is owed.
                 Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::ToEdge(_) => {}

@@ -7,9 +7,9 @@ use stadium_wallet::{Answer, Command, Executed};
 
 use super::Seals;
 use super::fault::Fault;
+use super::ports::Caller;
 use super::running::Running;
-use super::seam::Caller;
-use super::uniform::BASE_BYTES;
+use super::slot::BASE_BYTES;
 use crate::answer::Done;
 use crate::frame::{HEADER_BYTES, Machine, SECTION_BYTES, write_header, write_next_section};
 

@@ -16,9 +16,9 @@ use stadium_wallet::Ledger;
 use super::checkpointing::Step;
 use super::fault::{AFTER_PANIC, Fault};
 use super::opening;
+use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
 use super::running::{Executed, Running, Waits};
-use super::seam::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
-use super::uniform::{Taken, Uniform};
+use super::slot::{Slot, Taken};
 use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
 use crate::error::{busy, rejected, unknown};
@@ -142,15 +142,15 @@ impl<S: Store, C: Caller> Core<S, C> {
                 }
                 Input::Wallet(caller, command) => {
                     jobs += Ledger::items(&command);
-                    self.take_uniform::<Ledger, _>(running, caller, command, Input::Wallet, now, began)?
+                    self.carry_out::<Ledger, _>(running, caller, command, Input::Wallet, now, began)?
                 }
                 Input::Push(caller, command) => {
                     jobs += Platform::items(&command);
-                    self.take_uniform::<Platform, _>(running, caller, command, Input::Push, now, began)?
+                    self.carry_out::<Platform, _>(running, caller, command, Input::Push, now, began)?
                 }
                 Input::Session(caller, command) => {
                     jobs += Sessions::items(&command);
-                    self.take_uniform::<Sessions, _>(running, caller, command, Input::Session, now, began)?
+                    self.carry_out::<Sessions, _>(running, caller, command, Input::Session, now, began)?
                 }
                 Input::Together(caller, beside) => {
                     jobs += Ledger::items(&beside.transfers) + beside.jobs.len();
@@ -206,7 +206,7 @@ impl<S: Store, C: Caller> Core<S, C> {
                 let again =
                     |caller, command| Input::Request(Request { caller, command, search: Search::Here });
                 let Request { caller, command, .. } = request;
-                return self.take_uniform::<Queues, _>(running, caller, command, again, now, began);
+                return self.carry_out::<Queues, _>(running, caller, command, again, now, began);
             }
             Command::Reserve { queue, .. } => {
                 if self.waiting.of_queue(queue) > 0 {
@@ -261,7 +261,7 @@ impl<S: Store, C: Caller> Core<S, C> {
     }
 
     /// Takes on one command. False where the journal is behind: `again` makes it the first input again then.
-    fn take_uniform<M: Uniform, D: Borrow<M::Command>>(
+    fn carry_out<M: Slot, D: Borrow<M::Command>>(
         &mut self,
         running: &mut Run<S, C>,
         caller: C,
@@ -274,7 +274,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             running.answer(caller, Err(stopping()), began);
             return Ok(true);
         }
-        match running.take_uniform::<M>(command.borrow(), now, self.settings.stopwatch) {
+        match running.carry_out::<M>(command.borrow(), now, self.settings.stopwatch) {
             Ok(Taken::Answer(answer)) => {
                 running.figures.refusals += u64::from(answer.is_err());
                 running.wait(M::waits(caller, answer), began);

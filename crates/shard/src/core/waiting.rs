@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use stadium_queue::{QueueName, Time};
 
-use super::seam::{Caller, Request};
+use super::ports::{Caller, Request};
 
 /// A consumer that waits.
 pub(super) struct Waiter<C> {
@@ -166,7 +166,7 @@ mod tests {
     use stadium_queue::{Command, QueueName, Time};
 
     use super::Waiting;
-    use crate::core::seam::{Request, Search};
+    use crate::core::ports::{Request, Search};
 
     fn queue(name: &str) -> QueueName {
         QueueName::new(name).expect("a test's name")

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fastrand::Rng;
 use stadium_queue::Command;
-use stadium_shard::core::{Confirmation, Core, Delivery, Next, Sent};
+use stadium_shard::core::{self, Confirmation, Core, Delivery, Next};
 
 use self::look::Look;
 use self::mqtt::Mqtt;
@@ -87,13 +87,11 @@ enum Crossing {
 }
 
 impl Crossing {
-    /// Of which sequence it is.
-    fn sent(&self) -> Sent {
+    /// Whose letter it is about.
+    fn machine(&self) -> core::Machine {
         match self {
-            Crossing::Delivery(_, Delivery::Job(_)) => Sent::Jobs,
-            Crossing::Delivery(_, Delivery::Wallet(_)) => Sent::Letters,
-            Crossing::Delivery(_, Delivery::Push(_)) => Sent::Pushes,
-            Crossing::Confirmation(_, confirmation) => confirmation.sent,
+            Crossing::Delivery(_, delivery) => delivery.machine(),
+            Crossing::Confirmation(_, confirmation) => confirmation.machine,
         }
     }
 }

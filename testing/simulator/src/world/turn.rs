@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use stadium_queue::{Answer, Command, Refusal, Retry};
 use stadium_shard::UNKNOWN;
-use stadium_shard::core::{Delivery, Output, Sent};
+use stadium_shard::core::{self, Delivery, Output};
 
 use super::breaking::End;
 use super::mqtt::Mqtt;
@@ -116,17 +116,17 @@ impl World {
     fn cross(&mut self) {
         let letters = self.wallets.as_ref().map_or(0, |wallets| wallets.letters());
         let pushes = self.pushes.as_ref().map_or(0, |pushes| pushes.letters());
-        let once_in = |sent| match sent {
-            Sent::Jobs => 0,
-            Sent::Letters => letters,
-            Sent::Pushes => pushes,
+        let once_in = |machine| match machine {
+            core::Machine::Queue | core::Machine::Session => 0,
+            core::Machine::Wallet => letters,
+            core::Machine::Push => pushes,
         };
         for _ in 0..self.crossing.len() {
             if self.random.u8(..4) == 0 {
                 break;
             }
             match self.crossing.pop_front() {
-                Some(crossing) if self.once_in(once_in(crossing.sent())) => {
+                Some(crossing) if self.once_in(once_in(crossing.machine())) => {
                     // It comes twice, or only after others that were sent later. Jobs are promised to come in their order: shards have
                     // mailboxes.
                     if self.random.bool() {

@@ -9,8 +9,8 @@ use stadium_wallet::Ledger;
 
 use super::fault::{Fault, NoRoom, not_read};
 use super::machines::Machines;
+use super::ports::{Caller, Output, Reply};
 use super::running::{Pending, Running, Waits};
-use super::seam::{Caller, Output, Reply};
 use super::settings::CoreSettings;
 use crate::error::rejected;
 use crate::frame::{Frame, HEADER_BYTES, Machine};
@@ -19,7 +19,7 @@ use crate::frame::{Frame, HEADER_BYTES, Machine};
 pub(super) const BASE_BYTES: usize = HEADER_BYTES + 1_024;
 
 /// A machine that keeps the trait, as a part of the shard.
-pub(super) trait Uniform: StateMachine {
+pub(super) trait Slot: StateMachine {
     /// Whose section of a record its events are.
     const MACHINE: Machine;
 
@@ -36,7 +36,7 @@ pub(super) trait Uniform: StateMachine {
     fn say_took(_answer: &mut Self::Answer, _took_us: u64) {}
 }
 
-impl Uniform for Queues {
+impl Slot for Queues {
     const MACHINE: Machine = Machine::Queue;
 
     fn of(machines: &mut Machines) -> &mut Self {
@@ -52,7 +52,7 @@ impl Uniform for Queues {
     }
 }
 
-impl Uniform for Ledger {
+impl Slot for Ledger {
     const MACHINE: Machine = Machine::Wallet;
 
     fn of(machines: &mut Machines) -> &mut Self {
@@ -68,7 +68,7 @@ impl Uniform for Ledger {
     }
 }
 
-impl Uniform for Platform {
+impl Slot for Platform {
     const MACHINE: Machine = Machine::Push;
 
     fn of(machines: &mut Machines) -> &mut Self {
@@ -90,7 +90,7 @@ impl Uniform for Platform {
     }
 }
 
-impl Uniform for Sessions {
+impl Slot for Sessions {
     const MACHINE: Machine = Machine::Session;
 
     fn of(machines: &mut Machines) -> &mut Self {
@@ -126,7 +126,7 @@ pub(super) enum Taken<A> {
 
 impl<J: Journal, C: Caller> Running<J, C> {
     /// Carries out a command, or looks up its answer.
-    pub(super) fn take_uniform<M: Uniform>(
+    pub(super) fn carry_out<M: Slot>(
         &mut self,
         command: &M::Command,
         now: Time,
@@ -175,11 +175,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
     }
 
-    fn walk_on<M: Uniform>(
-        &mut self,
-        mut walk: M::Walk,
-        settings: &CoreSettings,
-    ) -> Result<M::Answer, Refusal> {
+    fn walk_on<M: Slot>(&mut self, mut walk: M::Walk, settings: &CoreSettings) -> Result<M::Answer, Refusal> {
         let machine = &*M::of(&mut self.machines);
         let mut reader = self.journal.reader();
         let mut bytes = 0;
@@ -207,7 +203,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 
     /// Lets the answers leave of commands that were pending and are decided now.
-    pub(super) fn answer_decided<M: Uniform>(&mut self, since_us: u64) {
+    pub(super) fn answer_decided<M: Slot>(&mut self, since_us: u64) {
         let after = self.journal.end();
         let Self { machines, undecided, pending, figures, .. } = self;
         M::of(machines).take_decided(&mut |number, answer| {
@@ -223,16 +219,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// The shard starts over, or stops: what is under way between shards goes on later, and nobody can wait for it here.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
         for ((machine, _), caller) in self.undecided.drain() {
-            output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
+            output.replies.push(Reply { caller, answer: Err((machine.kind().pending_refusal)()) });
         }
     }
 
     /// What time brings a machine. Says whether more is due.
-    pub(super) fn uniform_takes_time<M: Uniform>(
-        &mut self,
-        now: Time,
-        settings: &CoreSettings,
-    ) -> Result<bool, Fault> {
+    pub(super) fn tick<M: Slot>(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
         let machine = M::of(&mut self.machines);
         if !machine.is_due(now) {
             return Ok(false);

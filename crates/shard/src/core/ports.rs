@@ -10,6 +10,7 @@ use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
 use stadium_queue::{Command, QueueName, Refusal, Spread, Time};
 
 use crate::Answer;
+use crate::frame::Machine;
 
 /// Where a shard's journal and its checkpoints are.
 pub trait Store: Send {
@@ -193,32 +194,31 @@ impl Delivery {
         }
     }
 
-    /// What its receiver answers.
-    pub fn confirmation(&self, taken: Result<(), Refusal>) -> Confirmation {
+    /// The machine that takes it in; it was sent by the same one of another shard.
+    pub fn machine(&self) -> Machine {
         match self {
-            Delivery::Job(job) => Confirmation { sent: Sent::Jobs, number: job.number, taken },
-            Delivery::Wallet(letter) => Confirmation { sent: Sent::Letters, number: letter.number, taken },
-            Delivery::Push(letter) => Confirmation { sent: Sent::Pushes, number: letter.number, taken },
+            Delivery::Job(_) => Machine::Queue,
+            Delivery::Wallet(_) => Machine::Wallet,
+            Delivery::Push(_) => Machine::Push,
         }
     }
-}
 
-/// Which of a shard's sequences of deliveries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    /// Jobs.
-    Jobs,
-    /// Letters of the wallets.
-    Letters,
-    /// Letters of the push platform.
-    Pushes,
+    /// What its receiver answers.
+    pub fn confirmation(&self, taken: Result<(), Refusal>) -> Confirmation {
+        let number = match self {
+            Delivery::Job(job) => job.number,
+            Delivery::Wallet(letter) => letter.number,
+            Delivery::Push(letter) => letter.number,
+        };
+        Confirmation { machine: self.machine(), number, taken }
+    }
 }
 
 /// What became of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmation {
-    /// In which sequence.
-    pub sent: Sent,
+    /// Whose letter it was.
+    pub machine: Machine,
     /// The sender's number for it.
     pub number: u64,
     /// Taken in, durably. Busy: not now, and it is sent again. Of a letter, Rejected: it was taken in, and that is the answer.

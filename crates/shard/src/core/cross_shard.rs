@@ -6,40 +6,32 @@
 use stadium_journal::{Journal, Position, Room};
 use stadium_push::Platform;
 use stadium_queue::{Place, Queues, Refusal, Time};
-use stadium_state_machine::StateMachine as _;
+use stadium_session::Sessions;
 use stadium_wallet::Ledger;
 
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom};
 use super::outbox::Outbox;
 use super::payloads::{How, Unreadable};
+use super::ports::{Caller, Confirmation, Delivery, Output};
 use super::running::{Running, Waits};
-use super::seam::{Caller, Confirmation, Delivery, Output, Sent};
-use super::uniform::{BASE_BYTES, Uniform};
-use crate::frame::HEADER_BYTES;
+use super::slot::{BASE_BYTES, Slot};
+use crate::frame::{HEADER_BYTES, Machine};
 
 impl<J: Journal, C: Caller> Running<J, C> {
-    pub(super) fn outbox(&mut self, sent: Sent) -> &mut Outbox {
-        match sent {
-            Sent::Jobs => &mut self.jobs_out,
-            Sent::Letters => &mut self.letters_out,
-            Sent::Pushes => &mut self.pushes_out,
-        }
+    pub(super) fn outbox(&mut self, machine: Machine) -> &mut Outbox {
+        &mut self.outboxes[machine.index()]
     }
 
     /// Announces what is to be sent, and what was confirmed, when it is durable.
     pub(super) fn announce(&mut self, since_us: u64) {
-        let queues = &self.machines.queues;
-        let jobs = (Sent::Jobs, queues.outgoing_next(), queues.outgoing_first());
-        let ledger = &self.machines.ledger;
-        let letters = (Sent::Letters, ledger.outgoing_next(), ledger.outgoing_first());
-        let platform = &self.machines.platform;
-        let pushes = (Sent::Pushes, platform.outgoing_next(), platform.outgoing_first());
-        for (sent, next, first) in [jobs, letters, pushes] {
-            if self.outbox(sent).announce(next) {
-                self.wait(Waits::Outgoing(sent, next), since_us);
+        for machine in Machine::ALL {
+            let one = self.machines.one(machine);
+            let (next, first) = (one.outgoing_next(), one.outgoing_first());
+            if self.outbox(machine).announce(next) {
+                self.wait(Waits::Outgoing(machine, next), since_us);
             }
-            if self.outbox(sent).announce_confirmed(first) {
-                self.wait(Waits::Confirmed(sent, first), since_us);
+            if self.outbox(machine).announce_confirmed(first) {
+                self.wait(Waits::Confirmed(machine, first), since_us);
             }
         }
     }
@@ -57,7 +49,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 
     /// What the machine answers; none where the journal is behind.
-    fn deliver_to<M: Uniform>(
+    fn deliver_to<M: Slot>(
         &mut self,
         delivery: &stadium_state_machine::Delivery<M::Letter>,
         now: Time,
@@ -87,42 +79,39 @@ impl<J: Journal, C: Caller> Running<J, C> {
 
     /// Another shard has what we sent, or cannot take it now. False where the journal is behind.
     pub(super) fn confirmed(&mut self, confirmation: &Confirmation, now: Time) -> Result<bool, Fault> {
-        let Confirmation { sent, number, ref taken } = *confirmation;
-        let (bytes, rejection_answers) = match sent {
-            Sent::Jobs => (self.machines.queues.confirm_bytes_max(number), Queues::REJECTION_ANSWERS),
-            Sent::Letters => (self.machines.ledger.confirm_bytes_max(number), Ledger::REJECTION_ANSWERS),
-            Sent::Pushes => (self.machines.platform.confirm_bytes_max(number), Platform::REJECTION_ANSWERS),
-        };
+        let Confirmation { machine, number, ref taken } = *confirmation;
         match taken {
             Err(Refusal::Busy { retry_after, .. } | Refusal::Unknown { retry_after, .. }) => {
-                self.outbox(sent).again(now.after((*retry_after).clamp(10, 10_000)), number);
+                self.outbox(machine).again(now.after((*retry_after).clamp(10, 10_000)), number);
                 return Ok(true);
             }
             // Only a newer or older version of the other shard could say that; it may be replaced.
-            Err(Refusal::Rejected { .. }) if !rejection_answers => {
-                self.outbox(sent).again(now.after(10_000), number);
+            Err(Refusal::Rejected { .. }) if !machine.kind().rejection_answers => {
+                self.outbox(machine).again(now.after(10_000), number);
                 return Ok(true);
             }
             Ok(()) | Err(Refusal::Rejected { .. }) => {}
         }
-        let at = match self.make_room(BASE_BYTES + bytes, Room::Reserved)? {
+        let bytes = BASE_BYTES + self.machines.one(machine).confirm_bytes_max(number);
+        let at = match self.make_room(bytes, Room::Reserved)? {
             Ok(at) => at,
             Err(NoRoom::Behind) => return Ok(false),
             // It is sent again then, and confirmed again.
             Err(NoRoom::Full(_) | NoRoom::TooLarge { .. }) => {
-                self.outbox(sent).again(now.after(FULL_RETRY), number);
+                self.outbox(machine).again(now.after(FULL_RETRY), number);
                 return Ok(true);
             }
         };
-        match sent {
-            Sent::Jobs => self.confirm_to::<Queues>(at, now, confirmation)?,
-            Sent::Letters => self.confirm_to::<Ledger>(at, now, confirmation)?,
-            Sent::Pushes => self.confirm_to::<Platform>(at, now, confirmation)?,
+        match machine {
+            Machine::Queue => self.confirm_to::<Queues>(at, now, confirmation)?,
+            Machine::Wallet => self.confirm_to::<Ledger>(at, now, confirmation)?,
+            Machine::Push => self.confirm_to::<Platform>(at, now, confirmation)?,
+            Machine::Session => self.confirm_to::<Sessions>(at, now, confirmation)?,
         }
         Ok(true)
     }
 
-    fn confirm_to<M: Uniform>(
+    fn confirm_to<M: Slot>(
         &mut self,
         at: Position,
         now: Time,
@@ -139,34 +128,30 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Sends what became durable below that number.
     pub(super) fn send_new(
         &mut self,
-        sent: Sent,
+        machine: Machine,
         below: u64,
         now: Time,
         output: &mut Output<C>,
         place: Place,
     ) {
-        let new = self.outbox(sent).leave(below);
-        self.send(sent, new.start, |number| new.contains(&number), now, output, place);
+        let new = self.outbox(machine).leave(below);
+        self.send(machine, new.start, |number| new.contains(&number), now, output, place);
     }
 
     /// Sends again whose time has come.
     pub(super) fn send_again(&mut self, now: Time, output: &mut Output<C>, place: Place) {
-        for sent in [Sent::Jobs, Sent::Letters, Sent::Pushes] {
-            let first = match sent {
-                Sent::Jobs => self.machines.queues.outgoing_first(),
-                Sent::Letters => self.machines.ledger.outgoing_first(),
-                Sent::Pushes => self.machines.platform.outgoing_first(),
-            };
-            let due = self.outbox(sent).take_due(now, first);
+        for machine in Machine::ALL {
+            let first = self.machines.one(machine).outgoing_first();
+            let due = self.outbox(machine).take_due(now, first);
             if let Some(first) = due.first() {
-                self.send(sent, first, |number| due.contains(number), now, output, place);
+                self.send(machine, first, |number| due.contains(number), now, output, place);
             }
         }
     }
 
     fn send(
         &mut self,
-        sent: Sent,
+        machine: Machine,
         from: u64,
         which: impl Fn(u64) -> bool,
         now: Time,
@@ -174,38 +159,44 @@ impl<J: Journal, C: Caller> Running<J, C> {
         place: Place,
     ) {
         let before = output.deliveries.len();
-        match sent {
-            Sent::Jobs => {
-                let letters = self.letters::<Queues>(sent, from, which, now, place);
-                output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Job(one))));
+        let deliveries = &mut output.deliveries;
+        match machine {
+            Machine::Queue => {
+                self.letters::<Queues>(from, which, now, place, |to, one| {
+                    deliveries.push((to, Delivery::Job(one)))
+                });
             }
-            Sent::Letters => {
-                let letters = self.letters::<Ledger>(sent, from, which, now, place);
-                output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Wallet(one))));
+            Machine::Wallet => {
+                self.letters::<Ledger>(from, which, now, place, |to, one| {
+                    deliveries.push((to, Delivery::Wallet(one)))
+                });
             }
-            Sent::Pushes => {
-                let letters = self.letters::<Platform>(sent, from, which, now, place);
-                output.deliveries.extend(letters.into_iter().map(|(to, one)| (to, Delivery::Push(one))));
+            Machine::Push => {
+                self.letters::<Platform>(from, which, now, place, |to, one| {
+                    deliveries.push((to, Delivery::Push(one)))
+                });
             }
+            // It has no letters.
+            Machine::Session => {}
         }
         let count = (output.deliveries.len() - before) as u64;
         if count > 0 {
             self.figures.sent += count;
-            self.outbox(sent).watch(now);
+            self.outbox(machine).watch(now);
         }
     }
 
-    /// Letters of a machine that are to be sent, and whom they are for.
-    fn letters<M: Uniform>(
+    /// Hands out the letters of a machine that are to be sent, and whom they are for.
+    fn letters<M: Slot>(
         &mut self,
-        sent: Sent,
         from: u64,
         which: impl Fn(u64) -> bool,
         now: Time,
         place: Place,
-    ) -> Vec<(u16, stadium_state_machine::Delivery<M::Letter>)> {
-        let (shard, confirmed_below) = (place.shard, self.outbox(sent).confirmed_below());
-        let (mut letters, mut later) = (Vec::new(), Vec::new());
+        mut each: impl FnMut(u16, stadium_state_machine::Delivery<M::Letter>),
+    ) {
+        let (shard, confirmed_below) = (place.shard, self.outbox(M::MACHINE).confirmed_below());
+        let mut later = Vec::new();
         let Self { machines, journal, payloads, .. } = self;
         let mut payload = |number, at| {
             if !which(number) {
@@ -223,11 +214,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
         };
         M::of(machines).outgoing(from, &mut payload, &mut |to, number, letter| {
             if which(number) {
-                let delivery = stadium_state_machine::Delivery { shard, number, confirmed_below, letter };
-                letters.push((to, delivery));
+                each(to, stadium_state_machine::Delivery { shard, number, confirmed_below, letter });
             }
         });
-        later.into_iter().for_each(|number| self.outbox(sent).again(now.after(FULL_RETRY), number));
-        letters
+        later.into_iter().for_each(|number| self.outbox(M::MACHINE).again(now.after(FULL_RETRY), number));
     }
 }
