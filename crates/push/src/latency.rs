@@ -2,7 +2,7 @@
 //!
 //! Buckets of several shards are added, so that what all of them say of a push is as exact as what one says.
 
-use stadium_state_machine::encoding::{Reader, number};
+use stadium_state_machine::encoding::{Reader, corrupt, number};
 
 use crate::{Corrupt, Latency, Milliseconds};
 
@@ -18,6 +18,12 @@ pub struct Spread {
 
 /// Values below are their own buckets.
 const EXACT: u64 = 16;
+
+/// Greater values, of more than two years, are counted as this one.
+const VALUE_MAX: Milliseconds = 1 << 36;
+
+/// Values that a distribution can have: more than all devices get in a lifetime.
+const COUNT_MAX: u64 = 1 << 48;
 
 /// The bucket of a value: 8 for each doubling.
 fn bucket(value: Milliseconds) -> usize {
@@ -42,8 +48,7 @@ fn ceiling(bucket: usize) -> Milliseconds {
 impl Spread {
     /// Counts a value.
     pub fn count(&mut self, value: Milliseconds) {
-        // A year and a half and more is all the same.
-        let value = value.min(1 << 36);
+        let value = value.min(VALUE_MAX);
         let bucket = bucket(value);
         if self.buckets.len() <= bucket {
             self.buckets.resize(bucket + 1, 0);
@@ -108,7 +113,13 @@ impl Spread {
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
         let (first, last, count) = (input.number()?, input.number()?, input.number()?);
         let buckets = input.small::<u16>()?;
-        let buckets = (0..buckets).map(|_| input.small()).collect::<Result<_, _>>()?;
+        let buckets = (0..buckets).map(|_| input.small()).collect::<Result<Vec<u32>, _>>()?;
+        let sum: u64 = buckets.iter().map(|&one| u64::from(one)).sum();
+        let adds_up = sum == count || sum < count && buckets.contains(&u32::MAX);
+        let ends = if count == 0 { 0 } else { bucket(last.min(VALUE_MAX)) + 1 };
+        if first > last || last > VALUE_MAX || count > COUNT_MAX || !adds_up || buckets.len() != ends {
+            return Err(corrupt("a distribution of latencies that no pushes have"));
+        }
         Ok(Self { first, last, count, buckets })
     }
 }
@@ -125,6 +136,29 @@ mod tests {
             assert_eq!(bucket(top), bucket(value));
             assert_eq!(bucket(top + 1), bucket(value) + 1);
         }
+    }
+
+    #[test]
+    fn a_distribution_that_cannot_be_is_damage() {
+        let mut spread = Spread::default();
+        [3, 40, 2_000].into_iter().for_each(|value| spread.count(value));
+        let decoded = |spread: &Spread| {
+            let mut bytes = Vec::new();
+            spread.encode(&mut bytes);
+            Spread::decode(&mut Reader::new(&bytes))
+        };
+        assert_eq!(decoded(&spread), Ok(spread.clone()));
+        assert_eq!(decoded(&Spread::default()), Ok(Spread::default()));
+        // Found by libFuzzer: the shortest was longer than the longest.
+        let damaged = [
+            Spread { first: 2_001, ..spread.clone() },
+            Spread { last: 1 << 40, ..spread.clone() },
+            Spread { count: 2, ..spread.clone() },
+            Spread { count: 4, ..spread.clone() },
+            Spread { buckets: Vec::new(), ..spread.clone() },
+            Spread { last: 4_000, ..spread },
+        ];
+        damaged.iter().for_each(|spread| assert!(decoded(spread).is_err(), "{spread:?}"));
     }
 
     #[test]
