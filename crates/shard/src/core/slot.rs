@@ -1,4 +1,6 @@
 //! What the state machines are asked: commands, lookups, and what time brings.
+//!
+//! A [`Slot`] binds a machine to its section of a record and to its answers and lookups among the shard's.
 
 use stadium_journal::{Error, Journal, Position, Room};
 use stadium_push::Platform;
