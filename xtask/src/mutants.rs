@@ -66,8 +66,13 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     if let Some(unknown) = crates.iter().find(|name| !root.join("crates").join(name).is_dir()) {
         bail!("there is no crate `{unknown}` in crates/");
     }
-    let place = Place { root: root.to_owned(), program, folder: root.join("target/mutants") };
-    let all = place.list(&crates)?;
+    let place = Place { program, folder: root.join("target/mutants") };
+    if !options.count {
+        // Once: a run takes an hour, and edits meanwhile would have it try other mutants than it listed.
+        copy::bring_up_to_date(root, &place.tree())?;
+    }
+    let tree = place.tree();
+    let all = place.list(if options.count { root } else { &tree }, &crates)?;
     let chosen = sample::choose(&all, options.sample, options.from)?;
     eprintln!("==> {} of {} mutants", chosen.len(), all.len());
     let known = fs::read_to_string(root.join(EQUIVALENT)).unwrap_or_default();
@@ -111,16 +116,20 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
 
 /// Where mutants are tried.
 struct Place {
-    root: PathBuf,
     program: PathBuf,
     folder: PathBuf,
 }
 
 impl Place {
+    /// The copy of the workspace that they are tried in.
+    fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
     /// All mutants of some crates, in the order of cargo-mutants.
-    fn list(&self, crates: &[&str]) -> Result<Vec<Mutant>> {
+    fn list(&self, workspace: &Path, crates: &[&str]) -> Result<Vec<Mutant>> {
         let mut mutants = Command::new(&self.program);
-        mutants.current_dir(&self.root).args(["mutants", "--list", "--json"]);
+        mutants.current_dir(workspace).args(["mutants", "--list", "--json"]);
         for name in crates {
             mutants.args(["--package", &format!("stadium-{name}")]);
         }
@@ -134,8 +143,6 @@ impl Place {
 
     /// Runs a crate's tests, first as the crate is and then against each of the mutants.
     fn try_out(&self, name: &str, to_try: &[&Mutant], all: &[Mutant], timeout: u32) -> Result<()> {
-        let tree = self.folder.join("tree");
-        copy::bring_up_to_date(&self.root, &tree)?;
         // cargo-mutants chooses by regular expressions, but some kinds of mutants ignore them: those that are not to be tried
         // are named as caught before, and such ones it leaves out.
         let folder = self.folder.join(name);
@@ -152,7 +159,7 @@ impl Place {
         fs::write(out.join("previously_caught.txt"), others)
             .context("cannot name what is not to be tried")?;
         let mut mutants = Command::new(&self.program);
-        mutants.current_dir(&tree).args(["mutants", "--package", &format!("stadium-{name}")]);
+        mutants.current_dir(self.tree()).args(["mutants", "--package", &format!("stadium-{name}")]);
         mutants.args(["--in-place", "--iterate", "--colors", "never", "--output"]).arg(&folder);
         mutants.args(["--timeout", &timeout.to_string(), "--build-timeout", "600"]);
         // No examples, no doc tests: they take longer to build than all tests take to run.
