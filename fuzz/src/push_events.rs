@@ -11,7 +11,7 @@ use stadium_push::{
 };
 use stadium_registry::{Changes, Selector};
 use stadium_state_machine::encoding::Reader;
-use stadium_state_machine::{Place, Record, StateMachine};
+use stadium_state_machine::{MachineState as _, Place, Record, StateMachine};
 
 use crate::state_machine::Subject;
 

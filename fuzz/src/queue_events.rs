@@ -4,7 +4,7 @@
 //! Ordinary functions, so that the stable test `fuzz` of crates/queue runs them as well.
 
 use stadium_queue::{Bounds, Command, JobId, Key, NewJob, Place, QueueName, Queues, Record, Time, When};
-use stadium_state_machine::Section;
+use stadium_state_machine::{Checkpointed as _, Section};
 
 const PLACE: Place = Place { shard: 0, shards: 2, hash_seed: 1 };
 const NOW: Time = Time(1_800_000_000_000);

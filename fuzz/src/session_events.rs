@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use stadium_session::{Bounds, Change, Command, Keep, Message, Part, Place, Receiver, Sessions, Time};
-use stadium_state_machine::{Record, StateMachine};
+use stadium_state_machine::{MachineState as _, Record, StateMachine};
 
 use crate::state_machine::Subject;
 

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use sha2::{Digest as _, Sha256};
+use stadium_state_machine::Checkpointed as _;
 use stadium_state_machine::Section;
 use stadium_wallet::{
     Answer, AssetCode, Bounds, Command, Delivery, Executed, Kind, Ledger, Letter, Lookup, NewAccount,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use stadium_registry::{AppName, Registry, Selector};
+use stadium_state_machine::Checkpointed;
 use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 use stadium_table::Restored;
 
@@ -59,9 +60,9 @@ impl Progress {
     }
 }
 
-impl Platform {
-    pub(crate) fn begin_checkpoint(&mut self) {
-        self.abort_checkpoint();
+impl Checkpointed for Platform {
+    fn checkpoint_begin(&mut self) {
+        self.checkpoint_abort();
         self.singles.checkpoint_begin();
         self.manies.checkpoint_begin();
         self.logs.checkpoint_begin();
@@ -105,7 +106,7 @@ impl Platform {
         };
     }
 
-    pub(crate) fn next_chunk(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
+    fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
         if !self.checkpoint.runs {
             return false;
         }
@@ -144,7 +145,7 @@ impl Platform {
         true
     }
 
-    pub(crate) fn abort_checkpoint(&mut self) {
+    fn checkpoint_abort(&mut self) {
         self.singles.checkpoint_abort();
         self.manies.checkpoint_abort();
         self.logs.checkpoint_abort();
@@ -152,7 +153,7 @@ impl Platform {
         self.checkpoint = Progress::default();
     }
 
-    pub(crate) fn restore_chunk(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
         let (&kind, slice) = chunk.split_first().ok_or_else(|| corrupt("an empty chunk"))?;
         let restored = match kind {
             META => {
@@ -180,6 +181,32 @@ impl Platform {
         Ok(())
     }
 
+    fn restore_finish(&mut self) -> Result<(), Corrupt> {
+        if self.checkpoint.restored != (1 << (TABLES + 1)) - 1 {
+            return Err(corrupt("the checkpoint is not whole"));
+        }
+        self.checkpoint = Progress::default();
+        let apps: Vec<u32> = self.apps.keys().copied().collect();
+        for app_number in apps {
+            let app = self.app_at_mut(app_number)?;
+            app.registry.restore_finish()?;
+            let end = app.registry.devices().max().map_or(0, |slot| slot + 1);
+            self.slots_end = self.slots_end.max(end);
+            let app = self.app_at(app_number)?;
+            let due: Vec<_> = app
+                .schedules
+                .iter()
+                .filter_map(|(name, schedule)| Some((schedule.due()?, name.clone())))
+                .collect();
+            self.due.extend(due.into_iter().map(|(at, name)| (at, Due::Occurrence(app_number, name))));
+        }
+        self.pushes_bytes = 0;
+        self.rebuild_manies()?;
+        self.rebuild_singles()
+    }
+}
+
+impl Platform {
     fn restore_meta(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
         let input = &mut Reader::new(slice);
         let version = input.byte()?;
@@ -229,30 +256,6 @@ impl Platform {
             return Err(corrupt("something follows the apps"));
         }
         Ok(())
-    }
-
-    pub(crate) fn finish_restore(&mut self) -> Result<(), Corrupt> {
-        if self.checkpoint.restored != (1 << (TABLES + 1)) - 1 {
-            return Err(corrupt("the checkpoint is not whole"));
-        }
-        self.checkpoint = Progress::default();
-        let apps: Vec<u32> = self.apps.keys().copied().collect();
-        for app_number in apps {
-            let app = self.app_at_mut(app_number)?;
-            app.registry.restore_finish()?;
-            let end = app.registry.devices().max().map_or(0, |slot| slot + 1);
-            self.slots_end = self.slots_end.max(end);
-            let app = self.app_at(app_number)?;
-            let due: Vec<_> = app
-                .schedules
-                .iter()
-                .filter_map(|(name, schedule)| Some((schedule.due()?, name.clone())))
-                .collect();
-            self.due.extend(due.into_iter().map(|(at, name)| (at, Due::Occurrence(app_number, name))));
-        }
-        self.pushes_bytes = 0;
-        self.rebuild_manies()?;
-        self.rebuild_singles()
     }
 
     fn rebuild_manies(&mut self) -> Result<(), Corrupt> {

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use stadium_state_machine::{
-    Delivery, Description, Executed, Lookup, PayloadAt, Record, Section, StateMachine,
+    Delivery, Description, Executed, Lookup, MachineState, PayloadAt, Record, Section, StateMachine,
 };
 
 use crate::events::{Event, From, SMALL_BYTES, SPOT_BYTES, STEP_BYTES};
@@ -65,6 +65,28 @@ fn settings_bytes(settings: &AppSettings) -> usize {
     let mut bytes = Vec::new();
     settings.encode(&mut bytes);
     bytes.len() + SMALL_BYTES
+}
+
+impl MachineState for Platform {
+    fn apply(&mut self, at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
+        self.replay(at, time, events)
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes_held()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.deadline()
+    }
+
+    fn outgoing_next(&self) -> u64 {
+        self.outbox.next
+    }
+
+    fn outgoing_first(&self) -> u64 {
+        self.outbox.first()
+    }
 }
 
 impl StateMachine for Platform {
@@ -151,48 +173,8 @@ impl StateMachine for Platform {
         events_max as usize * (NUMBERS_BYTES.max(2 * SMALL_BYTES)) + self.set_bytes_max()
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.deadline()
-    }
-
-    fn apply(&mut self, at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
-        self.replay(at, time, events)
-    }
-
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
         crate::describe::describe(section, into)
-    }
-
-    fn checkpoint_begin(&mut self) {
-        self.begin_checkpoint();
-    }
-
-    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
-        self.next_chunk(chunk, bytes_max)
-    }
-
-    fn checkpoint_abort(&mut self) {
-        self.abort_checkpoint();
-    }
-
-    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
-        self.restore_chunk(chunk)
-    }
-
-    fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        self.finish_restore()
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes_held()
-    }
-
-    fn outgoing_next(&self) -> u64 {
-        self.outbox.next
-    }
-
-    fn outgoing_first(&self) -> u64 {
-        self.outbox.first()
     }
 
     fn outgoing(

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use stadium_queue::{
     Answer, Bounds, Command, Edit, JobId, Lease, NewJob, Place, QueueName, Queues, Record, Time, When,
 };
+use stadium_state_machine::Checkpointed as _;
 
 const BATCH: u64 = 1_000;
 

@@ -10,6 +10,7 @@ use crate::entries::{LanePlace, List, Sent};
 use crate::job::NONE;
 use crate::timers::{GATE_PLACE_MAX, PLACE_MAX, Timer};
 use crate::{Corrupt, JobState, Queues, Time};
+use stadium_state_machine::Checkpointed;
 use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::hash_of;
 
@@ -70,9 +71,8 @@ macro_rules! with_table {
     };
 }
 
-impl Queues {
-    /// Begins a checkpoint of the state as it is now.
-    pub fn checkpoint_begin(&mut self) {
+impl Checkpointed for Queues {
+    fn checkpoint_begin(&mut self) {
         for number in JOBS..END {
             with_table!(self, number, |table| table.checkpoint_begin());
         }
@@ -100,8 +100,7 @@ impl Queues {
         self.checkpoint = Progress { meta, table: META, restored: 0 };
     }
 
-    /// Appends about `bytes_max` more bytes of the checkpoint, one chunk. Returns whether there is more.
-    pub fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
+    fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
         if self.checkpoint.table == META {
             out.append(&mut self.checkpoint.meta);
             self.checkpoint.table = JOBS;
@@ -119,20 +118,14 @@ impl Queues {
         self.checkpoint.table < END
     }
 
-    /// Drops a running checkpoint.
-    pub fn checkpoint_abort(&mut self) {
+    fn checkpoint_abort(&mut self) {
         for number in JOBS..END {
             with_table!(self, number, |table| table.checkpoint_abort());
         }
         self.checkpoint = Progress { table: END, ..Progress::default() };
     }
 
-    /// Takes in one chunk of a checkpoint, in their order, into new queues.
-    ///
-    /// # Errors
-    ///
-    /// A chunk that no checkpoint of this format has.
-    pub fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
         let (&number, slice) = chunk.split_first().ok_or_else(|| corrupt("an empty chunk"))?;
         if number == META {
             return self.restore_meta(slice);
@@ -148,6 +141,23 @@ impl Queues {
         Ok(())
     }
 
+    fn restore_finish(&mut self) -> Result<(), Corrupt> {
+        if self.checkpoint.restored != (1 << END) - 1 {
+            return Err(corrupt("the checkpoint is not whole"));
+        }
+        self.checkpoint = Progress { table: END, ..Progress::default() };
+        self.changes.clear();
+        self.rebuild_queues()?;
+        self.rebuild_lanes()?;
+        self.rebuild_schedules()?;
+        self.rebuild_small();
+        self.timers.restart(self.now);
+        self.rebuild_jobs()?;
+        self.rebuild_timers()
+    }
+}
+
+impl Queues {
     fn restore_meta(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
         let input = &mut Reader::new(slice);
         let version = input.byte()?;
@@ -172,26 +182,6 @@ impl Queues {
         }
         self.checkpoint.restored |= 1 << META;
         Ok(())
-    }
-
-    /// All chunks are in: builds what is not saved. Records after the checkpoint are applied next.
-    ///
-    /// # Errors
-    ///
-    /// A checkpoint that is not whole, or contradicts itself.
-    pub fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        if self.checkpoint.restored != (1 << END) - 1 {
-            return Err(corrupt("the checkpoint is not whole"));
-        }
-        self.checkpoint = Progress { table: END, ..Progress::default() };
-        self.changes.clear();
-        self.rebuild_queues()?;
-        self.rebuild_lanes()?;
-        self.rebuild_schedules()?;
-        self.rebuild_small();
-        self.timers.restart(self.now);
-        self.rebuild_jobs()?;
-        self.rebuild_timers()
     }
 
     fn rebuild_queues(&mut self) -> Result<(), Corrupt> {

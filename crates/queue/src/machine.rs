@@ -4,7 +4,7 @@
 //! much asked for costs at most the end of a segment.
 
 use bytes::Bytes;
-use stadium_state_machine::{Description, Executed, Lookup, Section, StateMachine};
+use stadium_state_machine::{Description, Executed, Lookup, MachineState, Section, StateMachine};
 
 use crate::leases::unknown;
 use crate::{
@@ -42,6 +42,32 @@ pub fn put_each_bytes_max(jobs: &[(QueueName, NewJob)]) -> usize {
     // Each may name another queue, which may be made.
     let bytes = |(queue, job): &(QueueName, NewJob)| job_bytes(job) + queue.as_str().len() + QUEUE_BYTES;
     jobs.iter().map(bytes).sum()
+}
+
+impl MachineState for Queues {
+    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt> {
+        Queues::apply(self, at, time, offset, events)
+    }
+
+    fn bytes(&self) -> usize {
+        Queues::bytes(self)
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Queues::next_deadline(self)
+    }
+
+    fn outgoing_next(&self) -> u64 {
+        Queues::outgoing_next(self)
+    }
+
+    fn outgoing_first(&self) -> u64 {
+        Queues::outgoing_first(self)
+    }
+
+    fn confirm_bytes_max(&self, _number: u64) -> usize {
+        EVENT_BYTES
+    }
 }
 
 impl StateMachine for Queues {
@@ -153,53 +179,13 @@ impl StateMachine for Queues {
         TICK_BYTES + events_max as usize * TICK_EVENT_BYTES
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        Queues::next_deadline(self)
-    }
-
     // What was put beside transfers has the time of the wallets, which a clock that is set back does not change.
     fn is_due(&self, now: Time) -> bool {
         Queues::next_deadline(self).is_some_and(|deadline| deadline <= now) || self.is_ahead_of(now)
     }
 
-    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt> {
-        Queues::apply(self, at, time, offset, events)
-    }
-
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
         Queues::describe(section, into)
-    }
-
-    fn checkpoint_begin(&mut self) {
-        Queues::checkpoint_begin(self);
-    }
-
-    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
-        Queues::checkpoint_next(self, chunk, bytes_max)
-    }
-
-    fn checkpoint_abort(&mut self) {
-        Queues::checkpoint_abort(self);
-    }
-
-    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
-        Queues::restore(self, chunk)
-    }
-
-    fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        Queues::restore_finish(self)
-    }
-
-    fn bytes(&self) -> usize {
-        Queues::bytes(self)
-    }
-
-    fn outgoing_next(&self) -> u64 {
-        Queues::outgoing_next(self)
-    }
-
-    fn outgoing_first(&self) -> u64 {
-        Queues::outgoing_first(self)
     }
 
     fn outgoing(
@@ -228,10 +214,6 @@ impl StateMachine for Queues {
         record: &mut Record,
     ) -> Result<(), Refusal> {
         self.deliver(at, now, delivery, record).map(|_| ())
-    }
-
-    fn confirm_bytes_max(&self, _number: u64) -> usize {
-        EVENT_BYTES
     }
 
     fn confirm(

@@ -3,6 +3,7 @@
 //! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what stands in no table.
 //! docs/formats/session-events.md.
 
+use stadium_state_machine::Checkpointed;
 use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::{Restored, Table};
 
@@ -72,15 +73,15 @@ macro_rules! with_table {
     };
 }
 
-impl Sessions {
-    pub(crate) fn save_begin(&mut self) {
+impl Checkpointed for Sessions {
+    fn checkpoint_begin(&mut self) {
         for number in TABLES {
             with_table!(self, number, |table| table.checkpoint_begin());
         }
         self.checkpoint = Progress { next_order: self.next_order, table: META, ..Progress::default() };
     }
 
-    pub(crate) fn save_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
+    fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
         let table = self.checkpoint.table;
         if table >= END {
             return false;
@@ -99,14 +100,14 @@ impl Sessions {
         self.checkpoint.table < END
     }
 
-    pub(crate) fn save_abort(&mut self) {
+    fn checkpoint_abort(&mut self) {
         for number in TABLES {
             with_table!(self, number, |table| table.checkpoint_abort());
         }
         self.checkpoint.table = END;
     }
 
-    pub(crate) fn take_back(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
         let (&table, slice) = chunk.split_first().ok_or_else(|| corrupt("an empty chunk of sessions"))?;
         if table == META {
             let mut input = Reader::new(slice);
@@ -128,8 +129,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Builds what stands in no table.
-    pub(crate) fn take_back_finish(&mut self) -> Result<(), Corrupt> {
+    fn restore_finish(&mut self) -> Result<(), Corrupt> {
         let publishes = if self.checkpoint.version == 1 { TAKEN_BEFORE } else { 6 };
         if self.checkpoint.restored != 0b1_1111 | 1 << publishes {
             return Err(corrupt("a part of the sessions is missing"));
@@ -170,3 +170,5 @@ impl Sessions {
         Ok(())
     }
 }
+
+impl Sessions {}

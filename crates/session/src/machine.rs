@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 
 use stadium_state_machine::encoding::{Reader, number};
-use stadium_state_machine::{Description, Executed, Lookup, Record, Section, StateMachine};
+use stadium_state_machine::{Description, Executed, Lookup, MachineState, Record, Section, StateMachine};
 
 use crate::change::{Change, Keep};
 use crate::encoding::{KEEP, list};
@@ -27,6 +27,50 @@ const FORGOTTEN_FOR_ONE: usize = 2;
 
 /// Bytes of a number at most.
 const NUMBER_BYTES: usize = 10;
+
+impl MachineState for Sessions {
+    fn apply(&mut self, _at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
+        let mut input = Reader::new(events);
+        while !input.is_empty() {
+            match events[input.position()] {
+                RETAINED_OVER => {
+                    input.byte()?;
+                    let until = Time(input.number()?);
+                    self.end_lowest_places(until, input.small()?);
+                }
+                RETAINED_ENDED => {
+                    input.byte()?;
+                    let until = Time(input.number()?);
+                    let numbers = list(&mut input, |input| input.number())?;
+                    self.end_numbers(until, numbers);
+                }
+                KEEP => {
+                    input.byte()?;
+                    let keep = Keep::decode(&mut input)?;
+                    self.keep_as_before(&keep);
+                }
+                _ => {
+                    let change = Change::decode(&mut input)?;
+                    self.take_in(time, &change);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        let tables = self.sessions.bytes()
+            + self.letters.bytes()
+            + self.messages.bytes()
+            + self.retained.bytes()
+            + self.taken.bytes();
+        tables + (self.message_bytes + self.retained_bytes) as usize
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next_end()
+    }
+}
 
 impl StateMachine for Sessions {
     type Command = Command;
@@ -90,70 +134,8 @@ impl StateMachine for Sessions {
         RETAINED_ENDED_BYTES + NUMBER_BYTES * events_max as usize
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        self.next_end()
-    }
-
-    fn apply(&mut self, _at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
-        let mut input = Reader::new(events);
-        while !input.is_empty() {
-            match events[input.position()] {
-                RETAINED_OVER => {
-                    input.byte()?;
-                    let until = Time(input.number()?);
-                    self.end_lowest_places(until, input.small()?);
-                }
-                RETAINED_ENDED => {
-                    input.byte()?;
-                    let until = Time(input.number()?);
-                    let numbers = list(&mut input, |input| input.number())?;
-                    self.end_numbers(until, numbers);
-                }
-                KEEP => {
-                    input.byte()?;
-                    let keep = Keep::decode(&mut input)?;
-                    self.keep_as_before(&keep);
-                }
-                _ => {
-                    let change = Change::decode(&mut input)?;
-                    self.take_in(time, &change);
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
         crate::describe::describe(section, into)
-    }
-
-    fn checkpoint_begin(&mut self) {
-        self.save_begin();
-    }
-
-    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
-        self.save_next(chunk, bytes_max)
-    }
-
-    fn checkpoint_abort(&mut self) {
-        self.save_abort();
-    }
-
-    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
-        self.take_back(chunk)
-    }
-
-    fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        self.take_back_finish()
-    }
-
-    fn bytes(&self) -> usize {
-        let tables = self.sessions.bytes()
-            + self.letters.bytes()
-            + self.messages.bytes()
-            + self.retained.bytes()
-            + self.taken.bytes();
-        tables + (self.message_bytes + self.retained_bytes) as usize
     }
 }
 

@@ -22,5 +22,7 @@ pub use name::InvalidName;
 pub use occurrences::{InvalidSchedule, Occurrences};
 pub use record::Record;
 pub use refusal::{Refusal, all_of, busy, rejected, unknown};
-pub use state_machine::{Delivery, Executed, Lookup, PayloadAt, StateMachine, Walk};
+pub use state_machine::{
+    Checkpointed, Delivery, Executed, Lookup, MachineState, PayloadAt, StateMachine, Walk,
+};
 pub use time::{Milliseconds, Time};

@@ -10,8 +10,70 @@ use bytes::Bytes;
 
 use crate::{Corrupt, Description, Record, Refusal, Section, Time};
 
+/// A state that is saved while it goes on changing, and taken back in.
+pub trait Checkpointed {
+    /// Begins a checkpoint of the state as it is now.
+    fn checkpoint_begin(&mut self);
+
+    /// Appends the next chunk, of about so many bytes. Says whether there are more.
+    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool;
+
+    /// Gives up the running checkpoint.
+    fn checkpoint_abort(&mut self);
+
+    /// Takes in a chunk, in their order, into a machine that was empty before the first.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that no checkpoint holds.
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt>;
+
+    /// All chunks are in.
+    ///
+    /// # Errors
+    ///
+    /// Something is missing, or does not fit together.
+    fn restore_finish(&mut self) -> Result<(), Corrupt>;
+}
+
+/// What holds of every machine's state, whatever its commands are.
+pub trait MachineState: Checkpointed {
+    /// Applies the events of a record that was read back; they begin `offset` bytes into it.
+    ///
+    /// # Errors
+    ///
+    /// Events that this machine cannot have written in this state.
+    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt>;
+
+    /// Bytes of memory that it holds.
+    fn bytes(&self) -> usize;
+
+    /// When time brings something next.
+    fn next_deadline(&self) -> Option<Time>;
+
+    /// Commands that are pending: a shard that stops waits for them a moment.
+    fn pending(&self) -> u64 {
+        0
+    }
+
+    /// The number that the next letter gets; letters are numbered from 0 without gaps.
+    fn outgoing_next(&self) -> u64 {
+        0
+    }
+
+    /// The lowest number of a letter that is not confirmed; [`Self::outgoing_next`] where all are.
+    fn outgoing_first(&self) -> u64 {
+        0
+    }
+
+    /// The most bytes of events that [`StateMachine::confirm`] writes for a letter.
+    fn confirm_bytes_max(&self, _number: u64) -> usize {
+        0
+    }
+}
+
 /// A state machine of a shard.
-pub trait StateMachine {
+pub trait StateMachine: MachineState {
     /// What it can be told and asked.
     type Command;
     /// What it answers.
@@ -75,14 +137,10 @@ pub trait StateMachine {
     /// each record; an answer may leave when the newest record is durable.
     fn take_decided(&mut self, _each: &mut dyn FnMut(u64, Result<Self::Answer, Refusal>)) {}
 
-    /// What a caller is told whose command is pending when the shard starts over: it may yet be carried out.
-    fn pending_refusal() -> Refusal {
-        crate::unknown("SHARD-015", 1_000, "the shard started over; whether it was done is not known")
-    }
-
-    /// Commands that are pending: a shard that stops waits for them a moment.
-    fn pending(&self) -> u64 {
-        0
+    /// What a caller is told whose command is pending when the shard starts over: it may yet be carried out. None where no
+    /// command is ever pending.
+    fn pending_refusal() -> Option<Refusal> {
+        None
     }
 
     /// Does what time brings, so many events at most. Says whether more is due.
@@ -91,20 +149,10 @@ pub trait StateMachine {
     /// The most bytes of events that a tick of so many events writes.
     fn tick_bytes_max(&self, events_max: u32) -> usize;
 
-    /// When time brings something next.
-    fn next_deadline(&self) -> Option<Time>;
-
     /// Whether time has brought something by now.
     fn is_due(&self, now: Time) -> bool {
         self.next_deadline().is_some_and(|deadline| deadline <= now)
     }
-
-    /// Applies the events of a record that was read back; they begin `offset` bytes into it.
-    ///
-    /// # Errors
-    ///
-    /// Events that this machine cannot have written in this state.
-    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt>;
 
     /// Describes the events of a record, one after the other, for people. Payloads and secrets are not shown.
     ///
@@ -112,42 +160,6 @@ pub trait StateMachine {
     ///
     /// Events that this version does not know, or that are damaged; those before them are described.
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt>;
-
-    /// Begins a checkpoint of the state as it is now.
-    fn checkpoint_begin(&mut self);
-
-    /// Appends the next chunk, of about so many bytes. Says whether there are more.
-    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool;
-
-    /// Gives up the running checkpoint.
-    fn checkpoint_abort(&mut self);
-
-    /// Takes in a chunk, in their order, into a machine that was empty before the first.
-    ///
-    /// # Errors
-    ///
-    /// Bytes that no checkpoint holds.
-    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt>;
-
-    /// All chunks are in.
-    ///
-    /// # Errors
-    ///
-    /// Something is missing, or does not fit together.
-    fn restore_finish(&mut self) -> Result<(), Corrupt>;
-
-    /// Bytes of memory that it holds.
-    fn bytes(&self) -> usize;
-
-    /// The number that the next letter gets; letters are numbered from 0 without gaps.
-    fn outgoing_next(&self) -> u64 {
-        0
-    }
-
-    /// The lowest number of a letter that is not confirmed; [`Self::outgoing_next`] where all are.
-    fn outgoing_first(&self) -> u64 {
-        0
-    }
 
     /// Hands out letters that are not confirmed and have this number at least, in their order, with the shard that each is for.
     /// `payload` reads a payload of the letter with that number from the journal; without it the letter is left out.
@@ -182,11 +194,6 @@ pub trait StateMachine {
 
     /// Whether Rejected is an answer to a letter. Else it was sent to another version, and is sent again.
     const REJECTION_ANSWERS: bool = false;
-
-    /// The most bytes of events that [`Self::confirm`] writes for a letter.
-    fn confirm_bytes_max(&self, _number: u64) -> usize {
-        0
-    }
 
     /// The letter with this number was taken in, or rejected.
     fn confirm(

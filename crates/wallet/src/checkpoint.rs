@@ -3,6 +3,7 @@
 //! A chunk is a byte that names a table, then a slice of that table's own format; the first chunk holds what stands in no table. What is
 //! rebuilt (indexes, orders, totals) is in none. docs/formats/checkpoint.md.
 
+use stadium_state_machine::Checkpointed;
 use stadium_state_machine::encoding::{Reader, corrupt, number, text};
 use stadium_state_machine::rejected;
 use stadium_table::{Order, Restored};
@@ -69,9 +70,8 @@ macro_rules! with_table {
     };
 }
 
-impl Ledger {
-    /// Begins a checkpoint of the state as it is now.
-    pub fn checkpoint_begin(&mut self) {
+impl Checkpointed for Ledger {
+    fn checkpoint_begin(&mut self) {
         for number in ACCOUNTS..END {
             with_table!(self, number, |table| table.checkpoint_begin());
         }
@@ -117,25 +117,7 @@ impl Ledger {
         self.checkpoint = Progress { meta, table: META, restored: 0 };
     }
 
-    fn chain_begin(&self, meta: &mut Vec<u8>) {
-        let chain = &self.chain;
-        meta.extend_from_slice(&chain.value);
-        meta.extend_from_slice(&chain.root);
-        number(meta, chain.seals_made);
-        number(meta, chain.since.map_or(0, |since| since.0.saturating_add(1)));
-        number(meta, chain.tree.leaves());
-        chain.tree.whole().iter().for_each(|hash| meta.extend_from_slice(hash));
-        number(meta, chain.seals.len() as u64);
-        for seal in &chain.seals {
-            for value in [seal.number, seal.at.0, seal.position, seal.records] {
-                number(meta, value);
-            }
-            meta.extend_from_slice(&seal.root);
-        }
-    }
-
-    /// Appends about `bytes_max` more bytes of the checkpoint, one chunk. Returns whether there is more.
-    pub fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
+    fn checkpoint_next(&mut self, out: &mut Vec<u8>, bytes_max: usize) -> bool {
         if self.checkpoint.table == META {
             out.append(&mut self.checkpoint.meta);
             self.checkpoint.table = ACCOUNTS;
@@ -153,20 +135,14 @@ impl Ledger {
         self.checkpoint.table < END
     }
 
-    /// Drops a running checkpoint.
-    pub fn checkpoint_abort(&mut self) {
+    fn checkpoint_abort(&mut self) {
         for number in ACCOUNTS..END {
             with_table!(self, number, |table| table.checkpoint_abort());
         }
         self.checkpoint = Progress { table: END, ..Progress::default() };
     }
 
-    /// Takes in one chunk of a checkpoint, in their order, into a new ledger.
-    ///
-    /// # Errors
-    ///
-    /// A chunk that no checkpoint of this format has.
-    pub fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
+    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
         let (&number, slice) = chunk.split_first().ok_or_else(|| corrupt("an empty chunk"))?;
         if number == META {
             return self.restore_meta(slice);
@@ -180,6 +156,35 @@ impl Ledger {
             self.checkpoint.restored |= 1 << number;
         }
         Ok(())
+    }
+
+    fn restore_finish(&mut self) -> Result<(), Corrupt> {
+        if self.checkpoint.restored != (1 << END) - 1 {
+            return Err(corrupt("the checkpoint is not whole"));
+        }
+        self.checkpoint = Progress { table: END, ..Progress::default() };
+        self.rebuild_accounts()?;
+        self.rebuild_ids()?;
+        self.rebuild_transactions()
+    }
+}
+
+impl Ledger {
+    fn chain_begin(&self, meta: &mut Vec<u8>) {
+        let chain = &self.chain;
+        meta.extend_from_slice(&chain.value);
+        meta.extend_from_slice(&chain.root);
+        number(meta, chain.seals_made);
+        number(meta, chain.since.map_or(0, |since| since.0.saturating_add(1)));
+        number(meta, chain.tree.leaves());
+        chain.tree.whole().iter().for_each(|hash| meta.extend_from_slice(hash));
+        number(meta, chain.seals.len() as u64);
+        for seal in &chain.seals {
+            for value in [seal.number, seal.at.0, seal.position, seal.records] {
+                number(meta, value);
+            }
+            meta.extend_from_slice(&seal.root);
+        }
     }
 
     fn restore_meta(&mut self, slice: &[u8]) -> Result<(), Corrupt> {
@@ -247,22 +252,6 @@ impl Ledger {
             self.chain.seals.push_back(Seal { number, at, position, records, root: input.array()? });
         }
         Ok(())
-    }
-
-    /// All chunks are in: builds what is not saved. Records after the checkpoint are applied next. A checkpoint of before there were wallets has no chunks of
-    /// them: then this is not called.
-    ///
-    /// # Errors
-    ///
-    /// A checkpoint that is not whole, or contradicts itself.
-    pub fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        if self.checkpoint.restored != (1 << END) - 1 {
-            return Err(corrupt("the checkpoint is not whole"));
-        }
-        self.checkpoint = Progress { table: END, ..Progress::default() };
-        self.rebuild_accounts()?;
-        self.rebuild_ids()?;
-        self.rebuild_transactions()
     }
 
     fn rebuild_accounts(&mut self) -> Result<(), Corrupt> {

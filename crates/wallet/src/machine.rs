@@ -3,7 +3,9 @@
 //! It says beforehand how many bytes a command may write, since a shard makes room for them first.
 
 use bytes::Bytes;
-use stadium_state_machine::{Description, Lookup, PayloadAt, Record, Section, StateMachine, unknown};
+use stadium_state_machine::{
+    Description, Lookup, MachineState, PayloadAt, Record, Section, StateMachine, unknown,
+};
 
 use crate::{
     Answer, Command, Corrupt, Delivery, Executed, Ledger, Letter, NewTransfer, Refusal, Time, Walk, refusal,
@@ -24,6 +26,36 @@ const TICK_BYTES: usize = 4_096;
 
 fn transfer_bytes(transfer: &NewTransfer) -> usize {
     TRANSFER_BYTES + transfer.reference.len() + transfer.metadata.len()
+}
+
+impl MachineState for Ledger {
+    fn apply(&mut self, at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
+        Ledger::apply(self, at, time, events)
+    }
+
+    fn bytes(&self) -> usize {
+        Ledger::bytes(self)
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Ledger::next_deadline(self)
+    }
+
+    fn pending(&self) -> u64 {
+        self.figures().pending
+    }
+
+    fn outgoing_next(&self) -> u64 {
+        Ledger::outgoing_next(self)
+    }
+
+    fn outgoing_first(&self) -> u64 {
+        Ledger::outgoing_first(self)
+    }
+
+    fn confirm_bytes_max(&self, number: u64) -> usize {
+        Ledger::confirm_bytes_max(self, number)
+    }
 }
 
 impl StateMachine for Ledger {
@@ -98,14 +130,10 @@ impl StateMachine for Ledger {
         self.waiting.finished.drain(..).for_each(|finished| each(finished.number, finished.answer));
     }
 
-    fn pending_refusal() -> Refusal {
+    fn pending_refusal() -> Option<Refusal> {
         let reason = "the shard started over while the transfer was under way between shards: \
                       ask again with the same id, and you are told what became of it";
-        unknown(refusal::PENDING, 1_000, reason)
-    }
-
-    fn pending(&self) -> u64 {
-        self.figures().pending
+        Some(unknown(refusal::PENDING, 1_000, reason))
     }
 
     fn tick(&mut self, at: u64, now: Time, _random: u64, record: &mut Record, events_max: u32) -> bool {
@@ -116,48 +144,8 @@ impl StateMachine for Ledger {
         TICK_BYTES + events_max as usize * TICK_EVENT_BYTES
     }
 
-    fn next_deadline(&self) -> Option<Time> {
-        Ledger::next_deadline(self)
-    }
-
-    fn apply(&mut self, at: u64, time: Time, _offset: u32, events: &[u8]) -> Result<(), Corrupt> {
-        Ledger::apply(self, at, time, events)
-    }
-
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt> {
         Ledger::describe(section, into)
-    }
-
-    fn checkpoint_begin(&mut self) {
-        Ledger::checkpoint_begin(self);
-    }
-
-    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
-        Ledger::checkpoint_next(self, chunk, bytes_max)
-    }
-
-    fn checkpoint_abort(&mut self) {
-        Ledger::checkpoint_abort(self);
-    }
-
-    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
-        Ledger::restore(self, chunk)
-    }
-
-    fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        Ledger::restore_finish(self)
-    }
-
-    fn bytes(&self) -> usize {
-        Ledger::bytes(self)
-    }
-
-    fn outgoing_next(&self) -> u64 {
-        Ledger::outgoing_next(self)
-    }
-
-    fn outgoing_first(&self) -> u64 {
-        Ledger::outgoing_first(self)
     }
 
     fn outgoing(
@@ -181,10 +169,6 @@ impl StateMachine for Ledger {
         record: &mut Record,
     ) -> Result<(), Refusal> {
         Ledger::receive(self, at, now, delivery, record)
-    }
-
-    fn confirm_bytes_max(&self, number: u64) -> usize {
-        Ledger::confirm_bytes_max(self, number)
     }
 
     fn confirm(&mut self, at: u64, now: Time, number: u64, taken: &Result<(), Refusal>, record: &mut Record) {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use stadium_state_machine::Place;
+use stadium_state_machine::{Checkpointed as _, Place};
 
 use crate::ledger::Finished;
 use crate::{

@@ -8,6 +8,7 @@ use stadium_queue::{
     Answer, Bounds, Command, Given, HistoryEntry, JobId, JobView, Key, Lease, NewJob, Outcome, PayloadAt,
     Place, Placed, QueueName, QueueSettings, QueueStats, Queues, Record, Refusal, Reserved, Time, When,
 };
+use stadium_state_machine::Checkpointed as _;
 
 /// Bytes in front of each record's events.
 const HEADER: usize = 16;

@@ -14,7 +14,9 @@ use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
     SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
-use stadium_state_machine::{Executed, Lookup, Record, Section, StateMachine};
+use stadium_state_machine::{
+    Checkpointed as _, Executed, Lookup, MachineState as _, Record, Section, StateMachine,
+};
 
 const NOW: Time = Time(1_700_000_000_000);
 

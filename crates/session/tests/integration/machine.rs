@@ -10,7 +10,7 @@ use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Outcome, Part, Place, Presence,
     Receiver, SessionImage, Sessions, Subscription, Time, Will, Withdraw,
 };
-use stadium_state_machine::{Executed, Lookup, Record, StateMachine};
+use stadium_state_machine::{Checkpointed as _, Executed, Lookup, MachineState as _, Record, StateMachine};
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 

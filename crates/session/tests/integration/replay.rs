@@ -12,7 +12,7 @@ use stadium_session::{
     Answer, Bounds, Change, Command, Connect, Keep, Message, Origin, Part, Place, Presence, Receiver,
     SessionImage, Sessions, Time,
 };
-use stadium_state_machine::{Executed, Lookup, Record, StateMachine};
+use stadium_state_machine::{Checkpointed as _, Executed, Lookup, MachineState as _, Record, StateMachine};
 
 const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 

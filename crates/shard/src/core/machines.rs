@@ -6,11 +6,12 @@ use stadium_journal::Position;
 use stadium_push::Platform;
 use stadium_queue::Queues;
 use stadium_session::Sessions;
-use stadium_state_machine::{Corrupt, Description, Refusal, Section, StateMachine, Time};
+use stadium_state_machine::{Corrupt, Description, MachineState, Refusal, Section, StateMachine, Time};
 use stadium_wallet::Ledger;
 
 use super::settings::CoreSettings;
 use crate::ShardMetrics;
+use crate::error::unknown;
 use crate::frame::{CHUNK_HEADER_BYTES, Frame, Machine, chunk_header, parse_chunk};
 
 /// The state machines of a shard.
@@ -31,8 +32,7 @@ pub(super) struct Kind {
     pub(super) records_stay: bool,
     /// A rejection is an answer to its letters.
     pub(super) rejection_answers: bool,
-    /// What whoever waits for a pending command is told when the shard starts over.
-    pub(super) pending_refusal: fn() -> Refusal,
+    pending_refusal: fn() -> Option<Refusal>,
     describe: Describe,
 }
 
@@ -61,6 +61,13 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// What whoever waits for a pending command is told when the shard starts over.
+    pub(super) fn pending_refusal(self) -> Refusal {
+        (self.kind().pending_refusal)().unwrap_or_else(unknown)
+    }
+}
+
 /// Describes the events that a machine wrote in a record.
 pub(crate) fn describe(
     machine: Machine,
@@ -68,72 +75,6 @@ pub(crate) fn describe(
     into: &mut Vec<Description>,
 ) -> Result<(), Corrupt> {
     (machine.kind().describe)(section, into)
-}
-
-/// What is done to all machines alike: the part of their contract that names no type of theirs.
-pub(super) trait Stored {
-    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt>;
-    fn checkpoint_begin(&mut self);
-    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool;
-    fn checkpoint_abort(&mut self);
-    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt>;
-    fn restore_finish(&mut self) -> Result<(), Corrupt>;
-    fn bytes(&self) -> usize;
-    fn pending(&self) -> u64;
-    fn next_deadline(&self) -> Option<Time>;
-    fn outgoing_next(&self) -> u64;
-    fn outgoing_first(&self) -> u64;
-    fn confirm_bytes_max(&self, number: u64) -> usize;
-}
-
-impl<M: StateMachine> Stored for M {
-    fn apply(&mut self, at: u64, time: Time, offset: u32, events: &[u8]) -> Result<(), Corrupt> {
-        StateMachine::apply(self, at, time, offset, events)
-    }
-
-    fn checkpoint_begin(&mut self) {
-        StateMachine::checkpoint_begin(self);
-    }
-
-    fn checkpoint_next(&mut self, chunk: &mut Vec<u8>, bytes_max: usize) -> bool {
-        StateMachine::checkpoint_next(self, chunk, bytes_max)
-    }
-
-    fn checkpoint_abort(&mut self) {
-        StateMachine::checkpoint_abort(self);
-    }
-
-    fn restore(&mut self, chunk: &[u8]) -> Result<(), Corrupt> {
-        StateMachine::restore(self, chunk)
-    }
-
-    fn restore_finish(&mut self) -> Result<(), Corrupt> {
-        StateMachine::restore_finish(self)
-    }
-
-    fn bytes(&self) -> usize {
-        StateMachine::bytes(self)
-    }
-
-    fn pending(&self) -> u64 {
-        StateMachine::pending(self)
-    }
-
-    fn next_deadline(&self) -> Option<Time> {
-        StateMachine::next_deadline(self)
-    }
-
-    fn outgoing_next(&self) -> u64 {
-        StateMachine::outgoing_next(self)
-    }
-
-    fn outgoing_first(&self) -> u64 {
-        StateMachine::outgoing_first(self)
-    }
-
-    fn confirm_bytes_max(&self, number: u64) -> usize {
-        StateMachine::confirm_bytes_max(self, number)
-    }
 }
 
 impl Machines {
@@ -149,7 +90,7 @@ impl Machines {
         }
     }
 
-    pub(super) fn one(&self, machine: Machine) -> &dyn Stored {
+    pub(super) fn one(&self, machine: Machine) -> &dyn MachineState {
         match machine {
             Machine::Queue => &self.queues,
             Machine::Wallet => &self.ledger,
@@ -158,7 +99,7 @@ impl Machines {
         }
     }
 
-    fn one_mut(&mut self, machine: Machine) -> &mut dyn Stored {
+    fn one_mut(&mut self, machine: Machine) -> &mut dyn MachineState {
         match machine {
             Machine::Queue => &mut self.queues,
             Machine::Wallet => &mut self.ledger,
@@ -167,7 +108,7 @@ impl Machines {
         }
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &dyn Stored> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &dyn MachineState> {
         Machine::ALL.into_iter().map(|machine| self.one(machine))
     }
 
@@ -241,12 +182,12 @@ impl Machines {
 
     /// Commands that wait for other shards.
     pub(super) fn pending(&self) -> u64 {
-        self.all().map(Stored::pending).sum()
+        self.all().map(MachineState::pending).sum()
     }
 
     /// When time brings something next.
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.all().filter_map(Stored::next_deadline).min()
+        self.all().filter_map(MachineState::next_deadline).min()
     }
 
     /// Notes the bytes of memory that they hold.

@@ -103,7 +103,7 @@ pub(super) fn open<S: Store, C: Caller>(
         .queues
         .live_payloads(&mut |at| segments.book(&journal, Position(at.record), i64::from(at.length)));
     let checkpointing = Checkpointing::new(store.checkpoints(Some(journal.id()))?, info)?;
-    let running = Running::new(journal, machines, checkpointing, segments, settings.seed, tail_records);
+    let running = Running::new(journal, machines, checkpointing, segments, settings, tail_records);
     Ok((running, measured))
 }
 

@@ -25,19 +25,14 @@ use super::slot::{Taken, Walk};
 use crate::frame::{Machine, write_header};
 use crate::metrics::Counts;
 
-/// What a command led to.
-pub(super) enum Executed {
-    /// It has an answer, or will have when it is durable.
-    Done(Result<Answer<PayloadAt>, Refusal>),
-    /// Not now: the journal is behind. Nothing happened.
-    Behind,
-}
-
 /// What leaves when the journal is durable up to a position.
 pub(super) struct Pending<C> {
     pub(super) after: Position,
     /// When it was decided, by the stopwatch.
     pub(super) since_us: u64,
+    /// The answer of a command of this machine that waited for other shards. Where the record is cut the
+    /// command is decided again, and may come out otherwise.
+    pub(super) decided_by: Option<Machine>,
     pub(super) what: Waits<C>,
 }
 
@@ -45,8 +40,6 @@ pub(super) enum Waits<C> {
     Answer(C, Result<Answer<PayloadAt>, Refusal>),
     /// An answer that has everything.
     Whole(C, Result<crate::Answer, Refusal>),
-    /// The answer of a command that waited for other shards: where this record is cut it is decided again, and may come out otherwise.
-    Decided(Machine, Box<Waits<C>>),
     /// Records that are read then.
     Walk(C, Walk),
     Confirmation(u16, Confirmation),
@@ -72,6 +65,8 @@ pub(super) struct Running<J, C> {
     pub(super) payloads: Payloads,
     pub(super) spoilt: Vec<Spoilt>,
     pub(super) random: Random,
+    /// Microseconds since some moment.
+    pub(super) stopwatch: fn() -> u64,
     /// Something was appended since the last commit was started.
     uncommitted: bool,
     /// The disk was full at this time.
@@ -112,7 +107,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         machines: Machines,
         checkpointing: Checkpointing,
         segments: Segments,
-        seed: u64,
+        settings: &CoreSettings,
         tail_records: u64,
     ) -> Self {
         let outboxes = Machine::ALL.map(|machine| Outbox::new(machines.one(machine).outgoing_first()));
@@ -126,7 +121,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
             undecided: HashMap::default(),
             payloads: Payloads::default(),
             spoilt: Vec::new(),
-            random: Random(seed),
+            random: Random(settings.seed),
+            stopwatch: settings.stopwatch,
             uncommitted: false,
             full_at: None,
             outboxes,
@@ -182,36 +178,42 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
         let events_bytes = self.record.events().len();
         write_header(self.record.header_mut(), machine, now, events_bytes);
-        self.append_record(at, room)?;
-        match machine {
-            Machine::Queue => self.book_payloads(),
-            machine if machine.kind().records_stay => self.segments.pin(&self.journal, at),
-            _ => {}
-        }
-        Ok(())
+        self.append_record(at, room, &[machine])
     }
 
-    /// Appends the record with all its sections.
-    pub(super) fn append_record(&mut self, at: Position, room: Room) -> Result<(), Fault> {
+    /// Appends the record with the sections of these machines.
+    pub(super) fn append_record(
+        &mut self,
+        at: Position,
+        room: Room,
+        machines: &[Machine],
+    ) -> Result<(), Fault> {
         append(&mut self.journal, self.record.bytes(), at, room)?;
         self.uncommitted = true;
         self.figures.records += 1;
         self.figures.tail_records += 1;
+        for machine in machines {
+            if *machine == Machine::Queue {
+                // Payloads came to life and died with it.
+                self.machines.queues.take_payload_changes(self.segments.changes());
+                self.segments.apply(&self.journal);
+            }
+            if machine.kind().records_stay {
+                self.segments.pin(&self.journal, at);
+            }
+        }
         Ok(())
     }
 
-    /// Books which payloads came to life and died with what was appended.
-    pub(super) fn book_payloads(&mut self) {
-        self.machines.queues.take_payload_changes(self.segments.changes());
-        self.segments.apply(&self.journal);
-    }
-
-    /// Carries out a command to the queues, or finds its answer.
-    pub(super) fn execute(&mut self, command: &Command, now: Time) -> Result<Executed, Fault> {
-        // Nothing here says how long it took.
-        Ok(match self.carry_out::<Queues>(command, now, || 0)? {
-            Taken::Answer(answer) => Executed::Done(answer),
-            Taken::Behind => Executed::Behind,
+    /// Carries out a command to the queues that is answered at once. None where the journal is behind.
+    pub(super) fn execute(
+        &mut self,
+        command: &Command,
+        now: Time,
+    ) -> Result<Option<Result<Answer<PayloadAt>, Refusal>>, Fault> {
+        Ok(match self.carry_out::<Queues>(command, now)? {
+            Taken::Answer(answer) => Some(answer),
+            Taken::Behind => None,
             Taken::Walk(_) | Taken::Pending(_) => {
                 unreachable!("histories are taken elsewhere, nothing is pending")
             }
@@ -265,7 +267,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 
     pub(super) fn wait(&mut self, what: Waits<C>, since_us: u64) {
-        self.pending.push_back(Pending { after: self.journal.end(), since_us, what });
+        let after = self.journal.end();
+        self.pending.push_back(Pending { after, since_us, decided_by: None, what });
     }
 
     /// Starts a commit of what was appended, and announces what goes to other shards.
@@ -313,14 +316,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
             let pending = self.pending.pop_front().expect("there is a first one");
             if last_batch != Some(pending.since_us) {
                 last_batch = Some(pending.since_us);
-                self.figures.durable_lag_us.add((settings.stopwatch)().saturating_sub(pending.since_us));
+                self.figures.durable_lag_us.add((self.stopwatch)().saturating_sub(pending.since_us));
             }
-            let what = match pending.what {
-                Waits::Decided(_, what) => *what,
-                what => what,
-            };
-            match what {
-                Waits::Decided(..) => unreachable!("an answer is decided once"),
+            match pending.what {
                 Waits::Answer(caller, answer) => {
                     let filled = |answer| self.payloads.fill(&self.journal, answer, &mut self.spoilt);
                     let answer = answer.and_then(filled).map(crate::Answer::Queue);
@@ -390,20 +388,14 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Tells all whose answers wait that nothing is acknowledged.
     pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C>) {
         for pending in self.pending.drain(..) {
+            let refusal = pending.decided_by.map_or_else(|| refusal.clone(), Machine::pending_refusal);
             match pending.what {
                 Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, _) => {
-                    output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
+                    output.replies.push(Reply { caller, answer: Err(refusal) });
                 }
                 Waits::Confirmation(shard, confirmation) => {
-                    let refused = Confirmation { taken: Err(refusal.clone()), ..confirmation };
+                    let refused = Confirmation { taken: Err(refusal), ..confirmation };
                     output.confirmations.push((shard, refused));
-                }
-                Waits::Decided(machine, what) => {
-                    let caller = match *what {
-                        Waits::Answer(caller, _) | Waits::Whole(caller, _) => caller,
-                        _ => unreachable!("an answer waits"),
-                    };
-                    output.replies.push(Reply { caller, answer: Err((machine.kind().pending_refusal)()) });
                 }
                 // Whoever is connected arrives anew, and is given what it is owed.
                 Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::ToEdge(_) => {}

@@ -34,8 +34,15 @@ pub(super) trait Slot: StateMachine {
     /// Its lookup as one of the shard.
     fn walk(walk: Self::Walk) -> Walk;
 
-    /// Says in an answer how long it took to find, in microseconds, where it has a place for that: a machine has no clock.
-    fn say_took(_answer: &mut Self::Answer, _took_us: u64) {}
+    /// Looks something up. A machine has no clock: an answer that says how long it took gets that here.
+    fn look_up(
+        &mut self,
+        now: Time,
+        command: &Self::Command,
+        _stopwatch: fn() -> u64,
+    ) -> Result<Lookup<Self::Answer, Self::Walk>, Refusal> {
+        self.read(now, command)
+    }
 }
 
 impl Slot for Queues {
@@ -85,10 +92,18 @@ impl Slot for Platform {
         match walk {}
     }
 
-    fn say_took(answer: &mut Self::Answer, took_us: u64) {
-        if let stadium_push::Answer::Preview(preview) = answer {
-            preview.took_us = took_us;
+    fn look_up(
+        &mut self,
+        now: Time,
+        command: &Self::Command,
+        stopwatch: fn() -> u64,
+    ) -> Result<Lookup<Self::Answer, Self::Walk>, Refusal> {
+        let began = stopwatch();
+        let mut found = self.read(now, command)?;
+        if let Lookup::Answer(stadium_push::Answer::Preview(preview)) = &mut found {
+            preview.took_us = stopwatch().saturating_sub(began);
         }
+        Ok(found)
     }
 }
 
@@ -132,17 +147,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
         &mut self,
         command: &M::Command,
         now: Time,
-        stopwatch: fn() -> u64,
     ) -> Result<Taken<M::Answer>, Fault> {
         let machine = M::of(&mut self.machines);
         let now = machine.record_time(now);
         if M::is_read(command) {
-            let began = stopwatch();
-            return Ok(match machine.read(now, command) {
-                Ok(Lookup::Answer(mut answer)) => {
-                    M::say_took(&mut answer, stopwatch().saturating_sub(began));
-                    Taken::Answer(Ok(answer))
-                }
+            return Ok(match machine.look_up(now, command, self.stopwatch) {
+                Ok(Lookup::Answer(answer)) => Taken::Answer(Ok(answer)),
                 Ok(Lookup::Walk(walk)) => Taken::Walk(M::walk(walk)),
                 Err(refusal) => Taken::Answer(Err(refusal)),
             });
@@ -212,8 +222,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
             // Nobody waits for those that were under way when the shard was opened.
             if let Some(caller) = undecided.remove(&(M::MACHINE, number)) {
                 figures.refusals += u64::from(answer.is_err());
-                let what = Waits::Decided(M::MACHINE, Box::new(M::waits(caller, answer)));
-                pending.push_back(Pending { after, since_us, what });
+                let (decided_by, what) = (Some(M::MACHINE), M::waits(caller, answer));
+                pending.push_back(Pending { after, since_us, decided_by, what });
             }
         });
     }
@@ -221,7 +231,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// The shard starts over, or stops: what is under way between shards goes on later, and nobody can wait for it here.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
         for ((machine, _), caller) in self.undecided.drain() {
-            output.replies.push(Reply { caller, answer: Err((machine.kind().pending_refusal)()) });
+            output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
         }
     }
 

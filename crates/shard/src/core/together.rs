@@ -73,9 +73,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         }
         let transfers_bytes = self.record.events().len();
         write_next_section(self.record.header_mut(), Machine::Wallet, transfers_bytes);
-        self.append_record(at, Room::Ordinary)?;
-        self.book_payloads();
-        self.segments.pin(&self.journal, at);
+        self.append_record(at, Room::Ordinary, &[Machine::Queue, Machine::Wallet])?;
         Ok(Some(Ok(Done { booked, placed })))
     }
 }

@@ -17,7 +17,7 @@ use super::checkpointing::Step;
 use super::fault::{AFTER_PANIC, Fault};
 use super::opening;
 use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
-use super::running::{Executed, Running, Waits};
+use super::running::{Running, Waits};
 use super::slot::{Slot, Taken};
 use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
@@ -222,10 +222,10 @@ impl<S: Store, C: Caller> Core<S, C> {
                 return self.reserve(running, request, now, began, output);
             }
             Command::Declare { queue, settings } => match spread_changes(running, now, queue, settings) {
-                Some(refusal) => Ok(Executed::Done(Err(refusal))),
+                Some(refusal) => Ok(Some(Err(refusal))),
                 None => {
                     let executed = running.execute(&request.command, now);
-                    if let Ok(Executed::Done(Ok(_))) = executed {
+                    if let Ok(Some(Ok(_))) = executed {
                         output.declared.push((queue.clone(), settings.spread));
                     }
                     executed
@@ -233,7 +233,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             },
             Command::Drop { queue } => {
                 let executed = running.execute(&request.command, now);
-                if let Ok(Executed::Done(Ok(_))) = executed {
+                if let Ok(Some(Ok(_))) = executed {
                     output.declared.push((queue.clone(), Spread::OneShard));
                 }
                 executed
@@ -245,11 +245,11 @@ impl<S: Store, C: Caller> Core<S, C> {
                 self.cut_short(request.caller);
                 Err(fault)
             }
-            Ok(Executed::Behind) => {
+            Ok(None) => {
                 self.inbox.push_front(Input::Request(request));
                 Ok(false)
             }
-            Ok(Executed::Done(mut answer)) => {
+            Ok(Some(mut answer)) => {
                 running.figures.commands += 1;
                 if let Ok(Answer::Queues(queues)) = &mut answer {
                     queues.iter_mut().for_each(|stats| stats.waiting = self.waiting.of_queue(&stats.queue));
@@ -274,7 +274,7 @@ impl<S: Store, C: Caller> Core<S, C> {
             running.answer(caller, Err(stopping()), began);
             return Ok(true);
         }
-        match running.carry_out::<M>(command.borrow(), now, self.settings.stopwatch) {
+        match running.carry_out::<M>(command.borrow(), now) {
             Ok(Taken::Answer(answer)) => {
                 running.figures.refusals += u64::from(answer.is_err());
                 running.wait(M::waits(caller, answer), began);
@@ -643,9 +643,9 @@ fn claimed<J: Journal, C: Caller>(
         Some(Trial::Over) => return Ok(Found::Elsewhere),
     }
     let found = running.execute(&request.command, now).map(|executed| match executed {
-        Executed::Behind => Found::Behind,
-        Executed::Done(Ok(Answer::Reserved(jobs))) if jobs.is_empty() => Found::Nothing,
-        Executed::Done(answer) => Found::Answer(answer),
+        None => Found::Behind,
+        Some(Ok(Answer::Reserved(jobs))) if jobs.is_empty() => Found::Nothing,
+        Some(answer) => Found::Answer(answer),
     });
     if let Some(claim) = claim {
         match found {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use stadium_push::Platform;
 use stadium_queue::Queues;
 use stadium_session::Sessions;
-use stadium_state_machine::{Corrupt, Place, StateMachine as _, Time};
+use stadium_state_machine::{Checkpointed as _, Corrupt, MachineState as _, Place, Time};
 use stadium_wallet::Ledger;
 
 /// Of lists that grow with the highest page's number: at most 400 KiB for each table and what is beside it.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 use stadium_push::{Answer, Command, Happened, Parts, Refusal, ToEdge};
-use stadium_state_machine::StateMachine as _;
+use stadium_state_machine::MachineState as _;
 
 use super::World;
 use crate::asker::Asker;

@@ -6,7 +6,7 @@ use stadium_push::{
     Answer, AppSettings, Command, Missed, NewSchedule, PushId, Refusal, ScheduleName, Stage, State, When,
     Zone,
 };
-use stadium_state_machine::StateMachine as _;
+use stadium_state_machine::MachineState as _;
 
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one};
 

@@ -11,7 +11,7 @@ use stadium_push::{
 };
 use stadium_registry::{Changes, Selector};
 use stadium_state_machine::encoding::{Reader, number};
-use stadium_state_machine::{Delivery, Place, Record, Section, StateMachine as _};
+use stadium_state_machine::{Delivery, MachineState as _, Place, Record, Section, StateMachine as _};
 
 use crate::platform::scene::{
     HOUR, NOON, Scene, app, checkpoint, device, in_memory, push, push_id, restored, show, to_all, to_one,

@@ -7,7 +7,7 @@ use stadium_push::{
     State, When,
 };
 use stadium_registry::Changes;
-use stadium_state_machine::StateMachine;
+use stadium_state_machine::MachineState;
 
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one, to_tag};
 
@@ -380,12 +380,12 @@ fn nothing_is_left_to_do_when_quiet_hours_end_that_nobody_waits_for() {
         scene.send(NewPush { options, ..to_all(id) }).unwrap();
         assert_eq!(scene.counts(id).waiting, 1);
     }
-    assert_eq!(StateMachine::next_deadline(&scene.shards[0]), Some(release));
+    assert_eq!(MachineState::next_deadline(&scene.shards[0]), Some(release));
     // When all that waits has ended, by a cancellation and by the end of the device,
     scene.ask(Command::Cancel { app: app(), push: push_id(1) }).unwrap();
     scene.ask(Command::Remove { app: app(), devices: vec![device("a")] }).unwrap();
     // Then the machine does not wait for that hour, and neither does one from its checkpoint.
-    assert!(StateMachine::next_deadline(&scene.shards[0]).is_none_or(|deadline| deadline > release));
+    assert!(MachineState::next_deadline(&scene.shards[0]).is_none_or(|deadline| deadline > release));
     scene.check();
 }
 

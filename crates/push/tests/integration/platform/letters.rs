@@ -7,7 +7,7 @@ use stadium_push::{
     When, Zone,
 };
 use stadium_registry::AppName;
-use stadium_state_machine::StateMachine as _;
+use stadium_state_machine::{MachineState as _, StateMachine as _};
 
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one};
 

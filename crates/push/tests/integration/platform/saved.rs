@@ -3,7 +3,7 @@
 //! What is no checkpoint and no event is an error, never a crash.
 
 use stadium_push::{Command, NewPush, When};
-use stadium_state_machine::StateMachine as _;
+use stadium_state_machine::{Checkpointed as _, MachineState as _, StateMachine as _};
 
 use crate::platform::model::{Deeds, Model};
 use crate::platform::scene::{

@@ -12,7 +12,7 @@ use stadium_push::{
     When,
 };
 use stadium_registry::{AppName, Changes, DeviceId, Selector, Tag};
-use stadium_state_machine::{Delivery, Lookup, Place, Record, StateMachine};
+use stadium_state_machine::{Checkpointed as _, Delivery, Lookup, MachineState, Place, Record, StateMachine};
 
 /// 2026-07-01T12:00:00Z.
 pub const NOON: Time = Time(1_782_907_200_000);
@@ -126,7 +126,7 @@ impl Scene {
     pub fn run_until(&mut self, until: Time) {
         loop {
             self.pass_letters();
-            let next = self.shards.iter().filter_map(StateMachine::next_deadline).min();
+            let next = self.shards.iter().filter_map(MachineState::next_deadline).min();
             let Some(next) = next.filter(|&next| next <= until) else { break };
             self.now = self.now.max(next);
             for shard in 0..self.shards.len() {

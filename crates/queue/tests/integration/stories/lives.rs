@@ -6,6 +6,7 @@ use stadium_queue::{
     Answer, Attempt, Backoff, Command, DeadLetter, Edit, Given, JobSet, JobState, Limit, NewJob,
     QueueSettings, Retry, Spread, When,
 };
+use stadium_state_machine::Checkpointed as _;
 
 use crate::desk::{Desk, after, checkpoint, job, keyed, queue, restored};
 

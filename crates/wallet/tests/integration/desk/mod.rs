@@ -4,7 +4,7 @@
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
-use stadium_state_machine::StateMachine as _;
+use stadium_state_machine::{Checkpointed as _, StateMachine as _};
 pub use stadium_wallet::Place;
 use stadium_wallet::{
     AccountView, Answer, AssetCode, Balance, Bounds, Command, Delivery, EntryPage, Executed, Kind, Ledger,

@@ -3,6 +3,7 @@
 //! The first difference ends the run with the commands that led to it.
 
 use proptest::sample::Index;
+use stadium_state_machine::Checkpointed as _;
 use stadium_wallet::refusal::{ID_TWICE, INSUFFICIENT, RULES};
 use stadium_wallet::{
     Answer, AssetCode, Balance, Change, Command, Direction, NewAccount, NewTransfer, Overdraft, Range,
