@@ -8,6 +8,7 @@ mod figures;
 mod links;
 mod names;
 mod opening;
+mod profiles;
 mod purity;
 mod source;
 
@@ -74,6 +75,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     }
 
     findings.extend(arrows::check()?);
+    findings.extend(profiles::check(&read(root, "Cargo.toml")?.text));
 
     let is_page = |path: &&String| path.ends_with(".md");
     let pages: Vec<File> =
