@@ -68,7 +68,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<ExitCode> {
     }
     let place = Place { program, folder: root.join("target/mutants") };
     if !options.count {
-        // Once: a run takes an hour, and edits meanwhile would have it try other mutants than it listed.
+        // Once: a run takes an hour, and edits meanwhile would have it try other mutants than it
+        // listed.
         copy::bring_up_to_date(root, &place.tree())?;
     }
     let tree = place.tree();

@@ -1,6 +1,7 @@
 //! Events of the push platform in words.
 //!
-//! Names and audiences are shown; words of notifications, values of attributes and secrets of devices are not.
+//! Names and audiences are shown; words of notifications, values of attributes and secrets of
+//! devices are not.
 
 use stadium_registry::{Changes, DeviceId};
 use stadium_state_machine::encoding::Reader;
@@ -82,7 +83,7 @@ fn in_words(event: &Event<'_>) -> String {
     }
 }
 
-/// Which parts of a device change.
+/// The parts of a device that change.
 fn of_changes(changes: &Changes) -> String {
     let Changes {
         platform,

@@ -11,6 +11,6 @@ pub struct Letter {
     pub job: NewJob,
 }
 
-/// A job that comes from another shard, exactly once however often it is delivered, as long as deliveries come in the order in
-/// which they were sent.
+/// A job that comes from another shard, exactly once however often it is delivered, as long as
+/// deliveries come in the order in which they were sent.
 pub type Delivery = stadium_state_machine::Delivery<Letter>;

@@ -1,7 +1,7 @@
 //! Reading events back for people: the history of one job, and a record in words.
 //!
-//! A history goes from record to record backwards. Where a segment is gone, or more would be read than a bound allows, it
-//! says so and ends.
+//! A history goes from record to record backwards. Where a segment is gone, or more would be read
+//! than a bound allows, it says so and ends.
 
 use crate::decoding::Decoder;
 use crate::events::{Event, Fate, JobEvent, Payload, Work};

@@ -1,7 +1,7 @@
 //! The queues as a shard drives them.
 //!
-//! They say beforehand how many bytes a command may write, since a shard makes room for them first. The bounds are generous: too
-//! much asked for costs at most the end of a segment.
+//! They say beforehand how many bytes a command may write, since a shard makes room for them first.
+//! The bounds are generous: too much asked for costs at most the end of a segment.
 
 use bytes::Bytes;
 use stadium_state_machine::{Description, Executed, Lookup, MachineState, Section, StateMachine};
@@ -88,7 +88,7 @@ impl StateMachine for Queues {
         )
     }
 
-    // What ends jobs, so that a full disk can be emptied.
+    // Commands that end jobs, so that a full disk can be emptied.
     fn may_use_reserve(command: &Command) -> bool {
         matches!(
             command,
@@ -179,7 +179,8 @@ impl StateMachine for Queues {
         TICK_BYTES + events_max as usize * TICK_EVENT_BYTES
     }
 
-    // What was put beside transfers has the time of the wallets, which a clock that is set back does not change.
+    // Jobs that were put beside transfers have the time of the wallets, which a clock that is set
+    // back does not change.
     fn is_due(&self, now: Time) -> bool {
         Queues::next_deadline(self).is_some_and(|deadline| deadline <= now) || self.is_ahead_of(now)
     }

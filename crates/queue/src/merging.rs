@@ -40,7 +40,7 @@ pub enum Merge {
 ///
 /// # Errors
 ///
-/// What a shard refused, where the answer has no place for it beside what others did.
+/// The refusal of a shard, where the answer has no place for it beside the work of others.
 pub fn merge(answers: Vec<Answered>, how: &Merge) -> Answered {
     match how {
         Merge::ByPlace { places, whole } => merge_by_place(answers, places, *whole),

@@ -1,7 +1,7 @@
 //! The queues' part of one journal record while it is written.
 //!
-//! Payload offsets count from the record's first byte, the frame included, so that `journal.read_at(record,
-//! offset, ..)` finds them.
+//! Payload offsets count from the record's first byte, the frame included, so that
+//! `journal.read_at(record, offset, ..)` finds them.
 
 use stadium_state_machine::Record;
 
@@ -9,8 +9,8 @@ use crate::events::{Encoder, Event};
 use crate::job::NONE;
 use crate::{PayloadAt, Time};
 
-/// What the events behind mean by the queue, the worker and the reason. The machine keeps it between records: once warm,
-/// nothing is allocated.
+/// The queue, the worker and the reason that the next events mean. The machine keeps it between
+/// records: once warm, nothing is allocated.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     events: u32,
@@ -25,7 +25,8 @@ impl Default for Scratch {
     }
 }
 
-/// A record, where it will stand, and when it is written. Events are encoded as docs/formats/queue-events.md says.
+/// A record, where it will stand, and when it is written. Events are encoded as
+/// docs/formats/queue-events.md says.
 pub(crate) struct Writer<'r> {
     record: &'r mut Record,
     scratch: Scratch,
@@ -43,7 +44,8 @@ impl<'r> Writer<'r> {
         Self { record, scratch, at, time }
     }
 
-    /// What the machine keeps for the next record. A section that only says what events would be about holds nothing.
+    /// Ends the section, and returns the scratch for the next record. A section without an event is
+    /// taken back.
     pub(crate) fn finish(self) -> Scratch {
         if self.scratch.events == 0 {
             self.record.take_back();

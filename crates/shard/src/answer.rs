@@ -16,8 +16,8 @@ pub struct Together {
 }
 
 impl Together {
-    /// The shards, of so many, that are asked to do this: one, or all where the transfers name only ids, and the one that
-    /// knows them does it.
+    /// The shards, of so many, that are asked to do this: one, or all where the transfers name only
+    /// ids, and the one that knows them does it.
     pub fn shards(&self, shards: u16) -> Vec<u16> {
         match linked_shard(&self.transfers, shards) {
             Some(shard) => vec![shard],

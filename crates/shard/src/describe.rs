@@ -1,7 +1,7 @@
 //! A record of a shard's journal in words, for `stadium journal dump`.
 //!
-//! Each state machine describes its own events. Where a part is damaged, or a newer version wrote it,
-//! the description ends there and says why.
+//! Each state machine describes its own events. Where a part is damaged, or a newer version wrote
+//! it, the description ends there and says why.
 
 use stadium_state_machine::Description;
 
@@ -13,7 +13,7 @@ use crate::frame::Header;
 pub struct RecordDescription {
     /// When it was decided, milliseconds since 1970.
     pub time_ms: u64,
-    /// What happened, in its order.
+    /// Its events, in their order.
     pub events: Vec<Description>,
     /// Why the rest cannot be described.
     pub trouble: Option<String>,

@@ -91,7 +91,8 @@ pub(crate) fn write_header(header: &mut [u8], machine: Machine, time: Time, even
     write_section(&mut header[FRAME_BYTES..], machine, events_bytes);
 }
 
-/// Fills in the header of a further section: `front` is the record up to its events, of which so many bytes follow.
+/// Fills in the header of a further section: `front` is the record up to its events, of which so
+/// many bytes follow.
 pub(crate) fn write_next_section(front: &mut [u8], machine: Machine, events_bytes: usize) {
     front[1] += 1;
     let header = front.len() - SECTION_BYTES;

@@ -22,7 +22,7 @@ pub struct Section<'a> {
 pub struct Description {
     /// The job that it is about, if it is about one.
     pub job: Option<u64>,
-    /// What happened. Names and reasons come from outside and may have control characters.
+    /// The event. Names and reasons come from outside and may have control characters.
     pub text: String,
 }
 

@@ -1,4 +1,5 @@
-//! The contract of a shard's state machines, and what they have in common: times, names, homes, refusals, bytes.
+//! The contract of a shard's state machines, and what they have in common: times, names, homes,
+//! refusals, bytes.
 //!
 //! The machines stand side by side on this and know nothing of each other.
 

@@ -1,7 +1,7 @@
 //! The events of one record while they are written.
 //!
-//! Room for the shard's header is set aside in front, so that the record is appended to the journal from
-//! where it was encoded. A record may have several sections, one behind the other.
+//! Room for the shard's header is set aside in front, so that the record is appended to the journal
+//! from where it was encoded. A record may have several sections, one behind the other.
 
 /// Events on their way into a record. Kept and used again: once warm it allocates nothing.
 #[derive(Debug, Default)]
@@ -23,13 +23,15 @@ impl Record {
         self.next_section(header_bytes);
     }
 
-    /// Begins another section behind what was written, and sets so many zero bytes aside in front of it.
+    /// Begins another section behind what was written, and sets so many zero bytes aside in front
+    /// of it.
     pub fn next_section(&mut self, header_bytes: usize) {
         self.section = self.bytes.len() + header_bytes;
         self.bytes.resize(self.section, 0);
     }
 
-    /// Whether its newest section holds no event. Without an earlier section there is nothing to append.
+    /// Whether its newest section holds no event. Without an earlier section there is nothing to
+    /// append.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == self.section
     }
@@ -54,7 +56,7 @@ impl Record {
         self.bytes.truncate(self.section);
     }
 
-    /// What stands in front of the newest section's events.
+    /// The bytes in front of the newest section's events.
     pub fn header_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.section]
     }

@@ -1,8 +1,8 @@
-//! What a shard asks of a machine, whichever it is.
+//! The contract between a shard and its state machines.
 //!
-//! A machine decides by its state and what it is given: a command, the time, a random number. It writes
-//! its decisions as events, and has applied them when a call returns. Applying the events of all records
-//! in their order to an empty machine gives the same state.
+//! A machine decides by its state and what it is given: a command, the time, a random number. It
+//! writes its decisions as events, and has applied them when a call returns. Applying the events of
+//! all records in their order to an empty machine gives the same state.
 
 use std::convert::Infallible;
 
@@ -36,7 +36,7 @@ pub trait Checkpointed {
     fn restore_finish(&mut self) -> Result<(), Corrupt>;
 }
 
-/// What holds of every machine's state, whatever its commands are.
+/// The part of the contract that does not depend on a machine's commands.
 pub trait MachineState: Checkpointed {
     /// Applies the events of a record that was read back; they begin `offset` bytes into it.
     ///
@@ -74,22 +74,25 @@ pub trait MachineState: Checkpointed {
 
 /// A state machine of a shard.
 pub trait StateMachine: MachineState {
-    /// What it can be told and asked.
+    /// Its commands, reads included.
     type Command;
-    /// What it answers.
+    /// Its answers.
     type Answer;
-    /// What it sends to the same machine on other shards.
+    /// Messages to the same machine on other shards.
     type Letter;
     /// A lookup in records of the journal; [`Infallible`] where memory has all answers.
     type Walk: Walk<Self>;
 
-    /// Whether its records are never removed from the journal: they are the truth that people look up.
+    /// Whether its records are never removed from the journal: they are the truth that people look
+    /// up.
     const RECORDS_STAY: bool = false;
 
-    /// Whether this changes nothing durable: it is then given to [`Self::read`], and no room is made for a record.
+    /// Whether this changes nothing durable: it is then given to [`Self::read`], and no room is
+    /// made for a record.
     fn is_read(command: &Self::Command) -> bool;
 
-    /// Whether it may use the room that is set aside on a full disk, since it frees more than it takes, or tells what has happened already.
+    /// Whether it may use the room that is set aside on a full disk, since it frees more than it
+    /// takes, or tells what has happened already.
     fn may_use_reserve(_command: &Self::Command) -> bool {
         false
     }
@@ -102,7 +105,8 @@ pub trait StateMachine: MachineState {
     /// The most bytes of events that a command writes.
     fn record_bytes_max(&self, command: &Self::Command) -> usize;
 
-    /// The time that a record gets which is written now. A machine whose times may not go back says so.
+    /// The time that a record gets which is written now. A machine whose times may not go back says
+    /// so.
     fn record_time(&self, now: Time) -> Time {
         now
     }
@@ -111,15 +115,15 @@ pub trait StateMachine: MachineState {
     ///
     /// # Errors
     ///
-    /// What was asked for is not there, or cannot be asked like this.
+    /// Something unknown, or a question out of bounds.
     fn read(
         &mut self,
         now: Time,
         command: &Self::Command,
     ) -> Result<Lookup<Self::Answer, Self::Walk>, Refusal>;
 
-    /// Carries out a command: writes its events to a record that will stand at the position `at`, and applies them.
-    /// `random` is another number each time.
+    /// Carries out a command: writes its events to a record that will stand at the position `at`,
+    /// and applies them. `random` is another number each time.
     ///
     /// # Errors
     ///
@@ -133,12 +137,12 @@ pub trait StateMachine: MachineState {
         record: &mut Record,
     ) -> Result<Executed<Self::Answer>, Refusal>;
 
-    /// Hands out the answers of commands that were pending and are decided now, by their numbers. Asked after
-    /// each record; an answer may leave when the newest record is durable.
+    /// Hands out the answers of commands that were pending and are decided now, by their numbers.
+    /// Asked after each record; an answer may leave when the newest record is durable.
     fn take_decided(&mut self, _each: &mut dyn FnMut(u64, Result<Self::Answer, Refusal>)) {}
 
-    /// What a caller is told whose command is pending when the shard starts over: it may yet be carried out. None where no
-    /// command is ever pending.
+    /// The refusal of a command that is pending when the shard starts over: it may yet be carried
+    /// out. None where no command is ever pending.
     fn pending_refusal() -> Option<Refusal> {
         None
     }
@@ -154,15 +158,18 @@ pub trait StateMachine: MachineState {
         self.next_deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    /// Describes the events of a record, one after the other, for people. Payloads and secrets are not shown.
+    /// Describes the events of a record, one after the other, for people. Payloads and secrets are
+    /// not shown.
     ///
     /// # Errors
     ///
-    /// Events that this version does not know, or that are damaged; those before them are described.
+    /// Events that this version does not know, or that are damaged; those before them are
+    /// described.
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt>;
 
-    /// Hands out letters that are not confirmed and have this number at least, in their order, with the shard that each is for.
-    /// `payload` reads a payload of the letter with that number from the journal; without it the letter is left out.
+    /// Hands out letters that are not confirmed and have this number at least, in their order, with
+    /// the shard that each is for. `payload` reads a payload of the letter with that number from
+    /// the journal; without it the letter is left out.
     fn outgoing(
         &self,
         _from: u64,
@@ -180,8 +187,8 @@ pub trait StateMachine: MachineState {
     ///
     /// # Errors
     ///
-    /// Busy: not now; nothing happened, and it is sent again. Rejected, where [`Self::REJECTION_ANSWERS`]: an answer as durable
-    /// as a yes.
+    /// Busy: not now; nothing happened, and it is sent again. Rejected, where
+    /// [`Self::REJECTION_ANSWERS`]: an answer as durable as a yes.
     fn receive(
         &mut self,
         _at: u64,
@@ -192,7 +199,8 @@ pub trait StateMachine: MachineState {
         Ok(())
     }
 
-    /// Whether Rejected is an answer to a letter. Else it was sent to another version, and is sent again.
+    /// Whether Rejected is an answer to a letter. Else it was sent to another version, and is sent
+    /// again.
     const REJECTION_ANSWERS: bool = false;
 
     /// The letter with this number was taken in, or rejected.
@@ -207,12 +215,13 @@ pub trait StateMachine: MachineState {
     }
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Executed<A> {
     /// It is done.
     Done(A),
-    /// Other shards are asked; [`StateMachine::take_decided`] has the answer under this number later.
+    /// Other shards are asked; [`StateMachine::take_decided`] has the answer under this number
+    /// later.
     Pending(u64),
 }
 
@@ -226,7 +235,7 @@ impl<A> Executed<A> {
     }
 }
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup<A, W> {
     /// The answer.
@@ -245,7 +254,8 @@ impl<A, W> Lookup<A, W> {
     }
 }
 
-/// A lookup in records of the journal, from the newest backwards. Its driver reads them, as many as a bound allows.
+/// A lookup in records of the journal, from the newest backwards. Its driver reads them, as many as
+/// a bound allows.
 pub trait Walk<M: StateMachine + ?Sized> {
     /// The position of the record that is to be read next.
     fn next(&self) -> Option<u64>;
@@ -257,12 +267,13 @@ pub trait Walk<M: StateMachine + ?Sized> {
     /// A section that this version did not write, or that does not hold what it must.
     fn read(&mut self, machine: &M, section: Section<'_>) -> Result<(), Corrupt>;
 
-    /// The record that [`Self::next`] named was removed with its segment. Says whether the lookup ends with what it has.
+    /// The record that [`Self::next`] named was removed with its segment. Says whether the lookup
+    /// ends with what it has.
     fn gone(&mut self) -> bool {
         false
     }
 
-    /// What was found; where [`Self::next`] still names a record, as far as was read.
+    /// The answer. It is incomplete where [`Self::next`] still names a record.
     ///
     /// # Errors
     ///
@@ -295,8 +306,8 @@ pub struct PayloadAt {
     pub length: u32,
 }
 
-/// A letter on its way to another shard. It is sent until its receiver has confirmed it, and taken in once however
-/// often it comes.
+/// A letter on its way to another shard. It is sent until its receiver has confirmed it, and taken
+/// in once however often it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery<L> {
     /// The shard that sends it.
@@ -305,6 +316,6 @@ pub struct Delivery<L> {
     pub number: u64,
     /// Those below it are confirmed: nothing need be remembered of them any more.
     pub confirmed_below: u64,
-    /// What it says.
+    /// Its content.
     pub letter: L,
 }

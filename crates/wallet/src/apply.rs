@@ -220,7 +220,8 @@ impl Ledger {
         self.must_cover(debit)
     }
 
-    /// Nothing was decided that overdraws an account which may not be: where something does, the journal is not what was decided.
+    /// Nothing was decided that overdraws an account which may not be: where something does, the
+    /// journal is not what was decided.
     #[inline]
     pub(crate) fn must_cover(&self, account: u32) -> Result<(), Corrupt> {
         let account = self.accounts.at(account);

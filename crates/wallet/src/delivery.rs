@@ -1,4 +1,4 @@
-//! What one shard writes to another about a transaction.
+//! Letters of two-phase commit between shards.
 //!
 //! Letters are sent until they are confirmed, and taken in once however often they come.
 

@@ -161,7 +161,8 @@ pub(crate) enum Event<'a> {
         code: &'a str,
         reason: &'a str,
     },
-    /// `decided` says when, where a transfer of the transaction is decided here when it comes alone.
+    /// `decided` says when, where a transfer of the transaction is decided here when it comes
+    /// alone.
     Settled {
         from: From,
         prepare: u64,

@@ -446,7 +446,8 @@ impl Walk {
 }
 
 impl Ledger {
-    /// Describes the events of a record, and the chain value behind them: accounts and assets by their numbers.
+    /// Describes the events of a record, and the chain value behind them: accounts and assets by
+    /// their numbers.
     ///
     /// # Errors
     ///

@@ -70,12 +70,13 @@ pub struct Ledger {
     pub(crate) by_prepared: BTreeMap<(u16, u64), u32>,
     /// Ids of transactions that are not decided here, and in which.
     pub(crate) pending: BTreeMap<TransferId, u32>,
-    /// Ids of other shards' transactions that are prepared here, and are decided here when they come alone; and in which.
+    /// Ids of other shards' transactions that are prepared here, and are decided here when they
+    /// come alone; and in which.
     pub(crate) promised: BTreeMap<TransferId, u32>,
     /// Transfers that transactions reverse that are not decided here.
     pub(crate) reversing: BTreeSet<TransferId>,
 
-    /// Who waits for transactions: lost with the process, like everybody who waits.
+    /// Commands that wait for transactions; lost with the process.
     pub(crate) waiting: crate::waiting::Waiting,
     pub(crate) booked: u64,
     pub(crate) refused: u64,
@@ -148,7 +149,8 @@ pub struct Figures {
     pub holds: u64,
     /// Ids that are remembered.
     pub remembered: u64,
-    /// Transactions that are not decided, here as coordinator or waiting for another shard's decision.
+    /// Transactions that are not decided, here as coordinator or waiting for another shard's
+    /// decision.
     pub pending: u64,
     /// Letters that are not confirmed.
     pub outgoing: u64,
@@ -235,7 +237,8 @@ impl Ledger {
         }
     }
 
-    /// Bytes of memory that the state holds, but for names of more than 24 bytes, and what transactions hold while they are not decided.
+    /// Bytes of memory that the state holds, but for names of more than 24 bytes, and what
+    /// transactions hold while they are not decided.
     pub fn bytes(&self) -> usize {
         self.accounts.bytes()
             + self.extras.bytes()

@@ -14,7 +14,8 @@ use crate::{
 /// Bytes of a command that has no items: an asset, changed rules.
 const COMMAND_BYTES: usize = 1_024;
 
-/// Bytes of a transfer without its texts: the event, two accounts that open by themselves, and both sides between shards.
+/// Bytes of a transfer without its texts: the event, two accounts that open by themselves, and both
+/// sides between shards.
 const TRANSFER_BYTES: usize = 768;
 
 /// Bytes of an account that is opened.

@@ -1,7 +1,8 @@
 //! Whether a transfer may be booked, and between which accounts: nothing is changed here.
 //!
-//! A transfer becomes an *intent*: accounts found, ids looked up. An intent is admitted where balances and rules allow it. In a linked
-//! list what the transfers before it would do is laid over the state; in a transaction, where others still have to agree, only what they take counts.
+//! A transfer becomes an *intent*: accounts found, ids looked up. An intent is admitted where
+//! balances and rules allow it. In a linked list what the transfers before it would do is laid over
+//! the state; in a transaction, where others still have to agree, only what they take counts.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -279,8 +280,8 @@ fn other_content(id: TransferId) -> Refusal {
     rejected(ID_CONTENT, reason)
 }
 
-/// Why an id that is in a transaction which is not decided is not taken again. The same transfer may yet be booked: it is
-/// [`Refusal::Unknown`].
+/// Why an id that is in a transaction which is not decided is not taken again. The same transfer
+/// may yet be booked: it is [`Refusal::Unknown`].
 fn not_twice(items: &[Item], id: TransferId, content: u64) -> Refusal {
     let item = items.iter().find(|item| item.id == id).expect("its ids are in it");
     if item.content != Some(content) {

@@ -9,7 +9,7 @@ use crate::Time;
 use crate::chain::{Hash, Tree, leaf};
 use crate::events::Event;
 
-/// What a writer needs beside the record. The machine keeps it between records: once warm, nothing is allocated.
+/// Buffers of a writer. The machine keeps them between records: once warm, nothing is allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// The event that is being written.
@@ -18,7 +18,8 @@ pub(crate) struct Scratch {
     tree: Tree,
 }
 
-/// A record, where it will stand, and when it is written. Events are encoded as docs/formats/wallet-events.md says.
+/// A record, where it will stand, and when it is written. Events are encoded as
+/// docs/formats/wallet-events.md says.
 pub(crate) struct Writer<'r> {
     record: &'r mut Record,
     scratch: Scratch,
@@ -59,7 +60,7 @@ impl<'r> Writer<'r> {
         self.record.events_mut().extend_from_slice(value);
     }
 
-    /// What the machine keeps for the next record.
+    /// Returns the buffers, for the next record.
     pub(crate) fn into_scratch(self) -> Scratch {
         self.scratch
     }

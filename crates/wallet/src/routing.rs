@@ -1,4 +1,4 @@
-//! Which shard decides what about wallets, and how answers of several become one.
+//! Routes commands to the shards that decide them, and merges the answers of several shards.
 //!
 //! A transfer is decided where its debited wallet lives; where that is a system wallet, where the credited one does; where
 //! both are, on the shard of its id. What names only an id is asked of all shards: the one that knows it decides.
@@ -72,7 +72,7 @@ impl Command {
             Command::Open { accounts } => open(accounts, shards),
             Command::Transfer { linked: true, .. } => Parts::all(shards, &self, Merge::WhoKnows),
             Command::Transfer { transfers, linked: false } => unlinked(transfers, shards),
-            // What is left of those that name a wallet names a system wallet.
+            // All commands from here on that name a wallet name a system wallet.
             Command::Change { .. } => Parts::all(shards, &self, Merge::Done),
             Command::Wallet { .. } => Parts::all(shards, &self, Merge::Accounts { accounts_max: usize::MAX }),
             Command::Holds { holds_max, .. } => {
@@ -174,8 +174,8 @@ fn decides(transfer: &NewTransfer, shards: u16) -> Option<u16> {
     transfer.home(shards)
 }
 
-/// The shard that decides linked transfers: that of the first one that names wallets. None where they name only ids: the
-/// shard that knows them.
+/// The shard that decides linked transfers: that of the first one that names wallets. None where
+/// they name only ids: the shard that knows them.
 pub fn linked_shard(transfers: &[NewTransfer], shards: u16) -> Option<u16> {
     if transfers.is_empty() || shards <= 1 {
         return Some(0);

@@ -1,4 +1,4 @@
-//! What time brings: holds that expire, transactions that nobody answered in time, seals.
+//! Work that falls due: holds that expire, transactions whose prepare timed out, seals.
 
 use crate::chain::UNSEALED_MAX;
 use crate::events::Event;
@@ -12,7 +12,8 @@ pub struct Ticked {
 }
 
 impl Ledger {
-    /// What time brings: holds that expire, transactions that nobody answered in time, seals; about `events_max` events, at least one where something is due.
+    /// Does the work that is due: holds that expire, transactions whose prepare timed out, seals.
+    /// Writes about `events_max` events, at least one where something is due.
     pub fn tick(&mut self, at: u64, now: Time, record: &mut Record, events_max: u32) -> Ticked {
         self.now = self.now.max(now);
         let mut writer = self.writer(record, at, now);

@@ -450,5 +450,5 @@ impl Posted {
     }
 }
 
-/// What an event holds of a transaction: borrowed where it is written, owned where it was read.
+/// The items of a transaction in an event: borrowed where it is written, owned where it was read.
 pub(crate) type Items<'a> = Cow<'a, [Item]>;

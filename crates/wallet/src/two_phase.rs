@@ -1,4 +1,5 @@
-//! Two-phase commit of transfers between shards: all shards that take part book their part, or none does.
+//! Two-phase commit of transfers between shards: all shards that take part book their part, or none
+//! does.
 //!
 //! ```text
 //! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a letter, sent until it is confirmed,
@@ -6,8 +7,9 @@
 //!              confirmed  ◀── done ──
 //! ```
 //!
-//! What a transaction will take is held from `began` and `prepared` on, and what it will bring counts against ceilings, so a
-//! decision can always be carried out. Before it is decided the coordinator may give up; afterwards nobody can.
+//! A transaction holds its debits from `began` and `prepared` on, and its credits count against
+//! ceilings, so a decision can always be carried out. Before it is decided the coordinator may give
+//! up; afterwards nobody can.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -617,7 +619,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Ids that are decided here when they come alone, of another shard's transaction that is not decided.
+    /// Ids that are decided here when they come alone, of another shard's transaction that is not
+    /// decided.
     pub(crate) fn index_prepared(&mut self, place: u32) -> Result<(), Corrupt> {
         for item in self.prepared.at(place).items.iter().filter(|item| item.content.is_some()) {
             if self.promised.insert(item.id, place).is_some() {
@@ -627,7 +630,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Another shard's transaction is decided: what was booked with it is not booked here again, and was booked when that was decided.
+    /// Another shard's transaction is decided: what was booked with it is not booked here again,
+    /// and was booked when that was decided.
     fn remember_elsewhere(&mut self, context: Context, items: &[Item], booked: Option<Time>) {
         for item in items {
             let Some(content) = item.content else { continue };

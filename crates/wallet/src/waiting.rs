@@ -1,4 +1,5 @@
-//! Who waits for transactions: which of its command's transfers each transaction decides, and the answers that are ready.
+//! Commands that wait for transactions: the transfers that each transaction decides, and the
+//! answers that are ready.
 //!
 //! It is lost with the process, as everybody who waits is.
 
@@ -24,7 +25,8 @@ struct Command {
 }
 
 impl Waiting {
-    /// A command waits. `outcomes` has a place for each of its transfers; `transactions` says which of them wait for which transaction.
+    /// A command waits. `outcomes` has a place for each of its transfers; `transactions` says which
+    /// of them wait for which transaction.
     pub(crate) fn wait(
         &mut self,
         linked: bool,

@@ -1,7 +1,8 @@
-//! Build profiles: what `release` optimises less for a soon build, `dist` optimises as all the rest.
+//! Build profiles: what `release` optimises less for a soon build, `dist` optimises as all the
+//! rest.
 //!
-//! `dist` ships, and every published figure is taken with it, but it inherits from `release`: a package that is named
-//! there alone would be slow in both.
+//! `dist` ships, and every published figure is taken with it, but it inherits from `release`: a
+//! package that is named there alone would be slow in both.
 
 use super::Finding;
 

@@ -54,8 +54,8 @@ struct Lane {
     under_way: Option<UnderWay>,
     /// Not before this moment, in the node's milliseconds.
     retry_at_ms: u64,
-    /// The last batch was refused: changes that take room travel apart from the others, which a full disk
-    /// may still take.
+    /// The last batch was refused: changes that take room travel apart from the others, which a
+    /// full disk may still take.
     apart: bool,
 }
 

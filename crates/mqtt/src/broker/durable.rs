@@ -211,7 +211,8 @@ pub struct Receiver<'a> {
     pub ids: &'a [u32],
 }
 
-/// A publish at QoS 2 of a session that persists; a will; or a message that the end of a session hands on.
+/// A publish at QoS 2 of a session that persists; a will; or a message that the end of a session
+/// hands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// The session's incarnation, or a number that is as rare.
@@ -221,9 +222,9 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Of a message that goes to another member of a shared subscription when this session ends. It follows from what is
-    /// durable, so it is the same if the session ends once more after a crash. The mixing is that of splitmix64 and part
-    /// of the format.
+    /// Of a message that goes to another member of a shared subscription when this session ends. It
+    /// follows from what is durable, so it is the same if the session ends once more after a crash.
+    /// The mixing is that of splitmix64 and part of the format.
     pub(super) fn of_handed_on(incarnation: u64, letter: u32) -> Self {
         let mut mixed = incarnation.wrapping_add(u64::from(letter).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -431,7 +431,8 @@ where
         }
         let mut message = will.publication.message();
         message.head.expires_at_ms = will.expiry_s.map(|seconds| host.now_ms() + u64::from(seconds) * 1000);
-        // By the origin those who are owed it at QoS 2 already are known when it is handed over again.
+        // By the origin those who are owed it at QoS 2 already are known when it is handed over
+        // again.
         let incarnation = match kept_as {
             Some(_) => will.id,
             None if self.config.durable => host.random(),

@@ -538,7 +538,8 @@ fn what_a_session_leaves_to_its_group_is_known_if_it_is_left_again() {
     server.send(with, &Packet::Disconnect(disconnect));
     let changes = server.persist_all();
     assert!(changes[0].starts_with("keep work m"), "{changes:?}");
-    // Its origin is forgotten only once the end is durable: until then the session may end once more.
+    // Its origin is forgotten only once the end is durable: until then the session may end once
+    // more.
     assert!(changes[0].ends_with(" of 0 for certain"), "{changes:?}");
     assert!(changes[1].ends_with(": end") && changes[2].starts_with("forget 0 on "), "{changes:?}");
 }

@@ -1,7 +1,7 @@
-//! What goes from shard to shard: jobs, letters about transfers, letters of the push platform.
+//! Letters between shards: jobs, two-phase commit of transfers, apps and pushes.
 //!
-//! The sender keeps it under a number until the receiver has confirmed it, durably; the receiver takes it in once
-//! however often it comes. So after any crash it is in exactly one place.
+//! The sender keeps it under a number until the receiver has confirmed it, durably; the receiver
+//! takes it in once however often it comes. So after any crash it is in exactly one place.
 
 use stadium_journal::{Journal, Position, Room};
 use stadium_push::Platform;
@@ -48,7 +48,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(true)
     }
 
-    /// What the machine answers; none where the journal is behind.
+    /// Returns the machine's answer; none where the journal is behind.
     fn deliver_to<M: Slot>(
         &mut self,
         delivery: &stadium_state_machine::Delivery<M::Letter>,

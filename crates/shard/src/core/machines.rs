@@ -1,6 +1,7 @@
 //! The state machines of a shard: what a record is applied to, and what a checkpoint holds.
 //!
-//! Here, and in [`super::slot`], is which machines there are; everything else asks a machine by its name.
+//! Here, and in [`super::slot`], is which machines there are; everything else asks a machine by its
+//! name.
 
 use stadium_journal::Position;
 use stadium_push::Platform;
@@ -26,7 +27,7 @@ pub(super) struct Machines {
     restored: [bool; Machine::COUNT],
 }
 
-/// What holds of all values of a machine.
+/// Properties of a machine, whatever its state.
 pub(super) struct Kind {
     /// Its records are never removed.
     pub(super) records_stay: bool,
@@ -50,7 +51,7 @@ impl Kind {
 }
 
 impl Machine {
-    /// What holds of it.
+    /// Its properties.
     pub(super) const fn kind(self) -> Kind {
         match self {
             Machine::Queue => Kind::of::<Queues>(),
@@ -62,7 +63,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// What whoever waits for a pending command is told when the shard starts over.
+    /// The refusal of a pending command when the shard starts over.
     pub(super) fn pending_refusal(self) -> Refusal {
         (self.kind().pending_refusal)().unwrap_or_else(unknown)
     }

@@ -203,7 +203,7 @@ impl Delivery {
         }
     }
 
-    /// What its receiver answers.
+    /// The answer of its receiver.
     pub fn confirmation(&self, taken: Result<(), Refusal>) -> Confirmation {
         let number = match self {
             Delivery::Job(job) => job.number,

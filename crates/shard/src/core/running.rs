@@ -30,8 +30,8 @@ pub(super) struct Pending<C> {
     pub(super) after: Position,
     /// When it was decided, by the stopwatch.
     pub(super) since_us: u64,
-    /// The answer of a command of this machine that waited for other shards. Where the record is cut the
-    /// command is decided again, and may come out otherwise.
+    /// The answer of a command of this machine that waited for other shards. Where the record is
+    /// cut the command is decided again, and may come out otherwise.
     pub(super) decided_by: Option<Machine>,
     pub(super) what: Waits<C>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Running<J, C> {
     /// The record that is being written.
     pub(super) record: Record,
     pub(super) pending: VecDeque<Pending<C>>,
-    /// Who waits for commands that are pending, by the machine's number for them.
+    /// Callers of pending commands, by the machine's number for the command.
     pub(super) undecided: HashMap<(Machine, u64), C, foldhash::fast::RandomState>,
     pub(super) payloads: Payloads,
     pub(super) spoilt: Vec<Spoilt>,
@@ -71,7 +71,7 @@ pub(super) struct Running<J, C> {
     uncommitted: bool,
     /// The disk was full at this time.
     full_at: Option<Time>,
-    /// What goes to other shards, by machine.
+    /// Letters to other shards, by machine.
     pub(super) outboxes: [Outbox; Machine::COUNT],
     pub(super) feeds: Feeds,
     pub(super) figures: Figures,
@@ -205,7 +205,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         Ok(())
     }
 
-    /// Carries out a command to the queues that is answered at once. None where the journal is behind.
+    /// Carries out a command to the queues that is answered at once. None where the journal is
+    /// behind.
     pub(super) fn execute(
         &mut self,
         command: &Command,

@@ -1,6 +1,7 @@
-//! What the state machines are asked: commands, lookups, and what time brings.
+//! Drives the state machines: commands, lookups, and the work that falls due.
 //!
-//! A [`Slot`] binds a machine to its section of a record and to its answers and lookups among the shard's.
+//! A [`Slot`] binds a machine to its section of a record and to its answers and lookups among the
+//! shard's.
 
 use stadium_journal::{Error, Journal, Position, Room};
 use stadium_push::Platform;
@@ -34,7 +35,8 @@ pub(super) trait Slot: StateMachine {
     /// Its lookup as one of the shard.
     fn walk(walk: Self::Walk) -> Walk;
 
-    /// Looks something up. A machine has no clock: an answer that says how long it took gets that here.
+    /// Looks something up. A machine has no clock: an answer that says how long it took gets that
+    /// here.
     fn look_up(
         &mut self,
         now: Time,
@@ -129,7 +131,7 @@ pub(super) enum Walk {
     Wallet(Box<stadium_wallet::Walk>),
 }
 
-/// What a command led to.
+/// The result of a command.
 pub(super) enum Taken<A> {
     /// The answer, which may leave when everything is durable that it may have seen.
     Answer(Result<A, Refusal>),
@@ -228,14 +230,15 @@ impl<J: Journal, C: Caller> Running<J, C> {
         });
     }
 
-    /// The shard starts over, or stops: what is under way between shards goes on later, and nobody can wait for it here.
+    /// The shard starts over, or stops: what is under way between shards goes on later, and nobody
+    /// can wait for it here.
     pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
         for ((machine, _), caller) in self.undecided.drain() {
             output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
         }
     }
 
-    /// What time brings a machine. Says whether more is due.
+    /// Has a machine do the work that is due. Returns whether more is due.
     pub(super) fn tick<M: Slot>(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
         let machine = M::of(&mut self.machines);
         if !machine.is_due(now) {

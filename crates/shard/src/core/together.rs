@@ -21,7 +21,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.answer_whole(caller, Ok(crate::Answer::Seals(seals)), since_us);
     }
 
-    /// Books transfers and puts jobs, in one record: all or none. False where the journal is behind.
+    /// Books transfers and puts jobs, in one record: all or none. False where the journal is
+    /// behind.
     pub(super) fn take_together(
         &mut self,
         transfers: &Command,
@@ -78,7 +79,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
     }
 }
 
-/// Jobs were put beside transfers that were checked, and now these are refused: memory is no longer what the journal says.
+/// Jobs were put beside transfers that were checked, and now these are refused: memory is no longer
+/// what the journal says.
 fn broken(what: &str) -> Fault {
     Fault::Broken(format!("transfers that were checked are not booked: {what}"))
 }

@@ -260,7 +260,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// Takes on one command. False where the journal is behind: `again` makes it the first input again then.
+    /// Takes on one command. False where the journal is behind: `again` makes it the first input
+    /// again then.
     fn carry_out<M: Slot, D: Borrow<M::Command>>(
         &mut self,
         running: &mut Run<S, C>,

@@ -1,7 +1,7 @@
 //! `stadium journal dump`: records in words, one after the other.
 //!
-//! What is damaged is described and stepped over, so that everything that can be read is. Names and reasons come from outside
-//! and are cleaned of control characters.
+//! Damage is described and stepped over, so that everything readable is shown. Names and reasons
+//! come from outside and are cleaned of control characters.
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -403,7 +403,7 @@ pub fn restored(chunks: &[Vec<u8>], bounds: &Bounds, shard: usize, shards: usize
     platform
 }
 
-/// What a read found. The platform reads no records.
+/// The answer of a read: the platform reads no records.
 pub fn in_memory(found: Lookup<Answer, Infallible>) -> Answer {
     let Lookup::Answer(answer) = found;
     answer

@@ -79,7 +79,7 @@ pub struct House<L> {
     leaving: Vec<Vec<Mail>>,
     pub mail: Vec<Mail>,
     pub asked: Vec<Asked>,
-    /// Who waits for which transaction: lost when the shard crashes.
+    /// Commands by the transaction that they wait for: lost when the shard crashes.
     waiting: BTreeMap<(usize, u64), Question>,
     pub wallets: Vec<WalletName>,
     pub random: Random,
