@@ -1,5 +1,4 @@
-//! Two-phase commit of transfers between shards: all shards that take part book their part, or none
-//! does.
+//! Two-phase commit of transfers between shards: all participants book their part, or none does.
 //!
 //! ```text
 //! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a letter, sent until it is confirmed,
@@ -7,9 +6,8 @@
 //!              confirmed  ◀── done ──
 //! ```
 //!
-//! A transaction holds its debits from `began` and `prepared` on, and its credits count against
-//! ceilings, so a decision can always be carried out. Before it is decided the coordinator may give
-//! up; afterwards nobody can.
+//! A transaction holds its debits, and counts its credits against ceilings, until it is decided: so
+//! every decision can be carried out. The coordinator may abort it before, and nobody afterwards.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
