@@ -170,5 +170,3 @@ impl Checkpointed for Sessions {
         Ok(())
     }
 }
-
-impl Sessions {}
