@@ -11,7 +11,7 @@ use std::time::Duration;
 use stadium_journal::memory::{Kept, MemoryDisk};
 use stadium_journal::{
     Checkpoints, Disk, Epoch, Error, FileCheckpoints, FileJournal, Journal, JournalId, Metrics, Opening,
-    Options, Position, Reader, Record, Room, Segment, SegmentNumber, Stepper, Wake,
+    Options, Position, Reader, Record, Room, Segmented, Stepper, Wake,
 };
 use stadium_queue::{Bounds, Place, Time};
 use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Next, Output, Store};
@@ -466,20 +466,20 @@ impl Journal for SimulatedJournal {
         }
     }
 
-    fn segments(&self) -> Vec<Segment> {
-        self.journal.segments()
+    fn start(&self) -> Position {
+        self.journal.start()
     }
 
-    fn segment_of(&self, position: Position) -> Option<SegmentNumber> {
-        self.journal.segment_of(position)
+    fn trim(&mut self, below: Position) -> Result<(), Error> {
+        self.journal.trim(below)
     }
 
-    fn remove(&mut self, segment: SegmentNumber) -> Result<(), Error> {
-        self.journal.remove(segment)
+    fn segmented(&self) -> Option<&dyn Segmented> {
+        self.journal.segmented()
     }
 
-    fn seal(&mut self) -> Result<(), Error> {
-        self.journal.seal()
+    fn segmented_mut(&mut self) -> Option<&mut dyn Segmented> {
+        self.journal.segmented_mut()
     }
 
     fn room(&self) -> Option<Room> {

@@ -19,6 +19,7 @@ mod running;
 mod seam;
 mod segments;
 mod settings;
+mod stretches;
 mod turn;
 mod uniform;
 mod waiting;
