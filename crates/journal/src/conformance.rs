@@ -1,8 +1,12 @@
-//! What every journal has to pass, whatever it is made of.
+//! What every journal has to pass, whatever it is made of; what it has to pass besides where it is kept in segments is in
+//! [`segmented`].
 //!
-//! An implementation offers a [`Place`] and calls [`run`]. A panic says which promise is broken. Crashes are the
-//! implementation's own tests' business: here is what any owner of a journal relies on.
+//! An implementation offers a [`Place`] and calls [`run`], and [`segmented::run`] if it has that part. A panic says which
+//! promise is broken. Crashes are the implementation's own tests' business: here is what any owner of a journal relies on.
 
+pub mod segmented;
+
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +16,8 @@ use crate::{Error, Holder, Journal, Opening, Position, Reader, Room};
 /// How long anything may take before the suite calls it broken.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where one journal lives. Its segments hold 64 KiB to 1 MiB, its records at least 4 KiB, and 64 KiB may wait.
+/// Where one journal lives. It gives space back in pieces of 64 KiB to 1 MiB, its records have at least 4 KiB, 64 KiB may
+/// wait, and it holds 8 MiB at least.
 pub trait Place {
     /// Opens the journal, which is made at the first call.
     ///
@@ -21,7 +26,7 @@ pub trait Place {
     fn open(&self, opening: Opening) -> Result<Box<dyn Journal>, Error>;
 }
 
-/// Runs the whole suite, each part in a place of its own.
+/// Runs what every journal has to pass, each part in a place of its own.
 pub fn run<P: Place>(fresh: impl Fn() -> P) {
     records_are_read_as_they_were_appended(&fresh());
     positions_grow_and_are_known_before(&fresh());
@@ -31,7 +36,10 @@ pub fn run<P: Place>(fresh: impl Fn() -> P) {
     reopening_without_records_changes_nothing(&fresh());
     one_holder_at_a_time(&fresh());
     a_fenced_writer_acknowledges_nothing(&fresh());
-    segments_follow_one_another_and_are_removed(&fresh());
+    trimming_gives_back_what_is_before(&fresh());
+    trimming_keeps_what_is_not_durable(&fresh());
+    a_reader_goes_on_while_the_log_is_trimmed(&fresh());
+    a_trimmed_log_opens_again(&fresh());
     a_reader_in_another_thread_follows(&fresh());
     what_is_too_much_is_refused(&fresh());
     a_checkpoint_that_is_ahead_is_noticed(&fresh());
@@ -199,12 +207,14 @@ fn reopening_without_records_changes_nothing(place: &impl Place) {
     make_durable(&mut *journal);
     drop(journal);
     let before = open(place);
-    let (end, segments, epoch) = (before.end(), before.segments().len(), before.epoch());
+    let (end, epoch) = (before.end(), before.epoch());
+    let segments = |journal: &dyn Journal| journal.segmented().map(|journal| journal.segments().len());
+    let segments_before = segments(&*before);
     drop(before);
     for _ in 0..5 {
         let journal = open(place);
         assert_eq!(journal.end(), end);
-        assert_eq!(journal.segments().len(), segments, "restarts take no disk");
+        assert_eq!(segments(&*journal), segments_before, "restarts take no disk");
         let checkpoint = journal.end();
         drop(journal);
         drop(
@@ -257,56 +267,6 @@ fn a_fenced_writer_acknowledges_nothing(place: &impl Place) {
     assert_eq!(read_all(&mut *open(place).reader(), Position::START), expected);
 }
 
-fn segments_follow_one_another_and_are_removed(place: &impl Place) {
-    let mut journal = open(place);
-    let mut expected = Vec::new();
-    for round in 0..4 {
-        for number in 0..20 {
-            let body = record(round * 100 + number);
-            expected.push((append(&mut *journal, &body), body));
-        }
-        make_durable(&mut *journal);
-        seal(&mut *journal);
-    }
-    append(&mut *journal, FILLER);
-    make_durable(&mut *journal);
-    let segments = journal.segments();
-    assert!(segments.len() >= 5, "{segments:?}");
-    let (last, sealed) = segments.split_last().expect("there are some");
-    assert!(!last.is_sealed && sealed.iter().all(|segment| segment.is_sealed), "{segments:?}");
-    assert!(journal.remove(last.number).is_err(), "the segment that is written stays");
-    // The second one goes, from the middle of the journal.
-    let gone = journal.segment_of(expected[25].0).expect("it is there");
-    let gone_end = segments.iter().find(|segment| segment.number == gone).expect("it is listed").end;
-    let mut standing = journal.reader();
-    standing.seek(expected[20].0).expect("it is there");
-    assert!(standing.next().expect("it is there").is_some());
-    journal.remove(gone).expect("it is sealed");
-    assert!(journal.remove(gone).is_err(), "it is removed once");
-    assert_eq!(journal.segment_of(expected[25].0), None);
-    let mut byte = [0];
-    let mut reader = journal.reader();
-    assert_eq!(reader.record(expected[25].0), Err(Error::Gone(expected[25].0)));
-    let left: Vec<_> =
-        expected.iter().filter(|(position, _)| journal.segment_of(*position).is_some()).cloned().collect();
-    assert!(left.len() < expected.len() && left.len() >= 60, "{} are left", left.len());
-    assert_same(&without_fillers(read_all(&mut *reader, Position::START)), &left);
-    // A reader that stood in it goes on after it, perhaps after what it had read ahead.
-    while standing.next().expect("no damage is seen where a segment was removed").is_some() {}
-    journal.read_at(expected[0].0, 0, &mut byte).expect("others are readable");
-    let after = expected.iter().rposition(|(position, _)| *position < gone_end).expect("it held some") + 1;
-    let checkpoint = expected[after].0;
-    drop(standing);
-    drop(journal);
-    let journal = place.open(Opening { checkpoint, ..Opening::default() }).expect("it opens");
-    assert_same(&without_fillers(read_all(&mut *journal.reader(), checkpoint)), &expected[after..]);
-}
-
-fn without_fillers(mut records: Vec<(Position, Vec<u8>)>) -> Vec<(Position, Vec<u8>)> {
-    records.retain(|(_, body)| body != FILLER);
-    records
-}
-
 /// Compares without printing thousands of bytes.
 fn assert_same(found: &[(Position, Vec<u8>)], expected: &[(Position, Vec<u8>)]) {
     let positions = |records: &[(Position, Vec<u8>)]| records.iter().map(|(at, _)| *at).collect::<Vec<_>>();
@@ -314,23 +274,149 @@ fn assert_same(found: &[(Position, Vec<u8>)], expected: &[(Position, Vec<u8>)]) 
     assert!(found == expected, "the bodies differ");
 }
 
-/// What [`seal`] appends while it waits.
-const FILLER: &[u8] = b"while the next segment is made";
-
-/// Seals, and waits where the next segment isn't ready.
-pub fn seal(journal: &mut dyn Journal) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match journal.seal() {
-            Ok(()) => return,
-            Err(Error::Busy { .. }) if Instant::now() < deadline => {
-                // Waiting for nothing lets a stepped journal do its own work.
-                append(journal, FILLER);
-                make_durable(journal);
-            }
-            Err(error) => panic!("a segment can be sealed: {error}"),
-        }
+/// Appends a few hundred records of four kilobytes, more than a journal of this suite keeps in its first piece, and makes
+/// them durable.
+fn fill(journal: &mut dyn Journal, rounds: Range<u64>) -> Vec<(Position, Vec<u8>)> {
+    let mut records = Vec::new();
+    for number in rounds.start * FILL_RECORDS..rounds.end * FILL_RECORDS {
+        let mut body = record(number);
+        body.resize(4_000, (number % 251) as u8);
+        records.push((append(journal, &body), body));
     }
+    make_durable(journal);
+    records
+}
+
+/// Records of a round of [`fill`]: 2 MB.
+const FILL_RECORDS: u64 = 500;
+
+/// What of `records` is still in a log after it was trimmed: gone below its start, readable from there on.
+fn left_of<'a>(journal: &dyn Journal, records: &'a [(Position, Vec<u8>)]) -> &'a [(Position, Vec<u8>)] {
+    let start = journal.start();
+    let kept = records.partition_point(|(position, _)| *position < start);
+    let (gone, left) = records.split_at(kept);
+    let mut reader = journal.reader();
+    for (position, _) in gone {
+        assert_eq!(reader.record(*position), Err(Error::Gone(*position)), "the log begins at {start}");
+    }
+    for (position, body) in left.iter().take(1).chain(left.last()) {
+        assert_eq!(reader.record(*position).expect("it was not trimmed").body, body);
+        let mut first = vec![0; body.len()];
+        journal.read_at(*position, 0, &mut first).expect("it was not trimmed");
+        assert_eq!(&first, body);
+    }
+    assert_same(&read_all(&mut *reader, Position::START), left);
+    left
+}
+
+fn trimming_gives_back_what_is_before(place: &impl Place) {
+    let mut journal = open(place);
+    journal.trim(Position::START).expect("an empty log is trimmed");
+    journal.trim(journal.end()).expect("an empty log is trimmed");
+    assert!(journal.start() <= journal.end());
+    let records = fill(&mut *journal, 0..2);
+    assert_eq!(left_of(&*journal, &records).len(), records.len(), "nothing was trimmed");
+    // Three quarters of the way: what stands there and after it stays.
+    let (below, _) = records[750];
+    journal.trim(below).expect("the log works");
+    assert!(journal.start() <= below, "what stands at the position stays");
+    let left = left_of(&*journal, &records).len();
+    assert!((250..records.len()).contains(&left), "{left} of {} are left", records.len());
+    // Again, and to an earlier position: nothing happens.
+    let start = journal.start();
+    for again in [below, records[10].0, Position::START] {
+        journal.trim(again).expect("the log works");
+        assert_eq!(journal.start(), start);
+    }
+    // Beyond the end: at most all that there is.
+    journal.trim(journal.end().plus(1 << 30)).expect("the log works");
+    assert!(journal.start() <= journal.end(), "{} of {}", journal.start(), journal.end());
+    let left = left_of(&*journal, &records).len();
+    assert!(left < 500, "{left} records are left, of which nothing is needed");
+    // It goes on at positions that were never given.
+    let end = journal.end();
+    let more = fill(&mut *journal, 2..3);
+    assert!(more[0].0 >= end);
+    let all: Vec<_> = records.into_iter().chain(more).collect();
+    assert!(left_of(&*journal, &all).len() >= 500, "nothing was trimmed since");
+}
+
+fn trimming_keeps_what_is_not_durable(place: &impl Place) {
+    let mut journal = open(place);
+    let records = fill(&mut *journal, 0..1);
+    let (position, body) = (append(&mut *journal, b"not durable"), b"not durable".to_vec());
+    journal.trim(journal.end().plus(1)).expect("the log works");
+    assert!(journal.start() <= position);
+    let mut first = vec![0; body.len()];
+    journal.read_at(position, 0, &mut first).expect("it is kept");
+    assert_eq!(first, body);
+    make_durable(&mut *journal);
+    let all: Vec<_> = records.into_iter().chain([(position, body)]).collect();
+    assert!(!left_of(&*journal, &all).is_empty());
+}
+
+fn a_reader_goes_on_while_the_log_is_trimmed(place: &impl Place) {
+    let mut journal = open(place);
+    let mut reader = journal.reader();
+    let end = Arc::new(AtomicU64::new(u64::MAX));
+    let stops_at = Arc::clone(&end);
+    let follower = std::thread::spawn(move || {
+        let deadline = Instant::now() + PATIENCE;
+        let mut last = None;
+        loop {
+            // Looked at before the log: all of it was durable then.
+            let stops_at = stops_at.load(Ordering::Acquire);
+            match reader.next().expect("no damage is seen where a log is trimmed") {
+                Some(found) => {
+                    let number = u64::from_le_bytes(found.body[..8].try_into().expect("eight bytes"));
+                    assert!(last < Some(number), "{number} after {last:?}");
+                    assert_eq!(found.body[8..], {
+                        let mut body = record(number);
+                        body.resize(4_000, (number % 251) as u8);
+                        body.split_off(8)
+                    });
+                    last = Some(number);
+                }
+                None if last >= Some(stops_at) => return,
+                None => {
+                    assert!(Instant::now() < deadline, "{last:?} after a long time");
+                    std::thread::yield_now();
+                }
+            }
+        }
+    });
+    for round in 0..3 {
+        let records = fill(&mut *journal, round..round + 1);
+        // The last record of all stays.
+        let below = if round < 2 { journal.end() } else { records[400].0 };
+        journal.trim(below).expect("the log works");
+    }
+    end.store(3 * FILL_RECORDS - 1, Ordering::Release);
+    follower.join().expect("the follower saw the last one");
+}
+
+fn a_trimmed_log_opens_again(place: &impl Place) {
+    let mut journal = open(place);
+    let records = fill(&mut *journal, 0..2);
+    let checkpoint = records[900].0;
+    journal.trim(checkpoint).expect("the log works");
+    let (start, end) = (journal.start(), journal.end());
+    assert!(start > records[0].0, "something was trimmed");
+    drop(journal);
+    let journal = place.open(Opening { checkpoint, ..Opening::default() }).expect("it opens");
+    // The space of some of it may not have been given back before.
+    assert!(journal.start() <= start && journal.end() == end);
+    let start = journal.start();
+    left_of(&*journal, &records);
+    assert_same(&read_all(&mut *journal.reader(), checkpoint), &records[900..]);
+    drop(journal);
+    match place.open(Opening { checkpoint: records[0].0, ..Opening::default() }) {
+        Err(Error::Corrupt(_)) => {}
+        Ok(_) if start <= records[0].0 => {}
+        Err(error) => panic!("another error than `Corrupt`: {error}"),
+        Ok(_) => panic!("records that a recovery needs are missing"),
+    }
+    drop(place.open(Opening { checkpoint, ..Opening::default() }).expect("it opens"));
 }
 
 fn a_reader_in_another_thread_follows(place: &impl Place) {

@@ -6,7 +6,8 @@
 //! docs/formats/journal.md and docs/formats/checkpoint.md; what a record says is the shard's business.
 //!
 //! [`FileJournal`] is the journal on local files; the same code runs on a disk in memory with
-//! injected faults ([`memory`]). [`conformance`] is what every implementation has to pass.
+//! injected faults ([`memory`]). It is also [`Segmented`]. [`MemoryLog`] is a log in memory that can only be trimmed.
+//! [`conformance`] is what every implementation has to pass.
 
 mod checkpoint;
 mod checkpoint_files;
@@ -21,6 +22,7 @@ pub mod inspect;
 mod journal;
 mod made;
 pub mod memory;
+mod memory_log;
 mod metrics;
 mod options;
 mod position;
@@ -32,8 +34,9 @@ pub use disk::{Disk, DiskFile, LockError, LockGuard};
 pub use error::{Damage, Error};
 pub use file::{FileJournal, Stepper};
 pub use folder::FolderDisk;
-pub use journal::{Journal, Reader, Record, Room, Segment, Wake};
+pub use journal::{Journal, Reader, Record, Room, Segment, Segmented, Wake};
 pub use made::make_folder;
+pub use memory_log::{MemoryBounds, MemoryLog, MemoryStore};
 pub use metrics::{Histogram, Metrics};
 pub use options::{Holder, Opening, Options};
 pub use position::{Epoch, JournalId, Position, SegmentNumber};

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use crash_support::{Book, open};
 use stadium_journal::conformance::{append, make_durable, read_all};
 use stadium_journal::memory::MemoryDisk;
-use stadium_journal::{Checkpoints as _, Error, FileCheckpoints, FileJournal, Journal, Opening, Position};
+use stadium_journal::{
+    Checkpoints as _, Error, FileCheckpoints, FileJournal, Journal, Opening, Position, Segmented as _,
+};
 
 #[test]
 fn what_needs_a_descriptor_is_refused_until_there_is_one() {

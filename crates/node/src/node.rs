@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use stadium_edge::auth::Authenticator;
 use stadium_edge::{Drain, Edge, EdgeHandle};
 use stadium_http::Fleet;
-use stadium_shard::Shards;
+use stadium_shard::{Shards, Storage};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::data_directory::DataDirectory;
@@ -93,6 +93,7 @@ impl Node {
     pub fn start(settings: &Settings) -> Result<Self, Error> {
         let files_limit = open_files::raise();
         let data = DataDirectory::open(&settings.server.data)?;
+        mapping::shards::check(settings, data.path())?;
         let (tls, mut certificates) = open_certificates(settings)?;
         let rpc_tls = match &settings.rpc.tls.certificate {
             Some(_) => {
@@ -376,6 +377,11 @@ fn open_shards(
     let count = if settings.shards.count == 0 { Count::AsTheDirectorySays } else { Count::Asked };
     let told = Arc::clone(fleet);
     let plan = mapping::shards::settings(settings, data.path());
+    if let Storage::Memory { .. } = plan.storage {
+        tracing::warn!(
+            "Shards are in memory (shards.store): all that they hold is lost when this process ends"
+        );
+    }
     let shards = door.open(plan, count, move |words| told.starting(words))?;
     if let Some(http) = http {
         http.serve(shards.clone());

@@ -1,7 +1,8 @@
 //! Jobs a second through the shards of one process: put, reserve and settle, each durable.
 //!
 //! 100 producers and 100 consumers, each with one command under way, as futures on one thread, as they
-//! would be on a loop of the RPC server. `throughput [BATCH] [JOBS] [SHARDS] [DIRECTORY]`.
+//! would be on a loop of the RPC server. `throughput [BATCH] [JOBS] [SHARDS] [DIRECTORY]`; with `memory` for a
+//! directory the journal is in memory.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -23,11 +24,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut number = |default: u64| arguments.next().map_or(Ok(default), |text| text.parse::<u64>());
     let (batch, jobs, count) = (number(1)?, number(100_000)?, number(1)?);
     let kept = arguments.next();
-    let temporary = tempfile::tempdir_in(kept.as_deref().unwrap_or("."))?;
-    let shards = Shards::open(
-        Settings::in_directory(temporary.path().join("data"), u16::try_from(count)?),
-        |_, _| (),
-    )?;
+    let is_in_memory = kept.as_deref() == Some("memory");
+    let temporary = tempfile::tempdir_in(kept.as_deref().filter(|_| !is_in_memory).unwrap_or("."))?;
+    let count_of_shards = u16::try_from(count)?;
+    let settings = match is_in_memory {
+        true => Settings::in_memory(count_of_shards),
+        false => Settings::in_directory(temporary.path().join("data"), count_of_shards),
+    };
+    let shards = Shards::open(settings, |_, _| ())?;
     let queue = QueueName::new("throughput")?;
     if count > 1 {
         let settings = QueueSettings { spread: Spread::AllShards, ..QueueSettings::default() };

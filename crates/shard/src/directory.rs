@@ -28,11 +28,7 @@ const COUNT_MAX: u16 = 1_024;
 ///
 /// It was made for another number, or cannot be used.
 pub(crate) fn open(directory: &Path, count: u16) -> Result<(), Error> {
-    if count == 0 || count > COUNT_MAX {
-        return Err(Error::Directory(format!(
-            "there can be 1 to {COUNT_MAX} shards, not {count}: see shards.count"
-        )));
-    }
+    check_count(count)?;
     let path = directory.join(FILE);
     let failed =
         |what: &str, error: io::Error| Error::Directory(format!("{what} {}: {error}", path.display()));
@@ -62,6 +58,20 @@ pub(crate) fn open(directory: &Path, count: u16) -> Result<(), Error> {
         }
         Err(error) => Err(failed("cannot read", error)),
     }
+}
+
+/// Whether there can be so many shards.
+///
+/// # Errors
+///
+/// There cannot.
+pub(crate) fn check_count(count: u16) -> Result<(), Error> {
+    if count == 0 || count > COUNT_MAX {
+        return Err(Error::Directory(format!(
+            "there can be 1 to {COUNT_MAX} shards, not {count}: see shards.count"
+        )));
+    }
+    Ok(())
 }
 
 /// For how many shards the directory was made.

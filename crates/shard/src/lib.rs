@@ -29,5 +29,5 @@ pub use error::{CODES, Error, UNKNOWN};
 pub use metrics::ShardMetrics;
 pub use pushes::Courier;
 pub use replay::{Replayed, replay};
-pub use settings::Settings;
+pub use settings::{Settings, Storage};
 pub use ticket::Ticket;

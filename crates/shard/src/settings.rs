@@ -4,14 +4,28 @@ use std::path::PathBuf;
 
 use stadium_queue::Bounds;
 
-/// Sizes and bounds of all shards of a process. `in_directory` gives the usual ones.
+/// Where the journals and checkpoints of all shards of a process are.
+#[derive(Debug, Clone)]
+pub enum Storage {
+    /// In files: one folder for each shard below this directory, which is made where it is missing.
+    Files(PathBuf),
+    /// In memory: all is lost when the process ends.
+    Memory {
+        /// Bytes of memory that the journal of one shard takes; then puts are refused as on a full disk. Checkpoints take
+        /// as much as the state that they hold, up to three times. 1 GiB.
+        bytes_max: u64,
+    },
+}
+
+/// Sizes and bounds of all shards of a process. `in_directory` and `in_memory` give the usual ones.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where their data is: one folder for each shard below it. Made where it is missing.
-    pub directory: PathBuf,
+    /// Where their data is.
+    pub storage: Storage,
     /// How many, 1 to 1,024; fixed when the directory is made. As many as there are cores, at most 4.
     pub count: u16,
-    /// The journals' sizes and bounds; the shard's number and how it is opened are filled in.
+    /// The journals' sizes and bounds; the shard's number and how it is opened are filled in. Those of files and segments mean
+    /// nothing in memory.
     pub journal: stadium_journal::Options,
     /// What the queues of one shard may hold.
     pub bounds: Bounds,
@@ -32,10 +46,19 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The usual ones, with so many shards.
+    /// The usual ones, with so many shards in files.
     pub fn in_directory(directory: impl Into<PathBuf>, count: u16) -> Self {
+        Self::usual(Storage::Files(directory.into()), count)
+    }
+
+    /// The usual ones, with so many shards in memory.
+    pub fn in_memory(count: u16) -> Self {
+        Self::usual(Storage::Memory { bytes_max: 1 << 30 }, count)
+    }
+
+    fn usual(storage: Storage, count: u16) -> Self {
         Self {
-            directory: directory.into(),
+            storage,
             count,
             journal: stadium_journal::Options::default(),
             bounds: Bounds::default(),

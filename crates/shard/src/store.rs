@@ -1,9 +1,10 @@
-//! A shard's journal and checkpoints in its folder.
+//! Where a shard's journal and checkpoints are: in its folder, or in memory.
 
 use std::path::PathBuf;
 
 use stadium_journal::{
-    Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, Opening, Options, make_folder,
+    Checkpoints, Error, FileCheckpoints, FileJournal, JournalId, MemoryBounds, MemoryLog, MemoryStore,
+    Opening, Options, make_folder,
 };
 
 use crate::core::Store;
@@ -35,5 +36,34 @@ impl Store for FileStore {
             }
             some => FileCheckpoints::open(&folder, shard, some)?,
         }))
+    }
+}
+
+/// Journal and checkpoints of a shard in memory. Clones are the same; both end with the process.
+#[derive(Clone)]
+pub(crate) struct VolatileStore(MemoryStore);
+
+impl VolatileStore {
+    /// An empty one, of so many bytes, for a journal whose other bounds are in `options`. `id` tells it from others.
+    pub(crate) fn new(bytes_max: u64, options: &Options, id: u64) -> Self {
+        let bounds = MemoryBounds {
+            bytes_max,
+            reserve_bytes: options.reserve_bytes,
+            record_bytes_max: options.record_bytes_max,
+            waiting_bytes_max: options.waiting_bytes_max,
+        };
+        Self(MemoryStore::new(JournalId(id), bounds))
+    }
+}
+
+impl Store for VolatileStore {
+    type Journal = MemoryLog;
+
+    fn open(&mut self, opening: Opening) -> Result<MemoryLog, Error> {
+        self.0.open(opening)
+    }
+
+    fn checkpoints(&mut self, _journal: Option<JournalId>) -> Result<Box<dyn Checkpoints>, Error> {
+        Ok(self.0.checkpoints())
     }
 }

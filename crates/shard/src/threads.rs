@@ -17,11 +17,11 @@ use stadium_journal::Options;
 use stadium_queue::{Answer, Command, Place, QueueName, QueueSettings, Spread, Time};
 
 use crate::client::Inner;
-use crate::core::{Core, CoreSettings, Output, Progress};
+use crate::core::{Core, CoreSettings, Output, Progress, Store};
 use crate::mailbox::{Letter, Mailbox};
-use crate::store::FileStore;
+use crate::store::{FileStore, VolatileStore};
 use crate::ticket::{Holder, Slot};
-use crate::{Error, Settings, ShardMetrics, directory};
+use crate::{Error, Settings, ShardMetrics, Storage, directory};
 
 /// How old the figures of a shard may be.
 const METRICS_EVERY: Duration = Duration::from_millis(100);
@@ -93,10 +93,32 @@ impl Threads {
 
 /// Starts a thread for each shard, and waits until each has recovered.
 pub(crate) fn start(inner: &Arc<Inner>, settings: Settings, progress: Told) -> Result<(), Error> {
-    directory::open(&settings.directory, settings.count)?;
+    let options = |shard| Options { shard: u32::from(shard), ..settings.journal.clone() };
+    match &settings.storage {
+        Storage::Files(directory) => {
+            directory::open(directory, settings.count)?;
+            let store =
+                |shard| FileStore { folder: directory::shard(directory, shard), options: options(shard) };
+            start_on(inner, &settings, &progress, store)
+        }
+        Storage::Memory { bytes_max } => {
+            directory::check_count(settings.count)?;
+            let store = |shard| VolatileStore::new(*bytes_max, &options(shard), seed());
+            start_on(inner, &settings, &progress, store)
+        }
+    }
+}
+
+/// Starts the threads, each on a store of its own. They are compiled for each kind of store, so that no append asks which it is.
+fn start_on<S: Store + Clone + 'static>(
+    inner: &Arc<Inner>,
+    settings: &Settings,
+    progress: &Told,
+    store: impl Fn(u16) -> S,
+) -> Result<(), Error> {
     let (started, starts) = channel();
     for shard in 0..settings.count {
-        let driver = Driver::new(shard, inner, &settings, progress.clone());
+        let driver = Driver::new(shard, inner, settings, store(shard), Arc::clone(progress));
         let started = started.clone();
         *inner.threads.running.lock() += 1;
         let spawned =
@@ -128,10 +150,10 @@ fn stop_all(inner: &Inner) {
 }
 
 /// What a shard's thread has.
-struct Driver {
+struct Driver<S> {
     shard: u16,
     inner: Arc<Inner>,
-    store: FileStore,
+    store: S,
     settings: CoreSettings,
     progress: Told,
     letters: Vec<Letter>,
@@ -143,8 +165,8 @@ struct Driver {
     unpublished: bool,
 }
 
-impl Driver {
-    fn new(shard: u16, inner: &Arc<Inner>, settings: &Settings, progress: Told) -> Self {
+impl<S: Store + Clone> Driver<S> {
+    fn new(shard: u16, inner: &Arc<Inner>, settings: &Settings, store: S, progress: Told) -> Self {
         let hash_seed = seed() ^ u64::from(shard).rotate_left(32);
         let place = Place { shard, shards: settings.count, hash_seed };
         let core = CoreSettings {
@@ -157,9 +179,12 @@ impl Driver {
             stopwatch: micros,
             ..CoreSettings::for_shard(place)
         };
-        let store = FileStore {
-            folder: directory::shard(&settings.directory, shard),
-            options: Options { shard: u32::from(shard), ..settings.journal.clone() },
+        let core = match settings.storage {
+            Storage::Files(_) => core,
+            // What is kept for histories leaves room for what a recovery needs.
+            Storage::Memory { bytes_max } => {
+                CoreSettings { history_keep_bytes: core.history_keep_bytes.min(bytes_max / 4), ..core }
+            }
         };
         Self {
             shard,
@@ -213,7 +238,7 @@ impl Driver {
     }
 
     /// To the end, which is asked for, or a panic.
-    fn live(&mut self, core: &mut Core<FileStore, Holder>) {
+    fn live(&mut self, core: &mut Core<S, Holder>) {
         let inner = Arc::clone(&self.inner);
         let mailbox = &inner.mailboxes[usize::from(self.shard)];
         // What is left of a turn before a panic.
@@ -280,13 +305,13 @@ impl Driver {
         }
     }
 
-    fn open(&self) -> Result<Core<FileStore, Holder>, Error> {
+    fn open(&self) -> Result<Core<S, Holder>, Error> {
         let (shard, told) = (self.shard, Arc::clone(&self.progress));
         Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| told(shard, progress))
     }
 
     /// Not all that there was to tell of devices was told: the platform forgets who is connected, and whoever is arrives again.
-    fn ask_who_is_there(&self, core: &mut Core<FileStore, Holder>, mailbox: &Mailbox) {
+    fn ask_who_is_there(&self, core: &mut Core<S, Holder>, mailbox: &Mailbox) {
         tracing::warn!(
             shard = self.shard,
             "Shard was too far behind to be told of its devices; those that are connected arrive again"
@@ -299,7 +324,7 @@ impl Driver {
     }
 
     /// Sends what a turn produced. Says whether something could not be delivered and is to be taken back.
-    fn send(&mut self, core: &mut Core<FileStore, Holder>) -> bool {
+    fn send(&mut self, core: &mut Core<S, Holder>) -> bool {
         self.unpublished |= !self.output.replies.is_empty();
         let mut is_undelivered = false;
         // One at a time: where somebody's waker panics, all others are answered and woken none the less.
@@ -342,14 +367,14 @@ impl Driver {
         is_undelivered
     }
 
-    fn publish(&mut self, core: &Core<FileStore, Holder>) {
+    fn publish(&mut self, core: &Core<S, Holder>) {
         *self.inner.threads.metrics[usize::from(self.shard)].lock() = core.metrics();
         self.published = Instant::now();
         self.unpublished = false;
     }
 
     /// Tells the routes which queues this shard holds as spread.
-    fn report_spread(&self, core: &Core<FileStore, Holder>) {
+    fn report_spread(&self, core: &Core<S, Holder>) {
         self.inner.routes.forget(self.shard);
         let Some(queues) = core.queues() else {
             return;

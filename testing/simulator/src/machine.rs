@@ -11,7 +11,7 @@ use std::time::Duration;
 use stadium_journal::memory::{Kept, MemoryDisk};
 use stadium_journal::{
     Checkpoints, Disk, Epoch, Error, FileCheckpoints, FileJournal, Journal, JournalId, Metrics, Opening,
-    Options, Position, Reader, Record, Room, Segment, SegmentNumber, Stepper, Wake,
+    Options, Position, Reader, Record, Room, Segmented, Stepper, Wake,
 };
 use stadium_queue::{Bounds, Place, Time};
 use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Next, Output, Store};
@@ -48,6 +48,8 @@ pub enum Sabotage {
     DamagedCheckpointsCount,
     /// Where the newest checkpoint cannot be read, none is.
     UnreadCheckpointsAreTheEnd,
+    /// A log is trimmed up to its end.
+    TrimTakesMore,
     /// What a recovery reads lacks a record.
     RecoveryForgetsARecord,
     /// An edge tells nobody what sessions are owed.
@@ -108,6 +110,7 @@ pub struct Machine {
     settings: CoreSettings,
     options: Options,
     sabotage: Sabotage,
+    can_only_trim: bool,
     /// Checkpoints that are damaged.
     damaged: BTreeSet<String>,
     was_damaged: bool,
@@ -153,6 +156,7 @@ impl Machine {
             checkpoint_writer: CheckpointWriting::InTurn,
             rewrite_slice_bytes: 4 << 10,
             history_keep_bytes: 64 << 10,
+            stretch_bytes: 16 << 10,
             ..CoreSettings::for_shard(place)
         };
         let options = Options {
@@ -178,6 +182,7 @@ impl Machine {
             settings,
             options,
             sabotage,
+            can_only_trim: plan.can_only_trim,
             damaged: BTreeSet::new(),
             was_damaged: false,
             written: BTreeSet::new(),
@@ -199,6 +204,7 @@ impl Machine {
             stepper: Arc::clone(&self.stepper),
             options: self.options.clone(),
             sabotage: self.sabotage,
+            can_only_trim: self.can_only_trim,
             fuse: Arc::clone(&self.fuse),
         };
         self.core = Some(Core::open(store, self.settings.clone(), now, &mut |_| ())?);
@@ -241,6 +247,7 @@ impl Machine {
             settings: self.settings.clone(),
             options: self.options.clone(),
             sabotage: self.sabotage,
+            can_only_trim: self.can_only_trim,
             damaged: BTreeSet::new(),
             was_damaged: false,
             written: BTreeSet::new(),
@@ -347,6 +354,7 @@ pub struct SimulatedStore {
     stepper: Arc<Mutex<Option<Stepper>>>,
     options: Options,
     sabotage: Sabotage,
+    can_only_trim: bool,
     fuse: Fuse,
 }
 
@@ -359,7 +367,13 @@ impl Store for SimulatedStore {
         let (journal, stepper) = FileJournal::open_stepped(Arc::clone(&self.disk), &options)?;
         *self.stepper.lock().unwrap_or_else(PoisonError::into_inner) = Some(stepper);
         let stepper = Arc::clone(&self.stepper);
-        Ok(SimulatedJournal { journal, stepper, sabotage: self.sabotage, fuse: Arc::clone(&self.fuse) })
+        Ok(SimulatedJournal {
+            journal,
+            stepper,
+            sabotage: self.sabotage,
+            can_only_trim: self.can_only_trim,
+            fuse: Arc::clone(&self.fuse),
+        })
     }
 
     fn checkpoints(&mut self, journal: Option<JournalId>) -> Result<Box<dyn Checkpoints>, Error> {
@@ -373,6 +387,8 @@ pub struct SimulatedJournal {
     journal: FileJournal,
     stepper: Arc<Mutex<Option<Stepper>>>,
     sabotage: Sabotage,
+    /// It does not say that it has segments.
+    can_only_trim: bool,
     fuse: Fuse,
 }
 
@@ -466,20 +482,23 @@ impl Journal for SimulatedJournal {
         }
     }
 
-    fn segments(&self) -> Vec<Segment> {
-        self.journal.segments()
+    fn start(&self) -> Position {
+        self.journal.start()
     }
 
-    fn segment_of(&self, position: Position) -> Option<SegmentNumber> {
-        self.journal.segment_of(position)
+    fn trim(&mut self, below: Position) -> Result<(), Error> {
+        match self.sabotage {
+            Sabotage::TrimTakesMore => self.journal.trim(self.journal.end()),
+            _ => self.journal.trim(below),
+        }
     }
 
-    fn remove(&mut self, segment: SegmentNumber) -> Result<(), Error> {
-        self.journal.remove(segment)
+    fn segmented(&self) -> Option<&dyn Segmented> {
+        self.journal.segmented().filter(|_| !self.can_only_trim)
     }
 
-    fn seal(&mut self) -> Result<(), Error> {
-        self.journal.seal()
+    fn segmented_mut(&mut self) -> Option<&mut dyn Segmented> {
+        self.journal.segmented_mut().filter(|_| !self.can_only_trim)
     }
 
     fn room(&self) -> Option<Room> {

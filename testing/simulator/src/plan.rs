@@ -28,6 +28,8 @@ pub struct Plan {
     pub faults: Faults,
     /// Bytes of a segment.
     pub segment_bytes: u64,
+    /// The journal can only be trimmed, as one without segments.
+    pub can_only_trim: bool,
     /// Bytes of journal between checkpoints.
     pub checkpoint_bytes: u64,
     /// Bytes of a checkpoint encoded in a turn.
@@ -151,6 +153,7 @@ impl Plan {
             weights,
             faults,
             segment_bytes: [96 << 10, 96 << 10, 192 << 10][random.usize(..3)],
+            can_only_trim: many(seed ^ 0x7472_696d, &[0, 0, 0, 1]) == 1,
             checkpoint_bytes: [4 << 10, 16 << 10, 64 << 10, 1 << 20][random.usize(..4)],
             checkpoint_slice_bytes: [256, 1 << 10, 16 << 10][random.usize(..3)],
             turn_commands_max: [2, 16, 1_024][random.usize(..3)],

@@ -92,6 +92,12 @@ fn a_folder_whose_syncs_do_nothing_is_found_out() {
 }
 
 #[test]
+fn a_log_that_trims_too_much_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::TrimTakesMore);
+    assert!(failure.is_some(), "400 seeds did not notice that records are gone which a shard needs");
+}
+
+#[test]
 fn a_shard_that_keeps_one_checkpoint_is_found_out() {
     let failure = first_failure(0, 600, Sabotage::OneCheckpointIsKept);
     assert!(failure.is_some(), "600 seeds did not notice that there is no other checkpoint");

@@ -12,4 +12,5 @@ mod push_service;
 mod queue;
 mod serve;
 mod service;
+mod store;
 mod wallet;

@@ -26,7 +26,8 @@ use crate::folder::FolderDisk;
 use crate::frame::{self, BODY_BYTES_MAX, FRAME_HEADER_BYTES, NOTE_BYTES, SealNote, SealReason};
 use crate::header::HEADER_BYTES;
 use crate::{
-    Epoch, Error, Journal, JournalId, Metrics, Options, Position, Reader, Room, Segment, SegmentNumber, Wake,
+    Epoch, Error, Journal, JournalId, Metrics, Options, Position, Reader, Room, Segment, SegmentNumber,
+    Segmented, Wake,
 };
 use keeper::{Keeper, NextSegment, Orders};
 use reader::FileReader;
@@ -438,37 +439,27 @@ impl Journal for FileJournal {
         Box::new(FileReader::new(Arc::clone(&self.shared)))
     }
 
-    fn segments(&self) -> Vec<Segment> {
-        let mut list = self.shared.segments.list(self.open.end());
-        // The next one is prepared, and nobody's yet.
-        list.retain(|segment| segment.number <= self.current.0.header.number);
-        if let Some(current) = list.last_mut() {
-            current.end = self.open.end();
-        }
-        list
+    fn start(&self) -> Position {
+        self.shared.segments.start().min(self.end)
     }
 
-    fn segment_of(&self, position: Position) -> Option<SegmentNumber> {
-        self.shared.segments.at(position).map(|segment| segment.header.number)
-    }
-
-    fn remove(&mut self, segment: SegmentNumber) -> Result<(), Error> {
+    fn trim(&mut self, below: Position) -> Result<(), Error> {
         self.shared.check()?;
-        match self.shared.segments.remove(segment, self.shared.durable()) {
-            Some((file, bytes)) => {
-                self.orders.removed(file.name(), bytes);
-                Ok(())
-            }
-            None => Err(Error::NoRecord(self.end)),
+        let below = below.min(self.shared.durable());
+        while let Some((file, bytes)) = self.shared.segments.remove_first(below) {
+            self.orders.removed(file.name(), bytes);
         }
+        Ok(())
     }
 
-    fn seal(&mut self) -> Result<(), Error> {
-        self.shared.check()?;
-        if self.open.end() == self.current.0.header.first() {
-            return Ok(());
-        }
-        self.rotate(0, Room::Ordinary)
+    #[inline]
+    fn segmented(&self) -> Option<&dyn Segmented> {
+        Some(self)
+    }
+
+    #[inline]
+    fn segmented_mut(&mut self) -> Option<&mut dyn Segmented> {
+        Some(self)
     }
 
     fn room(&self) -> Option<Room> {
@@ -509,6 +500,37 @@ impl Journal for FileJournal {
             opening_us: self.opening_us,
             cut_bytes: self.cut_bytes,
         }
+    }
+}
+
+impl Segmented for FileJournal {
+    fn segments(&self) -> Vec<Segment> {
+        let mut list = self.shared.segments.list(self.open.end());
+        // The next one is prepared, and nobody's yet.
+        list.retain(|segment| segment.number <= self.current.0.header.number);
+        if let Some(current) = list.last_mut() {
+            current.end = self.open.end();
+        }
+        list
+    }
+
+    fn remove(&mut self, segment: SegmentNumber) -> Result<(), Error> {
+        self.shared.check()?;
+        match self.shared.segments.remove(segment, self.shared.durable()) {
+            Some((file, bytes)) => {
+                self.orders.removed(file.name(), bytes);
+                Ok(())
+            }
+            None => Err(Error::NoRecord(self.end)),
+        }
+    }
+
+    fn seal(&mut self) -> Result<(), Error> {
+        self.shared.check()?;
+        if self.open.end() == self.current.0.header.first() {
+            return Ok(());
+        }
+        self.rotate(0, Room::Ordinary)
     }
 }
 

@@ -116,9 +116,20 @@ impl Segments {
                 && entry.sealed_at.is_some_and(|sealed| sealed <= durable);
             is_it.then_some(entry.segment.header.base)
         })?;
-        let entry = table.entries.remove(&base)?;
-        table.open -= usize::from(entry.file.is_some());
-        Some((entry.segment, entry.file_bytes))
+        table.take(base)
+    }
+
+    /// Takes the first segment out, if it is sealed and all of it is before `below`, which is durable.
+    pub(crate) fn remove_first(&self, below: Position) -> Option<(Arc<SegmentFile>, u64)> {
+        let mut table = self.table();
+        let (&base, entry) = table.entries.first_key_value()?;
+        entry.sealed_at.filter(|&sealed| sealed <= below)?;
+        table.take(base)
+    }
+
+    /// Where the first segment begins.
+    pub(crate) fn start(&self) -> Position {
+        self.table().entries.first_key_value().map_or(Position::START, |(&base, _)| base)
     }
 
     /// The segment in which `position` lies.
@@ -192,6 +203,7 @@ impl Segments {
                     number: header.number,
                     start: header.base,
                     end: own_end.max(header.first()),
+                    limit: header.limit(),
                     bytes: entry.file_bytes,
                     is_sealed: entry.sealed_at.is_some(),
                 }
@@ -211,6 +223,12 @@ impl Segments {
 }
 
 impl Table {
+    fn take(&mut self, base: Position) -> Option<(Arc<SegmentFile>, u64)> {
+        let entry = self.entries.remove(&base)?;
+        self.open -= usize::from(entry.file.is_some());
+        Some((entry.segment, entry.file_bytes))
+    }
+
     fn close_some(&mut self) {
         while self.open > OPEN_FILES_MAX && self.close_oldest() {}
     }

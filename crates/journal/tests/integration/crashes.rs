@@ -6,7 +6,7 @@ use crate::crash_support;
 
 use crash_support::{Book, Random, open};
 use stadium_journal::memory::{Kept, MemoryDisk, NameOperation};
-use stadium_journal::{Error, FileJournal, Holder, Journal, Opening, Position, Stepper};
+use stadium_journal::{Error, FileJournal, Holder, Journal, Opening, Position, Segmented as _, Stepper};
 
 /// One run: some lives of a journal, each ended by a crash, a kill, a failure, or properly.
 struct Run {

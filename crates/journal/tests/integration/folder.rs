@@ -10,6 +10,7 @@ use stadium_journal::conformance::{append, make_durable, read_all};
 use stadium_journal::inspect::Inspection;
 use stadium_journal::{
     Checkpoints as _, Error, FileCheckpoints, FileJournal, Journal, Opening, Options, Position, Room,
+    Segmented as _,
 };
 
 fn options() -> Options {

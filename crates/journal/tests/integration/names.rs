@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::crash_support::{Random, open};
 use stadium_journal::memory::{MemoryDisk, NameOperation};
-use stadium_journal::{Checkpoints, Error, FileCheckpoints, Holder, Journal, Opening, Position};
+use stadium_journal::{
+    Checkpoints, Error, FileCheckpoints, Holder, Journal, Opening, Position, Segmented as _,
+};
 
 /// A disk whose names survive in any order.
 fn disk() -> MemoryDisk {

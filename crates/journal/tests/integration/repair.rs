@@ -11,7 +11,7 @@ use crash_support::{Book, Random, open};
 use stadium_journal::inspect::{Inspection, Report, SegmentState};
 use stadium_journal::memory::MemoryDisk;
 use stadium_journal::repair::{Repaired, repair_on};
-use stadium_journal::{Disk as _, Error, Journal, Opening, Position};
+use stadium_journal::{Disk as _, Error, Journal, Opening, Position, Segmented as _};
 
 /// A journal of some segments that was killed, and what is in it.
 fn journal(seed: u64) -> (MemoryDisk, BTreeMap<Position, Vec<u8>>) {

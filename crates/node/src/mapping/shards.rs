@@ -1,13 +1,15 @@
 //! The shards, as `stadium_shard` takes them.
 //!
-//! All of their data is in one folder of the data directory; how many there are is decided by the folder where it exists.
+//! All of their data is in one folder of the data directory, or in memory; how many there are is decided by the folder where it
+//! exists.
 
 use std::path::Path;
 
 use stadium_queue::Bounds;
-use stadium_shard::Settings as ShardSettings;
+use stadium_shard::{Settings as ShardSettings, Storage};
 
-use crate::settings::Settings;
+use crate::error::Error;
+use crate::settings::{Settings, ShardStore};
 
 /// The folder in the data directory.
 const FOLDER: &str = "shards";
@@ -26,7 +28,12 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
         count => count,
     };
     let usual = ShardSettings::in_directory(data.join(FOLDER), count);
+    let storage = match shards.store {
+        ShardStore::Files => usual.storage,
+        ShardStore::Memory => Storage::Memory { bytes_max: shards.memory_bytes_max },
+    };
     ShardSettings {
+        storage,
         journal: stadium_journal::Options {
             segment_bytes: rounded(journal.segment_bytes),
             reserve_bytes: rounded(journal.reserve_bytes),
@@ -82,6 +89,18 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
         checkpoint_bytes: shards.checkpoint_journal_bytes,
         ..usual
     }
+}
+
+/// Whether shards in memory would leave others in files unread, which nobody means.
+pub(crate) fn check(settings: &Settings, data: &Path) -> Result<(), Error> {
+    if settings.shards.store == ShardStore::Memory && data.join(FOLDER).exists() {
+        return Err(Error::Data(format!(
+            "the data directory {} holds shards in files, and shards.store = \"memory\" would neither read nor change them: set \
+             shards.store to \"files\", or name another directory in server.data",
+            data.display()
+        )));
+    }
+    Ok(())
 }
 
 /// The longest record: what commands usually make, and the largest job and push in any case, as far as a segment has room.

@@ -6,7 +6,7 @@
 use super::define::Effective;
 use super::layers::Origin;
 use super::problem::{Code, Problem};
-use super::sections::{Anonymous, ClientCertificates, DiscoveryBackend, Settings, Tls};
+use super::sections::{Anonymous, ClientCertificates, DiscoveryBackend, Settings, ShardStore, Tls};
 use super::value::Addresses;
 use crate::mapping::shards::{BESIDE_PAYLOAD_BYTES, push_bytes_max, record_bytes_max};
 
@@ -21,6 +21,7 @@ pub(super) fn find(settings: &Settings, effective: &[Effective]) -> Vec<Problem>
     finder.rpc(settings);
     finder.discovery(settings);
     finder.journal(settings);
+    finder.shards(settings);
     finder.push(settings);
     finder.locations(settings);
     finder.found
@@ -210,6 +211,21 @@ impl Finder<'_> {
             self.add(
                 "queue.payload_bytes_max",
                 format!("= {payload} does not fit in a segment: raise journal.segment_bytes"),
+            );
+        }
+    }
+
+    /// A recovery needs the journal from the older of two checkpoints on, and a third one may be due: all of it must have room.
+    fn shards(&mut self, settings: &Settings) {
+        let shards = &settings.shards;
+        let least = shards.checkpoint_journal_bytes.saturating_mul(4);
+        if shards.store == ShardStore::Memory && shards.memory_bytes_max < least {
+            self.add(
+                "shards.memory_bytes_max",
+                format!(
+                    "= {} is less than four times shards.checkpoint_journal_bytes: raise it to {least}, or lower that",
+                    shards.memory_bytes_max
+                ),
             );
         }
     }

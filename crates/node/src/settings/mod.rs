@@ -21,8 +21,8 @@ pub use sections::{
     Anonymous, Auth, Callback, Certificate, CertificateName, ClientCertificates, ClientIdBinding,
     DeviceRegistry, Devices, Discovery, DiscoveryBackend, Http, Journal, Limits, ListedService, Locations,
     Log, LogFormat, Method, Mqtt, Mqtts, Password, ProxyProtocol, Push, Queue, Rpc, Server, Session,
-    Settings, Shards, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey, TokenUsername, Webhooks,
-    Ws, Wss,
+    Settings, ShardStore, Shards, SocketOptions, Sockets, Tls, Token, TokenAlgorithm, TokenKey,
+    TokenUsername, Webhooks, Ws, Wss,
 };
 pub use value::{Addresses, Bounds, grouped};
 

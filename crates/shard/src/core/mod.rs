@@ -18,6 +18,7 @@ mod running;
 mod segments;
 mod settings;
 mod slot;
+mod stretches;
 mod together;
 mod turn;
 mod waiting;

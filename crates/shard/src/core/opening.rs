@@ -94,7 +94,7 @@ pub(super) fn open<S: Store, C: Caller>(
     measured.tail_us = (settings.stopwatch)().saturating_sub(restored);
     measured.tail_bytes = journal.end().since(from);
 
-    let mut segments = Segments::default();
+    let mut segments = Segments::new(settings.stretch_bytes);
     machines.queues.take_payload_changes(segments.changes());
     segments.changes().clear();
     segments.refresh(&journal);
@@ -196,7 +196,7 @@ fn apply_all(
     Ok(records)
 }
 
-/// Which segments hold records of the wallets, while records are read in their order.
+/// Which segments hold records of the wallets, while records are read in their order; where there are no segments, the first such record.
 struct Pins {
     /// A position in each.
     known: Vec<u64>,
@@ -208,7 +208,11 @@ struct Pins {
 
 impl Pins {
     fn new(journal: &impl Journal) -> Self {
-        let ends = journal.segments().into_iter().rev().map(|segment| segment.end).collect();
+        let ends = match journal.segmented() {
+            Some(segmented) => segmented.segments().into_iter().rev().map(|segment| segment.end).collect(),
+            // Only the first record counts: the log can be trimmed up to it.
+            None => Vec::new(),
+        };
         Self { known: Vec::new(), ends, below: Position::START }
     }
 

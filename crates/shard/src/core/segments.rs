@@ -3,7 +3,8 @@
 //! A segment may go when every record in it is older than the older kept checkpoint and no payload in it is
 //! alive, *durably*: the record by which the last one died must be on disk, and answers that were given before must
 //! have their payloads. One that is nearly dead gets its living payloads written again, in slices. One that holds records of the
-//! wallets is *pinned*: it is never removed and never written again.
+//! wallets is *pinned*: it is never removed and never written again. A log without segments is accounted for in stretches, and
+//! trimmed: [`super::stretches`].
 
 use std::ops::Range;
 
@@ -16,27 +17,30 @@ use super::settings::CoreSettings;
 const LOOK_EVERY: Milliseconds = 1_000;
 
 /// What is known about a segment.
-struct Account {
-    number: SegmentNumber,
-    start: Position,
-    end: Position,
+pub(super) struct Account {
+    pub(super) number: SegmentNumber,
+    pub(super) start: Position,
+    pub(super) end: Position,
+    /// Records from here on are in later segments.
+    pub(super) limit: Position,
     /// Bytes of disk.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Bytes of payloads that are alive.
-    live: i64,
-    sealed: bool,
+    pub(super) live: i64,
+    pub(super) sealed: bool,
     /// It holds records of the wallets, whose history is the truth: it stays for ever.
-    pinned: bool,
+    pub(super) pinned: bool,
 }
 
 /// The accounts of all segments.
-#[derive(Default)]
 pub(super) struct Segments {
+    /// Bytes that are accounted for together in a log without segments.
+    pub(super) stretch_bytes: u64,
     /// By position.
-    accounts: Vec<Account>,
+    pub(super) accounts: Vec<Account>,
     /// Segments that were found dead, and where the journal ended then.
-    dead: Vec<(SegmentNumber, Position)>,
-    rewriting: Option<Rewriting>,
+    pub(super) dead: Vec<(SegmentNumber, Position)>,
+    pub(super) rewriting: Option<Rewriting>,
     looked: Time,
     changes: Vec<PayloadChange>,
     pub(super) removed: u64,
@@ -50,10 +54,28 @@ pub(super) struct Rewriting {
 }
 
 impl Segments {
+    /// No accounts yet.
+    pub(super) fn new(stretch_bytes: u64) -> Self {
+        Self {
+            stretch_bytes,
+            accounts: Vec::new(),
+            dead: Vec::new(),
+            rewriting: None,
+            looked: Time::default(),
+            changes: Vec::new(),
+            removed: 0,
+            rewritten_bytes: 0,
+        }
+    }
+
     /// Takes in which segments there are now.
     pub(super) fn refresh(&mut self, journal: &impl Journal) {
+        let Some(segmented) = journal.segmented() else {
+            self.refresh_stretches(journal);
+            return;
+        };
         let mut before = std::mem::take(&mut self.accounts).into_iter().peekable();
-        for segment in journal.segments() {
+        for segment in segmented.segments() {
             let (mut live, mut pinned) = (0, false);
             while let Some(account) = before.next_if(|account| account.number <= segment.number) {
                 if account.number == segment.number {
@@ -64,6 +86,7 @@ impl Segments {
                 number: segment.number,
                 start: segment.start,
                 end: segment.end,
+                limit: segment.limit,
                 bytes: segment.bytes,
                 live,
                 sealed: segment.is_sealed,
@@ -100,16 +123,13 @@ impl Segments {
         }
     }
 
-    /// Where each segment begins that stays.
+    /// A position in each segment that stays.
     pub(super) fn pinned(&self) -> Vec<u64> {
         self.accounts.iter().filter(|account| account.pinned).map(|account| account.start.0).collect()
     }
 
     fn account(&mut self, journal: &impl Journal, record: Position) -> Option<&mut Account> {
-        let newest = self.accounts.last();
-        if newest
-            .is_none_or(|newest| record >= newest.start && journal.segment_of(record) != Some(newest.number))
-        {
+        if self.accounts.last().is_none_or(|newest| record >= newest.limit) {
             self.refresh(journal);
         }
         let after = self.accounts.partition_point(|account| account.start <= record);
@@ -137,22 +157,28 @@ impl Segments {
         }
         self.looked = now;
         self.refresh(journal);
-        let end = journal.end();
         // A disk that is full keeps nothing for histories.
         let keep = if journal.room().is_some_and(|room| room == stadium_journal::Room::Ordinary) {
             settings.history_keep_bytes
         } else {
             0
         };
+        if journal.segmented().is_none() {
+            self.look_at_stretches(journal.end(), settings, floor, keep);
+            return;
+        }
+        let end = journal.end();
         let may_go = |account: &&Account| !account.pinned;
         let mut bytes: u64 = self.accounts.iter().filter(may_go).map(|account| account.bytes).sum();
         for account in self.accounts.iter().filter(may_go) {
             if bytes <= keep {
                 break;
             }
-            let is_old = account.sealed && account.end <= floor;
-            if is_old && account.live <= 0 && !self.dead.iter().any(|&(number, _)| number == account.number) {
-                self.dead.push((account.number, end));
+            if account.sealed && account.end <= floor && account.live <= 0 {
+                // One that was found before frees its bytes too: no other has to go for them.
+                if !self.dead.iter().any(|&(number, _)| number == account.number) {
+                    self.dead.push((account.number, end));
+                }
                 bytes -= account.bytes.min(bytes);
             }
         }
@@ -185,6 +211,10 @@ impl Segments {
     /// Removes dead segments whose death is durable, as everything answered before is. Called when no answer
     /// from before `durable` waits for its payloads.
     pub(super) fn remove_dead(&mut self, journal: &mut impl Journal, durable: Position) {
+        let Some(segmented) = journal.segmented_mut() else {
+            self.trim_dead(journal, durable);
+            return;
+        };
         let mut removed = false;
         while let Some(at) = self.dead.iter().position(|&(_, end)| end <= durable) {
             let (number, _) = self.dead.swap_remove(at);
@@ -195,7 +225,7 @@ impl Segments {
             if !still_dead {
                 continue;
             }
-            match journal.remove(number) {
+            match segmented.remove(number) {
                 Ok(()) => {
                     self.removed += 1;
                     removed = true;

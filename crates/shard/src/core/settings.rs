@@ -42,6 +42,9 @@ pub struct CoreSettings {
     /// Bytes of segments in which nothing is alive that are kept all the same, for histories of finished jobs;
     /// none while the disk is full. 256 MiB.
     pub history_keep_bytes: u64,
+    /// Bytes of a log without segments that are accounted for together. Fewer are given back earlier, and make more accounts, which are
+    /// looked at every second. 1 MiB.
+    pub stretch_bytes: u64,
     /// Bytes of records that a history reads at most; what is older is left out. 16 MiB.
     pub history_bytes_max: usize,
     /// How long after a failure of the journal it is opened again; doubled up to 16 times so long. 100 ms.
@@ -79,6 +82,7 @@ impl CoreSettings {
             rewrite_below_percent: 25,
             rewrite_slice_bytes: 256 << 10,
             history_keep_bytes: 256 << 20,
+            stretch_bytes: 1 << 20,
             history_bytes_max: 16 << 20,
             reopen_after: 100,
             stopwatch: stopped,

@@ -11,4 +11,5 @@ mod session_room;
 mod spending;
 mod stories;
 mod telling;
+mod trimming;
 mod wallets;

@@ -15,7 +15,7 @@ use scenery::machine::Machine;
 use scenery::{Data, LONG, of_text, put, queue, until};
 use stadium_journal::{
     Checkpoints, Epoch, Error, FileJournal, Journal, JournalId, Metrics, Opening, Position, Reader, Room,
-    Segment, SegmentNumber, Stepper,
+    Segmented, Stepper,
 };
 use stadium_queue::{Answer, Command, Refusal, Time};
 use stadium_shard::core::{Core, Output, Request, Search, Store};
@@ -157,20 +157,20 @@ impl Journal for Fragile {
         self.inner.reader()
     }
 
-    fn segments(&self) -> Vec<Segment> {
-        self.inner.segments()
+    fn start(&self) -> Position {
+        self.inner.start()
     }
 
-    fn segment_of(&self, position: Position) -> Option<SegmentNumber> {
-        self.inner.segment_of(position)
+    fn trim(&mut self, below: Position) -> Result<(), Error> {
+        self.inner.trim(below)
     }
 
-    fn remove(&mut self, segment: SegmentNumber) -> Result<(), Error> {
-        self.inner.remove(segment)
+    fn segmented(&self) -> Option<&dyn Segmented> {
+        self.inner.segmented()
     }
 
-    fn seal(&mut self) -> Result<(), Error> {
-        self.inner.seal()
+    fn segmented_mut(&mut self) -> Option<&mut dyn Segmented> {
+        self.inner.segmented_mut()
     }
 
     fn room(&self) -> Option<Room> {

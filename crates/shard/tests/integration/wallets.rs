@@ -6,7 +6,7 @@ use crate::scenery;
 
 use bytes::Bytes;
 use scenery::town::{Town, on, post, votes_asset, wallet};
-use stadium_journal::Journal as _;
+use stadium_journal::Segmented as _;
 use stadium_journal::memory::Kept;
 use stadium_queue::{Command as QueueCommand, NewJob, QueueName};
 use stadium_shard::{Answer, Together};

@@ -34,7 +34,7 @@ pub use queue::Queue;
 pub use rpc::{Devices, Rpc};
 pub use server::Server;
 pub use session::Session;
-pub use shards::Shards;
+pub use shards::{ShardStore, Shards};
 pub use wallet::Wallet;
 pub use webhooks::Webhooks;
 
