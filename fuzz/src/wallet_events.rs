@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use stadium_state_machine::Checkpointed as _;
 use stadium_state_machine::Section;
 use stadium_wallet::{
-    Answer, AssetCode, Bounds, Command, Delivery, Executed, Kind, Ledger, Letter, Lookup, NewAccount,
-    NewTransfer, Overdraft, Place, Range, Record, Time, TransferId, WalletName,
+    Answer, AssetCode, Bounds, Command, Delivery, Executed, Kind, Ledger, Lookup, NewAccount, NewTransfer,
+    Overdraft, Place, Range, Record, ShardMessage, Time, TransferId, WalletName,
 };
 
 const PLACE: Place = Place { shard: 0, shards: 2, hash_seed: 1 };
@@ -85,16 +85,16 @@ impl Base {
         self.ask(&Command::Transfer { transfers, linked: false })
     }
 
-    fn receive(&mut self, number: u64, letter: Letter) -> Vec<u8> {
-        let delivery = Delivery { shard: 1, number, confirmed_below: number, letter };
+    fn receive(&mut self, number: u64, message: ShardMessage) -> Vec<u8> {
+        let delivery = Delivery { shard: 1, number, confirmed_below: number, message };
         let (taken, events) = self.record(|ledger, at, record| ledger.receive(at, NOW, &delivery, record));
         assert!(taken.is_ok() || !events.is_empty(), "{taken:?}");
         events
     }
 }
 
-/// The other shard's letter that asks for a post to a wallet here.
-fn prepare(number: u64, transaction: u64, id: u128) -> Letter {
+/// The other shard's message that asks for a post to a wallet here.
+fn prepare(number: u64, transaction: u64, id: u128) -> ShardMessage {
     let mut other = Ledger::new(Place { shard: 1, ..PLACE }, bounds());
     let there = at_home(1).next().expect("one of a hundred");
     let here = at_home(0).next().expect("one of a hundred");
@@ -110,11 +110,11 @@ fn prepare(number: u64, transaction: u64, id: u128) -> Letter {
         record.begin(0);
         other.execute(4_096, NOW, &command, &mut record).expect("it is allowed");
     }
-    let mut letter = None;
-    other.outgoing(0, &mut |_, _, one| letter = Some(one));
-    match letter.expect("it asks") {
-        Letter::Prepare { legs, .. } => Letter::Prepare { transaction, legs },
-        Letter::Decide { .. } => unreachable!("letter {number} asks first"),
+    let mut message = None;
+    other.outgoing(0, &mut |_, _, one| message = Some(one));
+    match message.expect("it asks") {
+        ShardMessage::Prepare { legs, .. } => ShardMessage::Prepare { transaction, legs },
+        ShardMessage::Decide { .. } => unreachable!("message {number} asks first"),
     }
 }
 
@@ -181,10 +181,10 @@ fn saved() -> Saved {
     follow(&mut |base| base.ask(&Command::Open { accounts: vec![account(&here[2], Some(9))] }));
     follow(&mut |base| base.receive(2, prepare(2, 2, 58)));
     follow(&mut |base| {
-        base.receive(3, Letter::Decide { transaction: 1, prepare: 1, booked: true, at: Time(7) })
+        base.receive(3, ShardMessage::Decide { transaction: 1, prepare: 1, booked: true, at: Time(7) })
     });
     follow(&mut |base| {
-        base.receive(3, Letter::Decide { transaction: 1, prepare: 1, booked: false, at: Time(7) })
+        base.receive(3, ShardMessage::Decide { transaction: 1, prepare: 1, booked: false, at: Time(7) })
     });
     follow(&mut |base| base.record(|ledger, at, record| ledger.confirm(at, NOW, 1, &Ok(()), record)).1);
     follow(&mut |base| base.record(|ledger, at, record| ledger.tick(at, NOW.after(70_000), record, 100)).1);

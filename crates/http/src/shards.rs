@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use stadium_shard::{Done, Reply, Shards, Ticket, Together};
+use stadium_shard::{Done, Shards, Ticket, Together};
 
 use crate::app::App;
 use crate::problem::{ANSWER_STRANGE, Problem, SHARDS_STARTING};
@@ -16,7 +16,7 @@ pub(crate) mod refusals;
 /// What the shards can be asked: jobs, wallets, or both in one record.
 pub(crate) trait Asks {
     /// What comes of it.
-    type Answer: Reply;
+    type Answer;
 
     /// Hands it over.
     fn submit(self, shards: &Shards) -> Ticket<Self::Answer>;

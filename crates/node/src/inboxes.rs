@@ -20,7 +20,7 @@ impl Platform for ForLoops {
     }
 
     fn tell(&self, shard: u16, command: Command) {
-        self.0.tell_push(shard, command);
+        self.0.notify_push(shard, command);
     }
 }
 

@@ -13,9 +13,9 @@ use crate::events::{Event, From};
 use crate::figures::Figures;
 use crate::life::Origin;
 use crate::platform::{Due, Platform, Spot};
-use crate::{AppSettings, Corrupt, Letter, Time, device_home};
+use crate::{AppSettings, Corrupt, ShardMessage, Time, device_home};
 
-/// Pushes of which a journal of version 2 says that they are cancelled before their letter has come; of more the oldest is
+/// Pushes of which a journal of version 2 says that they are cancelled before their message has come; of more the oldest is
 /// forgotten, as when it was written.
 const CANCELLED_MAX: usize = 10_000;
 
@@ -169,12 +169,12 @@ impl Platform {
             | Event::Unscheduled { .. }
             | Event::Occurred { .. }
             | Event::Missed { .. } => self.apply_schedule(now, event)?,
-            Event::Letter { from, letter } => self.apply_letter(now, *from, letter)?,
-            Event::Confirmed { letter } => {
-                self.outbox.remove(*letter);
+            Event::ShardMessage { from, message } => self.apply_message(now, *from, message)?,
+            Event::Confirmed { message } => {
+                self.outbox.remove(*message);
             }
-            Event::Withdrawn { shard, letter } => {
-                self.taken.entry(*shard).or_default().withdrawn.insert(*letter);
+            Event::Withdrawn { shard, message } => {
+                self.taken.entry(*shard).or_default().withdrawn.insert(*message);
             }
         }
         Ok(())
@@ -199,8 +199,8 @@ impl Platform {
             }
         }
         if self.is_home(name) {
-            let letter = Letter::Settings { app: name.clone(), version, settings: settings.clone() };
-            self.write_to_others(&letter);
+            let message = ShardMessage::Settings { app: name.clone(), version, settings: settings.clone() };
+            self.write_to_others(&message);
         }
         Ok(())
     }
@@ -224,26 +224,26 @@ impl Platform {
         Ok(())
     }
 
-    /// Writes a letter to all other shards.
-    pub(crate) fn write_to_others(&mut self, letter: &Letter) {
+    /// Writes a message to all other shards.
+    pub(crate) fn write_to_others(&mut self, message: &ShardMessage) {
         for shard in 0..self.place.shards {
             if shard != self.place.shard {
-                self.outbox.write(shard, letter.clone());
+                self.outbox.write(shard, message.clone());
             }
         }
     }
 
-    fn apply_letter(&mut self, now: Time, from: From, letter: &Letter) -> Result<(), Corrupt> {
+    fn apply_message(&mut self, now: Time, from: From, message: &ShardMessage) -> Result<(), Corrupt> {
         let taken = self.taken.entry(from.shard).or_default();
         if !taken.note(from.number, from.confirmed_below) {
             return Err(corrupt(format!(
-                "letter {} of shard {} was taken in twice",
+                "message {} of shard {} was taken in twice",
                 from.number, from.shard
             )));
         }
         let is_withdrawn = taken.withdrawn.remove(&from.number);
-        match letter {
-            Letter::Settings { app, version, settings } => match self.by_name.get(app) {
+        match message {
+            ShardMessage::Settings { app, version, settings } => match self.by_name.get(app) {
                 None => {
                     let number = self.app_next;
                     self.add_app(number, app.clone(), *version, settings.clone());
@@ -256,13 +256,13 @@ impl Platform {
                     }
                 }
             },
-            Letter::Start { push, accepted_at, schedule } => {
+            ShardMessage::Start { push, accepted_at, schedule } => {
                 let Some(&app) = self.by_name.get(&push.app) else {
                     return Err(corrupt("a push of an app that is not there"));
                 };
                 let late = self.cancelled.get(&(app, push.id)).is_some_and(|at| at >= accepted_at);
                 if !late && self.find_id(app, push.id).is_none() {
-                    let origin = Origin::Letter { number: from.number, is_withdrawn };
+                    let origin = Origin::ShardMessage { number: from.number, is_withdrawn };
                     let mut body = std::mem::take(&mut self.scratch);
                     body.clear();
                     push.encode(&mut body);
@@ -274,7 +274,7 @@ impl Platform {
         Ok(())
     }
 
-    /// A push that was made by its app's home starts: on this shard, and by letters elsewhere.
+    /// A push that was made by its app's home starts: on this shard, and by messages elsewhere.
     pub(crate) fn spread(&mut self, place: u32) {
         if self.place.shards == 1 {
             return;
@@ -291,8 +291,9 @@ impl Platform {
                 Arc::new(push)
             }
         };
-        let letter = Letter::Start { push, accepted_at: many.accepted_at, schedule: many.schedule.clone() };
-        self.write_to_others(&letter);
+        let message =
+            ShardMessage::Start { push, accepted_at: many.accepted_at, schedule: many.schedule.clone() };
+        self.write_to_others(&message);
     }
 
     /// The shard of a device of that app.

@@ -1,7 +1,7 @@
 //! A cancellation: the app's home decides what it cancels, the other shards follow.
 //!
 //! The home names what it decided about: a push that another shard learns of later is another one, whatever the clocks show, and
-//! the letter that is still on its way to a shard starts nothing there. So a cancellation that the home refuses leaves no trace.
+//! the message that is still on its way to a shard starts nothing there. So a cancellation that the home refuses leaves no trace.
 
 use stadium_registry::AppName;
 use stadium_state_machine::Record;
@@ -21,10 +21,10 @@ pub struct Cancellation {
     pub push: PushId,
     /// What came of it at home.
     pub at_home: AtHome,
-    /// The number of the home's next letter when it decided.
+    /// The number of the home's next message when it decided.
     pub below: u64,
-    /// Letters with the push that may still be on their way: to which shard, and which.
-    pub letters: Vec<(u16, u64)>,
+    /// Messages with the push that may still be on their way: to which shard, and which.
+    pub messages: Vec<(u16, u64)>,
 }
 
 /// What came of a cancellation at the app's home.
@@ -43,9 +43,9 @@ impl Cancellation {
     pub fn elsewhere(&self, shards: u16) -> Vec<(u16, Command)> {
         let home = crate::app_home(&self.app, shards);
         let ask = |shard| {
-            let letter = self.letters.iter().find(|&&(to, _)| to == shard).map(|&(_, number)| number);
+            let message = self.messages.iter().find(|&&(to, _)| to == shard).map(|&(_, number)| number);
             let Cancellation { ref app, push, below, .. } = *self;
-            (shard, Command::CancelElsewhere { app: app.clone(), push, below, letter })
+            (shard, Command::CancelElsewhere { app: app.clone(), push, below, message })
         };
         (0..shards).filter(|&shard| shard != home).map(ask).collect()
     }
@@ -71,14 +71,14 @@ impl Platform {
         };
         if self.place.shards > 1 {
             // The home itself may not know one that is on its way: it goes to one device, or is remembered no more.
-            let letters = self.outbox.with_push(app, push);
+            let messages = self.outbox.with_push(app, push);
             let below = self.outbox.next;
             return Ok(Answer::AtHome(Box::new(Cancellation {
                 app: app.clone(),
                 push,
                 at_home,
                 below,
-                letters,
+                messages,
             })));
         }
         match at_home {
@@ -95,13 +95,15 @@ impl Platform {
         app: &AppName,
         push: PushId,
         below: u64,
-        letter: Option<u64>,
+        message: Option<u64>,
         record: &mut Record,
     ) -> Result<Answer, Refusal> {
         // An app that is not known here yet is on its way too.
         let number = self.by_name.get(app).copied();
         match number.and_then(|number| Some((number, self.find_id(number, push)?))) {
-            Some((_, Spot::Many(place))) if self.many(place).letter.is_some_and(|letter| letter >= below) => {
+            Some((_, Spot::Many(place)))
+                if self.many(place).message.is_some_and(|message| message >= below) =>
+            {
                 // The home accepted it after it had decided.
                 Err(unknown(push))
             }
@@ -111,13 +113,13 @@ impl Platform {
                 Ok(Answer::Done)
             }
             None => {
-                let Some(letter) = letter else { return Err(unknown(push)) };
+                let Some(message) = message else { return Err(unknown(push)) };
                 let home = crate::app_home(app, self.place.shards);
                 let taken = self.taken.get(&home);
-                if taken.is_some_and(|taken| taken.holds(letter) || taken.withdrawn.contains(&letter)) {
+                if taken.is_some_and(|taken| taken.holds(message) || taken.withdrawn.contains(&message)) {
                     return Err(over(push));
                 }
-                self.emit(now, record, &Event::Withdrawn { shard: home, letter });
+                self.emit(now, record, &Event::Withdrawn { shard: home, message });
                 Ok(Answer::Done)
             }
         }

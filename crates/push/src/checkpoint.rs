@@ -19,13 +19,13 @@ use crate::lists::List;
 use crate::machine::Taken;
 use crate::platform::{Due, Platform, Spot};
 use crate::single::NONE;
-use crate::{AppSettings, Corrupt, Letter, NewSchedule, PushId, Time};
+use crate::{AppSettings, Corrupt, NewSchedule, PushId, ShardMessage, Time};
 
 /// What the first chunk begins with: the version of what follows.
 const VERSION: u8 = 3;
 /// The first one: it does not know who had a slot before.
 const VERSION_1: u8 = 1;
-/// The one before: it knows of no letters that start nothing.
+/// The one before: it knows of no messages that start nothing.
 const VERSION_2: u8 = 2;
 
 const META: u8 = 0;
@@ -77,8 +77,8 @@ impl Checkpointed for Platform {
             encode_app(app, out);
         }
         number(out, self.outbox.len() as u64);
-        for (letter, shard, what) in self.outbox.range(0) {
-            number(out, letter);
+        for (message, shard, what) in self.outbox.range(0) {
+            number(out, message);
             number(out, shard.into());
             what.encode(out);
         }
@@ -87,9 +87,9 @@ impl Checkpointed for Platform {
             number(out, shard.into());
             number(out, taken.below);
             number(out, taken.numbers.len() as u64);
-            taken.numbers.iter().for_each(|&letter| number(out, letter));
+            taken.numbers.iter().for_each(|&message| number(out, message));
             number(out, taken.withdrawn.len() as u64);
-            taken.withdrawn.iter().for_each(|&letter| number(out, letter));
+            taken.withdrawn.iter().for_each(|&message| number(out, message));
         }
         number(out, self.cancelled.len() as u64);
         for (&(app, push), at) in &self.cancelled {
@@ -230,9 +230,9 @@ impl Platform {
             }
         }
         for _ in 0..input.number()? {
-            let letter = input.number()?;
+            let message = input.number()?;
             let shard = input.small()?;
-            self.outbox.insert(letter, shard, Letter::decode(input)?);
+            self.outbox.insert(message, shard, ShardMessage::decode(input)?);
         }
         for _ in 0..input.number()? {
             let shard = input.small()?;

@@ -9,7 +9,9 @@ use stadium_state_machine::{Description, Section};
 
 use crate::events::{Event, Taken};
 use crate::log::What;
-use crate::{Audience, Content, Corrupt, Held, Letter, NewPush, NewSchedule, ScheduleName, Time, When, Zone};
+use crate::{
+    Audience, Content, Corrupt, Held, NewPush, NewSchedule, ScheduleName, ShardMessage, Time, When, Zone,
+};
 
 /// Steps of one event that are described; a push to many has thousands.
 const STEPS_MAX: usize = 32;
@@ -73,12 +75,12 @@ fn in_words(event: &Event<'_>) -> String {
             let (name, at, next) = (name.as_str(), at.0, of_next(*next));
             format!("app {app}, schedule {name} missed {count} occurrences, the last at {at}{next}")
         }
-        Event::Letter { from, letter } => {
-            format!("from shard {}, message {}: {}", from.shard, from.number, of_letter(letter))
+        Event::ShardMessage { from, message } => {
+            format!("from shard {}, message {}: {}", from.shard, from.number, of_message(message))
         }
-        Event::Confirmed { letter } => format!("message {letter} to another shard confirmed"),
-        Event::Withdrawn { shard, letter } => {
-            format!("message {letter} of shard {shard} will start nothing: its push is cancelled")
+        Event::Confirmed { message } => format!("message {message} to another shard confirmed"),
+        Event::Withdrawn { shard, message } => {
+            format!("message {message} of shard {shard} will start nothing: its push is cancelled")
         }
     }
 }
@@ -159,12 +161,12 @@ fn of_next(next: Option<Time>) -> String {
     next.map_or(", no further occurrence".into(), |at| format!(", next at {}", at.0))
 }
 
-fn of_letter(letter: &Letter) -> String {
-    match letter {
-        Letter::Settings { app, version, .. } => {
+fn of_message(message: &ShardMessage) -> String {
+    match message {
+        ShardMessage::Settings { app, version, .. } => {
             format!("app {}, settings of version {version}", app.as_str())
         }
-        Letter::Start { push, accepted_at, schedule } => {
+        ShardMessage::Start { push, accepted_at, schedule } => {
             let schedule = schedule.as_ref().map(ScheduleName::as_str);
             let schedule = schedule.map_or(String::new(), |name| format!(" by schedule {name}"));
             format!("start push accepted at {}{schedule}, {}", accepted_at.0, of_push(push))

@@ -15,8 +15,8 @@ use crate::encode::{
 };
 use crate::log::What;
 use crate::{
-    AppSettings, AudienceName, ConnectionName, Corrupt, Held, Letter, NewPush, NewSchedule, PushId,
-    ScheduleName, Time,
+    AppSettings, AudienceName, ConnectionName, Corrupt, Held, NewPush, NewSchedule, PushId, ScheduleName,
+    ShardMessage, Time,
 };
 
 /// What was decided.
@@ -132,21 +132,21 @@ pub(crate) enum Event<'a> {
         at: Time,
         next: Option<Time>,
     },
-    Letter {
+    ShardMessage {
         from: From,
-        letter: Cow<'a, Letter>,
+        message: Cow<'a, ShardMessage>,
     },
     Confirmed {
-        letter: u64,
+        message: u64,
     },
-    /// A letter that is still to come starts nothing: the home has cancelled its push.
+    /// A message that is still to come starts nothing: the home has cancelled its push.
     Withdrawn {
         shard: u16,
-        letter: u64,
+        message: u64,
     },
 }
 
-/// Where a letter comes from.
+/// Where a message comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct From {
     pub(crate) shard: u16,
@@ -228,16 +228,16 @@ fn numbers(input: &mut Reader<'_>) -> Result<Vec<u64>, Corrupt> {
     Ok(numbers)
 }
 
-impl Letter {
+impl ShardMessage {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Letter::Settings { app, version, settings } => {
+            ShardMessage::Settings { app, version, settings } => {
                 out.push(0);
                 text(out, app.as_str());
                 number(out, *version);
                 settings.encode(out);
             }
-            Letter::Start { push, accepted_at, schedule } => {
+            ShardMessage::Start { push, accepted_at, schedule } => {
                 out.push(1);
                 push.encode(out);
                 number(out, accepted_at.0);
@@ -248,7 +248,7 @@ impl Letter {
 
     pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
         match input.byte()? {
-            0 => Ok(Letter::Settings {
+            0 => Ok(ShardMessage::Settings {
                 app: app(input)?,
                 version: input.number()?,
                 settings: AppSettings::decode(input)?,
@@ -263,9 +263,9 @@ impl Letter {
                 } else {
                     Some(schedule_name(input)?)
                 };
-                Ok(Letter::Start { push, accepted_at, schedule })
+                Ok(ShardMessage::Start { push, accepted_at, schedule })
             }
-            _ => Err(corrupt("a letter of an unknown kind")),
+            _ => Err(corrupt("a message of an unknown kind")),
         }
     }
 }
@@ -392,16 +392,16 @@ impl<'a> Event<'a> {
                 moment(out, time, *at);
                 next_at(out, next);
             }
-            Event::Letter { from, letter } => {
+            Event::ShardMessage { from, message } => {
                 begin(out, LETTER, from.shard.into());
                 number(out, from.number);
                 number(out, from.confirmed_below);
-                letter.encode(out);
+                message.encode(out);
             }
-            Event::Confirmed { letter } => begin(out, CONFIRMED, *letter),
-            Event::Withdrawn { shard, letter } => {
+            Event::Confirmed { message } => begin(out, CONFIRMED, *message),
+            Event::Withdrawn { shard, message } => {
                 begin(out, WITHDRAWN, (*shard).into());
-                number(out, *letter);
+                number(out, *message);
             }
         }
     }
@@ -500,16 +500,16 @@ impl<'a> Event<'a> {
                 at: input.moment(time)?,
                 next: next_at(input)?,
             },
-            LETTER => Event::Letter {
+            LETTER => Event::ShardMessage {
                 from: From {
                     shard: input.small()?,
                     number: input.number()?,
                     confirmed_below: input.number()?,
                 },
-                letter: Cow::Owned(Letter::decode(input)?),
+                message: Cow::Owned(ShardMessage::decode(input)?),
             },
-            CONFIRMED => Event::Confirmed { letter: input.number()? },
-            WITHDRAWN => Event::Withdrawn { shard: input.small()?, letter: input.number()? },
+            CONFIRMED => Event::Confirmed { message: input.number()? },
+            WITHDRAWN => Event::Withdrawn { shard: input.small()?, message: input.number()? },
             kind => {
                 return Err(corrupt(format!(
                     "an event of kind {kind}, which is none: a newer version wrote it"

@@ -73,8 +73,8 @@ impl Platform {
             Command::Send { push } => self.accept(now, push, record),
             Command::Edit { push } => self.edit(now, push, record),
             Command::Cancel { app, push } => self.cancel_at_home(now, app, *push, record),
-            Command::CancelElsewhere { app, push, below, letter } => {
-                self.cancel_elsewhere(now, app, *push, *below, *letter, record)
+            Command::CancelElsewhere { app, push, below, message } => {
+                self.cancel_elsewhere(now, app, *push, *below, *message, record)
             }
             Command::Opened { app, device, push } => self.open(now, app, device, *push, record),
             Command::Schedule { schedule } => self.put_schedule(now, schedule, record),
@@ -227,7 +227,7 @@ impl Platform {
         let is_many = !matches!(push.audience, Audience::Device(_));
         if is_many && self.outbox.len() >= self.bounds.pushes_max as usize {
             let reason = format!(
-                "{} letters about pushes wait for other shards, which have no room: ask again later",
+                "{} messages about pushes wait for other shards, which have no room: ask again later",
                 self.outbox.len()
             );
             return Err(busy(PUSHES_FULL, 1_000, reason));

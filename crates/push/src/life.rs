@@ -22,8 +22,8 @@ use stadium_table::Entry as _;
 pub(crate) enum Origin {
     /// It was accepted here.
     Here,
-    /// Its app's home wrote that it starts now; where that letter is withdrawn, it was cancelled before it came.
-    Letter { number: u64, is_withdrawn: bool },
+    /// Its app's home wrote that it starts now; where that message is withdrawn, it was cancelled before it came.
+    ShardMessage { number: u64, is_withdrawn: bool },
 }
 
 /// A push of QoS 0 is over so long after its start at the latest, whatever became of it.
@@ -61,21 +61,21 @@ impl Platform {
             let place = self.singles.insert(single);
             self.index(Spot::Single(place));
             match origin {
-                Origin::Letter { is_withdrawn: true, .. } => self.cancel(now, Spot::Single(place)),
-                Origin::Letter { .. } | Origin::Here => self.plan_single(now, place, push),
+                Origin::ShardMessage { is_withdrawn: true, .. } => self.cancel(now, Spot::Single(place)),
+                Origin::ShardMessage { .. } | Origin::Here => self.plan_single(now, place, push),
             }
         } else {
             let mut many = Many::new(number, app, Arc::new(push.clone()), accepted_at, body.len() as u64);
             many.schedule = schedule;
-            if let Origin::Letter { number, .. } = origin {
-                many.letter = Some(number);
+            if let Origin::ShardMessage { number, .. } = origin {
+                many.message = Some(number);
             }
             self.pushes_bytes += cost(&many);
             let place = self.manies.insert(Kept(Some(Box::new(many))));
             self.index(Spot::Many(place));
             match origin {
-                Origin::Letter { is_withdrawn: true, .. } => self.cancel(now, Spot::Many(place)),
-                Origin::Letter { .. } => self.start_many(now, place),
+                Origin::ShardMessage { is_withdrawn: true, .. } => self.cancel(now, Spot::Many(place)),
+                Origin::ShardMessage { .. } => self.start_many(now, place),
                 Origin::Here => self.plan_many(now, place),
             }
         }

@@ -16,16 +16,16 @@ use crate::execute::ROOM_EVENTS_MAX;
 use crate::platform::Platform;
 use crate::refusal::{EARLY, busy};
 use crate::tick::NUMBERS_BYTES;
-use crate::{Answer, AppSettings, Audience, Command, Corrupt, Letter, NewPush, Refusal, Time};
+use crate::{Answer, AppSettings, Audience, Command, Corrupt, NewPush, Refusal, ShardMessage, Time};
 
-/// Letters of another shard that were taken in, and may come again.
+/// Messages of another shard that were taken in, and may come again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Taken {
     /// All below this number.
     pub(crate) below: u64,
     /// Those of the others.
     pub(crate) numbers: BTreeSet<u64>,
-    /// Letters that are still to come and start nothing: the home has cancelled their pushes.
+    /// Messages that are still to come and start nothing: the home has cancelled their pushes.
     pub(crate) withdrawn: BTreeSet<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Taken {
         number < self.below || self.numbers.contains(&number)
     }
 
-    /// Notes a letter. Says whether it is new.
+    /// Notes a message. Says whether it is new.
     pub(crate) fn note(&mut self, number: u64, confirmed_below: u64) -> bool {
         let new = !self.holds(number);
         if confirmed_below > self.below {
@@ -92,8 +92,11 @@ impl MachineState for Platform {
 impl StateMachine for Platform {
     type Command = Command;
     type Answer = Answer;
-    type Letter = Letter;
+    type Message = ShardMessage;
     type Walk = Infallible;
+
+    const CODE: u8 = 3;
+    const NAME: &'static str = "push";
 
     fn is_read(command: &Command) -> bool {
         matches!(
@@ -115,6 +118,31 @@ impl StateMachine for Platform {
 
     fn may_use_reserve(command: &Command) -> bool {
         matches!(command, Command::Presence { .. } | Command::Progress { .. })
+    }
+
+    fn command_bytes(command: &Command) -> usize {
+        match command {
+            Command::Send { push } | Command::Edit { push } => push.bytes(),
+            Command::Change { devices, .. } => devices.len() * 256,
+            Command::Locate { sightings, .. } => sightings.len() * 64,
+            Command::Presence { arrived, left } => 64 + (arrived.len() + left.len()) * 160,
+            Command::Progress { steps } => 64 + steps.len() * 64,
+            _ => 256,
+        }
+    }
+
+    /// The other shards follow a cancellation that an app's home has carried out.
+    fn follow_up(answer: &Answer, shards: u16) -> Vec<(u16, Command)> {
+        match answer {
+            Answer::AtHome(cancellation) => cancellation.elsewhere(shards),
+            _ => Vec::new(),
+        }
+    }
+
+    fn note_duration(answer: &mut Answer, took_us: u64) {
+        if let Answer::Preview(preview) = answer {
+            preview.took_us = took_us;
+        }
     }
 
     fn record_bytes_max(&self, command: &Command) -> usize {
@@ -181,17 +209,17 @@ impl StateMachine for Platform {
         &self,
         from: u64,
         _payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
-        out: &mut dyn FnMut(u16, u64, Letter),
+        out: &mut dyn FnMut(u16, u64, ShardMessage),
     ) {
-        for (number, shard, letter) in self.outbox.range(from) {
-            out(shard, number, letter.clone());
+        for (number, shard, message) in self.outbox.range(from) {
+            out(shard, number, message.clone());
         }
     }
 
-    fn receive_bytes_max(&self, delivery: &Delivery<Letter>) -> usize {
-        match &delivery.letter {
-            Letter::Settings { settings, .. } => settings_bytes(settings),
-            Letter::Start { push, .. } => {
+    fn receive_bytes_max(&self, delivery: &Delivery<ShardMessage>) -> usize {
+        match &delivery.message {
+            ShardMessage::Settings { settings, .. } => settings_bytes(settings),
+            ShardMessage::Start { push, .. } => {
                 push_bytes(push) + SMALL_BYTES + self.set_bytes_max() + ROOM_EVENTS_MAX * 32
             }
         }
@@ -201,14 +229,14 @@ impl StateMachine for Platform {
         &mut self,
         _at: u64,
         now: Time,
-        delivery: &Delivery<Letter>,
+        delivery: &Delivery<ShardMessage>,
         record: &mut Record,
     ) -> Result<(), Refusal> {
-        let &Delivery { shard, number, confirmed_below, ref letter } = delivery;
+        let &Delivery { shard, number, confirmed_below, ref message } = delivery;
         if self.taken.get(&shard).is_some_and(|taken| taken.holds(number)) {
             return Ok(());
         }
-        if let Letter::Start { push, .. } = letter {
+        if let ShardMessage::Start { push, .. } = message {
             if !self.by_name.contains_key(&push.app) {
                 let reason = format!("app {:?} is not known here yet", push.app.as_str());
                 return Err(busy(EARLY, 1_000, reason));
@@ -217,7 +245,7 @@ impl StateMachine for Platform {
             self.check_room(push)?;
         }
         let from = From { shard, number, confirmed_below };
-        self.emit(now, record, &Event::Letter { from, letter: Cow::Borrowed(letter) });
+        self.emit(now, record, &Event::ShardMessage { from, message: Cow::Borrowed(message) });
         self.say_reach(now, record);
         self.send(now);
         Ok(())
@@ -232,7 +260,7 @@ impl StateMachine for Platform {
         record: &mut Record,
     ) {
         if self.outbox.contains(number) {
-            self.emit(now, record, &Event::Confirmed { letter: number });
+            self.emit(now, record, &Event::Confirmed { message: number });
         }
     }
 }

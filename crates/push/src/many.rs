@@ -27,8 +27,8 @@ pub(crate) struct Many {
     /// The saved audience that it names, as it was when it started.
     pub(crate) resolved: Option<Arc<Selector>>,
     pub(crate) schedule: Option<ScheduleName>,
-    /// The number of the letter that it came by; none at its app's home, and where version 2 of a checkpoint was read.
-    pub(crate) letter: Option<u64>,
+    /// The number of the message that it came by; none at its app's home, and where version 2 of a checkpoint was read.
+    pub(crate) message: Option<u64>,
     pub(crate) accepted_at: Time,
     pub(crate) started_at: Option<Time>,
     /// When it expires, once started.
@@ -100,7 +100,7 @@ impl Many {
             push,
             resolved: None,
             schedule: None,
-            letter: None,
+            message: None,
             accepted_at,
             started_at: None,
             until: Time(0),
@@ -316,7 +316,7 @@ impl Many {
         self.log.iter().for_each(|&piece| number(out, u64::from(piece)));
         number(out, self.log_bytes);
         number(out, self.body_bytes);
-        write_maybe(out, self.letter);
+        write_maybe(out, self.message);
     }
 
     fn decode_all(input: &mut Reader<'_>) -> Result<Self, Corrupt> {
@@ -371,7 +371,7 @@ impl Many {
         many.body_bytes = input.number()?;
         // Version 2 ends here.
         if !input.is_empty() {
-            many.letter = maybe(input)?;
+            many.message = maybe(input)?;
         }
         Ok(many)
     }

@@ -3,13 +3,13 @@
 //! A device lives on the shard of `APP/DEVICE`; what belongs to an app as a whole on that of its name. Nothing here looks at any state.
 
 use stadium_registry::{AppName, ClauseCount, DeviceId};
-use stadium_state_machine::{Place, all_of, home};
+use stadium_state_machine::{Merge, Place, Route, Routed, all_of, home};
 
 use crate::answer::{Answer, AppView, Located, Preview};
 use crate::cancel;
 use crate::merge;
 use crate::preview::MISSING_VALUES_MAX;
-use crate::{Audience, Command, PushView, Refusal};
+use crate::{Audience, Command, Platform, PushView, Refusal};
 
 /// A command, taken apart.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,6 +192,29 @@ fn presence(arrived: Vec<crate::Arrival>, left: Vec<crate::Departure>, shards: u
     Parts { asked, how: How::Home(0) }
 }
 
+impl Routed for Platform {
+    type Merge = Parts;
+
+    fn route(command: Command, shards: u16) -> Route<Platform> {
+        let mut parts = command.parts(shards);
+        if parts.asked.len() == 1 && !matches!(parts.how, How::Cancelled(_)) {
+            let (shard, command) = parts.asked.remove(0);
+            return Route::One(shard, command);
+        }
+        Route::Many(std::mem::take(&mut parts.asked), parts)
+    }
+}
+
+impl Merge<Platform> for Parts {
+    fn then(&self, answers: &[Result<Answer, Refusal>]) -> Vec<(u16, Command)> {
+        Parts::then(self, answers)
+    }
+
+    fn merge(&self, answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
+        Parts::merge(self, answers)
+    }
+}
+
 impl Parts {
     /// Those that are asked next, once these answers are there: of a cancellation, the shards that follow the app's home. Where there
     /// are any, their answers come behind these, and all are put together.
@@ -200,11 +223,6 @@ impl Parts {
             (How::Cancelled(shards), [Ok(Answer::AtHome(cancellation))]) => cancellation.elsewhere(*shards),
             _ => Vec::new(),
         }
-    }
-
-    /// Whether others are asked once those of [`Parts::asked`] have answered.
-    pub fn goes_on(&self) -> bool {
-        matches!(self.how, How::Cancelled(_))
     }
 
     /// Puts the answers together, which come in the order of [`Parts::asked`], then of [`Parts::then`].

@@ -40,11 +40,11 @@ pub struct Platform {
     pub(crate) logs: Table<Piece>,
     /// Bytes that pushes and their logs count for.
     pub(crate) pushes_bytes: u64,
-    /// Letters that are not confirmed.
+    /// Messages that are not confirmed.
     pub(crate) outbox: Outbox,
-    /// Letters that were taken in, and may come again.
+    /// Messages that were taken in, and may come again.
     pub(crate) taken: BTreeMap<u16, Taken>,
-    /// As journals of version 2 have it: pushes that were cancelled before their letter came, and when.
+    /// As journals of version 2 have it: pushes that were cancelled before their message came, and when.
     pub(crate) cancelled: BTreeMap<(u32, PushId), Time>,
 
     // Built anew after a restore.

@@ -50,5 +50,5 @@ stadium_state_machine::codes! {
     /// There are as many saved audiences or schedules as there may be.
     NAMES_FULL = "PSH-042", "too many saved audiences or schedules";
     /// What another shard sent cannot be taken in yet.
-    EARLY = "PSH-043", "letter came too early";
+    EARLY = "PSH-043", "message came too early";
 }

@@ -17,8 +17,8 @@ use crate::life::Origin;
 use crate::platform::{Due, Platform};
 use crate::refusal::{CRON, NAMES_FULL, SCHEDULE_UNKNOWN, busy, rejected};
 use crate::{
-    Answer, Audience, Civil, Corrupt, Held, Letter, Missed, NewPush, NewSchedule, PushId, Refusal,
-    ScheduleName, ScheduleView, Time, When, Zone,
+    Answer, Audience, Civil, Corrupt, Held, Missed, NewPush, NewSchedule, PushId, Refusal, ScheduleName,
+    ScheduleView, ShardMessage, Time, When, Zone,
 };
 
 /// An occurrence that is at most so late is in time.
@@ -144,14 +144,14 @@ impl Platform {
         }
     }
 
-    /// The push of an occurrence: here, or by letter where its one device lives elsewhere. One that is there already is not made again.
+    /// The push of an occurrence: here, or by message where its one device lives elsewhere. One that is there already is not made again.
     fn make(&mut self, now: Time, app: u32, push: NewPush, name: &ScheduleName) {
         if let Audience::Device(device) = &push.audience {
             let shard = self.home_of(&push.app, device);
             if shard != self.place.shard {
                 let push = Arc::new(push);
-                let letter = Letter::Start { push, accepted_at: now, schedule: Some(name.clone()) };
-                self.outbox.write(shard, letter);
+                let message = ShardMessage::Start { push, accepted_at: now, schedule: Some(name.clone()) };
+                self.outbox.write(shard, message);
                 return;
             }
         }

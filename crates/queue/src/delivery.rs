@@ -4,7 +4,7 @@ use crate::{NewJob, QueueName};
 
 /// A job for a queue of another shard.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Letter {
+pub struct ShardMessage {
     /// Into which queue.
     pub queue: QueueName,
     /// What, with its payload.
@@ -13,4 +13,4 @@ pub struct Letter {
 
 /// A job that comes from another shard, exactly once however often it is delivered, as long as
 /// deliveries come in the order in which they were sent.
-pub type Delivery = stadium_state_machine::Delivery<Letter>;
+pub type Delivery = stadium_state_machine::Delivery<ShardMessage>;

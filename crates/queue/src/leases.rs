@@ -158,9 +158,9 @@ impl Queues {
         let queue = self.queue_of(place);
         let settings = self.queues.at(queue).settings();
         let expires = self.now.after(settings.dead_time_to_live);
-        let letter = settings.dead_letter.clone();
+        let dead_letter = settings.dead_letter.clone();
         writer.reason(reason);
-        let target = match letter {
+        let target = match dead_letter {
             DeadLetter::Discard => {
                 return self.emit(writer, place, &JobEvent::Dead { fate: Fate::IsGone, expires });
             }

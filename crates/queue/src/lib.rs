@@ -35,6 +35,7 @@ mod read;
 mod record;
 pub mod refusal;
 mod reserve;
+mod routing;
 mod state;
 mod tick;
 mod timers;
@@ -51,15 +52,16 @@ pub use command::{
     Backoff, Command, Cron, DeadLetter, Dedup, Edit, JobSet, Limit, Missed, NewJob, QueueSettings, Retry,
     Spread, When,
 };
-pub use delivery::{Delivery, Letter};
+pub use delivery::{Delivery, ShardMessage};
 pub use history::History;
 pub use machine::put_each_bytes_max;
 pub use merging::{Merge, merge};
-pub use moving::{MoveCursor, PayloadChange};
+pub use moving::MoveCursor;
 pub use name::{JobId, Key, Lease, QueueName, WorkerName};
 pub use refusal::CODES;
+pub use routing::{Reach, Route, Spreading};
 pub use stadium_state_machine::{
-    Corrupt, InvalidName, Milliseconds, PayloadAt, Place, Record, Refusal, Time,
+    Corrupt, InvalidName, Milliseconds, PayloadAt, PayloadChange, Place, Record, Refusal, Time,
 };
 pub use state::Queues;
 pub use tick::Ticked;

@@ -8,8 +8,8 @@ use stadium_state_machine::{Description, Executed, Lookup, MachineState, Section
 
 use crate::leases::unknown;
 use crate::{
-    Answer, Bounds, Command, Corrupt, Delivery, History, JobSet, Letter, NewJob, PayloadAt, Place, QueueName,
-    Queues, Record, Refusal, Time,
+    Answer, Bounds, Command, Corrupt, Delivery, History, JobSet, NewJob, PayloadAt, PayloadChange, Place,
+    QueueName, Queues, Record, Refusal, ShardMessage, Time,
 };
 
 /// Bytes of anything but jobs: names and settings.
@@ -68,13 +68,24 @@ impl MachineState for Queues {
     fn confirm_bytes_max(&self, _number: u64) -> usize {
         EVENT_BYTES
     }
+
+    fn take_payload_changes(&mut self, into: &mut Vec<PayloadChange>) {
+        Queues::take_payload_changes(self, into);
+    }
+
+    fn live_payloads(&self, each: &mut dyn FnMut(PayloadAt)) {
+        Queues::live_payloads(self, each);
+    }
 }
 
 impl StateMachine for Queues {
     type Command = Command;
     type Answer = Answer<PayloadAt>;
-    type Letter = Letter;
+    type Message = ShardMessage;
     type Walk = History;
+
+    const CODE: u8 = 1;
+    const NAME: &'static str = "queue";
 
     fn is_read(command: &Command) -> bool {
         matches!(
@@ -114,6 +125,15 @@ impl StateMachine for Queues {
                 JobSet::Oldest(count) => *count as usize,
             },
             _ => 1,
+        }
+    }
+
+    fn command_bytes(command: &Command) -> usize {
+        match command {
+            Command::Put { jobs, .. } => jobs.iter().map(|job| job.payload.len()).sum(),
+            Command::Forward { job, .. } | Command::Schedule { job, .. } => job.payload.len(),
+            Command::Edit { edit, .. } => edit.payload.as_ref().map_or(0, Bytes::len),
+            _ => 0,
         }
     }
 
@@ -193,18 +213,22 @@ impl StateMachine for Queues {
         &self,
         from: u64,
         payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
-        out: &mut dyn FnMut(u16, u64, Letter),
+        out: &mut dyn FnMut(u16, u64, ShardMessage),
     ) {
         Queues::outgoing(self, from, &mut |sent| {
             if let Some(payload) = payload(sent.number, sent.payload) {
                 let home = Place::home(&sent.queue, self.place.shards);
-                out(home, sent.number, Letter { queue: sent.queue, job: NewJob { payload, ..sent.job } });
+                out(
+                    home,
+                    sent.number,
+                    ShardMessage { queue: sent.queue, job: NewJob { payload, ..sent.job } },
+                );
             }
         });
     }
 
     fn receive_bytes_max(&self, delivery: &Delivery) -> usize {
-        COMMAND_BYTES + job_bytes(&delivery.letter.job)
+        COMMAND_BYTES + job_bytes(&delivery.message.job)
     }
 
     fn receive(

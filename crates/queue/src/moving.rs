@@ -11,15 +11,6 @@ use crate::{PayloadAt, Queues, Record, Time};
 /// Places that one call looks at.
 const PLACES: u32 = 8_192;
 
-/// A payload that came to life or died, for the accounting of segments. A payload may live several times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PayloadChange {
-    /// The record that holds it.
-    pub record: u64,
-    /// Bytes that live there now in addition; negative where they died.
-    pub bytes: i64,
-}
-
 /// How far a scan of all payloads got, see [`Queues::move_payloads`].
 #[derive(Debug, Clone, Default)]
 pub struct MoveCursor {

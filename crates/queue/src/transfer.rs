@@ -8,7 +8,7 @@
 use crate::entries::Sent;
 use crate::events::{Event, Payload};
 use crate::{
-    Dedup, Delivery, JobId, Letter, NewJob, PayloadAt, QueueName, Queues, Record, Refusal, Time, When,
+    Dedup, Delivery, JobId, NewJob, PayloadAt, QueueName, Queues, Record, Refusal, ShardMessage, Time, When,
     validate,
 };
 
@@ -71,7 +71,7 @@ impl Queues {
         record: &mut Record,
     ) -> Result<JobId, Refusal> {
         self.advance(now);
-        let Delivery { shard, number, confirmed_below, letter: Letter { queue, job } } = delivery;
+        let Delivery { shard, number, confirmed_below, message: ShardMessage { queue, job } } = delivery;
         if let Some(&sequence) = self.incoming.get(&(*shard, *number)) {
             return Ok(self.id(sequence));
         }

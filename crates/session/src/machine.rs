@@ -75,8 +75,11 @@ impl MachineState for Sessions {
 impl StateMachine for Sessions {
     type Command = Command;
     type Answer = Answer;
-    type Letter = Infallible;
+    type Message = Infallible;
     type Walk = Infallible;
+
+    const CODE: u8 = 4;
+    const NAME: &'static str = "session";
 
     fn is_read(command: &Command) -> bool {
         !matches!(command, Command::Batch(_))
@@ -84,6 +87,10 @@ impl StateMachine for Sessions {
 
     fn may_use_reserve(command: &Command) -> bool {
         matches!(command, Command::Batch(changes) if !changes.iter().any(Change::takes_room))
+    }
+
+    fn command_bytes(command: &Command) -> usize {
+        command.record_bytes_max()
     }
 
     fn record_bytes_max(&self, command: &Command) -> usize {

@@ -1,10 +1,16 @@
 //! What comes of a request, whichever machine it was for.
 //!
-//! A shard answers all of them alike; who asked gets back what he asked for ([`Reply`]).
+//! A shard answers all of them alike. A ticket gives the answer its type back.
+
+use std::fmt;
 
 use bytes::Bytes;
 use stadium_queue::{NewJob, Placed, QueueName};
-use stadium_wallet::{Booked, NewTransfer, Seal, linked_shard};
+use stadium_state_machine::StateMachine;
+use stadium_wallet::{Booked, NewTransfer, linked_shard};
+
+use crate::core::AnyAnswer;
+use crate::frame::MachineId;
 
 /// Transfers and jobs that are done together, in one record: all or none.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -38,45 +44,65 @@ pub struct Done {
 }
 
 /// What came of a request.
-#[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// Of a command to the queues.
     Queue(stadium_queue::Answer<Bytes>),
-    /// Of a command to the wallets.
-    Wallet(stadium_wallet::Answer),
-    /// Of a command to the push platform.
-    Push(stadium_push::Answer),
-    /// Of a command to the MQTT sessions.
-    Session(stadium_session::Answer),
+    /// Of a command to another state machine.
+    Machine(MachineId, AnyAnswer),
     /// Of transfers and jobs together.
     Together(Done),
-    /// Seals over the wallets' books, with the shard of each.
-    Seals(Vec<(u16, Seal)>),
 }
 
-/// What a [`Ticket`](crate::Ticket) can be for.
-pub trait Reply: Sized {
-    /// The answer, as whoever asked expects it.
-    #[doc(hidden)]
-    fn of(answer: Answer) -> Self;
-}
+impl Answer {
+    pub(crate) fn of<M: StateMachine>(answer: M::Answer) -> Self {
+        Answer::Machine(MachineId::of::<M>(), Box::new(answer))
+    }
 
-macro_rules! reply {
-    ($kind:ident, $answer:ty) => {
-        impl Reply for $answer {
-            fn of(answer: Answer) -> Self {
-                match answer {
-                    Answer::$kind(answer) => answer,
-                    other => unreachable!("a request is answered in its own kind, not {other:?}"),
-                }
+    /// As the machine `M` gave it.
+    ///
+    /// # Errors
+    ///
+    /// It is another machine's: it comes back.
+    pub fn from_machine<M: StateMachine>(self) -> Result<M::Answer, Self> {
+        match self {
+            Answer::Machine(machine, answer) if machine == MachineId::of::<M>() => {
+                answer.downcast().map(|answer| *answer).map_err(|answer| Answer::Machine(machine, answer))
             }
+            other => Err(other),
         }
-    };
+    }
 }
 
-reply!(Queue, stadium_queue::Answer<Bytes>);
-reply!(Wallet, stadium_wallet::Answer);
-reply!(Push, stadium_push::Answer);
-reply!(Session, stadium_session::Answer);
-reply!(Together, Done);
-reply!(Seals, Vec<(u16, Seal)>);
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Queue(answer) => answer.fmt(f),
+            Answer::Machine(machine, _) => write!(f, "an answer of {machine:?}"),
+            Answer::Together(done) => done.fmt(f),
+        }
+    }
+}
+
+/// The answer to a command of `M`.
+pub(crate) fn of_machine<M: StateMachine>(answer: Answer) -> M::Answer {
+    match answer.from_machine::<M>() {
+        Ok(answer) => answer,
+        Err(other) => unreachable!("a machine answers its own commands, not {other:?}"),
+    }
+}
+
+/// The answer to a command to the queues.
+pub(crate) fn of_queues(answer: Answer) -> stadium_queue::Answer<Bytes> {
+    match answer {
+        Answer::Queue(answer) => answer,
+        other => unreachable!("the queues answer their own commands, not {other:?}"),
+    }
+}
+
+/// The answer to transfers and jobs.
+pub(crate) fn of_together(answer: Answer) -> Done {
+    match answer {
+        Answer::Together(done) => done,
+        other => unreachable!("transfers and jobs are answered together, not {other:?}"),
+    }
+}

@@ -1,23 +1,22 @@
-//! How everybody else reaches the shards of this process: which shard is asked what.
+//! The client of the shards of this process.
 //!
-//! Most commands belong to one shard: that of the queue's name, or of the job's id. Those of a spread
-//! queue, and those that name jobs of several shards, are taken apart here and their answers put
-//! together ([`Gather`]).
+//! Each machine says which shards a command asks, and how their answers become one: [`Routed`], and the
+//! queues' own [`Route`](stadium_queue::Route). The client asks, and puts the answers together ([`Gather`]).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stadium_queue::{
-    Answer, Bounds, Command, JobId, JobSet, Lease, Merge, NewJob, QueueName, Refusal, Spread,
-};
+use stadium_queue::{Command, Place, Queues, Route as QueueRoute, Spreading as _};
+use stadium_state_machine::{Merge as _, Refusal, Route, Routed, StateMachine};
 
-use crate::core::{Confirmation, Delivery, Progress, Request, Search};
+use crate::answer::{Answer, of_machine, of_queues};
+use crate::core::{AnyCommand, Confirmation, Delivery, Kinds, Progress, Request, Search};
 use crate::error::{busy, rejected};
-use crate::gather::Gather;
-use crate::mailbox::{Letter, Mailbox};
-use crate::routes::{Reach, Routes};
+use crate::gather::{Gather, Step};
+use crate::mailbox::{Item, Mailbox};
+use crate::routes::Routes;
 use crate::threads::Threads;
-use crate::ticket::{Holder, One, Slot, Ticket};
+use crate::ticket::{Answered, Holder, One, Slot, Ticket};
 use crate::{Courier, Error, Settings, ShardMetrics};
 
 /// The shards of this process. Cheap to clone.
@@ -32,6 +31,7 @@ pub struct Shards {
 pub(crate) struct Inner {
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) routes: Routes,
+    pub(crate) kinds: Kinds,
     pub(crate) threads: Threads,
     pub(crate) courier: OnceLock<Arc<dyn Courier>>,
 }
@@ -51,6 +51,7 @@ impl Shards {
         let inner = Arc::new(Inner {
             mailboxes: (0..settings.count).map(mailbox).collect(),
             routes: Routes::new(settings.count),
+            kinds: settings.core(Place { shard: 0, shards: settings.count, hash_seed: 0 }).kinds(),
             threads: Threads::new(settings.count),
             courier: OnceLock::new(),
         });
@@ -67,65 +68,66 @@ impl Shards {
     /// dropped takes back a reserve that still waits; everything else happens all the same.
     pub fn submit(&self, command: Command) -> Ticket {
         let inner = &self.inner;
-        let routes = &inner.routes;
-        match command {
-            Command::Put { ref queue, .. } => match routes.reach(queue) {
-                Reach::Home | Reach::Partly => inner.ask(routes.home(queue), command),
-                Reach::Everywhere => inner.put_spread(command),
-            },
-            Command::Reserve { ref queue, .. } => match routes.reach(queue) {
-                Reach::Home => inner.ask(routes.home(queue), command),
-                Reach::Partly | Reach::Everywhere => inner.reserve_spread(command),
-            },
-            Command::Settle { leases } => inner.by_lease(leases, |leases| Command::Settle { leases }),
-            Command::Release { leases, retry, error } => {
-                inner.by_lease(leases, |leases| Command::Release { leases, retry, error: error.clone() })
+        match command.route(&inner.routes) {
+            QueueRoute::One(shard, command) => {
+                Ticket::one(inner.ask_queues(shard, command, Search::Here), of_queues)
             }
-            Command::Extend { leases, lease } => {
-                inner.by_lease(leases, |leases| Command::Extend { leases, lease })
+            QueueRoute::Search(shard, command) => {
+                let search = Search::Then { shards: self.count() - 1 };
+                Ticket::one(inner.ask_queues(shard, command, search), of_queues)
             }
-            Command::Bury { leases, reason } => {
-                inner.by_lease(leases, |leases| Command::Bury { leases, reason: reason.clone() })
+            QueueRoute::Many(asked, how) => {
+                let ask = |(shard, command)| inner.ask_queues(shard, command, Search::Here);
+                let merging = move |answers: Vec<Answered>| {
+                    let answers = answers.into_iter().map(|answer| answer.map(of_queues)).collect();
+                    Step::Done(stadium_queue::merge(answers, &how).map(Answer::Queue))
+                };
+                let parts = asked.into_iter().map(ask).collect();
+                Ticket::many(Gather::new(parts, Box::new(merging)), of_queues)
             }
-            Command::Delete { jobs } => inner.by_shard(jobs, JobId::shard, |jobs| Command::Delete { jobs }),
-            Command::Forward { lease, .. } => inner.ask(lease.job.shard(), command),
-            Command::Edit { job, .. } | Command::Find { job } | Command::History { job } => {
-                inner.ask(job.shard(), command)
-            }
-            Command::Kick { queue, jobs } => {
-                let kick = |queue: &QueueName, jobs| Command::Kick { queue: queue.clone(), jobs };
-                inner.by_set(queue, jobs, kick)
-            }
-            Command::Redrive { queue, jobs, to } => {
-                let redrive =
-                    |queue: &QueueName, jobs| Command::Redrive { queue: queue.clone(), jobs, to: to.clone() };
-                inner.by_set(queue, jobs, redrive)
-            }
-            Command::Purge { ref queue, .. } => inner.where_spread(queue, &command, Merge::Sum),
-            Command::Pause { ref queue } | Command::Resume { ref queue } | Command::Drop { ref queue } => {
-                inner.where_spread(queue, &command, Merge::Done)
-            }
-            Command::Declare { ref queue, ref settings } => {
-                if settings.spread == Spread::AllShards && routes.shards() > 1 {
-                    inner.ask_all(&command, Merge::Done)
-                } else {
-                    inner.where_spread(queue, &command, Merge::Done)
-                }
-            }
-            Command::Stats { ref queue } => {
-                inner.where_spread(queue, &command, Merge::Queues { queues_max: 1 })
-            }
-            Command::List { queues_max, .. } => {
-                inner.ask_all(&command, Merge::Queues { queues_max: queues_max as usize })
-            }
-            Command::Peek { ref queue, after, jobs_max, .. } => match routes.reach(queue) {
-                Reach::Home => inner.ask(routes.home(queue), command),
-                Reach::Partly | Reach::Everywhere => inner.peek_spread(&command, after, jobs_max),
-            },
-            Command::Schedule { ref queue, .. }
-            | Command::Unschedule { ref queue, .. }
-            | Command::Schedules { ref queue } => inner.ask(routes.home(queue), command),
         }
+    }
+
+    /// Hands a command to the shards that decide it. Never waits, as [`Self::submit`].
+    pub fn ask<M: Routed>(&self, command: M::Command) -> Ticket<M::Answer> {
+        self.ask_as::<M, _>(command, of_machine::<M>)
+    }
+
+    /// As [`Self::ask`], with an answer of another type.
+    pub(crate) fn ask_as<M: Routed, A>(&self, command: M::Command, typed: fn(Answer) -> A) -> Ticket<A> {
+        let inner = &self.inner;
+        match M::route(command, self.count()) {
+            Route::One(shard, command) => Ticket::one(inner.ask::<M>(shard, command), typed),
+            Route::Many(asked, merge) => {
+                let parts =
+                    asked.into_iter().map(|(shard, command)| inner.ask::<M>(shard, command)).collect();
+                let inner = Arc::clone(inner);
+                let merging = move |answers: Vec<Answered>| {
+                    let answers: Vec<_> =
+                        answers.into_iter().map(|answer| answer.map(of_machine::<M>)).collect();
+                    let next = merge.then(&answers);
+                    if next.is_empty() {
+                        return Step::Done(merge.merge(answers).map(Answer::of::<M>));
+                    }
+                    let there = answers.into_iter().map(|answer| answer.map(Answer::of::<M>)).collect();
+                    Step::Ask(
+                        there,
+                        next.into_iter().map(|(shard, command)| inner.ask::<M>(shard, command)).collect(),
+                    )
+                };
+                Ticket::many(Gather::new(parts, Box::new(merging)), typed)
+            }
+        }
+    }
+
+    /// Hands a command to a shard that the caller knows. Never waits, as [`Self::submit`].
+    pub fn ask_shard<M: StateMachine>(&self, shard: u16, command: M::Command) -> Ticket<M::Answer> {
+        Ticket::one(self.inner.ask::<M>(shard, command), of_machine::<M>)
+    }
+
+    /// How many shards there are.
+    pub fn count(&self) -> u16 {
+        self.inner.routes.shards()
     }
 
     /// Figures of each shard, as they were at most a tenth of a second ago.
@@ -140,14 +142,14 @@ impl Shards {
     /// Has each shard write a checkpoint now, beside its other work.
     pub fn checkpoint_soon(&self) {
         for mailbox in &self.inner.mailboxes {
-            mailbox.post(Letter::Checkpoint);
+            mailbox.post(Item::Checkpoint);
         }
     }
 
     /// Lets all consumers go that wait for a job, with nothing, and has none wait from now on: before a stop, so that nobody holds it up.
     pub fn stop_waiting(&self) {
         for mailbox in &self.inner.mailboxes {
-            mailbox.post(Letter::StopWaiting);
+            mailbox.post(Item::StopWaiting);
         }
     }
 
@@ -155,7 +157,7 @@ impl Shards {
     /// written. Returns when their threads have ended, or after `at_most`; then false. May be called twice.
     pub fn stop(&self, at_most: Duration) -> bool {
         for mailbox in &self.inner.mailboxes {
-            mailbox.post(Letter::Stop);
+            mailbox.post(Item::Stop);
         }
         self.inner.threads.join(at_most)
     }
@@ -173,20 +175,37 @@ impl Shards {
 }
 
 impl Inner {
-    /// Asks one shard.
-    fn ask(self: &Arc<Self>, shard: u16, command: Command) -> Ticket {
-        match self.one(shard, command, Search::Here) {
-            Ok(one) => Ticket::one(one),
-            Err(refusal) => Ticket::refused(refusal),
-        }
-    }
-
-    fn one(self: &Arc<Self>, shard: u16, command: Command, search: Search) -> Result<One, Refusal> {
+    /// Asks the queues of one shard.
+    fn ask_queues(self: &Arc<Self>, shard: u16, command: Command, search: Search) -> Result<One, Refusal> {
         let mailbox = self.mailbox(shard)?;
         let taken_back = matches!(command, Command::Reserve { .. }).then(|| Arc::clone(self));
         let slot = Slot::new();
         mailbox.queue_request(Request { caller: Holder::new(&slot), command, search })?;
         Ok(One::new(slot, taken_back))
+    }
+
+    /// Asks a machine of one shard.
+    fn ask<M: StateMachine>(self: &Arc<Self>, shard: u16, command: M::Command) -> Result<One, Refusal> {
+        self.ask_any(shard, AnyCommand::of::<M>(command))
+    }
+
+    fn ask_any(self: &Arc<Self>, shard: u16, command: AnyCommand) -> Result<One, Refusal> {
+        self.kinds.known(command.machine()).map_err(|reason| rejected("SHARD-009", reason))?;
+        let mailbox = self.mailbox(shard)?;
+        let slot = Slot::new();
+        let bytes = command.bytes();
+        mailbox.request(Item::Command(Holder::new(&slot), command), bytes)?;
+        Ok(One::followed(slot, Arc::clone(self)))
+    }
+
+    /// Shards that follow an answer do so although nobody takes it.
+    pub(crate) fn follow_up(self: &Arc<Self>, answer: &Answer) {
+        if let Answer::Machine(machine, answer) = answer {
+            for (shard, command) in self.kinds.of(*machine).follow_up(&**answer, self.routes.shards()) {
+                // One that has no room is asked when the command is given again: nobody was answered.
+                drop(self.ask_any(shard, command));
+            }
+        }
     }
 
     pub(crate) fn mailbox(&self, shard: u16) -> Result<&Mailbox, Refusal> {
@@ -197,141 +216,23 @@ impl Inner {
         })
     }
 
-    fn ask_all(self: &Arc<Self>, command: &Command, merge: Merge) -> Ticket {
-        if self.routes.shards() == 1 {
-            return self.ask(0, command.clone());
-        }
-        let parts =
-            (0..self.routes.shards()).map(|shard| self.one(shard, command.clone(), Search::Here)).collect();
-        Ticket::many(Gather::of_queues(parts, merge))
-    }
-
-    fn where_spread(self: &Arc<Self>, queue: &QueueName, command: &Command, merge: Merge) -> Ticket {
-        match self.routes.reach(queue) {
-            Reach::Home => self.ask(self.routes.home(queue), command.clone()),
-            Reach::Partly | Reach::Everywhere => self.ask_all(command, merge),
-        }
-    }
-
-    /// Each part of what was named to the shard that it belongs to.
-    fn by_shard<T>(
-        self: &Arc<Self>,
-        all: Vec<T>,
-        shard_of: impl Fn(T) -> u16,
-        command: impl Fn(Vec<T>) -> Command,
-    ) -> Ticket
-    where
-        T: Copy,
-    {
-        let first = all.first().map_or(0, |&one| shard_of(one));
-        if all.iter().all(|&one| shard_of(one) == first) {
-            return self.ask(first, command(all));
-        }
-        let whole = all.len();
-        let (places, parts) = apart(all, |&one| shard_of(one));
-        let parts =
-            parts.into_iter().map(|(shard, part)| self.one(shard, command(part), Search::Here)).collect();
-        Ticket::many(Gather::of_queues(parts, Merge::ByPlace { places, whole }))
-    }
-
-    fn by_lease(self: &Arc<Self>, leases: Vec<Lease>, command: impl Fn(Vec<Lease>) -> Command) -> Ticket {
-        self.by_shard(leases, |lease| lease.job.shard(), command)
-    }
-
-    fn by_set(
-        self: &Arc<Self>,
-        queue: QueueName,
-        jobs: JobSet,
-        command: impl Fn(&QueueName, JobSet) -> Command,
-    ) -> Ticket {
-        if self.routes.reach(&queue) == Reach::Home {
-            return self.ask(self.routes.home(&queue), command(&queue, jobs));
-        }
-        let parts = match jobs {
-            JobSet::Ids(ids) => {
-                let (_, parts) = apart(ids, |job| job.shard());
-                parts.into_iter().map(|(shard, ids)| (shard, JobSet::Ids(ids))).collect::<Vec<_>>()
-            }
-            // Which shard has the oldest ones is not known: each gives its share.
-            JobSet::Oldest(count) => {
-                let shards = u32::from(self.routes.shards());
-                let share = |shard: u32| count / shards + u32::from(shard < count % shards);
-                (0..shards)
-                    .filter(|&shard| share(shard) > 0)
-                    .map(|shard| (shard as u16, JobSet::Oldest(share(shard))))
-                    .collect()
-            }
-        };
-        let parts = parts
-            .into_iter()
-            .map(|(shard, jobs)| self.one(shard, command(&queue, jobs), Search::Here))
-            .collect();
-        Ticket::many(Gather::of_queues(parts, Merge::Sum))
-    }
-
-    /// Jobs with a key go to the key's shard, the others of a put to one shard together.
-    fn put_spread(self: &Arc<Self>, command: Command) -> Ticket {
-        let Command::Put { queue, jobs } = command else {
-            unreachable!("only a put comes here");
-        };
-        if jobs.len() > Bounds::JOBS_MAX {
-            // The shard says what is wrong with it.
-            return self.ask(self.routes.home(&queue), Command::Put { queue, jobs });
-        }
-        let at_turn = self.routes.turn();
-        let shard_of =
-            |job: &NewJob| self.routes.of_job(&queue, job.key.as_ref(), Reach::Everywhere, at_turn);
-        let first = jobs.first().map_or(at_turn, shard_of);
-        if jobs.iter().all(|job| shard_of(job) == first) {
-            return self.ask(first, Command::Put { queue, jobs });
-        }
-        let whole = jobs.len();
-        let (places, parts) = apart(jobs, shard_of);
-        let put = |(shard, jobs)| self.one(shard, Command::Put { queue: queue.clone(), jobs }, Search::Here);
-        let parts = parts.into_iter().map(put).collect();
-        Ticket::many(Gather::of_queues(parts, Merge::ByPlace { places, whole }))
-    }
-
-    /// Asks the shards in their turn; where none has a job, it waits at all of them.
-    fn reserve_spread(self: &Arc<Self>, command: Command) -> Ticket {
-        let search = Search::Then { shards: self.routes.shards() - 1 };
-        match self.one(self.routes.turn(), command, search) {
-            Ok(one) => Ticket::one(one),
-            Err(refusal) => Ticket::refused(refusal),
-        }
-    }
-
-    /// Pages go through the shards one after the other: the last page's job says in which one it ended.
-    fn peek_spread(self: &Arc<Self>, command: &Command, after: Option<JobId>, jobs_max: u32) -> Ticket {
-        let from = after.map_or(0, JobId::shard).min(self.routes.shards());
-        let ask = |shard: u16| {
-            let mut command = command.clone();
-            if let Command::Peek { after, .. } = &mut command {
-                *after = after.filter(|job| job.shard() == shard);
-            }
-            self.one(shard, command, Search::Here)
-        };
-        let parts = (from..self.routes.shards()).map(ask).collect();
-        Ticket::many(Gather::of_queues(parts, Merge::Jobs { jobs_max: jobs_max as usize }))
-    }
-
     /// Nobody waits for this request any more.
     pub(crate) fn vanished(&self, caller: u64) {
         for mailbox in &self.mailboxes {
-            mailbox.post(Letter::Vanished(caller));
+            mailbox.post(Item::Vanished(caller));
         }
     }
 
     /// What an answer reserved goes back, since nobody took it.
-    pub(crate) fn release(&self, answer: &crate::Answer) {
-        let crate::Answer::Queue(Answer::Reserved(jobs)) = answer else {
+    pub(crate) fn release(&self, answer: &Answer) {
+        let Answer::Queue(stadium_queue::Answer::Reserved(jobs)) = answer else {
             return;
         };
         if let Some(first) = jobs.first() {
             let shard = usize::from(first.lease.job.shard());
             let leases = jobs.iter().map(|job| job.lease).collect();
             if let Some(mailbox) = self.mailboxes.get(shard) {
-                mailbox.post(Letter::Release(leases));
+                mailbox.post(Item::Release(leases));
             }
         }
     }
@@ -367,24 +268,17 @@ impl Inner {
         }
     }
 
-    /// Something for another shard, and what comes back.
+    /// A message for another shard. Where that has stopped, the answer comes back.
     pub(crate) fn deliver(&self, from: u16, to: u16, delivery: Delivery) {
-        let shard = match &delivery {
-            Delivery::Job(job) => {
-                let stadium_queue::Letter { queue, job } = &job.letter;
-                let reach = self.routes.reach(queue);
-                // Without a key the home takes it: the same one each time that it is sent.
-                let home = self.routes.home(queue);
-                self.routes.of_job(queue, job.key.as_ref(), reach, home)
-            }
-            Delivery::Wallet(_) | Delivery::Push(_) => to,
-        };
+        // A job goes where its queue lives by now.
+        let job = delivery.of::<Queues>();
+        let shard = job.map_or(to, |job| job.message.shard(&self.routes));
         let stopped = |shard: u16| busy("SHARD-004", 5_000, format!("the shard {shard} has stopped"));
         let confirmation = delivery.confirmation(Err(stopped(shard)));
         let is_posted = self
             .mailboxes
             .get(usize::from(shard))
-            .is_some_and(|mailbox| mailbox.post(Letter::Delivery(Box::new(delivery))));
+            .is_some_and(|mailbox| mailbox.post(Item::Delivery(delivery)));
         if !is_posted {
             self.confirm(from, confirmation);
         }
@@ -392,7 +286,7 @@ impl Inner {
 
     pub(crate) fn confirm(&self, to: u16, confirmation: Confirmation) {
         if let Some(mailbox) = self.mailboxes.get(usize::from(to)) {
-            mailbox.post(Letter::Confirmation(confirmation));
+            mailbox.post(Item::Confirmation(confirmation));
         }
     }
 }
@@ -401,22 +295,4 @@ fn answer(caller: &Holder, refusal: Refusal) {
     if let Ok(Some(waker)) = caller.answer(Err(refusal)) {
         waker.wake();
     }
-}
-
-/// What belongs to each shard, in its order, and where in the whole it stood.
-#[expect(clippy::type_complexity, reason = "two lists that belong together")]
-fn apart<T>(all: Vec<T>, shard_of: impl Fn(&T) -> u16) -> (Vec<Vec<usize>>, Vec<(u16, Vec<T>)>) {
-    let mut places: Vec<Vec<usize>> = Vec::new();
-    let mut parts: Vec<(u16, Vec<T>)> = Vec::new();
-    for (place, one) in all.into_iter().enumerate() {
-        let shard = shard_of(&one);
-        let at = parts.iter().position(|&(of, _)| of == shard).unwrap_or_else(|| {
-            places.push(Vec::new());
-            parts.push((shard, Vec::new()));
-            parts.len() - 1
-        });
-        places[at].push(place);
-        parts[at].1.push(one);
-    }
-    (places, parts)
 }

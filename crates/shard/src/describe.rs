@@ -3,9 +3,9 @@
 //! Each state machine describes its own events. Where a part is damaged, or a newer version wrote
 //! it, the description ends there and says why.
 
-use stadium_state_machine::Description;
+use stadium_state_machine::{Description, Place};
 
-use crate::core::describe_events;
+use crate::core::CoreSettings;
 use crate::frame::Header;
 
 /// A record in words.
@@ -30,10 +30,12 @@ pub fn describe_record(shard: u16, position: u64, body: &[u8]) -> RecordDescript
 fn describe(shard: u16, at: u64, body: &[u8], into: &mut RecordDescription) -> Result<(), String> {
     let header = Header::parse(body)?;
     into.time_ms = header.time.0;
+    let kinds = CoreSettings::for_shard(Place { shard, shards: 1, hash_seed: 0 }).kinds();
     let mut end = header.first_section();
     for _ in 0..header.sections {
         let (section, next) = header.section(end)?;
-        describe_events(section.machine, section.of(shard, at, header.time), &mut into.events)
+        let kind = kinds.get(kinds.known(section.machine)?);
+        kind.describe(section.of(shard, at, header.time), &mut into.events)
             .map_err(|corrupt| corrupt.reason)?;
         end = next;
     }

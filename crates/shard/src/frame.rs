@@ -3,7 +3,9 @@
 //! docs/formats/record.md is the format. A record is written in place: the machine's events are
 //! encoded behind room for the header, which is filled in last. One that cannot be read whole is not applied at all.
 
-use stadium_queue::Time;
+use std::fmt;
+
+use stadium_state_machine::{StateMachine, Time};
 
 /// Version of the frame and of the shard's part of a checkpoint.
 const VERSION: u8 = 1;
@@ -16,74 +18,51 @@ const FRAME_BYTES: usize = 16;
 /// Bytes in front of a further section's events.
 pub(crate) const SECTION_BYTES: usize = 8;
 
-/// A state machine of a shard, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Machine {
-    /// `stadium_queue`.
-    Queue,
-    /// `stadium_wallet`.
-    Wallet,
-    /// `stadium_push`.
-    Push,
-    /// `stadium_session`.
-    Session,
+/// Tells the state machines of a shard apart, and the versions of their events: as records and checkpoints name them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MachineId {
+    code: u8,
+    version: u8,
 }
 
-impl Machine {
-    /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Machine; Machine::COUNT] =
-        [Machine::Queue, Machine::Wallet, Machine::Push, Machine::Session];
-    /// How many there are.
-    pub(crate) const COUNT: usize = 4;
-
-    const QUEUE: u8 = 1;
-    const WALLET: u8 = 2;
-    const PUSH: u8 = 3;
-    const SESSION: u8 = 4;
-
-    /// Its place in [`Self::ALL`].
-    pub(crate) const fn index(self) -> usize {
-        self.code() as usize - 1
+impl MachineId {
+    /// That of a state machine.
+    pub const fn of<M: StateMachine>() -> Self {
+        MachineId { code: M::CODE, version: M::VERSION }
     }
 
-    /// The one after it.
-    pub(crate) fn next(self) -> Option<Machine> {
-        Self::ALL.get(self.index() + 1).copied()
+    const fn bytes(self) -> [u8; 2] {
+        [self.code, self.version]
     }
 
-    /// The version of its events and of its checkpoint that is written and understood.
-    const fn version(self) -> u8 {
-        match self {
-            Machine::Queue | Machine::Wallet | Machine::Push | Machine::Session => 1,
+    const fn from_bytes([code, version]: [u8; 2]) -> Self {
+        MachineId { code, version }
+    }
+
+    /// Whether both are the same machine, in whatever version.
+    pub(crate) fn is_machine(self, other: MachineId) -> bool {
+        self.code == other.code
+    }
+
+    /// Why a record or checkpoint with this id cannot be read by a shard that has `known` of that machine, or has no such machine.
+    pub(crate) fn not_known(self, known: Option<MachineId>) -> String {
+        match known {
+            Some(known) => {
+                format!("its events have version {}; known is {}", self.version, known.version)
+            }
+            None => format!("it belongs to the machine {}, which this version has not", self.code),
         }
     }
+}
 
-    const fn code(self) -> u8 {
-        match self {
-            Machine::Queue => Self::QUEUE,
-            Machine::Wallet => Self::WALLET,
-            Machine::Push => Self::PUSH,
-            Machine::Session => Self::SESSION,
-        }
-    }
-
-    fn from_code(code: u8, version: u8) -> Result<Self, String> {
-        let machine = match code {
-            Self::QUEUE => Machine::Queue,
-            Self::WALLET => Machine::Wallet,
-            Self::PUSH => Machine::Push,
-            Self::SESSION => Machine::Session,
-            other => return Err(format!("it belongs to the machine {other}, which this version has not")),
-        };
-        if version != machine.version() {
-            return Err(format!("its events have version {version}; known is {}", machine.version()));
-        }
-        Ok(machine)
+impl fmt::Debug for MachineId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "machine {}", self.code)
     }
 }
 
 /// Fills in the header of a record with one section: `header` has [`HEADER_BYTES`], and so many bytes of events follow.
-pub(crate) fn write_header(header: &mut [u8], machine: Machine, time: Time, events_bytes: usize) {
+pub(crate) fn write_header(header: &mut [u8], machine: MachineId, time: Time, events_bytes: usize) {
     header[0] = VERSION;
     header[1] = 1;
     header[2..8].fill(0);
@@ -93,16 +72,15 @@ pub(crate) fn write_header(header: &mut [u8], machine: Machine, time: Time, even
 
 /// Fills in the header of a further section: `front` is the record up to its events, of which so
 /// many bytes follow.
-pub(crate) fn write_next_section(front: &mut [u8], machine: Machine, events_bytes: usize) {
+pub(crate) fn write_next_section(front: &mut [u8], machine: MachineId, events_bytes: usize) {
     front[1] += 1;
     let header = front.len() - SECTION_BYTES;
     write_section(&mut front[header..], machine, events_bytes);
 }
 
-fn write_section(header: &mut [u8], machine: Machine, events_bytes: usize) {
+fn write_section(header: &mut [u8], machine: MachineId, events_bytes: usize) {
     let events_bytes = u32::try_from(events_bytes).expect("a record is shorter than 4 GiB");
-    header[0] = machine.code();
-    header[1] = machine.version();
+    [header[0], header[1]] = machine.bytes();
     header[2..4].fill(0);
     header[4..SECTION_BYTES].copy_from_slice(&events_bytes.to_le_bytes());
 }
@@ -110,7 +88,7 @@ fn write_section(header: &mut [u8], machine: Machine, events_bytes: usize) {
 /// A section of a record that was read back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Section<'a> {
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineId,
     /// Where its events begin, from the record's first byte.
     pub(crate) offset: u32,
     pub(crate) events: &'a [u8],
@@ -154,7 +132,7 @@ impl<'a> Header<'a> {
         let (header, rest) =
             self.body[at..].split_first_chunk::<SECTION_BYTES>().ok_or("a section is cut short")?;
         let length = u32::from_le_bytes(*header[4..].first_chunk().expect("the header has 8 bytes")) as usize;
-        let machine = Machine::from_code(header[0], header[1])?;
+        let machine = MachineId::from_bytes([header[0], header[1]]);
         let events = rest.get(..length).ok_or("a section's events are cut short")?;
         let offset = at + SECTION_BYTES;
         Ok((Section { machine, offset: offset as u32, events }, offset + length))
@@ -176,10 +154,10 @@ impl<'a> Frame<'a> {
         let mut before = 0;
         for _ in 0..header.sections {
             let (section, end) = header.section(at)?;
-            if section.machine.code() <= before {
+            if section.machine.code <= before {
                 return Err("its sections are not in the order of their machines, one for each".into());
             }
-            before = section.machine.code();
+            before = section.machine.code;
             at = end;
         }
         if at != body.len() {
@@ -203,15 +181,14 @@ impl<'a> Frame<'a> {
 pub(crate) const CHUNK_HEADER_BYTES: usize = 2;
 
 /// What a machine's chunk of a checkpoint begins with.
-pub(crate) fn chunk_header(machine: Machine) -> [u8; CHUNK_HEADER_BYTES] {
-    [machine.code(), machine.version()]
+pub(crate) fn chunk_header(machine: MachineId) -> [u8; CHUNK_HEADER_BYTES] {
+    machine.bytes()
 }
 
 /// Takes a machine's chunk of a checkpoint apart.
-pub(crate) fn parse_chunk(chunk: &[u8]) -> Result<(Machine, &[u8]), String> {
-    let (&[code, version], body) =
-        chunk.split_first_chunk::<CHUNK_HEADER_BYTES>().ok_or("a chunk without a header")?;
-    Ok((Machine::from_code(code, version)?, body))
+pub(crate) fn parse_chunk(chunk: &[u8]) -> Result<(MachineId, &[u8]), String> {
+    let (header, body) = chunk.split_first_chunk::<CHUNK_HEADER_BYTES>().ok_or("a chunk without a header")?;
+    Ok((MachineId::from_bytes(*header), body))
 }
 
 /// The first chunk of a checkpoint.
@@ -219,18 +196,19 @@ pub(crate) fn parse_chunk(chunk: &[u8]) -> Result<(Machine, &[u8]), String> {
 pub(crate) struct Opening {
     pub(crate) time: Time,
     pub(crate) position: u64,
-    /// A record of each segment that must stay because it holds records of the wallets; ascending.
+    /// State machines whose chunks follow.
+    pub(crate) machines: u32,
+    /// A record of each segment that must stay because it holds records that stay; ascending.
     pub(crate) pinned: Vec<u64>,
 }
 
 impl Opening {
     const BYTES: usize = 24;
-    const MACHINES: u32 = Machine::COUNT as u32;
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; Self::BYTES];
         bytes[1] = VERSION;
-        bytes[4..8].copy_from_slice(&Self::MACHINES.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.machines.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time.0.to_le_bytes());
         bytes[16..].copy_from_slice(&self.position.to_le_bytes());
         bytes.extend(self.pinned.iter().flat_map(|position| position.to_le_bytes()));
@@ -247,22 +225,24 @@ impl Opening {
             [0, version] => return Err(format!("a checkpoint of version {version}; known is {VERSION}")),
             _ => return Err("its first chunk is not the shard's".into()),
         }
+        let machines = u32::from_le_bytes(*chunk[4..].first_chunk().expect("it has 24 bytes at least"));
         let mut numbers = numbers[1..].iter().map(|bytes| u64::from_le_bytes(*bytes));
         let time = Time(numbers.next().expect("three numbers at least"));
         let position = numbers.next().expect("three numbers at least");
-        Ok(Opening { time, position, pinned: numbers.collect() })
+        Ok(Opening { time, position, machines, pinned: numbers.collect() })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, HEADER_BYTES, Machine, Opening, SECTION_BYTES, write_header, write_next_section};
-    use stadium_queue::Time;
+    use super::{Frame, HEADER_BYTES, MachineId, Opening, SECTION_BYTES, write_header, write_next_section};
+    use stadium_queue::{Queues, Time};
+    use stadium_wallet::Ledger;
 
     fn record(events: &[u8]) -> Vec<u8> {
         let mut body = vec![0xff; HEADER_BYTES];
         body.extend_from_slice(events);
-        write_header(&mut body[..HEADER_BYTES], Machine::Queue, Time(77), events.len());
+        write_header(&mut body[..HEADER_BYTES], MachineId::of::<Queues>(), Time(77), events.len());
         body
     }
 
@@ -289,10 +269,17 @@ mod tests {
 
     #[test]
     fn what_a_newer_version_wrote_is_named() {
-        for (byte, words) in [(0, "a record of version 9"), (16, "machine 9"), (17, "version 9")] {
+        let mut body = record(b"events");
+        body[0] = 9;
+        let error = Frame::parse(&body).expect_err("9 is not known");
+        assert!(error.contains("a record of version 9"), "{error}");
+        let known = MachineId::of::<Queues>();
+        for (byte, known, words) in [(16, None, "machine 9"), (17, Some(known), "version 9; known is 1")] {
             let mut body = record(b"events");
             body[byte] = 9;
-            let error = Frame::parse(&body).expect_err("9 is not known");
+            let frame = Frame::parse(&body).expect("it can be read whole");
+            let machine = frame.sections().next().expect("there is one").machine;
+            let error = machine.not_known(known);
             assert!(error.contains(words), "{error}");
         }
     }
@@ -300,7 +287,7 @@ mod tests {
     #[test]
     fn a_checkpoints_opening_comes_back() {
         for pinned in [vec![], vec![8, 1 << 39]] {
-            let opening = Opening { time: Time(5), position: 1 << 40, pinned };
+            let opening = Opening { time: Time(5), position: 1 << 40, machines: 4, pinned };
             assert!(Opening::decode(&opening.encode()[1..]).is_err());
             assert_eq!(Opening::decode(&opening.encode()), Ok(opening));
         }
@@ -312,11 +299,11 @@ mod tests {
         let mut both = queue.clone();
         both.extend_from_slice(&[0xff; SECTION_BYTES]);
         both.extend_from_slice(b"transfers");
-        write_next_section(&mut both[..queue.len() + SECTION_BYTES], Machine::Wallet, 9);
+        write_next_section(&mut both[..queue.len() + SECTION_BYTES], MachineId::of::<Ledger>(), 9);
         let frame = Frame::parse(&both).expect("it was just written");
         let sections: Vec<_> = frame.sections().collect();
-        assert_eq!((sections[0].machine, sections[0].events), (Machine::Queue, &b"jobs"[..]));
-        assert_eq!((sections[1].machine, sections[1].events), (Machine::Wallet, &b"transfers"[..]));
+        assert_eq!((sections[0].machine, sections[0].events), (MachineId::of::<Queues>(), &b"jobs"[..]));
+        assert_eq!((sections[1].machine, sections[1].events), (MachineId::of::<Ledger>(), &b"transfers"[..]));
         assert_eq!(sections[1].offset as usize, queue.len() + SECTION_BYTES);
         // A machine has one section at most.
         both[queue.len()] = 1;

@@ -22,7 +22,7 @@ mod threads;
 mod ticket;
 mod wallets;
 
-pub use answer::{Answer, Done, Reply, Together};
+pub use answer::{Answer, Done, Together};
 pub use client::Shards;
 pub use describe::{RecordDescription, describe_record};
 pub use error::{CODES, Error, UNKNOWN};

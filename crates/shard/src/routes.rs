@@ -1,16 +1,14 @@
-//! Which shard a queue, a key or a job belongs to.
+//! Which queues are spread, as the shards declare them.
 //!
-//! A queue lives on the shard that its name hashes to, unless all shards declare it spread. While only
-//! some do (between the first and the last answer to a declare, or after a crash there) puts go to its home, and consumers
-//! ask all: so nothing is put where nobody looks.
+//! The shards of a command follow from that: the queues' own routing ([`Spreading`]).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
-use stadium_queue::{Key, Place, QueueName, Spread};
+use stadium_queue::{QueueName, Reach, Spread, Spreading};
 
-/// Where everything is.
+/// Which queues are spread.
 pub(crate) struct Routes {
     shards: u16,
     /// Queues that some shard declares spread, and which ones do.
@@ -21,54 +19,9 @@ pub(crate) struct Routes {
     turn: AtomicUsize,
 }
 
-/// How far a queue is spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// It lives at home.
-    Home,
-    /// Some shards declare it spread.
-    Partly,
-    /// All do.
-    Everywhere,
-}
-
 impl Routes {
     pub(crate) fn new(shards: u16) -> Self {
         Self { shards, spread: RwLock::default(), count: AtomicUsize::new(0), turn: AtomicUsize::new(0) }
-    }
-
-    pub(crate) fn shards(&self) -> u16 {
-        self.shards
-    }
-
-    /// The shard of a queue that is not spread.
-    pub(crate) fn home(&self, queue: &QueueName) -> u16 {
-        Place::home(queue, self.shards)
-    }
-
-    pub(crate) fn reach(&self, queue: &QueueName) -> Reach {
-        if self.shards == 1 || self.count.load(Ordering::Acquire) == 0 {
-            return Reach::Home;
-        }
-        match self.spread.read().get(queue) {
-            None => Reach::Home,
-            Some(by_shard) if by_shard.iter().all(|&declares| declares) => Reach::Everywhere,
-            Some(_) => Reach::Partly,
-        }
-    }
-
-    /// The shard where a job goes. `at_turn` where keyless jobs of a spread queue go, see [`Self::turn`].
-    pub(crate) fn of_job(&self, queue: &QueueName, key: Option<&Key>, reach: Reach, at_turn: u16) -> u16 {
-        match (reach, key) {
-            (Reach::Home | Reach::Partly, _) => self.home(queue),
-            (Reach::Everywhere, Some(key)) => Place::home(key, self.shards),
-            (Reach::Everywhere, None) => at_turn,
-        }
-    }
-
-    /// The next shard in turn.
-    pub(crate) fn turn(&self) -> u16 {
-        (self.turn.fetch_add(1, Ordering::Relaxed) % usize::from(self.shards)) as u16
     }
 
     /// A shard declares a queue so.
@@ -106,10 +59,32 @@ impl Routes {
     }
 }
 
+impl Spreading for Routes {
+    fn shards(&self) -> u16 {
+        self.shards
+    }
+
+    fn reach(&self, queue: &QueueName) -> Reach {
+        if self.shards == 1 || self.count.load(Ordering::Acquire) == 0 {
+            return Reach::Home;
+        }
+        match self.spread.read().get(queue) {
+            None => Reach::Home,
+            Some(by_shard) if by_shard.iter().all(|&declares| declares) => Reach::Everywhere,
+            Some(_) => Reach::Partly,
+        }
+    }
+
+    fn turn(&self) -> u16 {
+        (self.turn.fetch_add(1, Ordering::Relaxed) % usize::from(self.shards)) as u16
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Reach, Routes};
-    use stadium_queue::{Key, QueueName, Spread};
+    use stadium_queue::{QueueName, Reach, Spread, Spreading as _};
+
+    use super::Routes;
 
     #[test]
     fn a_queue_is_spread_when_all_shards_say_so() {
@@ -127,18 +102,5 @@ mod tests {
         }
         assert_eq!(routes.reach(&queue), Reach::Home);
         assert_eq!(routes.count.load(std::sync::atomic::Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn jobs_of_one_key_go_to_one_shard_and_others_in_turn() {
-        let routes = Routes::new(4);
-        let queue = QueueName::new("mail").expect("a name");
-        let key = Key::new("ada").expect("a key");
-        let of = |key: Option<&Key>| routes.of_job(&queue, key, Reach::Everywhere, routes.turn());
-        let keyed = of(Some(&key));
-        assert!((0..10).all(|_| of(Some(&key)) == keyed));
-        let mut others: Vec<u16> = (0..4).map(|_| of(None)).collect();
-        others.sort_unstable();
-        assert_eq!(others, [0, 1, 2, 3]);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use stadium_queue::Bounds;
+use stadium_queue::{Bounds, Place};
+
+use crate::core::{CoreSettings, Kind};
 
 /// Where the journals and checkpoints of all shards of a process are.
 #[derive(Debug, Clone)]
@@ -35,6 +37,8 @@ pub struct Settings {
     pub push: stadium_push::Bounds,
     /// How many MQTT sessions and retained messages one shard may keep.
     pub session: stadium_session::Bounds,
+    /// State machines beside those of Stadium.
+    pub more_machines: Vec<Kind>,
     /// Commands that wait in a shard's mailbox at most; another one is told Busy. 65,536.
     pub mailbox_commands_max: usize,
     /// Bytes of payloads that wait there at most; one command always fits. 64 MiB.
@@ -56,6 +60,27 @@ impl Settings {
         Self::usual(Storage::Memory { bytes_max: 1 << 30 }, count)
     }
 
+    /// Those of one shard's core.
+    pub(crate) fn core(&self, place: Place) -> CoreSettings {
+        let usual = CoreSettings::for_shard(place);
+        let history_keep_bytes = match self.storage {
+            Storage::Files(_) => usual.history_keep_bytes,
+            // What is kept for histories leaves room for what a recovery needs.
+            Storage::Memory { bytes_max } => usual.history_keep_bytes.min(bytes_max / 4),
+        };
+        CoreSettings {
+            bounds: self.bounds.clone(),
+            wallet: self.wallet.clone(),
+            push: self.push.clone(),
+            session: self.session,
+            more_machines: self.more_machines.clone(),
+            waiting_max: self.waiting_max,
+            checkpoint_bytes: self.checkpoint_bytes,
+            history_keep_bytes,
+            ..usual
+        }
+    }
+
     fn usual(storage: Storage, count: u16) -> Self {
         Self {
             storage,
@@ -65,6 +90,7 @@ impl Settings {
             wallet: stadium_wallet::Bounds::default(),
             push: stadium_push::Bounds::default(),
             session: stadium_session::Bounds::default(),
+            more_machines: Vec::new(),
             mailbox_commands_max: 65_536,
             mailbox_bytes_max: 64 << 20,
             waiting_max: 100_000,

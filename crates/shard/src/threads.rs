@@ -18,7 +18,7 @@ use stadium_queue::{Answer, Command, Place, QueueName, QueueSettings, Spread, Ti
 
 use crate::client::Inner;
 use crate::core::{Core, CoreSettings, Output, Progress, Store};
-use crate::mailbox::{Letter, Mailbox};
+use crate::mailbox::{Item, Mailbox};
 use crate::store::{FileStore, VolatileStore};
 use crate::ticket::{Holder, Slot};
 use crate::{Error, Settings, ShardMetrics, Storage, directory};
@@ -144,7 +144,7 @@ fn start_on<S: Store + Clone + 'static>(
 
 fn stop_all(inner: &Inner) {
     for mailbox in &inner.mailboxes {
-        mailbox.post(Letter::Stop);
+        mailbox.post(Item::Stop);
     }
     inner.threads.join(Duration::MAX / 4);
 }
@@ -156,7 +156,7 @@ struct Driver<S> {
     store: S,
     settings: CoreSettings,
     progress: Told,
-    letters: Vec<Letter>,
+    items: Vec<Item>,
     output: Output<Holder>,
     wakers: Vec<Waker>,
     reopened: u64,
@@ -169,30 +169,14 @@ impl<S: Store + Clone> Driver<S> {
     fn new(shard: u16, inner: &Arc<Inner>, settings: &Settings, store: S, progress: Told) -> Self {
         let hash_seed = seed() ^ u64::from(shard).rotate_left(32);
         let place = Place { shard, shards: settings.count, hash_seed };
-        let core = CoreSettings {
-            bounds: settings.bounds.clone(),
-            wallet: settings.wallet.clone(),
-            push: settings.push.clone(),
-            session: settings.session,
-            waiting_max: settings.waiting_max,
-            checkpoint_bytes: settings.checkpoint_bytes,
-            stopwatch: micros,
-            ..CoreSettings::for_shard(place)
-        };
-        let core = match settings.storage {
-            Storage::Files(_) => core,
-            // What is kept for histories leaves room for what a recovery needs.
-            Storage::Memory { bytes_max } => {
-                CoreSettings { history_keep_bytes: core.history_keep_bytes.min(bytes_max / 4), ..core }
-            }
-        };
+        let core = CoreSettings { stopwatch: micros, ..settings.core(place) };
         Self {
             shard,
             inner: Arc::clone(inner),
             store,
             settings: core,
             progress,
-            letters: Vec::new(),
+            items: Vec::new(),
             output: Output::default(),
             wakers: Vec::new(),
             reopened: 0,
@@ -245,30 +229,27 @@ impl<S: Store + Clone> Driver<S> {
         self.send(core);
         loop {
             mailbox.listen();
-            let mut is_all_told = false;
+            let mut has_all_notices = false;
             if core.inbox_len() < self.settings.turn_commands_max {
-                if self.letters.is_empty() {
-                    is_all_told = mailbox.has_lost();
-                    mailbox.take(&mut self.letters);
-                    self.letters.reverse();
+                if self.items.is_empty() {
+                    has_all_notices = mailbox.has_lost();
+                    mailbox.take(&mut self.items);
+                    self.items.reverse();
                 }
-                self.unpublished |= !self.letters.is_empty();
+                self.unpublished |= !self.items.is_empty();
                 // One that panics is gone, and no other.
-                while let Some(letter) = self.letters.pop() {
-                    match letter {
-                        Letter::Request(request) => core.submit(request),
-                        Letter::Vanished(caller) => core.vanished(caller),
-                        Letter::Release(leases) => core.release(leases),
-                        Letter::Wallet(caller, command) => core.submit_wallet(caller, command),
-                        Letter::Push(caller, command) => core.submit_push(caller, *command),
-                        Letter::Session(caller, command) => core.submit_session(caller, *command),
-                        Letter::Together(caller, together) => core.submit_together(caller, *together),
-                        Letter::Seals(caller, after, seals_max) => core.seals(caller, after, seals_max),
-                        Letter::Delivery(delivery) => core.deliver(*delivery),
-                        Letter::Confirmation(confirmation) => core.confirmed(confirmation),
-                        Letter::StopWaiting => core.stop_waiting(),
-                        Letter::Checkpoint => core.checkpoint_soon(),
-                        Letter::Stop => core.stop(),
+                while let Some(item) = self.items.pop() {
+                    match item {
+                        Item::Request(request) => core.submit(request),
+                        Item::Vanished(caller) => core.vanished(caller),
+                        Item::Release(leases) => core.release(leases),
+                        Item::Command(caller, command) => core.submit_command(caller, command),
+                        Item::Together(caller, together) => core.submit_together(caller, *together),
+                        Item::Delivery(delivery) => core.deliver(delivery),
+                        Item::Confirmation(confirmation) => core.confirmed(confirmation),
+                        Item::StopWaiting => core.stop_waiting(),
+                        Item::Checkpoint => core.checkpoint_soon(),
+                        Item::Stop => core.stop(),
                     }
                 }
             }
@@ -281,7 +262,7 @@ impl<S: Store + Clone> Driver<S> {
                     courier.started_over(self.shard);
                 }
             }
-            if is_all_told && core.inbox_len() == 0 && core.queues().is_some() {
+            if has_all_notices && core.inbox_len() == 0 && core.queues().is_some() {
                 self.ask_who_is_there(core, mailbox);
             }
             self.unpublished |= next.at_once;
@@ -292,7 +273,7 @@ impl<S: Store + Clone> Driver<S> {
                 self.publish(core);
                 return;
             }
-            if next.at_once || is_undelivered || mailbox.was_told() {
+            if next.at_once || is_undelivered || mailbox.was_woken() {
                 continue;
             }
             if next.awaited >= CROWD_MIN && looked_on(mailbox) {
@@ -317,7 +298,7 @@ impl<S: Store + Clone> Driver<S> {
             "Shard was too far behind to be told of its devices; those that are connected arrive again"
         );
         core.forget_connections(now(), || Holder::new(&Slot::new()));
-        mailbox.tell_again();
+        mailbox.notify_again();
         if let Some(courier) = self.inner.courier.get() {
             courier.started_over(self.shard);
         }
@@ -335,7 +316,7 @@ impl<S: Store + Clone> Driver<S> {
                 Err(answer) => {
                     core.undelivered(&answer);
                     if let Ok(answer) = &answer {
-                        self.inner.pass_on_unseen(answer);
+                        self.inner.follow_up(answer);
                     }
                     is_undelivered = true;
                 }
@@ -397,7 +378,7 @@ impl<S: Store + Clone> Driver<S> {
 fn looked_on(mailbox: &Mailbox) -> bool {
     let until = Instant::now() + LOOK_ON;
     while Instant::now() < until {
-        if mailbox.was_told() {
+        if mailbox.was_woken() {
             return true;
         }
         std::thread::yield_now();

@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +16,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use stadium_state_machine::Refusal;
 
-use crate::answer::{Answer, Reply};
+use crate::answer::Answer;
 use crate::client::Inner;
 use crate::core::Caller;
 use crate::error::{busy, unknown};
@@ -177,7 +176,8 @@ impl Caller for Holder {
 #[must_use = "a reserve is taken back when its ticket is dropped"]
 pub struct Ticket<A = stadium_queue::Answer<Bytes>> {
     kind: Kind,
-    answer: PhantomData<fn() -> A>,
+    /// Gives the answer its type back.
+    typed: fn(Answer) -> A,
 }
 
 enum Kind {
@@ -200,8 +200,8 @@ enum Unseen {
     Dropped,
     /// A reserve is taken back.
     TakenBack(Arc<Inner>),
-    /// Other shards are still to be asked.
-    PassedOn(Arc<Inner>),
+    /// Other shards may have to follow.
+    Followed(Arc<Inner>),
 }
 
 impl One {
@@ -209,10 +209,9 @@ impl One {
         One { slot: Some(slot), unseen: taken_back.map_or(Unseen::Dropped, Unseen::TakenBack) }
     }
 
-    /// The answer is for other shards too, also where nobody waits for it any more.
-    pub(crate) fn passed_on(mut self, shards: Arc<Inner>) -> Self {
-        self.unseen = Unseen::PassedOn(shards);
-        self
+    /// One whose answer may be for other shards too, also where nobody waits for it any more.
+    pub(crate) fn followed(slot: Arc<Slot>, shards: Arc<Inner>) -> Self {
+        One { slot: Some(slot), unseen: Unseen::Followed(shards) }
     }
 
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Answered> {
@@ -238,28 +237,27 @@ impl Drop for One {
         match (&self.unseen, answer) {
             (Unseen::TakenBack(shards), Some(Ok(answer))) => shards.release(&answer),
             (Unseen::TakenBack(shards), None) => shards.vanished(Arc::as_ptr(&slot) as usize as u64),
-            (Unseen::PassedOn(shards), Some(Ok(answer))) => shards.pass_on_unseen(&answer),
-            // The shard that answers later passes it on.
-            (Unseen::PassedOn(_), None) | (Unseen::Dropped, _) | (_, Some(Err(_))) => {}
+            (Unseen::Followed(shards), Some(Ok(answer))) => shards.follow_up(&answer),
+            // The shard that answers later sees to it.
+            (Unseen::Followed(_), None) | (Unseen::Dropped, _) | (_, Some(Err(_))) => {}
         }
     }
 }
 
-impl<A: Reply> Ticket<A> {
-    pub(crate) fn refused(refusal: Refusal) -> Self {
-        Self::of(Kind::Refused(Some(refusal)))
+impl<A> Ticket<A> {
+    pub(crate) fn refused(refusal: Refusal, typed: fn(Answer) -> A) -> Self {
+        Ticket { kind: Kind::Refused(Some(refusal)), typed }
     }
 
-    pub(crate) fn one(one: One) -> Self {
-        Self::of(Kind::One(one))
+    pub(crate) fn one(asked: Result<One, Refusal>, typed: fn(Answer) -> A) -> Self {
+        match asked {
+            Ok(one) => Ticket { kind: Kind::One(one), typed },
+            Err(refusal) => Self::refused(refusal, typed),
+        }
     }
 
-    pub(crate) fn many(gather: Gather) -> Self {
-        Self::of(Kind::Many(Box::new(gather)))
-    }
-
-    fn of(kind: Kind) -> Self {
-        Ticket { kind, answer: PhantomData }
+    pub(crate) fn many(gather: Gather, typed: fn(Answer) -> A) -> Self {
+        Ticket { kind: Kind::Many(Box::new(gather)), typed }
     }
 
     /// Waits for the answer on this thread; `None` when it took longer than that.
@@ -280,7 +278,7 @@ impl<A: Reply> Ticket<A> {
     }
 }
 
-impl<A: Reply> Future for Ticket<A> {
+impl<A> Future for Ticket<A> {
     type Output = Result<A, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -291,7 +289,7 @@ impl<A: Reply> Future for Ticket<A> {
             Kind::One(one) => one.poll(context),
             Kind::Many(gather) => gather.poll(context),
         };
-        answered.map_ok(A::of)
+        answered.map_ok(self.typed)
     }
 }
 
@@ -321,12 +319,13 @@ mod tests {
 
     use super::{Holder, One, Slot, Ticket};
     use crate::answer::Answer::Queue;
+    use crate::answer::of_queues;
     use stadium_queue::Answer;
 
     fn pair() -> (Ticket, Holder) {
         let slot = Slot::new();
         let holder = Holder::new(&slot);
-        (Ticket::one(One::new(slot, None)), holder)
+        (Ticket::one(Ok(One::new(slot, None)), of_queues), holder)
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod name;
 mod occurrences;
 mod record;
 mod refusal;
+mod routing;
 mod state_machine;
 mod time;
 
@@ -23,7 +24,8 @@ pub use name::InvalidName;
 pub use occurrences::{InvalidSchedule, Occurrences};
 pub use record::Record;
 pub use refusal::{Refusal, all_of, busy, rejected, unknown};
+pub use routing::{Asked, Merge, Route, Routed};
 pub use state_machine::{
-    Checkpointed, Delivery, Executed, Lookup, MachineState, PayloadAt, StateMachine, Walk,
+    Checkpointed, Delivery, Executed, Lookup, MachineState, PayloadAt, PayloadChange, StateMachine, Walk,
 };
 pub use time::{Milliseconds, Time};

@@ -5,6 +5,7 @@
 //! all records in their order to an empty machine gives the same state.
 
 use std::convert::Infallible;
+use std::fmt;
 
 use bytes::Bytes;
 
@@ -56,32 +57,47 @@ pub trait MachineState: Checkpointed {
         0
     }
 
-    /// The number that the next letter gets; letters are numbered from 0 without gaps.
+    /// The number that the next message gets; messages are numbered from 0 without gaps.
     fn outgoing_next(&self) -> u64 {
         0
     }
 
-    /// The lowest number of a letter that is not confirmed; [`Self::outgoing_next`] where all are.
+    /// The lowest number of a message that is not confirmed; [`Self::outgoing_next`] where all are.
     fn outgoing_first(&self) -> u64 {
         0
     }
 
-    /// The most bytes of events that [`StateMachine::confirm`] writes for a letter.
+    /// The most bytes of events that [`StateMachine::confirm`] writes for a message.
     fn confirm_bytes_max(&self, _number: u64) -> usize {
         0
     }
+
+    /// Hands out the payloads of its records that became needed, or unneeded, since the last call.
+    fn take_payload_changes(&mut self, _into: &mut Vec<PayloadChange>) {}
+
+    /// Hands out all payloads of its records that are needed.
+    fn live_payloads(&self, _each: &mut dyn FnMut(PayloadAt)) {}
 }
 
 /// A state machine of a shard.
-pub trait StateMachine: MachineState {
+pub trait StateMachine: MachineState + Send + Sized + 'static {
     /// Its commands, reads included.
-    type Command;
+    type Command: Send + 'static;
     /// Its answers.
-    type Answer;
+    type Answer: Send + 'static;
     /// Messages to the same machine on other shards.
-    type Letter;
+    type Message: Clone + PartialEq + fmt::Debug + Send + 'static;
     /// A lookup in records of the journal; [`Infallible`] where memory has all answers.
-    type Walk: Walk<Self>;
+    type Walk: Walk<Self> + Send + 'static;
+
+    /// Its number in records and checkpoints, from 1; no other machine of a shard has it.
+    const CODE: u8;
+
+    /// Its name, for people.
+    const NAME: &'static str;
+
+    /// The version of its events and of its checkpoint that is written and understood.
+    const VERSION: u8 = 1;
 
     /// Whether its records are never removed from the journal: they are the truth that people look
     /// up.
@@ -101,6 +117,19 @@ pub trait StateMachine: MachineState {
     fn items(_command: &Self::Command) -> usize {
         1
     }
+
+    /// Bytes of memory that a command keeps alive while it waits for its shard.
+    fn command_bytes(_command: &Self::Command) -> usize {
+        256
+    }
+
+    /// Commands that other shards are to be given although nobody waits for this answer any more.
+    fn follow_up(_answer: &Self::Answer, _shards: u16) -> Vec<(u16, Self::Command)> {
+        Vec::new()
+    }
+
+    /// Notes how many microseconds a read took: a machine has no clock.
+    fn note_duration(_answer: &mut Self::Answer, _took_us: u64) {}
 
     /// The most bytes of events that a command writes.
     fn record_bytes_max(&self, command: &Self::Command) -> usize;
@@ -167,23 +196,23 @@ pub trait StateMachine: MachineState {
     /// described.
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt>;
 
-    /// Hands out letters that are not confirmed and have this number at least, in their order, with
-    /// the shard that each is for. `payload` reads a payload of the letter with that number from
-    /// the journal; without it the letter is left out.
+    /// Hands out messages that are not confirmed and have this number at least, in their order, with
+    /// the shard that each is for. `payload` reads a payload of the message with that number from
+    /// the journal; without it the message is left out.
     fn outgoing(
         &self,
         _from: u64,
         _payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
-        _out: &mut dyn FnMut(u16, u64, Self::Letter),
+        _out: &mut dyn FnMut(u16, u64, Self::Message),
     ) {
     }
 
-    /// The most bytes of events that receiving a letter writes.
-    fn receive_bytes_max(&self, _delivery: &Delivery<Self::Letter>) -> usize {
+    /// The most bytes of events that receiving a message writes.
+    fn receive_bytes_max(&self, _delivery: &Delivery<Self::Message>) -> usize {
         0
     }
 
-    /// Takes in a letter of another shard, once however often it comes.
+    /// Takes in a message of another shard, once however often it comes.
     ///
     /// # Errors
     ///
@@ -193,17 +222,17 @@ pub trait StateMachine: MachineState {
         &mut self,
         _at: u64,
         _now: Time,
-        _delivery: &Delivery<Self::Letter>,
+        _delivery: &Delivery<Self::Message>,
         _record: &mut Record,
     ) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Whether Rejected is an answer to a letter. Else it was sent to another version, and is sent
+    /// Whether Rejected is an answer to a message. Else it was sent to another version, and is sent
     /// again.
     const REJECTION_ANSWERS: bool = false;
 
-    /// The letter with this number was taken in, or rejected.
+    /// The message with this number was taken in, or rejected.
     fn confirm(
         &mut self,
         _at: u64,
@@ -256,7 +285,7 @@ impl<A, W> Lookup<A, W> {
 
 /// A lookup in records of the journal, from the newest backwards. Its driver reads them, as many as
 /// a bound allows.
-pub trait Walk<M: StateMachine + ?Sized> {
+pub trait Walk<M: StateMachine> {
     /// The position of the record that is to be read next.
     fn next(&self) -> Option<u64>;
 
@@ -281,7 +310,7 @@ pub trait Walk<M: StateMachine + ?Sized> {
     fn finish(self, machine: &M) -> Result<M::Answer, Refusal>;
 }
 
-impl<M: StateMachine + ?Sized> Walk<M> for Infallible {
+impl<M: StateMachine> Walk<M> for Infallible {
     fn next(&self) -> Option<u64> {
         match *self {}
     }
@@ -306,10 +335,20 @@ pub struct PayloadAt {
     pub length: u32,
 }
 
-/// A letter on its way to another shard. It is sent until its receiver has confirmed it, and taken
+/// A payload that became needed, or unneeded: old segments are removed by these accounts. A payload
+/// may be needed several times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadChange {
+    /// The record in which the payload stands.
+    pub record: u64,
+    /// Its bytes; negative where it is needed no more.
+    pub bytes: i64,
+}
+
+/// A message on its way to another shard. It is sent until its receiver has confirmed it, and taken
 /// in once however often it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery<L> {
+pub struct Delivery<M> {
     /// The shard that sends it.
     pub shard: u16,
     /// Its number there.
@@ -317,5 +356,5 @@ pub struct Delivery<L> {
     /// Those below it are confirmed: nothing need be remembered of them any more.
     pub confirmed_below: u64,
     /// Its content.
-    pub letter: L,
+    pub message: M,
 }

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::{AssetCode, Overdraft, Refusal, Time, TransferId, WalletName};
+use crate::{AssetCode, Overdraft, Refusal, Seal, Time, TransferId, WalletName};
 
 /// What came of a command, one case for each kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,8 @@ pub enum Answer {
     Balance(Balance),
     /// Of assets.
     Assets(Vec<AssetView>),
+    /// Of seals, with the shard of each.
+    Seals(Vec<(u16, Seal)>),
 }
 
 /// What became of one transfer of several.

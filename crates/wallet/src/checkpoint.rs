@@ -81,7 +81,7 @@ impl Checkpointed for Ledger {
             u64::from(self.remembered_next),
             self.holds_made,
             self.transaction_next,
-            self.letter_next,
+            self.message_next,
             self.assets.len() as u64,
         ] {
             number(&mut meta, value);
@@ -90,10 +90,10 @@ impl Checkpointed for Ledger {
             meta.push(asset.scale);
             text(&mut meta, asset.code.as_str());
         }
-        number(&mut meta, self.letters.len() as u64);
-        for (&at, letter) in &self.letters {
+        number(&mut meta, self.messages.len() as u64);
+        for (&at, message) in &self.messages {
             number(&mut meta, at);
-            letter.encode(&mut meta);
+            message.encode(&mut meta);
         }
         number(&mut meta, self.incoming.len() as u64);
         for (&(shard, at), answer) in &self.incoming {
@@ -202,7 +202,7 @@ impl Ledger {
         self.remembered_next = input.small()?;
         self.holds_made = input.number()?;
         self.transaction_next = input.number()?;
-        self.letter_next = input.number()?;
+        self.message_next = input.number()?;
         for _ in 0..input.small::<u16>()? {
             let scale = input.byte()?;
             let code = AssetCode::new(input.text()?).map_err(|error| corrupt(error.to_string()))?;
@@ -210,7 +210,7 @@ impl Ledger {
         }
         for _ in 0..input.number()? {
             let at = input.number()?;
-            self.letters.insert(at, Posted::decode(input)?);
+            self.messages.insert(at, Posted::decode(input)?);
         }
         for _ in 0..input.number()? {
             let (shard, at) = (input.small()?, input.number()?);

@@ -86,6 +86,15 @@ pub enum Command {
     },
     /// All assets, with this shard's totals.
     Assets,
+    /// Seals over the books, oldest first. The last 10,000 of a shard are remembered.
+    Seals {
+        /// Of one shard; else of all, one shard after the other.
+        shard: Option<u16>,
+        /// Those that are numbered above this.
+        after: u64,
+        /// At most so many of each shard.
+        seals_max: usize,
+    },
 }
 
 /// An account to be opened.

@@ -1,17 +1,17 @@
-//! Letters of two-phase commit between shards.
+//! Messages of two-phase commit between shards.
 //!
-//! Letters are sent until they are confirmed, and taken in once however often they come.
+//! Messages are sent until they are confirmed, and taken in once however often they come.
 
 use bytes::Bytes;
 
 use crate::{AssetCode, Time, TransferId, WalletName};
 
-/// A letter on its way.
-pub type Delivery = stadium_state_machine::Delivery<Letter>;
+/// A message on its way.
+pub type Delivery = stadium_state_machine::Delivery<ShardMessage>;
 
-/// What a letter says.
+/// What a message says.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Letter {
+pub enum ShardMessage {
     /// Can you do your part? Whoever says yes keeps it ready until it is decided.
     Prepare {
         /// The sender's number of the transaction.
@@ -23,7 +23,7 @@ pub enum Letter {
     Decide {
         /// The sender's number of the transaction.
         transaction: u64,
-        /// The number of the letter that asked.
+        /// The number of the message that asked.
         prepare: u64,
         /// Whether it is booked.
         booked: bool,

@@ -96,7 +96,7 @@ pub(crate) struct Failed<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// A letter of another shard.
+/// A message of another shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct From {
     pub(crate) shard: u16,
@@ -142,14 +142,14 @@ pub(crate) enum Event<'a> {
         items: Items<'a>,
     },
     Voted {
-        letter: u64,
+        message: u64,
     },
     Decided {
         transaction: u64,
         outcome: Result<(), Failed<'a>>,
     },
     Confirmed {
-        letter: u64,
+        message: u64,
     },
     Prepared {
         from: From,
@@ -303,9 +303,9 @@ impl<'a> Event<'a> {
                 out.push(u8::from(*linked));
                 encode_items(out, items, time, Keeper::Coordinator);
             }
-            Event::Voted { letter } => {
+            Event::Voted { message } => {
                 out.push(VOTED);
-                number(out, *letter);
+                number(out, *message);
             }
             Event::Decided { transaction, outcome } => {
                 out.push(DECIDED);
@@ -317,9 +317,9 @@ impl<'a> Event<'a> {
                     text(out, failed.reason);
                 }
             }
-            Event::Confirmed { letter } => {
+            Event::Confirmed { message } => {
                 out.push(CONFIRMED);
-                number(out, *letter);
+                number(out, *message);
             }
             Event::Prepared { from, transaction, items } => {
                 out.push(PREPARED);
@@ -405,7 +405,7 @@ impl<'a> Event<'a> {
                 let items = Cow::Owned(decode_items(input, time, Keeper::Coordinator)?);
                 Event::Began { transaction, linked, items }
             }
-            VOTED => Event::Voted { letter: input.number()? },
+            VOTED => Event::Voted { message: input.number()? },
             DECIDED => {
                 let transaction = input.number()?;
                 let outcome = match input.byte()? {
@@ -424,7 +424,7 @@ impl<'a> Event<'a> {
                 };
                 Event::Decided { transaction, outcome }
             }
-            CONFIRMED => Event::Confirmed { letter: input.number()? },
+            CONFIRMED => Event::Confirmed { message: input.number()? },
             PREPARED => {
                 let from = From::decode(input)?;
                 let transaction = input.number()?;

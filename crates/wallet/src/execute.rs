@@ -53,9 +53,11 @@ impl Ledger {
             Command::Change { wallet, asset, change } => {
                 self.change(&mut writer, wallet, asset, change).map(|()| Executed::Done(Answer::Done))
             }
-            Command::Wallet { .. } | Command::Accounts { .. } | Command::Holds { .. } | Command::Assets => {
-                self.read(now, command).map(Executed::Done)
-            }
+            Command::Wallet { .. }
+            | Command::Accounts { .. }
+            | Command::Holds { .. }
+            | Command::Assets
+            | Command::Seals { .. } => self.read(now, command).map(Executed::Done),
             Command::History { .. } | Command::BalanceAt { .. } | Command::Find { .. } => {
                 Err(rejected(MISDIRECTED, "it is read from the journal, not from the wallets' memory"))
             }

@@ -516,27 +516,30 @@ fn in_words(event: &Event<'_>) -> String {
             let items: Vec<String> = items.iter().map(of_item).collect();
             format!("transaction {transaction} began: {}", items.join("; "))
         }
-        Event::Voted { letter } => format!("letter {letter}: yes"),
+        Event::Voted { message } => format!("message {message}: yes"),
         Event::Decided { transaction, outcome: Ok(()) } => format!("transaction {transaction} is booked"),
         Event::Decided { transaction, outcome: Err(failed) } => {
             format!("transaction {transaction} is not booked: {} ({})", failed.reason, failed.code)
         }
-        Event::Confirmed { letter } => format!("letter {letter} confirmed"),
+        Event::Confirmed { message } => format!("message {message} confirmed"),
         Event::Prepared { from, transaction, items } => {
             let items: Vec<String> = items.iter().map(of_item).collect();
             format!(
-                "said yes to letter {} of shard {}, transaction {transaction}: {}",
+                "said yes to message {} of shard {}, transaction {transaction}: {}",
                 from.number,
                 from.shard,
                 items.join("; ")
             )
         }
         Event::Refused { from, code, reason } => {
-            format!("said no to letter {} of shard {}: {reason} ({code})", from.number, from.shard)
+            format!("said no to message {} of shard {}: {reason} ({code})", from.number, from.shard)
         }
         Event::Settled { from, transaction, booked, .. } => {
             let what = if *booked { "booked" } else { "not booked" };
-            format!("letter {} of shard {}: its transaction {transaction} is {what}", from.number, from.shard)
+            format!(
+                "message {} of shard {}: its transaction {transaction} is {what}",
+                from.number, from.shard
+            )
         }
     }
 }

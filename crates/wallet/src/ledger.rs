@@ -46,11 +46,11 @@ pub struct Ledger {
     /// Holds that were ever made.
     pub(crate) holds_made: u64,
     pub(crate) transaction_next: u64,
-    pub(crate) letter_next: u64,
-    pub(crate) letters: BTreeMap<u64, Posted>,
-    /// What was answered to letters of other shards that may come again, by shard and number.
+    pub(crate) message_next: u64,
+    pub(crate) messages: BTreeMap<u64, Posted>,
+    /// What was answered to messages of other shards that may come again, by shard and number.
     pub(crate) incoming: BTreeMap<(u16, u64), Result<(), Refusal>>,
-    /// Letters of other shards below these numbers never come again.
+    /// Messages of other shards below these numbers never come again.
     pub(crate) floors: BTreeMap<u16, u64>,
     pub(crate) chain: Chain,
 
@@ -152,7 +152,7 @@ pub struct Figures {
     /// Transactions that are not decided, here as coordinator or waiting for another shard's
     /// decision.
     pub pending: u64,
-    /// Letters that are not confirmed.
+    /// Messages that are not confirmed.
     pub outgoing: u64,
     /// Transfers that were booked since the start; replayed ones count.
     pub booked: u64,
@@ -184,8 +184,8 @@ impl Ledger {
             remembered_next: 0,
             holds_made: 0,
             transaction_next: 1,
-            letter_next: 1,
-            letters: BTreeMap::new(),
+            message_next: 1,
+            messages: BTreeMap::new(),
             incoming: BTreeMap::new(),
             floors: BTreeMap::new(),
             by_asset: BTreeMap::new(),
@@ -229,7 +229,7 @@ impl Ledger {
             holds: self.holds.len() as u64,
             remembered: self.remembered.len() as u64,
             pending: (self.transactions.len() + self.prepared.len()) as u64,
-            outgoing: self.letters.len() as u64,
+            outgoing: self.messages.len() as u64,
             booked: self.booked,
             refused: self.refused,
             seals: self.chain.seals_made,

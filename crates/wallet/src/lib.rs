@@ -47,13 +47,13 @@ pub use answer::{
 pub use bounds::Bounds;
 pub use chain::Seal;
 pub use command::{Change, Command, Kind, NewAccount, NewTransfer, Overdraft, Range};
-pub use delivery::{Delivery, Leg, LegKind, Letter};
+pub use delivery::{Delivery, Leg, LegKind, ShardMessage};
 pub use history::{Lookup, Walk};
 pub use ledger::{Executed, Figures, Ledger};
 pub use merging::who_knows;
 pub use name::{AssetCode, TransferId, WalletName};
 pub use plan::Checked;
 pub use refusal::CODES;
-pub use routing::{Parts, linked_shard};
+pub use routing::{Merging, linked_shard};
 pub use stadium_state_machine::{Corrupt, InvalidName, Milliseconds, Place, Record, Refusal, Time};
 pub use tick::Ticked;

@@ -8,7 +8,8 @@ use stadium_state_machine::{
 };
 
 use crate::{
-    Answer, Command, Corrupt, Delivery, Executed, Ledger, Letter, NewTransfer, Refusal, Time, Walk, refusal,
+    Answer, Command, Corrupt, Delivery, Executed, Ledger, NewTransfer, Refusal, ShardMessage, Time, Walk,
+    refusal,
 };
 
 /// Bytes of a command that has no items: an asset, changed rules.
@@ -24,6 +25,16 @@ const ACCOUNT_BYTES: usize = 160;
 /// Bytes of an event that time brings, at most, and of what a section has beside its events.
 const TICK_EVENT_BYTES: usize = 256;
 const TICK_BYTES: usize = 4_096;
+
+/// Bytes of memory that an item of a command keeps alive beside its texts.
+const ITEM_BYTES: usize = 128;
+
+impl NewTransfer {
+    /// Bytes of memory that it keeps alive while it waits for its shard, about.
+    pub fn waiting_bytes(&self) -> usize {
+        ITEM_BYTES + self.reference.len() + self.metadata.len()
+    }
+}
 
 fn transfer_bytes(transfer: &NewTransfer) -> usize {
     TRANSFER_BYTES + transfer.reference.len() + transfer.metadata.len()
@@ -62,8 +73,11 @@ impl MachineState for Ledger {
 impl StateMachine for Ledger {
     type Command = Command;
     type Answer = Answer;
-    type Letter = Letter;
+    type Message = ShardMessage;
     type Walk = Walk;
+
+    const CODE: u8 = 2;
+    const NAME: &'static str = "wallet";
 
     const RECORDS_STAY: bool = true;
     const REJECTION_ANSWERS: bool = true;
@@ -74,6 +88,7 @@ impl StateMachine for Ledger {
             | Command::Accounts { .. }
             | Command::Holds { .. }
             | Command::Assets
+            | Command::Seals { .. }
             | Command::History { .. }
             | Command::BalanceAt { .. }
             | Command::Find { .. } => true,
@@ -91,6 +106,14 @@ impl StateMachine for Ledger {
             // They read records of the journal.
             Command::History { .. } | Command::BalanceAt { .. } => 16,
             _ => 1,
+        }
+    }
+
+    fn command_bytes(command: &Command) -> usize {
+        match command {
+            Command::Transfer { transfers, .. } => transfers.iter().map(NewTransfer::waiting_bytes).sum(),
+            Command::Open { accounts } => accounts.len() * ITEM_BYTES,
+            _ => 0,
         }
     }
 
@@ -153,7 +176,7 @@ impl StateMachine for Ledger {
         &self,
         from: u64,
         _payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
-        out: &mut dyn FnMut(u16, u64, Letter),
+        out: &mut dyn FnMut(u16, u64, ShardMessage),
     ) {
         Ledger::outgoing(self, from, out);
     }

@@ -30,6 +30,8 @@ pub(crate) enum Merge {
     History { skip: usize, range: Box<Range> },
     /// Balances are added.
     Balance,
+    /// Those of one shard behind those of the one before.
+    Seals,
     /// Totals are added; the parts of `@transit` are one balance.
     Assets,
 }
@@ -69,6 +71,7 @@ pub(crate) fn merge(answers: Vec<Result<Answer, Refusal>>, how: &Merge) -> Resul
             Ok(Answer::Balance(sum))
         }
         Merge::Assets => assets(answers),
+        Merge::Seals => seals(answers),
     }
 }
 
@@ -268,6 +271,16 @@ fn is_wanted(entry: &Entry, range: &Range) -> bool {
     range.direction.is_none_or(|direction| direction == entry.direction)
         && range.other.as_ref().is_none_or(|wanted| wanted == other)
         && range.reference.as_ref().is_none_or(|wanted| *wanted == transfer.reference)
+}
+
+fn seals(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
+    let mut all = Vec::new();
+    for answer in answers {
+        if let Answer::Seals(seals) = answer? {
+            all.extend(seals);
+        }
+    }
+    Ok(Answer::Seals(all))
 }
 
 fn assets(answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {

@@ -17,7 +17,7 @@ use crate::{
 const LOOKED_AT_MAX: usize = 20_000;
 
 impl Ledger {
-    /// Answers Wallet, Accounts, Holds and Assets from memory.
+    /// Answers Wallet, Accounts, Holds, Assets and Seals from memory.
     ///
     /// # Errors
     ///
@@ -60,6 +60,10 @@ impl Ledger {
                     })
                     .collect(),
             )),
+            Command::Seals { after, seals_max, .. } => {
+                let seals = self.seals().filter(|seal| seal.number > *after).take(*seals_max);
+                Ok(Answer::Seals(seals.map(|&seal| (self.place.shard, seal)).collect()))
+            }
             _ => Err(rejected(MISDIRECTED, "it is not answered from memory")),
         }
     }

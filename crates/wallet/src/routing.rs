@@ -3,42 +3,35 @@
 //! A transfer is decided where its debited wallet lives; where that is a system wallet, where the credited one does; where
 //! both are, on the shard of its id. What names only an id is asked of all shards: the one that knows it decides.
 
-use crate::merging::{Items, Merge, merge, page_begin};
-use crate::{Answer, Command, Kind, NewAccount, NewTransfer, Range, Refusal, Time};
+use stadium_state_machine::{self as state_machine, Route, Routed};
 
-/// What each shard is asked for one command, and how their answers become one.
-pub struct Parts {
-    /// Shards, and what each is asked, in the order in which they are to be asked.
-    pub asked: Vec<(u16, Command)>,
-    /// None where the only answer is the answer.
-    merge: Option<Merge>,
+use crate::merging::{Items, Merge, merge, page_begin};
+use crate::{Answer, Command, Kind, Ledger, NewAccount, NewTransfer, Range, Refusal, Time};
+
+impl Routed for Ledger {
+    type Merge = Merging;
+
+    fn route(command: Command, shards: u16) -> Route<Ledger> {
+        command.route(shards)
+    }
 }
 
-impl Parts {
-    fn one(shard: u16, command: Command) -> Self {
-        Parts { asked: vec![(shard, command)], merge: None }
-    }
+/// How the answers of several shards become one.
+pub struct Merging(Merge);
 
-    fn all(shards: u16, command: &Command, merge: Merge) -> Self {
-        Parts { asked: (0..shards).map(|shard| (shard, command.clone())).collect(), merge: Some(merge) }
+impl state_machine::Merge<Ledger> for Merging {
+    fn merge(&self, answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
+        merge(answers, &self.0)
     }
+}
 
-    /// One answer out of those of all parts, in their order.
-    ///
-    /// # Errors
-    ///
-    /// What a shard refused.
-    pub fn merge(&self, mut answers: Vec<Result<Answer, Refusal>>) -> Result<Answer, Refusal> {
-        match &self.merge {
-            Some(how) => merge(answers, how),
-            None => answers.pop().expect("one shard was asked"),
-        }
-    }
+fn all(shards: u16, command: &Command, merge: Merge) -> Route<Ledger> {
+    Route::Many((0..shards).map(|shard| (shard, command.clone())).collect(), Merging(merge))
 }
 
 impl Command {
     /// The shard that carries out the whole command, where it is one.
-    pub fn sole_shard(&self, shards: u16) -> Option<u16> {
+    fn sole_shard(&self, shards: u16) -> Option<u16> {
         if shards <= 1 {
             return Some(0);
         }
@@ -54,6 +47,7 @@ impl Command {
             | Command::Holds { wallet, .. }
             | Command::BalanceAt { wallet, .. }
             | Command::History { wallet, .. } => wallet.home(shards),
+            Command::Seals { shard, .. } => *shard,
             Command::Declare { .. }
             | Command::Open { .. }
             | Command::Accounts { .. }
@@ -63,37 +57,38 @@ impl Command {
     }
 
     /// Takes it apart, for so many shards.
-    pub fn parts(self, shards: u16) -> Parts {
+    fn route(self, shards: u16) -> Route<Ledger> {
         if let Some(shard) = self.sole_shard(shards) {
-            return Parts::one(shard, self);
+            return Route::One(shard, self);
         }
         match self {
-            Command::Declare { .. } => Parts::all(shards, &self, Merge::Done),
+            Command::Declare { .. } => all(shards, &self, Merge::Done),
             Command::Open { accounts } => open(accounts, shards),
-            Command::Transfer { linked: true, .. } => Parts::all(shards, &self, Merge::WhoKnows),
+            Command::Transfer { linked: true, .. } => all(shards, &self, Merge::WhoKnows),
             Command::Transfer { transfers, linked: false } => unlinked(transfers, shards),
             // All commands from here on that name a wallet name a system wallet.
-            Command::Change { .. } => Parts::all(shards, &self, Merge::Done),
-            Command::Wallet { .. } => Parts::all(shards, &self, Merge::Accounts { accounts_max: usize::MAX }),
+            Command::Change { .. } => all(shards, &self, Merge::Done),
+            Command::Wallet { .. } => all(shards, &self, Merge::Accounts { accounts_max: usize::MAX }),
             Command::Holds { holds_max, .. } => {
-                Parts::all(shards, &self, Merge::Holds { holds_max: holds_max as usize })
+                all(shards, &self, Merge::Holds { holds_max: holds_max as usize })
             }
-            Command::BalanceAt { .. } => Parts::all(shards, &self, Merge::Balance),
+            Command::BalanceAt { .. } => all(shards, &self, Merge::Balance),
             Command::Accounts { accounts_max, .. } => {
-                Parts::all(shards, &self, Merge::Accounts { accounts_max: accounts_max as usize })
+                all(shards, &self, Merge::Accounts { accounts_max: accounts_max as usize })
             }
-            Command::Find { .. } => Parts::all(shards, &self, Merge::WhoKnows),
-            Command::Assets => Parts::all(shards, &self, Merge::Assets),
+            Command::Find { .. } => all(shards, &self, Merge::WhoKnows),
+            Command::Assets => all(shards, &self, Merge::Assets),
+            Command::Seals { .. } => all(shards, &self, Merge::Seals),
             Command::History { wallet, asset, range } => {
                 let (range_there, skip) = page_of_parts(&range);
                 let command = Command::History { wallet, asset, range: range_there };
-                Parts::all(shards, &command, Merge::History { skip, range: Box::new(range) })
+                all(shards, &command, Merge::History { skip, range: Box::new(range) })
             }
         }
     }
 }
 
-fn open(accounts: Vec<NewAccount>, shards: u16) -> Parts {
+fn open(accounts: Vec<NewAccount>, shards: u16) -> Route<Ledger> {
     let whole = accounts.len();
     let mut split = Split::default();
     for (place, account) in accounts.into_iter().enumerate() {
@@ -101,13 +96,13 @@ fn open(accounts: Vec<NewAccount>, shards: u16) -> Parts {
         split.push(account.wallet.home(shards).unwrap_or(0), place, account);
     }
     if split.parts.is_empty() {
-        return Parts::one(0, Command::Open { accounts: Vec::new() });
+        return Route::One(0, Command::Open { accounts: Vec::new() });
     }
     let (asked, places) = split.finish(|accounts| Command::Open { accounts });
-    Parts { asked, merge: Some(Merge::ByPlace { items: Items::Accounts, places, whole }) }
+    Route::Many(asked, Merging(Merge::ByPlace { items: Items::Accounts, places, whole }))
 }
 
-fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
+fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Route<Ledger> {
     let whole = transfers.len();
     let mut split = Split::default();
     for (place, transfer) in transfers.into_iter().enumerate() {
@@ -127,10 +122,10 @@ fn unlinked(transfers: Vec<NewTransfer>, shards: u16) -> Parts {
         }
     }
     if split.parts.is_empty() {
-        return Parts::one(0, Command::Transfer { transfers: Vec::new(), linked: false });
+        return Route::One(0, Command::Transfer { transfers: Vec::new(), linked: false });
     }
     let (asked, places) = split.finish(|transfers| Command::Transfer { transfers, linked: false });
-    Parts { asked, merge: Some(Merge::ByPlace { items: Items::Transfers, places, whole }) }
+    Route::Many(asked, Merging(Merge::ByPlace { items: Items::Transfers, places, whole }))
 }
 
 /// Items by shard, each shard's in their order; what is closed gets no more.
@@ -223,8 +218,10 @@ fn page_of_parts(range: &Range) -> (Range, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parts, linked_shard};
-    use crate::{AssetCode, Command, Kind, NewTransfer, TransferId, WalletName};
+    use stadium_state_machine::Route;
+
+    use super::linked_shard;
+    use crate::{AssetCode, Command, Kind, Ledger, NewTransfer, TransferId, WalletName};
 
     const SHARDS: u16 = 4;
 
@@ -254,12 +251,12 @@ mod tests {
         name((0..).find(home).expect("names spread over shards"))
     }
 
-    fn asked(parts: &Parts) -> Vec<(u16, Vec<u128>)> {
+    fn asked(route: Route<Ledger>) -> Vec<(u16, Vec<u128>)> {
         let ids = |command: &Command| match command {
             Command::Transfer { transfers, .. } => transfers.iter().map(|one| one.id.0).collect(),
             other => panic!("{other:?}"),
         };
-        parts.asked.iter().map(|(shard, command)| (*shard, ids(command))).collect()
+        route.into_parts().0.iter().map(|(shard, command)| (*shard, ids(command))).collect()
     }
 
     #[test]
@@ -268,8 +265,8 @@ mod tests {
             [(post(1, &on(2), &on(3)), 2), (post(1, &on(2), "@shop"), 2), (post(1, "@shop", &on(3)), 3)];
         for (transfer, shard) in cases {
             for linked in [false, true] {
-                let parts = Command::Transfer { transfers: vec![transfer.clone()], linked }.parts(SHARDS);
-                assert_eq!(asked(&parts), [(shard, vec![1])]);
+                let route = Command::Transfer { transfers: vec![transfer.clone()], linked }.route(SHARDS);
+                assert_eq!(asked(route), [(shard, vec![1])]);
             }
             assert_eq!(linked_shard(&[transfer], SHARDS), Some(shard));
         }
@@ -280,8 +277,8 @@ mod tests {
         let mut seen = [false; SHARDS as usize];
         for id in 0..64 {
             let command = Command::Transfer { transfers: vec![post(id, "@a", "@b")], linked: false };
-            let parts = command.parts(SHARDS);
-            seen[usize::from(parts.asked[0].0)] = true;
+            let route = command.route(SHARDS);
+            seen[usize::from(asked(route)[0].0)] = true;
         }
         assert_eq!(seen, [true; SHARDS as usize]);
     }
@@ -296,9 +293,9 @@ mod tests {
             post(4, &a, &b),
             post(5, &a, "@shop"),
         ];
-        let parts = Command::Transfer { transfers, linked: false }.parts(SHARDS);
+        let route = Command::Transfer { transfers, linked: false }.route(SHARDS);
         assert_eq!(
-            asked(&parts),
+            asked(route),
             [(0, vec![1, 3]), (1, vec![2]), (0, vec![4]), (0, vec![5])],
             "what crosses shards goes alone, behind what came before it"
         );
@@ -307,8 +304,8 @@ mod tests {
     #[test]
     fn what_names_only_an_id_is_asked_of_all() {
         let void = transfer(9, Kind::Void { hold: TransferId(1) });
-        let parts = Command::Transfer { transfers: vec![void.clone()], linked: true }.parts(SHARDS);
-        assert_eq!(parts.asked.len(), usize::from(SHARDS));
+        let route = Command::Transfer { transfers: vec![void.clone()], linked: true }.route(SHARDS);
+        assert_eq!(asked(route).len(), usize::from(SHARDS));
         assert_eq!(linked_shard(std::slice::from_ref(&void), SHARDS), None);
         assert_eq!(linked_shard(&[void, post(2, &on(3), "@shop")], SHARDS), Some(3));
     }

@@ -28,14 +28,14 @@ struct Book {
 const FRAME: usize = 24;
 
 impl Book {
-    /// Letters that are not confirmed, and whom they are for.
-    fn letters(&self) -> Vec<(u16, Delivery)> {
+    /// Messages that are not confirmed, and whom they are for.
+    fn messages(&self) -> Vec<(u16, Delivery)> {
         let (shard, confirmed_below) = (self.ledger.place.shard, self.ledger.outgoing_first());
-        let mut letters = Vec::new();
-        self.ledger.outgoing(0, &mut |to, number, letter| {
-            letters.push((to, Delivery { shard, number, confirmed_below, letter }));
+        let mut messages = Vec::new();
+        self.ledger.outgoing(0, &mut |to, number, message| {
+            messages.push((to, Delivery { shard, number, confirmed_below, message }));
         });
-        letters
+        messages
     }
 
     /// Answers of commands that were pending.
@@ -407,17 +407,17 @@ fn a_seal_comes_after_a_minute_and_only_where_there_is_something_to_seal() {
     book.same(replayed);
 }
 
-/// Carries letters between books until there are none. `lost` says which deliveries do not arrive.
+/// Carries messages between books until there are none. `lost` says which deliveries do not arrive.
 fn carry(books: &mut [Book], mut lost: impl FnMut(u64) -> bool) {
     for round in 0..20 {
-        let mut letters = Vec::new();
+        let mut messages = Vec::new();
         for book in &*books {
-            letters.extend(book.letters());
+            messages.extend(book.messages());
         }
-        if letters.is_empty() {
+        if messages.is_empty() {
             return;
         }
-        for (n, (to, delivery)) in letters.into_iter().enumerate() {
+        for (n, (to, delivery)) in messages.into_iter().enumerate() {
             if lost(round * 100 + n as u64) {
                 continue;
             }
@@ -434,7 +434,7 @@ fn carry(books: &mut [Book], mut lost: impl FnMut(u64) -> bool) {
             book.append();
         }
     }
-    panic!("letters are left");
+    panic!("messages are left");
 }
 
 /// Names that live on the shards 0, 1 and 2 of three.
@@ -552,7 +552,7 @@ fn a_transaction_that_nobody_answers_is_given_up_also_where_the_question_comes_l
     let (names, mut books) = three();
     let (_, command) = books[0].transfers(vec![post(&names[0], &names[1], 60)], false);
     let Ok(Executed::Pending(_)) = books[0].execute(&command) else { panic!() };
-    let late = books[0].letters();
+    let late = books[0].messages();
     books[0].now = books[0].now.after(30_000);
     books[0].tick();
     let finished = books[0].finished();
@@ -561,8 +561,8 @@ fn a_transaction_that_nobody_answers_is_given_up_also_where_the_question_comes_l
     assert!(matches!(outcomes[0], Err(Refusal::Busy { .. })));
     assert_eq!(books[0].balance(&names[0]), (100, 0));
     // The decision arrives before the question.
-    let letters = books[0].letters();
-    for (_, delivery) in letters.iter().chain(&late) {
+    let messages = books[0].messages();
+    for (_, delivery) in messages.iter().chain(&late) {
         let book = &mut books[1];
         book.record.begin(FRAME);
         let _ = book.ledger.receive(book.at, book.now, delivery, &mut book.record);
@@ -592,9 +592,9 @@ fn a_transaction_under_way_survives_a_checkpoint_with_its_holds_and_locks() {
     books[0].tick();
     assert_eq!(books[0].balance(&names[0]), (100, 100));
     // The question arrives, the answers do not; then all start again from their checkpoints.
-    let letters = books[0].letters();
-    assert_eq!(letters.len(), 2);
-    for (to, delivery) in &letters {
+    let messages = books[0].messages();
+    assert_eq!(messages.len(), 2);
+    for (to, delivery) in &messages {
         let book = &mut books[usize::from(*to)];
         book.record.begin(FRAME);
         assert_eq!(book.ledger.receive(book.at, book.now, delivery, &mut book.record), Ok(()));
@@ -652,7 +652,7 @@ fn alone(id: u128, kind: Kind) -> NewTransfer {
     NewTransfer { id: TransferId(id), kind, reference, metadata, effective: None }
 }
 
-/// A list or one alone, asked where it is decided; all letters are carried.
+/// A list or one alone, asked where it is decided; all messages are carried.
 fn asks_for(books: &mut [Book], transfers: &[NewTransfer]) -> Result<Vec<Outcome>, Refusal> {
     let at = usize::from(transfers[0].home(3).expect("it names wallets"));
     let command = Command::Transfer { transfers: transfers.to_vec(), linked: transfers.len() > 1 };
@@ -753,10 +753,10 @@ fn what_was_booked_alone_is_not_booked_again_in_a_list() {
     assert!(figures.into_iter().all(|figures| (figures.pending, figures.outgoing) == (0, 0)));
 }
 
-/// Carries the letters of one shard to the others, and no answers.
+/// Carries the messages of one shard to the others, and no answers.
 fn deliver_from(books: &mut [Book], from: usize) -> Vec<Result<(), Refusal>> {
-    let mut letters = Vec::new();
-    letters.extend(books[from].letters().into_iter().map(|(to, delivery)| (usize::from(to), delivery)));
+    let mut messages = Vec::new();
+    messages.extend(books[from].messages().into_iter().map(|(to, delivery)| (usize::from(to), delivery)));
     let receive = |(to, delivery): (usize, crate::Delivery)| {
         let book = &mut books[to];
         book.record.begin(FRAME);
@@ -764,7 +764,7 @@ fn deliver_from(books: &mut [Book], from: usize) -> Vec<Result<(), Refusal>> {
         book.append();
         taken
     };
-    letters.into_iter().map(receive).collect()
+    messages.into_iter().map(receive).collect()
 }
 
 #[test]

@@ -306,8 +306,8 @@ pub(crate) fn decode_items(input: &mut Reader<'_>, time: Time, keeper: Keeper) -
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) shard: u16,
-    /// The letter that asks it.
-    pub(crate) letter: u64,
+    /// The message that asks it.
+    pub(crate) message: u64,
     /// It said yes.
     pub(crate) agreed: bool,
 }
@@ -361,7 +361,7 @@ impl Entry for Transaction {
         number(out, self.asked.len() as u64);
         for asked in &self.asked {
             number(out, u64::from(asked.shard));
-            number(out, asked.letter);
+            number(out, asked.message);
             out.push(u8::from(asked.agreed));
         }
     }
@@ -376,8 +376,8 @@ impl Entry for Transaction {
             let mut asked = Vec::new();
             for _ in 0..input.number()? {
                 let shard = input.small()?;
-                let letter = input.number()?;
-                asked.push(Asked { shard, letter, agreed: input.byte()? == 1 });
+                let message = input.number()?;
+                asked.push(Asked { shard, message, agreed: input.byte()? == 1 });
             }
             Ok(Transaction { number, linked, began, record, items, asked })
         })
@@ -404,7 +404,7 @@ impl Entry for Prepared {
     }
 }
 
-/// A letter that is not confirmed.
+/// A message that is not confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Posted {
     pub(crate) to: u16,
@@ -412,7 +412,7 @@ pub(crate) struct Posted {
     pub(crate) asks: Asks,
 }
 
-/// What a letter says.
+/// What a message says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
     Prepare,
@@ -444,7 +444,7 @@ impl Posted {
             // Of before the moment was said: whom it goes to was not told that it decides a transfer alone, and keeps no moment.
             2 => Asks::Decide { prepare: input.number()?, booked: true, at: Time(0) },
             3 => Asks::Decide { prepare: input.number()?, booked: true, at: Time(input.number()?) },
-            other => return Err(corrupt(format!("a letter of the unknown kind {other}"))),
+            other => return Err(corrupt(format!("a message of the unknown kind {other}"))),
         };
         Ok(Posted { to, transaction, asks })
     }

@@ -1,7 +1,7 @@
 //! Two-phase commit of transfers between shards: all participants book their part, or none does.
 //!
 //! ```text
-//! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a letter, sent until it is confirmed,
+//! coordinator: began ── prepare ──▶ prepared (or refused)     each arrow is a message, sent until it is confirmed,
 //!              voted ... decided ── decide ──▶ settled        and answered; each word is a record
 //!              confirmed  ◀── done ──
 //! ```
@@ -17,7 +17,7 @@ use stadium_state_machine::{Record, busy, rejected};
 
 use crate::account::NONE;
 use crate::apply::Context;
-use crate::delivery::{Delivery, Leg, LegKind, Letter};
+use crate::delivery::{Delivery, Leg, LegKind, ShardMessage};
 use crate::events::{Event, Failed, From, Promised, Transferred};
 use crate::plan::{Intent, Overlay, Side};
 use crate::record::Writer;
@@ -53,7 +53,7 @@ impl Ledger {
         intents: &[Intent],
     ) -> Result<u64, Refusal> {
         let bound = self.bounds.pending_max as usize;
-        if self.transactions.len() >= bound || self.letters.len() >= bound.saturating_mul(4) {
+        if self.transactions.len() >= bound || self.messages.len() >= bound.saturating_mul(4) {
             return Err(pending_full(self.transactions.len()));
         }
         let mut items = Vec::with_capacity(transfers.len());
@@ -92,21 +92,21 @@ impl Ledger {
         }
     }
 
-    /// Letters that are not confirmed, by number, from `from` on: to which shard, and what.
-    pub fn outgoing(&self, from: u64, each: &mut dyn FnMut(u16, u64, Letter)) {
-        for (&number, posted) in self.letters.range(from..) {
-            let letter = match posted.asks {
+    /// Messages that are not confirmed, by number, from `from` on: to which shard, and what.
+    pub fn outgoing(&self, from: u64, each: &mut dyn FnMut(u16, u64, ShardMessage)) {
+        for (&number, posted) in self.messages.range(from..) {
+            let message = match posted.asks {
                 Asks::Decide { prepare, booked, at } => {
-                    Letter::Decide { transaction: posted.transaction, prepare, booked, at }
+                    ShardMessage::Decide { transaction: posted.transaction, prepare, booked, at }
                 }
                 Asks::Prepare => {
                     let Some(&place) = self.by_transaction.get(&posted.transaction) else { continue };
                     let items = self.transactions.at(place).items.iter();
                     let legs = items.filter_map(|item| self.leg(item, posted.to)).collect();
-                    Letter::Prepare { transaction: posted.transaction, legs }
+                    ShardMessage::Prepare { transaction: posted.transaction, legs }
                 }
             };
-            each(posted.to, number, letter);
+            each(posted.to, number, message);
         }
     }
 
@@ -147,23 +147,23 @@ impl Ledger {
         })
     }
 
-    /// The number that the next letter will have; those from it on are new since.
+    /// The number that the next message will have; those from it on are new since.
     pub fn outgoing_next(&self) -> u64 {
-        self.letter_next
+        self.message_next
     }
 
     /// The lowest number that is not confirmed; that of the next one where all are.
     pub fn outgoing_first(&self) -> u64 {
-        self.letters.first_key_value().map_or(self.letter_next, |(&number, _)| number)
+        self.messages.first_key_value().map_or(self.message_next, |(&number, _)| number)
     }
 
-    /// Most bytes of the section that [`Self::receive`] writes for a letter.
+    /// Most bytes of the section that [`Self::receive`] writes for a message.
     pub fn receive_bytes_max(&self, delivery: &Delivery) -> usize {
-        let items: usize = match &delivery.letter {
-            Letter::Prepare { legs, .. } => {
+        let items: usize = match &delivery.message {
+            ShardMessage::Prepare { legs, .. } => {
                 legs.iter().map(|leg| 1_024 + leg.reference.len() + leg.metadata.len()).sum()
             }
-            Letter::Decide { transaction, .. } => self
+            ShardMessage::Decide { transaction, .. } => self
                 .by_prepared
                 .get(&(delivery.shard, *transaction))
                 .map_or(0, |&place| self.prepared.at(place).items.iter().map(Item::bytes_max).sum()),
@@ -171,16 +171,16 @@ impl Ledger {
         items + 2 * EVENT_BYTES + 1_024
     }
 
-    /// Most bytes of the section that [`Self::confirm`] writes for a letter's answer.
+    /// Most bytes of the section that [`Self::confirm`] writes for a message's answer.
     pub fn confirm_bytes_max(&self, number: u64) -> usize {
         let transaction =
-            self.letters.get(&number).and_then(|posted| self.by_transaction.get(&posted.transaction));
+            self.messages.get(&number).and_then(|posted| self.by_transaction.get(&posted.transaction));
         let items: usize = transaction
             .map_or(0, |&place| self.transactions.at(place).items.iter().map(Item::bytes_max).sum());
         items + 2 * EVENT_BYTES + 2_048
     }
 
-    /// Takes in another shard's letter, once however often it is delivered. The answer, when it is durable, goes back to the sender's
+    /// Takes in another shard's message, once however often it is delivered. The answer, when it is durable, goes back to the sender's
     /// [`Self::confirm`].
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl Ledger {
         record: &mut Record,
     ) -> Result<(), Refusal> {
         self.now = self.now.max(now);
-        let Delivery { shard, number, confirmed_below, letter } = delivery;
+        let Delivery { shard, number, confirmed_below, message } = delivery;
         let from = From { shard: *shard, number: *number, confirmed_below: *confirmed_below };
         if let Some(answer) = self.incoming.get(&(from.shard, from.number)) {
             return answer.clone();
@@ -204,9 +204,11 @@ impl Ledger {
             return Ok(());
         }
         let mut writer = self.writer(record, at, now);
-        let answer = match letter {
-            Letter::Prepare { transaction, legs } => self.prepare(&mut writer, from, *transaction, legs),
-            Letter::Decide { transaction, prepare, booked, at } => {
+        let answer = match message {
+            ShardMessage::Prepare { transaction, legs } => {
+                self.prepare(&mut writer, from, *transaction, legs)
+            }
+            ShardMessage::Decide { transaction, prepare, booked, at } => {
                 self.settle(&mut writer, from, *transaction, *prepare, booked.then_some(*at));
                 Ok(())
             }
@@ -342,7 +344,7 @@ impl Ledger {
         self.emit(writer, &Event::Transfer(what));
     }
 
-    /// Takes in what another shard answered to a letter. Busy changes nothing: the letter is sent again.
+    /// Takes in what another shard answered to a message. Busy changes nothing: the message is sent again.
     pub fn confirm(
         &mut self,
         at: u64,
@@ -352,20 +354,20 @@ impl Ledger {
         record: &mut Record,
     ) {
         self.now = self.now.max(now);
-        let Some(&posted) = self.letters.get(&number) else { return };
+        let Some(&posted) = self.messages.get(&number) else { return };
         let mut writer = self.writer(record, at, now);
         match (posted.asks, taken) {
             (_, Err(Refusal::Busy { .. } | Refusal::Unknown { .. })) => {}
             (Asks::Prepare, Ok(())) => self.agreed(&mut writer, posted.transaction, number),
             (Asks::Prepare, Err(refusal)) => self.give_up(&mut writer, posted, refusal),
-            (Asks::Decide { .. }, _) => self.emit(&mut writer, &Event::Confirmed { letter: number }),
+            (Asks::Decide { .. }, _) => self.emit(&mut writer, &Event::Confirmed { message: number }),
         }
         self.close(writer, 0);
     }
 
-    fn agreed(&mut self, writer: &mut Writer<'_>, transaction: u64, letter: u64) {
+    fn agreed(&mut self, writer: &mut Writer<'_>, transaction: u64, message: u64) {
         let Some(&place) = self.by_transaction.get(&transaction) else { return };
-        self.emit(writer, &Event::Voted { letter });
+        self.emit(writer, &Event::Voted { message });
         if self.transactions.at(place).asked.iter().all(|asked| asked.agreed) {
             self.decide(writer, place, Ok(()));
         }
@@ -419,18 +421,18 @@ impl Ledger {
             Event::Began { transaction, linked, items } => {
                 self.apply_began(context, *transaction, *linked, items)
             }
-            Event::Voted { letter } => {
-                let posted = self.letters.remove(letter).ok_or_else(|| no_letter(*letter))?;
+            Event::Voted { message } => {
+                let posted = self.messages.remove(message).ok_or_else(|| no_message(*message))?;
                 let place =
-                    *self.by_transaction.get(&posted.transaction).ok_or_else(|| no_letter(*letter))?;
+                    *self.by_transaction.get(&posted.transaction).ok_or_else(|| no_message(*message))?;
                 for asked in &mut self.transactions.at_mut(place).asked {
-                    asked.agreed |= asked.letter == *letter;
+                    asked.agreed |= asked.message == *message;
                 }
                 Ok(())
             }
             Event::Decided { transaction, outcome } => self.apply_decided(context, *transaction, *outcome),
-            Event::Confirmed { letter } => {
-                self.letters.remove(letter).map(|_| ()).ok_or_else(|| no_letter(*letter))
+            Event::Confirmed { message } => {
+                self.messages.remove(message).map(|_| ()).ok_or_else(|| no_message(*message))
             }
             Event::Prepared { from, transaction, items } => {
                 self.raise_floor(*from);
@@ -499,7 +501,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What is remembered of letters that never come again is forgotten.
+    /// What is remembered of messages that never come again is forgotten.
     fn raise_floor(&mut self, from: From) {
         let floor = self.floors.entry(from.shard).or_insert(0);
         *floor = (*floor).max(from.confirmed_below);
@@ -578,8 +580,8 @@ impl Ledger {
         }
         let mut asked = Vec::with_capacity(shards.len());
         for shard in shards {
-            let letter = self.post_letter(shard, number, Asks::Prepare);
-            asked.push(Asked { shard, letter, agreed: false });
+            let message = self.post_message(shard, number, Asks::Prepare);
+            asked.push(Asked { shard, message, agreed: false });
         }
         let place = self.transactions.insert(Transaction {
             number,
@@ -647,10 +649,10 @@ impl Ledger {
         }
     }
 
-    fn post_letter(&mut self, to: u16, transaction: u64, asks: Asks) -> u64 {
-        let number = self.letter_next;
-        self.letter_next += 1;
-        self.letters.insert(number, Posted { to, transaction, asks });
+    fn post_message(&mut self, to: u16, transaction: u64, asks: Asks) -> u64 {
+        let number = self.message_next;
+        self.message_next += 1;
+        self.messages.insert(number, Posted { to, transaction, asks });
         number
     }
 
@@ -666,12 +668,12 @@ impl Ledger {
             .ok_or_else(|| corrupt(format!("there is no transaction {number}")))?;
         let transaction = self.transactions.remove(place).expect("it is in the index");
         for asked in &transaction.asked {
-            self.letters.remove(&asked.letter);
+            self.messages.remove(&asked.message);
         }
         let refused = outcome.err().and_then(|failed| failed.shard);
         for asked in transaction.asked.iter().filter(|asked| Some(asked.shard) != refused) {
-            let asks = Asks::Decide { prepare: asked.letter, booked: outcome.is_ok(), at: context.time };
-            self.post_letter(asked.shard, number, asks);
+            let asks = Asks::Decide { prepare: asked.message, booked: outcome.is_ok(), at: context.time };
+            self.post_message(asked.shard, number, asks);
         }
         self.keep(&transaction.items, &Way::Release)?;
         for item in &transaction.items {
@@ -739,8 +741,8 @@ impl Ledger {
     }
 }
 
-fn no_letter(letter: u64) -> Corrupt {
-    corrupt(format!("there is no letter {letter}"))
+fn no_message(message: u64) -> Corrupt {
+    corrupt(format!("there is no message {message}"))
 }
 
 /// A code that was read back, as one of ours.

@@ -35,11 +35,11 @@ pub enum Sabotage {
     /// A shard says that it noted what devices acknowledged, and did not.
     AcknowledgementsAreForgotten,
     /// A shard confirms what another one wrote to it about pushes, and did not take it in.
-    LettersOfPushesAreForgotten,
+    MessagesOfPushesAreForgotten,
     /// Where an app's home refused a cancellation, other shards cancel what comes next.
     RefusedCancellationsStay,
     /// Shards are not told of a cancellation which push is still on its way to them.
-    CancelledLettersStart,
+    CancelledMessagesStart,
     /// The folder of a disk says that its names are synced, and they are not.
     FolderSyncDoesNothing,
     /// One checkpoint is kept instead of two.

@@ -65,8 +65,8 @@ fn a_shard_that_forgets_acknowledgements_of_pushes_is_found_out() {
 }
 
 #[test]
-fn a_shard_that_forgets_letters_about_pushes_is_found_out() {
-    let failure = first_failure(0, 200, Sabotage::LettersOfPushesAreForgotten);
+fn a_shard_that_forgets_messages_about_pushes_is_found_out() {
+    let failure = first_failure(0, 200, Sabotage::MessagesOfPushesAreForgotten);
     assert!(failure.is_some(), "200 seeds did not notice pushes that reach no other shard than their app's");
 }
 
@@ -81,7 +81,7 @@ fn shards_that_remember_a_cancellation_that_was_refused_are_found_out() {
 
 #[test]
 fn shards_that_start_what_was_cancelled_on_its_way_are_found_out() {
-    let failure = first_failure(0, 400, Sabotage::CancelledLettersStart);
+    let failure = first_failure(0, 400, Sabotage::CancelledMessagesStart);
     assert!(failure.is_some(), "400 seeds did not notice pushes that arrive after their cancellation");
 }
 

@@ -176,7 +176,9 @@ impl Checkpointing {
             none => {
                 let position = journal.end();
                 let mut writer = Writer::new(self.checkpoints.begin(position)?, settings.checkpoint_writer)?;
-                let opening = Opening { time: now, position: position.0, pinned: segments.pinned() };
+                let (position_in, machines_in) = (position.0, machines.kinds.len() as u32);
+                let pinned = segments.pinned();
+                let opening = Opening { time: now, position: position_in, machines: machines_in, pinned };
                 writer.offer(opening.encode())?;
                 machines.checkpoint_begin();
                 self.asked = false;

@@ -5,9 +5,10 @@
 //! seen is durable, and a commit that failed takes everything after the last durable record with it.
 
 mod checkpointing;
+pub(crate) mod composition;
 mod cross_shard;
 mod fault;
-pub(crate) mod feeds;
+mod kinds;
 mod machines;
 mod opening;
 mod outbox;
@@ -19,33 +20,31 @@ mod segments;
 mod settings;
 mod slot;
 mod stretches;
-mod together;
 mod turn;
 mod waiting;
 
 use std::collections::VecDeque;
 
 use stadium_journal::{Journal, Position};
-use stadium_push::Platform;
-use stadium_queue::{Answer, Lease, Milliseconds, NewJob, QueueName, Queues, Refusal, Time};
-use stadium_wallet::Ledger;
+use stadium_queue::{Answer, Lease};
+use stadium_state_machine::{Milliseconds, Refusal, StateMachine, Time};
 
-pub use crate::frame::Machine;
-pub(crate) use machines::describe as describe_events;
+pub use crate::frame::MachineId;
+pub use kinds::Kind;
+pub(crate) use kinds::Kinds;
 pub use opening::Progress;
 pub(crate) use opening::replay_all;
 pub use ports::{Caller, Claim, Confirmation, Delivery, Next, Output, Reply, Request, Search, Store, Trial};
 pub use settings::{CheckpointWriting, CoreSettings};
+pub(crate) use slot::AnyAnswer;
+pub use slot::AnyCommand;
 
 use self::checkpointing::CheckpointCounts;
 use self::opening::Measured;
 use self::running::{Figures, Running};
 use self::waiting::Waiting;
 use crate::metrics::Counts;
-use crate::{Error, ShardMetrics, Together};
-
-/// Connections that one command says to have ended, where all are forgotten.
-const DEPARTURES_AT_ONCE: usize = 256;
+use crate::{Error, ShardMetrics};
 
 /// A shard. Whoever drives it calls [`Self::turn`] after input, when the journal wakes it, and at the deadline
 /// of the last turn; extra turns are harmless.
@@ -83,31 +82,15 @@ pub struct Core<S: Store, C: Caller> {
 /// What is handed in.
 enum Input<C> {
     Request(Request<C>),
-    Wallet(C, stadium_wallet::Command),
-    Push(C, Box<stadium_push::Command>),
-    Session(C, Box<stadium_session::Command>),
-    Together(C, Box<Beside>),
-    Seals(C, Seals),
+    Command(C, AnyCommand),
+    Together(C, Box<composition::Beside>),
     Release(Vec<Lease>),
-    Delivery(Box<Delivery>),
+    Delivery(Delivery),
     Confirmation(Confirmation),
 }
 
 /// A command to the queues must not pay for what else there is.
 const _: () = assert!(size_of::<Input<u64>>() <= size_of::<Request<u64>>() + size_of::<u64>());
-
-/// Transfers, and jobs that are put beside them.
-struct Beside {
-    transfers: stadium_wallet::Command,
-    jobs: Vec<(QueueName, NewJob)>,
-}
-
-/// Which seals somebody asks for.
-#[derive(Clone, Copy)]
-struct Seals {
-    after: u64,
-    at_most: usize,
-}
 
 /// Why and since when the journal is not open.
 #[derive(Debug, Default)]
@@ -182,31 +165,14 @@ impl<S: Store, C: Caller> Core<S, C> {
         self.inbox.push_back(Input::Request(request));
     }
 
-    /// Hands in a command to the wallets for the next turn. The driver bounds how many.
-    pub fn submit_wallet(&mut self, caller: C, command: stadium_wallet::Command) {
-        self.inbox.push_back(Input::Wallet(caller, command));
+    /// Hands in a command to another state machine that the shard has. The driver bounds how many.
+    pub fn submit_command(&mut self, caller: C, command: AnyCommand) {
+        self.inbox.push_back(Input::Command(caller, command));
     }
 
-    /// Hands in a command to the push platform for the next turn. The driver bounds how many.
-    pub fn submit_push(&mut self, caller: C, command: stadium_push::Command) {
-        self.inbox.push_back(Input::Push(caller, Box::new(command)));
-    }
-
-    /// Hands in a command to the MQTT sessions for the next turn. The driver bounds how many.
-    pub fn submit_session(&mut self, caller: C, command: stadium_session::Command) {
-        self.inbox.push_back(Input::Session(caller, Box::new(command)));
-    }
-
-    /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds how many.
-    pub fn submit_together(&mut self, caller: C, together: Together) {
-        let Together { transfers, jobs } = together;
-        let transfers = stadium_wallet::Command::Transfer { transfers, linked: true };
-        self.inbox.push_back(Input::Together(caller, Box::new(Beside { transfers, jobs })));
-    }
-
-    /// Asks for the seals that are numbered above `after`, the oldest of them first, so many at most.
-    pub fn seals(&mut self, caller: C, after: u64, at_most: usize) {
-        self.inbox.push_back(Input::Seals(caller, Seals { after, at_most }));
+    /// Hands in a command to the machine `M`, which the shard has. The driver bounds how many.
+    pub fn submit_to<M: StateMachine>(&mut self, caller: C, command: M::Command) {
+        self.submit_command(caller, AnyCommand::of::<M>(command));
     }
 
     /// Nobody waits for this caller's answer any more: a reserve that waits for a job is taken back.
@@ -230,7 +196,7 @@ impl<S: Store, C: Caller> Core<S, C> {
 
     /// Hands in what comes from another shard.
     pub fn deliver(&mut self, delivery: Delivery) {
-        self.inbox.push_back(Input::Delivery(Box::new(delivery)));
+        self.inbox.push_back(Input::Delivery(delivery));
     }
 
     /// Hands in what another shard answered to a delivery.
@@ -241,17 +207,6 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// Lets consumers that wait go with what there is, which is nothing, and has none wait from now on.
     pub fn stop_waiting(&mut self) {
         self.nobody_waits = true;
-    }
-
-    /// Has the push platform forget all connections, as if all had ended, since not all could be told that was to be told of them.
-    /// Whoever is connected is to arrive again.
-    pub fn forget_connections(&mut self, now: Time, caller: impl Fn() -> C) {
-        let Some(running) = &self.running else { return };
-        let left = running.machines.platform.connected(now);
-        for left in left.chunks(DEPARTURES_AT_ONCE) {
-            let (arrived, left) = (Vec::new(), left.to_vec());
-            self.submit_push(caller(), stadium_push::Command::Presence { arrived, left });
-        }
     }
 
     /// Begins a checkpoint at the next turn, unless one runs.
@@ -269,24 +224,9 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// The queues, to be looked at; none while the journal is not open.
-    pub fn queues(&self) -> Option<&Queues> {
-        self.running.as_ref().map(|running| &running.machines.queues)
-    }
-
-    /// The wallets, to be looked at; none while the journal is not open.
-    pub fn ledger(&self) -> Option<&Ledger> {
-        self.running.as_ref().map(|running| &running.machines.ledger)
-    }
-
-    /// The push platform, to be looked at; none while the journal is not open.
-    pub fn platform(&self) -> Option<&Platform> {
-        self.running.as_ref().map(|running| &running.machines.platform)
-    }
-
-    /// The MQTT sessions, to be looked at; none while the journal is not open.
-    pub fn sessions(&self) -> Option<&stadium_session::Sessions> {
-        self.running.as_ref().map(|running| &running.machines.sessions)
+    /// The machine `M`, which the shard has, to be looked at; none while the journal is not open.
+    pub fn machine<M: StateMachine>(&self) -> Option<&M> {
+        self.running.as_ref().map(|running| running.machines.machine::<M>())
     }
 
     /// The state of all machines as the chunks of a checkpoint, for a simulator that compares it with the state
@@ -343,10 +283,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         metrics.durable_lag_us = figures.durable_lag_us.histogram();
         metrics.tail_records = figures.tail_records;
         metrics.pending_answers = running.pending() as u64;
-        metrics.jobs = running.machines.queues.jobs();
-        running.machines.measure(&mut metrics);
-        metrics.wallet = running.machines.ledger.figures();
-        metrics.newest_seal = running.machines.ledger.seals().next_back().copied();
+        running.measure(&mut metrics);
         let checkpoints = &running.checkpointing.counts;
         metrics.checkpoints = self.checkpoints_before.written + checkpoints.written;
         metrics.checkpoints_failed = self.checkpoints_before.failed + checkpoints.failed;

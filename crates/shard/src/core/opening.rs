@@ -4,6 +4,7 @@
 //! here: events are applied as they were written.
 
 use stadium_journal::{CheckpointReader, Holder, Journal, Opening, Position, Reader};
+use stadium_state_machine::PayloadAt;
 
 use super::checkpointing::Checkpointing;
 use super::machines::Machines;
@@ -82,7 +83,7 @@ pub(super) fn open<S: Store, C: Caller>(
 
     let mut measured = Measured::default();
     let began = (settings.stopwatch)();
-    let mut machines = Machines::new(settings);
+    let mut machines = Machines::new(settings.kinds(), settings.place);
     let mut pins = Pins::new(&journal);
     if let Some(mut reader) = newest {
         pins.known = restore(&mut *reader, &mut machines, progress)?;
@@ -95,13 +96,12 @@ pub(super) fn open<S: Store, C: Caller>(
     measured.tail_bytes = journal.end().since(from);
 
     let mut segments = Segments::new(settings.stretch_bytes);
-    machines.queues.take_payload_changes(segments.changes());
+    machines.all_mut().for_each(|(_, slot)| slot.take_payload_changes(segments.changes()));
     segments.changes().clear();
     segments.refresh(&journal);
     pins.known.iter().for_each(|&at| segments.pin(&journal, Position(at)));
-    machines
-        .queues
-        .live_payloads(&mut |at| segments.book(&journal, Position(at.record), i64::from(at.length)));
+    let mut book = |at: PayloadAt| segments.book(&journal, Position(at.record), i64::from(at.length));
+    machines.all().for_each(|(_, slot)| slot.live_payloads(&mut book));
     let checkpointing = Checkpointing::new(store.checkpoints(Some(journal.id()))?, info)?;
     let running = Running::new(journal, machines, checkpointing, segments, settings, tail_records);
     Ok((running, measured))
@@ -116,7 +116,7 @@ pub(crate) fn replay_all(
     reader: &mut dyn Reader,
     reached: &mut dyn FnMut(Position),
 ) -> Result<u64, Error> {
-    let mut machines = Machines::new(settings);
+    let mut machines = Machines::new(settings.kinds(), settings.place);
     if let Some(mut checkpoint) = checkpoint {
         restore(&mut *checkpoint, &mut machines, &mut |_| ())?;
     }
@@ -188,7 +188,7 @@ fn apply_all(
         apply(machines, record.position, record.body).map_err(corrupt)?;
         records += 1;
         if records % RECORDS_A_STEP == 0 {
-            machines.queues.take_payload_changes(&mut changes);
+            machines.all_mut().for_each(|(_, slot)| slot.take_payload_changes(&mut changes));
             changes.clear();
             step(records, record.end);
         }

@@ -3,14 +3,17 @@
 //! A driver owns threads, mailboxes and clocks; the core sees requests, the time, and a journal. A
 //! thread drives it in production, a simulator in tests.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use stadium_journal::{Checkpoints, Journal, JournalId, Opening};
-use stadium_queue::{Command, QueueName, Refusal, Spread, Time};
+use stadium_queue::{Command, QueueName, Spread};
+use stadium_state_machine::{Refusal, StateMachine, Time};
 
+use super::slot::AnyMessage;
 use crate::Answer;
-use crate::frame::Machine;
+use crate::frame::MachineId;
 
 /// Where a shard's journal and its checkpoints are.
 pub trait Store: Send {
@@ -150,7 +153,7 @@ pub struct Output<C> {
     /// Reserves that found nothing here: for the next shard where some are left to ask, and else, where they
     /// want to wait, for all shards, this one included, with one claim.
     pub passed: Vec<Request<C>>,
-    /// Jobs and letters for other shards. Each is answered by [`Confirmation`], and sent again until it is.
+    /// Messages to other shards. Each is answered by [`Confirmation`], and sent again until it is.
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
@@ -174,54 +177,63 @@ impl<C> Default for Output<C> {
 }
 
 /// What one shard sends to another, taken in once however often it comes.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Delivery {
-    /// A job for a queue.
-    Job(stadium_queue::Delivery),
-    /// A letter about transfers between shards.
-    Wallet(stadium_wallet::Delivery),
-    /// A letter of the push platform.
-    Push(stadium_state_machine::Delivery<stadium_push::Letter>),
+pub struct Delivery {
+    /// The machine that takes it in; it was sent by the same one of the other shard.
+    pub machine: MachineId,
+    /// The shard that sends it.
+    pub shard: u16,
+    /// Its number there.
+    pub number: u64,
+    message: Box<dyn AnyMessage>,
 }
 
 impl Delivery {
-    /// Whose it is.
-    pub fn shard(&self) -> u16 {
-        match self {
-            Delivery::Job(job) => job.shard,
-            Delivery::Wallet(letter) => letter.shard,
-            Delivery::Push(letter) => letter.shard,
-        }
+    pub(super) fn new(machine: MachineId, shard: u16, number: u64, message: Box<dyn AnyMessage>) -> Self {
+        Delivery { machine, shard, number, message }
     }
 
-    /// The machine that takes it in; it was sent by the same one of another shard.
-    pub fn machine(&self) -> Machine {
-        match self {
-            Delivery::Job(_) => Machine::Queue,
-            Delivery::Wallet(_) => Machine::Wallet,
-            Delivery::Push(_) => Machine::Push,
-        }
+    /// As its machine sees it; none where that is not `M`.
+    pub fn of<M: StateMachine>(&self) -> Option<&stadium_state_machine::Delivery<M::Message>> {
+        (self.machine == MachineId::of::<M>()).then(|| self.message.any().downcast_ref())?
+    }
+
+    pub(super) fn message(&self) -> &dyn AnyMessage {
+        &*self.message
     }
 
     /// The answer of its receiver.
     pub fn confirmation(&self, taken: Result<(), Refusal>) -> Confirmation {
-        let number = match self {
-            Delivery::Job(job) => job.number,
-            Delivery::Wallet(letter) => letter.number,
-            Delivery::Push(letter) => letter.number,
-        };
-        Confirmation { machine: self.machine(), number, taken }
+        Confirmation { machine: self.machine, number: self.number, taken }
+    }
+}
+
+impl Clone for Delivery {
+    fn clone(&self) -> Self {
+        Delivery { message: self.message.cloned(), ..*self }
+    }
+}
+
+impl PartialEq for Delivery {
+    fn eq(&self, other: &Self) -> bool {
+        self.machine == other.machine && self.message.is_same(&*other.message)
+    }
+}
+
+impl fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message.fmt(f)
     }
 }
 
 /// What became of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmation {
-    /// Whose letter it was.
-    pub machine: Machine,
+    /// The machine whose message it was.
+    pub machine: MachineId,
     /// The sender's number for it.
     pub number: u64,
-    /// Taken in, durably. Busy: not now, and it is sent again. Of a letter, Rejected: it was taken in, and that is the answer.
+    /// Taken in, durably. Busy: not now, and it is sent again. Rejected, where that is an answer: it was taken in, and that is the
+    /// answer.
     pub taken: Result<(), Refusal>,
 }
 

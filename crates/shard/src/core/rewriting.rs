@@ -1,13 +1,13 @@
 //! Frees segments that are nearly dead: what still lives in them is written again, in slices.
 
 use stadium_journal::{Journal, Room};
-use stadium_queue::{PayloadAt, Time};
+use stadium_queue::{PayloadAt, Queues, Time};
 
 use super::fault::Fault;
 use super::ports::Caller;
 use super::running::Running;
 use super::settings::CoreSettings;
-use crate::frame::{HEADER_BYTES, Machine};
+use crate::frame::{HEADER_BYTES, MachineId};
 
 impl<J: Journal, C: Caller> Running<J, C> {
     /// Writes a slice of a nearly dead segment's payloads again. Says whether there is more.
@@ -38,7 +38,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             }
             Err(_) => false,
         };
-        let more = self.machines.queues.move_payloads(
+        let more = self.machines.machine_mut::<Queues>().move_payloads(
             at.0,
             now,
             range,
@@ -51,7 +51,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         if !more {
             self.segments.rewritten();
         }
-        self.append_events(Machine::Queue, at, now, Room::Ordinary)?;
+        self.append_events(MachineId::of::<Queues>(), at, now, Room::Ordinary)?;
         Ok(more)
     }
 }

@@ -1,29 +1,43 @@
 //! A shard whose journal is open: the machines, and the answers that wait for a commit.
 //!
 //! Here decisions become records. A decision is appended first and answered when it is durable.
-//! [`super::slot`] drives the machines, [`super::cross_shard`] exchanges letters with other shards.
+//! [`super::cross_shard`] exchanges messages with other shards.
 
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use stadium_journal::{Error, Journal, Position, Room};
-use stadium_push::Platform;
-use stadium_queue::{Answer, Command, Lease, PayloadAt, Queues, Record, Refusal, Retry, Time};
-use stadium_session::Sessions;
-use stadium_wallet::Ledger;
+use stadium_queue::{Answer, Command, Lease, PayloadAt, Queues, Retry};
+use stadium_state_machine::{Executed, Lookup, Record, Refusal, Time};
 
 use super::checkpointing::{Checkpointing, Step};
-use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, too_large};
-use super::feeds::Feeds;
+use super::composition::Feeds;
+use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, not_read, too_large};
 use super::machines::Machines;
 use super::outbox::Outbox;
 use super::payloads::{How, Payloads, Spoilt, Unreadable};
 use super::ports::{Caller, Confirmation, Output, Reply};
 use super::segments::Segments;
 use super::settings::CoreSettings;
-use super::slot::{Taken, Walk};
-use crate::frame::{Machine, write_header};
+use super::slot::{AnyAnswer, AnyWalk, Target, Typed};
+use crate::error::rejected;
+use crate::frame::{Frame, HEADER_BYTES, MachineId, write_header};
 use crate::metrics::Counts;
+
+/// Bytes of a record beside its events: the frame, and some more.
+pub(super) const BASE_BYTES: usize = HEADER_BYTES + 1_024;
+
+/// The result of a command.
+pub(super) enum Taken<A> {
+    /// The answer, which may leave when everything is durable that it may have seen.
+    Answer(Result<A, Refusal>),
+    /// Records are read then.
+    Walk(Box<dyn AnyWalk>),
+    /// Other shards are asked; the machine has the answer under this number later.
+    Pending(u64),
+    /// Not now: the journal is behind. Nothing happened.
+    Behind,
+}
 
 /// What leaves when the journal is durable up to a position.
 pub(super) struct Pending<C> {
@@ -32,7 +46,7 @@ pub(super) struct Pending<C> {
     pub(super) since_us: u64,
     /// The answer of a command of this machine that waited for other shards. Where the record is
     /// cut the command is decided again, and may come out otherwise.
-    pub(super) decided_by: Option<Machine>,
+    pub(super) decided_by: Option<MachineId>,
     pub(super) what: Waits<C>,
 }
 
@@ -40,15 +54,15 @@ pub(super) enum Waits<C> {
     Answer(C, Result<Answer<PayloadAt>, Refusal>),
     /// An answer that has everything.
     Whole(C, Result<crate::Answer, Refusal>),
-    /// Records that are read then.
-    Walk(C, Walk),
+    /// Records that are read then, for a machine.
+    Walk(C, MachineId, Box<dyn AnyWalk>),
     Confirmation(u16, Confirmation),
     /// What goes to devices.
     ToEdge(Vec<stadium_push::ToEdge>),
     /// What goes to other shards and has a number below this one may be sent.
-    Outgoing(Machine, u64),
+    Outgoing(MachineId, u64),
     /// What was sent below this number is confirmed, and that is remembered.
-    Confirmed(Machine, u64),
+    Confirmed(MachineId, u64),
 }
 
 /// A shard whose journal is open.
@@ -61,7 +75,7 @@ pub(super) struct Running<J, C> {
     pub(super) record: Record,
     pub(super) pending: VecDeque<Pending<C>>,
     /// Callers of pending commands, by the machine's number for the command.
-    pub(super) undecided: HashMap<(Machine, u64), C, foldhash::fast::RandomState>,
+    pub(super) undecided: HashMap<(MachineId, u64), C, foldhash::fast::RandomState>,
     pub(super) payloads: Payloads,
     pub(super) spoilt: Vec<Spoilt>,
     pub(super) random: Random,
@@ -71,8 +85,8 @@ pub(super) struct Running<J, C> {
     uncommitted: bool,
     /// The disk was full at this time.
     full_at: Option<Time>,
-    /// Letters to other shards, by machine.
-    pub(super) outboxes: [Outbox; Machine::COUNT],
+    /// Messages to other shards, by machine.
+    pub(super) outboxes: Vec<Outbox>,
     pub(super) feeds: Feeds,
     pub(super) figures: Figures,
 }
@@ -110,7 +124,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         settings: &CoreSettings,
         tail_records: u64,
     ) -> Self {
-        let outboxes = Machine::ALL.map(|machine| Outbox::new(machines.one(machine).outgoing_first()));
+        let outboxes = machines.all().map(|(_, slot)| Outbox::new(slot.outgoing_first())).collect();
         Self {
             journal,
             machines,
@@ -168,7 +182,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Appends what a machine wrote; it is applied already.
     pub(super) fn append_events(
         &mut self,
-        machine: Machine,
+        machine: MachineId,
         at: Position,
         now: Time,
         room: Room,
@@ -186,23 +200,55 @@ impl<J: Journal, C: Caller> Running<J, C> {
         &mut self,
         at: Position,
         room: Room,
-        machines: &[Machine],
+        machines: &[MachineId],
     ) -> Result<(), Fault> {
         append(&mut self.journal, self.record.bytes(), at, room)?;
         self.uncommitted = true;
         self.figures.records += 1;
         self.figures.tail_records += 1;
-        for machine in machines {
-            if *machine == Machine::Queue {
-                // Payloads came to life and died with it.
-                self.machines.queues.take_payload_changes(self.segments.changes());
-                self.segments.apply(&self.journal);
-            }
-            if machine.kind().records_stay {
+        for &machine in machines {
+            // Payloads became needed, or unneeded, with it.
+            self.machines.slot_mut(machine).take_payload_changes(self.segments.changes());
+            if self.machines.kinds.of(machine).records_stay {
                 self.segments.pin(&self.journal, at);
             }
         }
+        self.segments.apply(&self.journal);
         Ok(())
+    }
+
+    /// Carries out a command, or looks up its answer.
+    pub(super) fn carry_out<T: Target>(
+        &mut self,
+        target: T,
+        command: &T::Command,
+        now: Time,
+    ) -> Result<Taken<T::Answer>, Fault> {
+        let machines = &mut self.machines;
+        let now = machines.slot(target.id()).record_time(now);
+        if target.is_read(machines, command) {
+            return Ok(match target.read(machines, now, command, self.stopwatch) {
+                Ok(Lookup::Answer(answer)) => Taken::Answer(Ok(answer)),
+                Ok(Lookup::Walk(walk)) => Taken::Walk(walk),
+                Err(refusal) => Taken::Answer(Err(refusal)),
+            });
+        }
+        let room = if target.may_use_reserve(machines, command) { Room::Reserved } else { Room::Ordinary };
+        let bytes = BASE_BYTES + target.record_bytes_max(machines, command);
+        let at = match self.room_for(bytes, room, now)? {
+            Some(Ok(at)) => at,
+            Some(Err(refusal)) => return Ok(Taken::Answer(Err(refusal))),
+            None => return Ok(Taken::Behind),
+        };
+        self.record.begin(HEADER_BYTES);
+        let random = self.random.next();
+        let executed = target.execute(&mut self.machines, at.0, now, random, command, &mut self.record);
+        self.append_events(target.id(), at, now, room)?;
+        Ok(match executed {
+            Ok(Executed::Done(answer)) => Taken::Answer(Ok(answer)),
+            Ok(Executed::Pending(number)) => Taken::Pending(number),
+            Err(refusal) => Taken::Answer(Err(refusal)),
+        })
     }
 
     /// Carries out a command to the queues that is answered at once. None where the journal is
@@ -212,7 +258,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
         command: &Command,
         now: Time,
     ) -> Result<Option<Result<Answer<PayloadAt>, Refusal>>, Fault> {
-        Ok(match self.carry_out::<Queues>(command, now)? {
+        Ok(match self.carry_out(Typed::<Queues>::new(), command, now)? {
             Taken::Answer(answer) => Some(answer),
             Taken::Behind => None,
             Taken::Walk(_) | Taken::Pending(_) => {
@@ -221,13 +267,121 @@ impl<J: Journal, C: Caller> Running<J, C> {
         })
     }
 
-    /// What time brings, within the bounds of a turn. Says whether more is due.
+    /// Reads the records that a lookup of a machine names, newest first, up to a bound.
+    fn walk(
+        &mut self,
+        machine: MachineId,
+        mut walk: Box<dyn AnyWalk>,
+        settings: &CoreSettings,
+    ) -> Result<crate::Answer, Refusal> {
+        let slot = self.machines.slot(machine);
+        let mut reader = self.journal.reader();
+        let mut bytes = 0;
+        while let Some(at) = walk.next()
+            && bytes <= settings.history_bytes_max
+        {
+            let damaged = |what: String| {
+                let at = Position(at);
+                rejected("SHARD-010", format!("the record at position {at} cannot be read: {what}"))
+            };
+            let record = match reader.record(Position(at)) {
+                Err(Error::Gone(_)) if walk.gone() => break,
+                record => record.map_err(|error| not_read(error, damaged))?,
+            };
+            bytes += record.body.len();
+            let frame = Frame::parse(record.body).map_err(damaged)?;
+            let section = frame
+                .sections()
+                .find(|section| section.machine == machine)
+                .ok_or_else(|| damaged("it has no section of this state machine".into()))?;
+            walk.read(slot, section.of(settings.place.shard, at, frame.time))
+                .map_err(|error| damaged(error.reason))?;
+        }
+        let answer = walk.finish(slot)?;
+        self.whole(machine, answer)
+    }
+
+    /// An answer with everything that is in it.
+    fn whole(&mut self, machine: MachineId, answer: AnyAnswer) -> Result<crate::Answer, Refusal> {
+        match answer.downcast() {
+            Ok(answer) => {
+                let filled = self.payloads.fill(&self.journal, *answer, &mut self.spoilt);
+                filled.map(crate::Answer::Queue)
+            }
+            Err(answer) => Ok(crate::Answer::Machine(machine, answer)),
+        }
+    }
+
+    /// Lets the answers leave of commands that were pending and are decided now.
+    fn answer_decided(&mut self, since_us: u64) {
+        let after = self.journal.end();
+        let Self { machines, undecided, pending, figures, .. } = self;
+        for (machine, slot) in machines.all_mut() {
+            slot.take_decided(&mut |number, answer| {
+                // Nobody waits for those that were under way when the shard was opened.
+                if let Some(caller) = undecided.remove(&(machine, number)) {
+                    figures.refusals += u64::from(answer.is_err());
+                    let answer = answer.map(|answer| crate::Answer::Machine(machine, answer));
+                    let what = Waits::Whole(caller, answer);
+                    pending.push_back(Pending { after, since_us, decided_by: Some(machine), what });
+                }
+            });
+        }
+    }
+
+    /// The shard starts over, or stops: what is under way between shards goes on later, and nobody
+    /// can wait for it here.
+    pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
+        for ((machine, _), caller) in self.undecided.drain() {
+            let refusal = self.machines.kinds.of(machine).pending_refusal();
+            output.replies.push(Reply { caller, answer: Err(refusal) });
+        }
+    }
+
+    /// Does what time brings, within the bounds of a turn. Says whether more is due.
     pub(super) fn take_time(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
-        let queues = self.tick::<Queues>(now, settings)?;
-        let wallets = self.tick::<Ledger>(now, settings)?;
-        let platform = self.tick::<Platform>(now, settings)?;
-        let sessions = self.tick::<Sessions>(now, settings)?;
-        Ok(queues || wallets || platform || sessions)
+        let mut more = false;
+        for at in 0..self.machines.kinds.len() {
+            more |= self.tick(self.machines.kinds.get(at).id, now, settings)?;
+        }
+        Ok(more)
+    }
+
+    /// Has a machine do the work that is due. Returns whether more is due.
+    fn tick(&mut self, machine: MachineId, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
+        let slot = self.machines.slot(machine);
+        if !slot.is_due(now) {
+            return Ok(false);
+        }
+        let record_time = slot.record_time(now);
+        if self.is_full(now) {
+            return Ok(false);
+        }
+        let mut events = settings.turn_events_max.max(1);
+        let at = loop {
+            let bytes = BASE_BYTES + self.machines.slot(machine).tick_bytes_max(events);
+            match self.make_room(bytes, Room::Ordinary)? {
+                Ok(at) => break at,
+                Err(NoRoom::Behind) => return Ok(false),
+                Err(NoRoom::Full(_)) => {
+                    self.full_now(now);
+                    return Ok(false);
+                }
+                // Where records are short a turn does less.
+                Err(NoRoom::TooLarge { .. }) if events > 1 => events /= 2,
+                Err(NoRoom::TooLarge { bytes, bytes_max }) => {
+                    return Err(Fault::Broken(format!(
+                        "what time brings asks for a record of {bytes} bytes; the journal takes {bytes_max}"
+                    )));
+                }
+            }
+        };
+        self.record.begin(HEADER_BYTES);
+        let random = self.random.next();
+        let slot = self.machines.slot_mut(machine);
+        let more = slot.tick(at.0, record_time, random, &mut self.record, events);
+        self.append_events(machine, at, record_time, Room::Ordinary)?;
+        Ok(more)
     }
 
     /// The disk is full.
@@ -276,7 +430,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     ///
     /// Called at the end of each turn.
     pub(super) fn commit(&mut self, since_us: u64) -> Result<(), Fault> {
-        self.answer_decided::<Ledger>(since_us);
+        self.answer_decided(since_us);
         self.announce(since_us);
         self.announce_to_edge(since_us);
         if self.uncommitted {
@@ -328,8 +482,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
                 Waits::Whole(caller, answer) => {
                     output.replies.push(Reply { caller, answer });
                 }
-                Waits::Walk(caller, walk) => {
-                    let answer = self.walk(walk, settings);
+                Waits::Walk(caller, machine, walk) => {
+                    let answer = self.walk(machine, walk, settings);
                     output.replies.push(Reply { caller, answer });
                 }
                 Waits::Confirmation(shard, confirmation) => output.confirmations.push((shard, confirmation)),
@@ -389,9 +543,12 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Tells all whose answers wait that nothing is acknowledged.
     pub(super) fn give_up(&mut self, refusal: &Refusal, output: &mut Output<C>) {
         for pending in self.pending.drain(..) {
-            let refusal = pending.decided_by.map_or_else(|| refusal.clone(), Machine::pending_refusal);
+            let refusal = match pending.decided_by {
+                Some(machine) => self.machines.kinds.of(machine).pending_refusal(),
+                None => refusal.clone(),
+            };
             match pending.what {
-                Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, _) => {
+                Waits::Answer(caller, _) | Waits::Whole(caller, _) | Waits::Walk(caller, ..) => {
                     output.replies.push(Reply { caller, answer: Err(refusal) });
                 }
                 Waits::Confirmation(shard, confirmation) => {

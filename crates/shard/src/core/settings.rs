@@ -2,6 +2,8 @@
 
 use stadium_queue::{Bounds, Milliseconds, Place};
 
+use super::kinds::Kind;
+
 /// Sizes and bounds of one shard. `for_shard` gives the usual ones.
 #[derive(Debug, Clone)]
 pub struct CoreSettings {
@@ -15,6 +17,8 @@ pub struct CoreSettings {
     pub push: stadium_push::Bounds,
     /// How many MQTT sessions and retained messages it may keep.
     pub session: stadium_session::Bounds,
+    /// State machines beside those. A journal that has records of one can be read by shards only that have it.
+    pub more_machines: Vec<Kind>,
     /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
     pub seed: u64,
     /// Consumers that wait for a job at once; another one is told Busy. About 200 bytes each. 100,000.
@@ -71,6 +75,7 @@ impl CoreSettings {
             wallet: stadium_wallet::Bounds::default(),
             push: stadium_push::Bounds::default(),
             session: stadium_session::Bounds::default(),
+            more_machines: Vec::new(),
             seed: place.hash_seed,
             waiting_max: 100_000,
             turn_commands_max: 1_024,

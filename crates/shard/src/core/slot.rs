@@ -1,285 +1,450 @@
-//! Drives the state machines: commands, lookups, and the work that falls due.
+//! A state machine behind one type, whichever it is.
 //!
-//! A [`Slot`] binds a machine to its section of a record and to its answers and lookups among the
-//! shard's.
+//! A [`Slot`] takes commands, answers, messages and lookups whose types it alone knows. A [`Target`] is a
+//! machine that a command is for: one of a known type, or a slot.
 
-use stadium_journal::{Error, Journal, Position, Room};
-use stadium_push::Platform;
-use stadium_queue::Queues;
-use stadium_session::Sessions;
-use stadium_state_machine::{Executed, Lookup, Refusal, StateMachine, Time, Walk as _};
-use stadium_wallet::Ledger;
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
 
-use super::fault::{Fault, NoRoom, not_read};
+use bytes::Bytes;
+use stadium_state_machine::{
+    Corrupt, Delivery, Executed, Lookup, MachineState, PayloadAt, Record, Refusal, Section, StateMachine,
+    Time, Walk,
+};
+
 use super::machines::Machines;
-use super::ports::{Caller, Output, Reply};
-use super::running::{Pending, Running, Waits};
-use super::settings::CoreSettings;
-use crate::error::rejected;
-use crate::frame::{Frame, HEADER_BYTES, Machine};
+use crate::frame::MachineId;
 
-/// Bytes of a record beside its events: the frame, and some more.
-pub(super) const BASE_BYTES: usize = HEADER_BYTES + 1_024;
+/// A command for one of a shard's machines.
+pub struct AnyCommand {
+    machine: MachineId,
+    command: Box<dyn Any + Send>,
+    /// Bytes of memory that it keeps alive.
+    bytes: usize,
+}
 
-/// A machine that keeps the trait, as a part of the shard.
-pub(super) trait Slot: StateMachine {
-    /// Whose section of a record its events are.
-    const MACHINE: Machine;
+impl AnyCommand {
+    /// A command for `M`.
+    pub fn of<M: StateMachine>(command: M::Command) -> Self {
+        let bytes = M::command_bytes(&command);
+        AnyCommand { machine: MachineId::of::<M>(), command: Box::new(command), bytes }
+    }
 
-    /// It, among the others.
-    fn of(machines: &mut Machines) -> &mut Self;
+    pub(crate) fn machine(&self) -> MachineId {
+        self.machine
+    }
 
-    /// An answer on its way to whoever asked, until it may leave.
-    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C>;
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
 
-    /// Its lookup as one of the shard.
-    fn walk(walk: Self::Walk) -> Walk;
+    pub(super) fn command(&self) -> &dyn Any {
+        &*self.command
+    }
+}
 
-    /// Looks something up. A machine has no clock: an answer that says how long it took gets that
-    /// here.
-    fn look_up(
+impl fmt::Debug for AnyCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a command for {:?}", self.machine)
+    }
+}
+
+/// An answer of a machine, of its own type.
+pub(crate) type AnyAnswer = Box<dyn Any + Send>;
+
+/// A message between shards that its machine's [`Slot`] takes in.
+pub(crate) trait AnyMessage: Any + Send + fmt::Debug {
+    fn any(&self) -> &dyn Any;
+
+    fn cloned(&self) -> Box<dyn AnyMessage>;
+
+    fn is_same(&self, other: &dyn AnyMessage) -> bool;
+}
+
+impl<T: Clone + PartialEq + fmt::Debug + Send + 'static> AnyMessage for Delivery<T> {
+    fn any(&self) -> &dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn AnyMessage> {
+        Box::new(self.clone())
+    }
+
+    fn is_same(&self, other: &dyn AnyMessage) -> bool {
+        other.any().downcast_ref() == Some(self)
+    }
+}
+
+/// A lookup in records of the journal, on behalf of a machine.
+pub(super) trait AnyWalk: Send {
+    fn next(&self) -> Option<u64>;
+
+    fn gone(&mut self) -> bool;
+
+    fn read(&mut self, machine: &dyn Slot, section: Section<'_>) -> Result<(), Corrupt>;
+
+    fn finish(self: Box<Self>, machine: &dyn Slot) -> Result<AnyAnswer, Refusal>;
+}
+
+/// A lookup of `M`.
+struct WalkOf<M: StateMachine>(M::Walk);
+
+impl<M: StateMachine> AnyWalk for WalkOf<M> {
+    fn next(&self) -> Option<u64> {
+        self.0.next()
+    }
+
+    fn gone(&mut self) -> bool {
+        self.0.gone()
+    }
+
+    fn read(&mut self, machine: &dyn Slot, section: Section<'_>) -> Result<(), Corrupt> {
+        self.0.read(own(machine.any()), section)
+    }
+
+    fn finish(self: Box<Self>, machine: &dyn Slot) -> Result<AnyAnswer, Refusal> {
+        let answer = self.0.finish(own::<M>(machine.any()))?;
+        Ok(Box::new(answer))
+    }
+}
+
+fn walk_of<M: StateMachine>(lookup: Lookup<M::Answer, M::Walk>) -> Found<M::Answer> {
+    match lookup {
+        Lookup::Answer(answer) => Lookup::Answer(answer),
+        Lookup::Walk(walk) => Lookup::Walk(Box::new(WalkOf::<M>(walk))),
+    }
+}
+
+/// The result of a read.
+pub(super) type Found<A> = Lookup<A, Box<dyn AnyWalk>>;
+
+/// A value as its own machine sees it.
+fn own<T: 'static>(value: &dyn Any) -> &T {
+    value.downcast_ref().expect("a machine is given its own kind of values")
+}
+
+/// A state machine, whichever it is.
+pub(super) trait Slot: MachineState + Send {
+    fn any(&self) -> &dyn Any;
+
+    fn any_mut(&mut self) -> &mut dyn Any;
+
+    fn record_time(&self, now: Time) -> Time;
+
+    fn is_read(&self, command: &dyn Any) -> bool;
+
+    fn may_use_reserve(&self, command: &dyn Any) -> bool;
+
+    fn items(&self, command: &dyn Any) -> usize;
+
+    fn record_bytes_max(&self, command: &dyn Any) -> usize;
+
+    fn read(
         &mut self,
         now: Time,
-        command: &Self::Command,
-        _stopwatch: fn() -> u64,
-    ) -> Result<Lookup<Self::Answer, Self::Walk>, Refusal> {
-        self.read(now, command)
-    }
-}
-
-impl Slot for Queues {
-    const MACHINE: Machine = Machine::Queue;
-
-    fn of(machines: &mut Machines) -> &mut Self {
-        &mut machines.queues
-    }
-
-    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
-        Waits::Answer(caller, answer)
-    }
-
-    fn walk(walk: Self::Walk) -> Walk {
-        Walk::Queue(Box::new(walk))
-    }
-}
-
-impl Slot for Ledger {
-    const MACHINE: Machine = Machine::Wallet;
-
-    fn of(machines: &mut Machines) -> &mut Self {
-        &mut machines.ledger
-    }
-
-    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
-        Waits::Whole(caller, answer.map(crate::Answer::Wallet))
-    }
-
-    fn walk(walk: Self::Walk) -> Walk {
-        Walk::Wallet(Box::new(walk))
-    }
-}
-
-impl Slot for Platform {
-    const MACHINE: Machine = Machine::Push;
-
-    fn of(machines: &mut Machines) -> &mut Self {
-        &mut machines.platform
-    }
-
-    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
-        Waits::Whole(caller, answer.map(crate::Answer::Push))
-    }
-
-    fn walk(walk: Self::Walk) -> Walk {
-        match walk {}
-    }
-
-    fn look_up(
-        &mut self,
-        now: Time,
-        command: &Self::Command,
+        command: &dyn Any,
         stopwatch: fn() -> u64,
-    ) -> Result<Lookup<Self::Answer, Self::Walk>, Refusal> {
-        let began = stopwatch();
-        let mut found = self.read(now, command)?;
-        if let Lookup::Answer(stadium_push::Answer::Preview(preview)) = &mut found {
-            preview.took_us = stopwatch().saturating_sub(began);
-        }
-        Ok(found)
-    }
-}
+    ) -> Result<Found<AnyAnswer>, Refusal>;
 
-impl Slot for Sessions {
-    const MACHINE: Machine = Machine::Session;
-
-    fn of(machines: &mut Machines) -> &mut Self {
-        &mut machines.sessions
-    }
-
-    fn waits<C>(caller: C, answer: Result<Self::Answer, Refusal>) -> Waits<C> {
-        Waits::Whole(caller, answer.map(crate::Answer::Session))
-    }
-
-    fn walk(walk: Self::Walk) -> Walk {
-        match walk {}
-    }
-}
-
-/// A lookup in records of the journal.
-pub(super) enum Walk {
-    Queue(Box<stadium_queue::History>),
-    Wallet(Box<stadium_wallet::Walk>),
-}
-
-/// The result of a command.
-pub(super) enum Taken<A> {
-    /// The answer, which may leave when everything is durable that it may have seen.
-    Answer(Result<A, Refusal>),
-    /// Records are read then.
-    Walk(Walk),
-    /// Other shards are asked; the machine has the answer under this number later.
-    Pending(u64),
-    /// Not now: the journal is behind. Nothing happened.
-    Behind,
-}
-
-impl<J: Journal, C: Caller> Running<J, C> {
-    /// Carries out a command, or looks up its answer.
-    pub(super) fn carry_out<M: Slot>(
+    fn execute(
         &mut self,
-        command: &M::Command,
+        at: u64,
         now: Time,
-    ) -> Result<Taken<M::Answer>, Fault> {
-        let machine = M::of(&mut self.machines);
-        let now = machine.record_time(now);
-        if M::is_read(command) {
-            return Ok(match machine.look_up(now, command, self.stopwatch) {
-                Ok(Lookup::Answer(answer)) => Taken::Answer(Ok(answer)),
-                Ok(Lookup::Walk(walk)) => Taken::Walk(M::walk(walk)),
-                Err(refusal) => Taken::Answer(Err(refusal)),
-            });
+        random: u64,
+        command: &dyn Any,
+        record: &mut Record,
+    ) -> Result<Executed<AnyAnswer>, Refusal>;
+
+    fn take_decided(&mut self, each: &mut dyn FnMut(u64, Result<AnyAnswer, Refusal>));
+
+    fn is_due(&self, now: Time) -> bool;
+
+    fn tick_bytes_max(&self, events_max: u32) -> usize;
+
+    fn tick(&mut self, at: u64, now: Time, random: u64, record: &mut Record, events_max: u32) -> bool;
+
+    /// As [`StateMachine::outgoing`], of those messages that `which` names: the shard, the number, the delivery.
+    fn outgoing(
+        &self,
+        sender: Sender,
+        which: &dyn Fn(u64) -> bool,
+        payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
+        out: &mut dyn FnMut(u16, u64, Box<dyn AnyMessage>),
+    );
+
+    fn receive_bytes_max(&self, message: &dyn AnyMessage) -> usize;
+
+    fn receive(
+        &mut self,
+        at: u64,
+        now: Time,
+        message: &dyn AnyMessage,
+        record: &mut Record,
+    ) -> Result<(), Refusal>;
+
+    fn confirm(&mut self, at: u64, now: Time, number: u64, taken: &Result<(), Refusal>, record: &mut Record);
+}
+
+/// The shard that sends messages.
+#[derive(Clone, Copy)]
+pub(super) struct Sender {
+    pub(super) shard: u16,
+    /// Messages below this number are confirmed.
+    pub(super) confirmed_below: u64,
+    /// The lowest number that is sent.
+    pub(super) from: u64,
+}
+
+impl<M: StateMachine> Slot for M {
+    fn any(&self) -> &dyn Any {
+        self
+    }
+
+    fn any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn record_time(&self, now: Time) -> Time {
+        StateMachine::record_time(self, now)
+    }
+
+    fn is_read(&self, command: &dyn Any) -> bool {
+        M::is_read(own(command))
+    }
+
+    fn may_use_reserve(&self, command: &dyn Any) -> bool {
+        M::may_use_reserve(own(command))
+    }
+
+    fn items(&self, command: &dyn Any) -> usize {
+        M::items(own(command))
+    }
+
+    fn record_bytes_max(&self, command: &dyn Any) -> usize {
+        StateMachine::record_bytes_max(self, own(command))
+    }
+
+    fn read(
+        &mut self,
+        now: Time,
+        command: &dyn Any,
+        stopwatch: fn() -> u64,
+    ) -> Result<Found<AnyAnswer>, Refusal> {
+        let began = stopwatch();
+        let mut found = StateMachine::read(self, now, own(command))?;
+        if let Lookup::Answer(answer) = &mut found {
+            M::note_duration(answer, stopwatch().saturating_sub(began));
         }
-        let room = if M::may_use_reserve(command) { Room::Reserved } else { Room::Ordinary };
-        let bytes = BASE_BYTES + machine.record_bytes_max(command);
-        let at = match self.room_for(bytes, room, now)? {
-            Some(Ok(at)) => at,
-            Some(Err(refusal)) => return Ok(Taken::Answer(Err(refusal))),
-            None => return Ok(Taken::Behind),
-        };
-        self.record.begin(HEADER_BYTES);
-        let random = self.random.next();
-        let executed = M::of(&mut self.machines).execute(at.0, now, random, command, &mut self.record);
-        self.append_events(M::MACHINE, at, now, room)?;
-        Ok(match executed {
-            Ok(Executed::Done(answer)) => Taken::Answer(Ok(answer)),
-            Ok(Executed::Pending(number)) => Taken::Pending(number),
-            Err(refusal) => Taken::Answer(Err(refusal)),
+        Ok(match walk_of::<M>(found) {
+            Lookup::Answer(answer) => Lookup::Answer(Box::new(answer)),
+            Lookup::Walk(walk) => Lookup::Walk(walk),
         })
     }
 
-    /// Reads the records that a lookup names, newest first, up to a bound.
-    pub(super) fn walk(&mut self, walk: Walk, settings: &CoreSettings) -> Result<crate::Answer, Refusal> {
-        match walk {
-            Walk::Queue(walk) => {
-                let answer = self.walk_on::<Queues>(*walk, settings)?;
-                let filled = self.payloads.fill(&self.journal, answer, &mut self.spoilt);
-                filled.map(crate::Answer::Queue)
-            }
-            Walk::Wallet(walk) => self.walk_on::<Ledger>(*walk, settings).map(crate::Answer::Wallet),
-        }
+    fn execute(
+        &mut self,
+        at: u64,
+        now: Time,
+        random: u64,
+        command: &dyn Any,
+        record: &mut Record,
+    ) -> Result<Executed<AnyAnswer>, Refusal> {
+        Ok(match StateMachine::execute(self, at, now, random, own(command), record)? {
+            Executed::Done(answer) => Executed::Done(Box::new(answer)),
+            Executed::Pending(number) => Executed::Pending(number),
+        })
     }
 
-    fn walk_on<M: Slot>(&mut self, mut walk: M::Walk, settings: &CoreSettings) -> Result<M::Answer, Refusal> {
-        let machine = &*M::of(&mut self.machines);
-        let mut reader = self.journal.reader();
-        let mut bytes = 0;
-        while let Some(at) = walk.next()
-            && bytes <= settings.history_bytes_max
-        {
-            let damaged = |what: String| {
-                let at = Position(at);
-                rejected("SHARD-010", format!("the record at position {at} cannot be read: {what}"))
-            };
-            let record = match reader.record(Position(at)) {
-                Err(Error::Gone(_)) if walk.gone() => break,
-                record => record.map_err(|error| not_read(error, damaged))?,
-            };
-            bytes += record.body.len();
-            let frame = Frame::parse(record.body).map_err(damaged)?;
-            let section = frame
-                .sections()
-                .find(|section| section.machine == M::MACHINE)
-                .ok_or_else(|| damaged("it has no section of this state machine".into()))?;
-            walk.read(machine, section.of(settings.place.shard, at, frame.time))
-                .map_err(|error| damaged(error.reason))?;
-        }
-        walk.finish(machine)
+    fn take_decided(&mut self, each: &mut dyn FnMut(u64, Result<AnyAnswer, Refusal>)) {
+        StateMachine::take_decided(self, &mut |number, answer| {
+            each(number, answer.map(|answer| Box::new(answer) as AnyAnswer));
+        });
     }
 
-    /// Lets the answers leave of commands that were pending and are decided now.
-    pub(super) fn answer_decided<M: Slot>(&mut self, since_us: u64) {
-        let after = self.journal.end();
-        let Self { machines, undecided, pending, figures, .. } = self;
-        M::of(machines).take_decided(&mut |number, answer| {
-            // Nobody waits for those that were under way when the shard was opened.
-            if let Some(caller) = undecided.remove(&(M::MACHINE, number)) {
-                figures.refusals += u64::from(answer.is_err());
-                let (decided_by, what) = (Some(M::MACHINE), M::waits(caller, answer));
-                pending.push_back(Pending { after, since_us, decided_by, what });
+    fn is_due(&self, now: Time) -> bool {
+        StateMachine::is_due(self, now)
+    }
+
+    fn tick_bytes_max(&self, events_max: u32) -> usize {
+        StateMachine::tick_bytes_max(self, events_max)
+    }
+
+    fn tick(&mut self, at: u64, now: Time, random: u64, record: &mut Record, events_max: u32) -> bool {
+        StateMachine::tick(self, at, now, random, record, events_max)
+    }
+
+    fn outgoing(
+        &self,
+        sender: Sender,
+        which: &dyn Fn(u64) -> bool,
+        payload: &mut dyn FnMut(u64, PayloadAt) -> Option<Bytes>,
+        out: &mut dyn FnMut(u16, u64, Box<dyn AnyMessage>),
+    ) {
+        let Sender { shard, confirmed_below, from } = sender;
+        StateMachine::outgoing(self, from, payload, &mut |to, number, message| {
+            if which(number) {
+                out(to, number, Box::new(Delivery { shard, number, confirmed_below, message }));
             }
         });
     }
 
-    /// The shard starts over, or stops: what is under way between shards goes on later, and nobody
-    /// can wait for it here.
-    pub(super) fn give_up_undecided(&mut self, output: &mut Output<C>) {
-        for ((machine, _), caller) in self.undecided.drain() {
-            output.replies.push(Reply { caller, answer: Err(machine.pending_refusal()) });
-        }
+    fn receive_bytes_max(&self, message: &dyn AnyMessage) -> usize {
+        StateMachine::receive_bytes_max(self, own(message.any()))
     }
 
-    /// Has a machine do the work that is due. Returns whether more is due.
-    pub(super) fn tick<M: Slot>(&mut self, now: Time, settings: &CoreSettings) -> Result<bool, Fault> {
-        let machine = M::of(&mut self.machines);
-        if !machine.is_due(now) {
-            return Ok(false);
-        }
-        let record_time = machine.record_time(now);
-        if self.is_full(now) {
-            return Ok(false);
-        }
-        let mut events = settings.turn_events_max.max(1);
-        let at = loop {
-            let bytes = BASE_BYTES + M::of(&mut self.machines).tick_bytes_max(events);
-            match self.make_room(bytes, Room::Ordinary)? {
-                Ok(at) => break at,
-                Err(NoRoom::Behind) => return Ok(false),
-                Err(NoRoom::Full(_)) => {
-                    self.full_now(now);
-                    return Ok(false);
-                }
-                // Where records are short a turn does less.
-                Err(NoRoom::TooLarge { .. }) if events > 1 => events /= 2,
-                Err(NoRoom::TooLarge { bytes, bytes_max }) => {
-                    return Err(Fault::Broken(format!(
-                        "what time brings asks for a record of {bytes} bytes; the journal takes {bytes_max}"
-                    )));
-                }
-            }
-        };
-        self.record.begin(HEADER_BYTES);
-        let random = self.random.next();
-        let more = M::of(&mut self.machines).tick(at.0, record_time, random, &mut self.record, events);
-        self.append_events(M::MACHINE, at, record_time, Room::Ordinary)?;
-        Ok(more)
+    fn receive(
+        &mut self,
+        at: u64,
+        now: Time,
+        message: &dyn AnyMessage,
+        record: &mut Record,
+    ) -> Result<(), Refusal> {
+        StateMachine::receive(self, at, now, own(message.any()), record)
     }
 
-    /// Lets leave what goes to devices when everything is durable that led to it.
-    pub(super) fn announce_to_edge(&mut self, since_us: u64) {
-        let mut to_edge = Vec::new();
-        self.machines.platform.take_to_edge(&mut to_edge);
-        if !to_edge.is_empty() {
-            self.wait(Waits::ToEdge(to_edge), since_us);
-        }
+    fn confirm(&mut self, at: u64, now: Time, number: u64, taken: &Result<(), Refusal>, record: &mut Record) {
+        StateMachine::confirm(self, at, now, number, taken, record);
+    }
+}
+
+/// The machine that a command is for.
+pub(super) trait Target: Copy {
+    /// Its commands.
+    type Command: ?Sized;
+    /// Its answers.
+    type Answer;
+
+    fn id(self) -> MachineId;
+
+    fn is_read(self, machines: &Machines, command: &Self::Command) -> bool;
+
+    fn may_use_reserve(self, machines: &Machines, command: &Self::Command) -> bool;
+
+    fn record_bytes_max(self, machines: &Machines, command: &Self::Command) -> usize;
+
+    fn read(
+        self,
+        machines: &mut Machines,
+        now: Time,
+        command: &Self::Command,
+        stopwatch: fn() -> u64,
+    ) -> Result<Found<Self::Answer>, Refusal>;
+
+    fn execute(
+        self,
+        machines: &mut Machines,
+        at: u64,
+        now: Time,
+        random: u64,
+        command: &Self::Command,
+        record: &mut Record,
+    ) -> Result<Executed<Self::Answer>, Refusal>;
+}
+
+/// A slot, with commands and answers of its own types.
+#[derive(Clone, Copy)]
+pub(super) struct InSlot(pub(super) MachineId);
+
+impl Target for InSlot {
+    type Command = dyn Any;
+    type Answer = AnyAnswer;
+
+    fn id(self) -> MachineId {
+        self.0
+    }
+
+    fn is_read(self, machines: &Machines, command: &dyn Any) -> bool {
+        machines.slot(self.0).is_read(command)
+    }
+
+    fn may_use_reserve(self, machines: &Machines, command: &dyn Any) -> bool {
+        machines.slot(self.0).may_use_reserve(command)
+    }
+
+    fn record_bytes_max(self, machines: &Machines, command: &dyn Any) -> usize {
+        machines.slot(self.0).record_bytes_max(command)
+    }
+
+    fn read(
+        self,
+        machines: &mut Machines,
+        now: Time,
+        command: &dyn Any,
+        stopwatch: fn() -> u64,
+    ) -> Result<Found<AnyAnswer>, Refusal> {
+        machines.slot_mut(self.0).read(now, command, stopwatch)
+    }
+
+    fn execute(
+        self,
+        machines: &mut Machines,
+        at: u64,
+        now: Time,
+        random: u64,
+        command: &dyn Any,
+        record: &mut Record,
+    ) -> Result<Executed<AnyAnswer>, Refusal> {
+        machines.slot_mut(self.0).execute(at, now, random, command, record)
+    }
+}
+
+/// A machine of a known type: nothing is boxed on the way.
+pub(super) struct Typed<M>(PhantomData<M>);
+
+impl<M> Typed<M> {
+    pub(super) const fn new() -> Self {
+        Typed(PhantomData)
+    }
+}
+
+impl<M> Clone for Typed<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Typed<M> {}
+
+impl<M: StateMachine> Target for Typed<M> {
+    type Command = M::Command;
+    type Answer = M::Answer;
+
+    fn id(self) -> MachineId {
+        MachineId::of::<M>()
+    }
+
+    fn is_read(self, _machines: &Machines, command: &M::Command) -> bool {
+        M::is_read(command)
+    }
+
+    fn may_use_reserve(self, _machines: &Machines, command: &M::Command) -> bool {
+        M::may_use_reserve(command)
+    }
+
+    fn record_bytes_max(self, machines: &Machines, command: &M::Command) -> usize {
+        machines.machine::<M>().record_bytes_max(command)
+    }
+
+    fn read(
+        self,
+        machines: &mut Machines,
+        now: Time,
+        command: &M::Command,
+        _stopwatch: fn() -> u64,
+    ) -> Result<Found<M::Answer>, Refusal> {
+        StateMachine::read(machines.machine_mut::<M>(), now, command).map(walk_of::<M>)
+    }
+
+    fn execute(
+        self,
+        machines: &mut Machines,
+        at: u64,
+        now: Time,
+        random: u64,
+        command: &M::Command,
+        record: &mut Record,
+    ) -> Result<Executed<M::Answer>, Refusal> {
+        StateMachine::execute(machines.machine_mut::<M>(), at, now, random, command, record)
     }
 }

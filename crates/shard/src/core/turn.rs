@@ -3,22 +3,19 @@
 //! The order within a turn: answers that became durable, what time brought, what was handed in,
 //! consumers that wait, the commit, answers again, and a slice of background work.
 
-use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use stadium_journal::Journal;
-use stadium_push::Platform;
-use stadium_queue::{Answer, Command, QueueName, Queues, Refusal, Spread, Time};
-use stadium_session::Sessions;
-use stadium_state_machine::StateMachine as _;
-use stadium_wallet::Ledger;
+use stadium_queue::{Answer, Command, QueueName, Queues, Spread};
+use stadium_state_machine::{Refusal, StateMachine, Time};
 
 use super::checkpointing::Step;
+use super::composition::Beside;
 use super::fault::{AFTER_PANIC, Fault};
 use super::opening;
 use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
-use super::running::{Running, Waits};
-use super::slot::{Slot, Taken};
+use super::running::{Running, Taken, Waits};
+use super::slot::{InSlot, Target, Typed};
 use super::waiting::Waiter;
 use super::{Core, Input, Stopping};
 use crate::error::{busy, rejected, unknown};
@@ -140,40 +137,28 @@ impl<S: Store, C: Caller> Core<S, C> {
                     running.give_back(leases, now)?;
                     true
                 }
-                Input::Wallet(caller, command) => {
-                    jobs += Ledger::items(&command);
-                    self.carry_out::<Ledger, _>(running, caller, command, Input::Wallet, now, began)?
-                }
-                Input::Push(caller, command) => {
-                    jobs += Platform::items(&command);
-                    self.carry_out::<Platform, _>(running, caller, command, Input::Push, now, began)?
-                }
-                Input::Session(caller, command) => {
-                    jobs += Sessions::items(&command);
-                    self.carry_out::<Sessions, _>(running, caller, command, Input::Session, now, began)?
+                Input::Command(caller, command) => {
+                    let machine = command.machine();
+                    jobs += running.machines.slot(machine).items(command.command());
+                    let waits = |caller, answer: Result<_, _>| {
+                        Waits::Whole(caller, answer.map(|answer| crate::Answer::Machine(machine, answer)))
+                    };
+                    let target = InSlot(machine);
+                    let behind =
+                        self.carry_out(running, target, caller, command.command(), waits, now, began)?;
+                    self.again(behind.map(|caller| Input::Command(caller, command)))
                 }
                 Input::Together(caller, beside) => {
-                    jobs += Ledger::items(&beside.transfers) + beside.jobs.len();
+                    jobs += beside.items();
                     self.take_together(running, caller, beside, now, began)?
-                }
-                Input::Seals(caller, seals) => {
-                    running.figures.commands += 1;
-                    running.answer_seals(caller, seals, self.settings.place.shard, began);
-                    true
                 }
                 Input::Delivery(delivery) => {
                     let is_done = running.deliver(&delivery, now, began)?;
-                    if !is_done {
-                        self.inbox.push_front(Input::Delivery(delivery));
-                    }
-                    is_done
+                    self.again((!is_done).then_some(Input::Delivery(delivery)))
                 }
                 Input::Confirmation(confirmation) => {
                     let is_done = running.confirmed(&confirmation, now)?;
-                    if !is_done {
-                        self.inbox.push_front(Input::Confirmation(confirmation));
-                    }
-                    is_done
+                    self.again((!is_done).then_some(Input::Confirmation(confirmation)))
                 }
             };
             if !is_done {
@@ -186,6 +171,15 @@ impl<S: Store, C: Caller> Core<S, C> {
             self.turn_commands.add(taken);
         }
         Ok(!self.inbox.is_empty())
+    }
+
+    /// Says whether an input was taken on. Where the journal is behind it stands first in the inbox again.
+    fn again(&mut self, behind: Option<Input<C>>) -> bool {
+        let is_done = behind.is_none();
+        if let Some(input) = behind {
+            self.inbox.push_front(input);
+        }
+        is_done
     }
 
     /// Takes on one request. False where the journal is behind: it stands first in the inbox again then.
@@ -203,10 +197,11 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
         let executed = match &request.command {
             Command::History { .. } => {
-                let again =
-                    |caller, command| Input::Request(Request { caller, command, search: Search::Here });
-                let Request { caller, command, .. } = request;
-                return self.carry_out::<Queues, _>(running, caller, command, again, now, began);
+                let Request { caller, command, search } = request;
+                let queues = Typed::<Queues>::new();
+                let behind = self.carry_out(running, queues, caller, &command, Waits::Answer, now, began)?;
+                let again = |caller| Input::Request(Request { caller, command, search });
+                return Ok(self.again(behind.map(again)));
             }
             Command::Reserve { queue, .. } => {
                 if self.waiting.of_queue(queue) > 0 {
@@ -260,41 +255,42 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// Takes on one command. False where the journal is behind: `again` makes it the first input
-    /// again then.
-    fn carry_out<M: Slot, D: Borrow<M::Command>>(
+    /// Takes on one command. Gives its caller back where the journal is behind, and nothing happened.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the turn's own three, and the command with what becomes of its answer"
+    )]
+    fn carry_out<T: Target>(
         &mut self,
         running: &mut Run<S, C>,
+        target: T,
         caller: C,
-        command: D,
-        again: impl FnOnce(C, D) -> Input<C>,
+        command: &T::Command,
+        waits: impl FnOnce(C, Result<T::Answer, Refusal>) -> Waits<C>,
         now: Time,
         began: u64,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Option<C>, Fault> {
         if self.stopping != Stopping::No {
             running.answer(caller, Err(stopping()), began);
-            return Ok(true);
+            return Ok(None);
         }
-        match running.carry_out::<M>(command.borrow(), now) {
+        match running.carry_out(target, command, now) {
             Ok(Taken::Answer(answer)) => {
                 running.figures.refusals += u64::from(answer.is_err());
-                running.wait(M::waits(caller, answer), began);
+                running.wait(waits(caller, answer), began);
             }
-            Ok(Taken::Walk(walk)) => running.wait(Waits::Walk(caller, walk), began),
+            Ok(Taken::Walk(walk)) => running.wait(Waits::Walk(caller, target.id(), walk), began),
             Ok(Taken::Pending(number)) => {
-                running.undecided.insert((M::MACHINE, number), caller);
+                running.undecided.insert((target.id(), number), caller);
             }
-            Ok(Taken::Behind) => {
-                self.inbox.push_front(again(caller, command));
-                return Ok(false);
-            }
+            Ok(Taken::Behind) => return Ok(Some(caller)),
             Err(fault) => {
                 self.cut_short(caller);
                 return Err(fault);
             }
         }
         running.figures.commands += 1;
-        Ok(true)
+        Ok(None)
     }
 
     /// The journal failed while the caller's command was carried out, which did not happen therefore. He hears of it with all others.
@@ -308,7 +304,7 @@ impl<S: Store, C: Caller> Core<S, C> {
         &mut self,
         running: &mut Run<S, C>,
         caller: C,
-        beside: Box<super::Beside>,
+        beside: Box<Beside>,
         now: Time,
         began: u64,
     ) -> Result<bool, Fault> {
@@ -395,7 +391,7 @@ impl<S: Store, C: Caller> Core<S, C> {
     /// Hands out what became ready to who waits for it.
     fn serve_ready(&mut self, running: &mut Run<S, C>, now: Time, began: u64) -> Result<(), Fault> {
         let mut ready = std::mem::take(&mut self.ready);
-        running.machines.queues.take_ready(&mut ready);
+        running.machines.machine_mut::<Queues>().take_ready(&mut ready);
         for queue in ready.drain(..) {
             self.serve(running, &queue, now, began)?;
         }
@@ -490,19 +486,13 @@ impl<S: Store, C: Caller> Core<S, C> {
                         output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
                     }
                 }
-                Input::Wallet(caller, _)
-                | Input::Push(caller, _)
-                | Input::Session(caller, _)
-                | Input::Together(caller, _)
-                | Input::Seals(caller, _) => {
+                Input::Command(caller, _) | Input::Together(caller, _) => {
                     output.replies.push(Reply { caller, answer: Err(refusal.clone()) });
                 }
                 // Its leases end by themselves.
                 Input::Release(_) => {}
                 Input::Delivery(delivery) => {
-                    output
-                        .confirmations
-                        .push((delivery.shard(), delivery.confirmation(Err(refusal.clone()))));
+                    output.confirmations.push((delivery.shard, delivery.confirmation(Err(refusal.clone()))));
                 }
                 // Everything unconfirmed is sent again when the journal is open.
                 Input::Confirmation(_) => {}
@@ -673,7 +663,8 @@ fn spread_changes<J: Journal, C: Caller>(
     queue: &QueueName,
     settings: &stadium_queue::QueueSettings,
 ) -> Option<Refusal> {
-    let stats = match running.machines.queues.read(now, &Command::Stats { queue: queue.clone() }) {
+    let stats = match running.machines.machine::<Queues>().read(now, &Command::Stats { queue: queue.clone() })
+    {
         Ok(Answer::Queues(queues)) => queues.into_iter().next()?,
         _ => return None,
     };

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use stadium_session::{Answer, Change, Command, Connect, Keep, Message, Outcome, Receiver};
+use stadium_session::{Answer, Change, Command, Connect, Keep, Message, Outcome, Receiver, Sessions};
 
 use crate::scenery::machine::{Machine, Shard};
 
 /// A batch, and what became of each change; the code where the shard refused it.
 fn batch(shard: &mut Shard, changes: Vec<Change>) -> Result<Vec<Outcome>, &'static str> {
     let caller = shard.caller();
-    shard.core.submit_session(caller, Command::Batch(changes));
+    shard.core.submit_to::<Sessions>(caller, Command::Batch(changes));
     match shard.answered(caller).expect("power is on") {
-        Ok(stadium_shard::Answer::Session(Answer::Batch(outcomes))) => Ok(outcomes),
-        Ok(other) => panic!("{other:?}"),
+        Ok(answer) => match answer.from_machine::<Sessions>().expect("the sessions'") {
+            Answer::Batch(outcomes) => Ok(outcomes),
+            other => panic!("{other:?}"),
+        },
         Err(refusal) => Err(refusal.code()),
     }
 }

@@ -61,7 +61,7 @@ fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
     let shards = data.open();
     let courier = Arc::new(Counting::default());
     shards.deliver_by(courier.clone());
-    shards.tell_push(0, Command::Presence { arrived: vec![arrival(1, 1), arrival(2, 2)], left: vec![] });
+    shards.notify_push(0, Command::Presence { arrived: vec![arrival(1, 1), arrival(2, 2)], left: vec![] });
     until("two are connected", || connected(&shards) == 2);
 
     let (holds, is_held) = channel();
@@ -78,17 +78,17 @@ fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
         Command::Presence { arrived: (100..1_100).map(|n| arrival(n, n as u64)).collect(), left: vec![] };
     let mut told = 0;
     while shards.metrics()[0].mailbox_full == 0 {
-        shards.tell_push(0, crowd.clone());
+        shards.notify_push(0, crowd.clone());
         told += 1;
         assert!(told < 1_000, "what is told has no bound");
     }
     // Nobody hears that this one has gone.
     let left = Departure { app: app(), device: device(1), connection: arrival(1, 1).connection, at: AT };
-    shards.tell_push(0, Command::Presence { arrived: vec![], left: vec![left] });
+    shards.notify_push(0, Command::Presence { arrived: vec![], left: vec![left] });
     go_on.send(()).expect("the shard waits");
     until("everybody is to arrive again", || courier.0.load(Ordering::SeqCst) == 1);
     until("nobody is taken to be connected", || connected(&shards) == 0);
-    shards.tell_push(0, Command::Presence { arrived: vec![arrival(2, 2)], left: vec![] });
+    shards.notify_push(0, Command::Presence { arrived: vec![arrival(2, 2)], left: vec![] });
     until("who is there has arrived again", || connected(&shards) == 1);
     drop(ticket);
     data.stop(shards);

@@ -1,4 +1,6 @@
 //! A shard on a log that can only be trimmed: how its old end is given back, and when it is not.
+//!
+//! The log is in memory.
 
 use bytes::Bytes;
 use stadium_journal::{
@@ -6,7 +8,7 @@ use stadium_journal::{
 };
 use stadium_queue::{Answer, Command, Time};
 use stadium_shard::core::{Core, Output, Request, Search, Store};
-use stadium_wallet::{AssetCode, Command as WalletCommand};
+use stadium_wallet::{AssetCode, Command as WalletCommand, Ledger};
 
 use crate::scenery::machine::Machine;
 use crate::scenery::{put, queue, reserve};
@@ -194,7 +196,7 @@ fn nothing_is_trimmed_from_the_first_record_of_the_wallets_on() {
     assert!(trimmed > 0);
     let asset = AssetCode::new("VOTES").expect("a code");
     shard.callers += 1;
-    shard.core.submit_wallet(shard.callers, WalletCommand::Declare { asset, scale: 0 });
+    shard.core.submit_to::<Ledger>(shard.callers, WalletCommand::Declare { asset, scale: 0 });
     let before = shard.core.journal().expect("it is open").end();
     shard.answered().expect("it is declared");
     // Also when it is known from a checkpoint only.

@@ -9,8 +9,8 @@ use scenery::town::{Town, on, post, votes_asset, wallet};
 use stadium_journal::Segmented as _;
 use stadium_journal::memory::Kept;
 use stadium_queue::{Command as QueueCommand, NewJob, QueueName};
-use stadium_shard::{Answer, Together};
-use stadium_wallet::{Balance, BookState, Command, Kind, NewTransfer, Range, TransferId};
+use stadium_shard::Together;
+use stadium_wallet::{Answer, Balance, BookState, Command, Kind, NewTransfer, Range, Seal, TransferId};
 
 fn ballots() -> QueueName {
     QueueName::new("ballots").expect("a story's queue")
@@ -33,7 +33,7 @@ fn ballots_of(town: &mut Town) -> u64 {
     let shard = town.shard(0);
     let caller = shard.submit(QueueCommand::Stats { queue: ballots() });
     match shard.answered(caller).expect("power is on") {
-        Ok(Answer::Queue(stadium_queue::Answer::Queues(stats))) => stats[0].due,
+        Ok(stadium_shard::Answer::Queue(stadium_queue::Answer::Queues(stats))) => stats[0].due,
         // Nobody has voted.
         Err(refusal) if refusal.code() == "QUE-020" => 0,
         other => panic!("{other:?}"),
@@ -143,7 +143,8 @@ fn a_job_whose_queue_lives_on_another_shard_gets_there_once() {
     town.settle_down();
     let shard = town.shard(1);
     let caller = shard.submit(QueueCommand::Stats { queue: far });
-    let Some(Ok(Answer::Queue(stadium_queue::Answer::Queues(stats)))) = shard.answered(caller) else {
+    let Some(Ok(stadium_shard::Answer::Queue(stadium_queue::Answer::Queues(stats)))) = shard.answered(caller)
+    else {
         panic!("its queue is there")
     };
     assert_eq!(stats[0].due, 1);
@@ -362,18 +363,16 @@ fn seals_are_told_when_they_are_durable() {
     town.book(post(1, "ada", "@shop", 1)).expect("power is on").expect("booked");
     town.shard(0).now += 120_000;
     town.settle_down();
-    let shard = town.shard(0);
-    let caller = shard.caller();
-    shard.core.seals(caller, 0, 10);
-    let Some(Ok(Answer::Seals(seals))) = shard.answered(caller) else { panic!("seals") };
+    let seals = seals_after(&mut town, 0);
     assert_eq!(seals.iter().map(|(shard, seal)| (*shard, seal.number)).collect::<Vec<_>>(), [(0, 1)]);
     town.crash(false);
-    let shard = town.shard(0);
-    let caller = shard.caller();
-    shard.core.seals(caller, 0, 10);
-    let Some(Ok(Answer::Seals(after))) = shard.answered(caller) else { panic!("seals") };
-    assert_eq!(after, seals);
-    let caller = shard.caller();
-    shard.core.seals(caller, 1, 10);
-    assert_eq!(shard.answered(caller), Some(Ok(Answer::Seals(Vec::new()))));
+    assert_eq!(seals_after(&mut town, 0), seals);
+    assert_eq!(seals_after(&mut town, 1), []);
+}
+
+fn seals_after(town: &mut Town, after: u64) -> Vec<(u16, Seal)> {
+    match town.done(Command::Seals { shard: None, after, seals_max: 10 }) {
+        Answer::Seals(seals) => seals,
+        other => panic!("{other:?}"),
+    }
 }

@@ -35,11 +35,11 @@ fn place(shard: u16) -> Place {
     Place { shard, shards: 2, hash_seed: 7 }
 }
 
-/// Carries all letters, and their answers.
+/// Carries all messages, and their answers.
 fn carry(desks: &mut [Desk; 2]) {
     for _ in 0..4 {
         for from in 0..2 {
-            for (to, delivery) in desks[from].letters() {
+            for (to, delivery) in desks[from].messages() {
                 let taken =
                     desks[usize::from(to)].record(|l, at, now, record| l.receive(at, now, &delivery, record));
                 desks[from].record(|l, at, now, record| l.confirm(at, now, delivery.number, &taken, record));
@@ -113,7 +113,7 @@ fn story() -> [Desk; 2] {
     // And one that is under way when it ends: each shard asks the other.
     pending(&mut desks[0], vec![post(20, "carl", "bob", "EUR", 4)], false);
     pending(&mut desks[1], vec![post(120, "bob", "carl", "EUR", 5)], false);
-    let (to, delivery) = desks[0].letters().remove(0);
+    let (to, delivery) = desks[0].messages().remove(0);
     desks[usize::from(to)].record(|l, at, now, record| l.receive(at, now, &delivery, record)).unwrap();
     desks
 }
@@ -176,8 +176,8 @@ fn seen(shard: u16, ledger: &Ledger) -> String {
         seen += &format!("{:?}\n", ledger.read(now, &holds));
     }
     let confirmed_below = ledger.outgoing_first();
-    ledger.outgoing(0, &mut |to, number, letter| {
-        seen += &format!("to {to}: {:?}\n", Delivery { shard, number, confirmed_below, letter });
+    ledger.outgoing(0, &mut |to, number, message| {
+        seen += &format!("to {to}: {:?}\n", Delivery { shard, number, confirmed_below, message });
     });
     ledger.seals().for_each(|seal| seen += &format!("{seal:?}\n"));
     let figures = stadium_wallet::Figures { booked: 0, refused: 0, ..ledger.figures() };

@@ -1,4 +1,4 @@
-//! Transfers between the ledgers of three shards, whatever becomes of the letters between them.
+//! Transfers between the ledgers of three shards, whatever becomes of the messages between them.
 //!
 //! When all is settled every client asks again: what was booked was booked once, on all shards or on none, nobody is overdrawn, and every
 //! balance is what the booked transfers give. `WALLET_SEEDS=n` runs more seeds.
@@ -17,7 +17,7 @@ fn house(seed: u64) -> House<Nowhere> {
 }
 
 #[test]
-fn shards_agree_whatever_becomes_of_letters() {
+fn shards_agree_whatever_becomes_of_messages() {
     let seeds = std::env::var("WALLET_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(150);
     let (mut booked, mut refused) = (0, 0);
     for seed in 0..seeds {

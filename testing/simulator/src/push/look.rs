@@ -82,7 +82,7 @@ impl Look {
         Ok(())
     }
 
-    /// Holds it against the books, which know more afterwards. `is_calm`: nothing is broken. `is_at_rest`: no letter is between shards.
+    /// Holds it against the books, which know more afterwards. `is_calm`: nothing is broken. `is_at_rest`: no message is between shards.
     ///
     /// # Errors
     ///

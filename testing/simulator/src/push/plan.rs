@@ -28,8 +28,8 @@ pub struct PushPlan {
     pub answer_steps_max: u32,
     /// How long pushes live that say so.
     pub expiry: Milliseconds,
-    /// One in so many letters between shards comes late, or twice; 0 for none.
-    pub letters: u32,
+    /// One in so many messages between shards comes late, or twice; 0 for none.
+    pub messages: u32,
     /// Once in so many steps one shard's journal fails, the others go on; 0 for never.
     pub lose_one: u32,
 }
@@ -118,7 +118,7 @@ impl PushPlan {
             refuses: [0, 20][random.usize(..2)],
             answer_steps_max: [1, 4, 20][random.usize(..3)],
             expiry: [3_000, 60_000, 3_600_000][random.usize(..3)],
-            letters: if shards > 1 { often(random, &[0, 12, 4]) } else { 0 },
+            messages: if shards > 1 { often(random, &[0, 12, 4]) } else { 0 },
             lose_one: often(random, &[0, 0, 40, 100]),
         }
     }

@@ -26,8 +26,8 @@ pub struct WalletPlan {
     pub credit: u64,
     /// Holds are this long, in milliseconds, most of them less.
     pub hold_max: u64,
-    /// One in so many letters between shards comes late, twice, or never; 0 for none.
-    pub letters: u32,
+    /// One in so many messages between shards comes late, twice, or never; 0 for none.
+    pub messages: u32,
     /// Once in so many steps one shard's process is lost and started again, the others go on; 0 for never.
     pub lose_one: u32,
 }
@@ -132,7 +132,7 @@ impl WalletPlan {
             list_max: [2, 4, 10][random.usize(..3)],
             credit: [0, 50, 120][random.usize(..3)],
             hold_max: [2_000, 20_000, 400_000][random.usize(..3)],
-            letters: if shards > 1 { often(random, &[0, 12, 4]) } else { 0 },
+            messages: if shards > 1 { often(random, &[0, 12, 4]) } else { 0 },
             lose_one: if shards > 1 && !has_queues { often(random, &[0, 40, 100]) } else { 0 },
         }
     }

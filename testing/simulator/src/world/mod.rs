@@ -87,10 +87,10 @@ enum Crossing {
 }
 
 impl Crossing {
-    /// Whose letter it is about.
-    fn machine(&self) -> core::Machine {
+    /// The machine whose message it is about.
+    fn machine(&self) -> core::MachineId {
         match self {
-            Crossing::Delivery(_, delivery) => delivery.machine(),
+            Crossing::Delivery(_, delivery) => delivery.machine,
             Crossing::Confirmation(_, confirmation) => confirmation.machine,
         }
     }

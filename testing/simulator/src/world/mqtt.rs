@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use stadium_mqtt::packet::{QoS, Version};
-use stadium_session::{Answer, Command, Page, Part, Refusal};
+use stadium_session::{Answer, Command, Page, Part, Refusal, Sessions};
 use stadium_shard::core::Output;
 
 use self::bursts::OfBursts;
@@ -170,7 +170,7 @@ impl World {
             self.next_number += 1;
             let number = self.next_number;
             let command = Command::Page { part, from, entries_max: PAGE_ENTRIES };
-            self.core(shard).submit_session(Asker(number), command);
+            self.core(shard).submit_to::<Sessions>(Asker(number), command);
             for _ in 0..TURNS_MAX {
                 let mut output: Output<Asker> = Output::default();
                 let now = self.clock.now();
@@ -181,8 +181,8 @@ impl World {
                     return Ok(None);
                 }
                 match output.replies.into_iter().find(|reply| reply.caller.0 == number) {
-                    Some(reply) => match reply.answer {
-                        Ok(stadium_shard::Answer::Session(Answer::Page(page))) => return Ok(Some(page)),
+                    Some(reply) => match reply.answer.map(stadium_shard::Answer::from_machine::<Sessions>) {
+                        Ok(Ok(Answer::Page(page))) => return Ok(Some(page)),
                         Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => break,
                         other => return Violation::new(format!("a page of sessions is {other:?}")),
                     },
@@ -475,7 +475,7 @@ impl World {
             mqtt.batches.insert(number);
             self.trace.line(&self.clock, || format!("#{number} -> shard {shard}: {command:?}"));
             if let Some(core) = &mut self.machines[usize::from(shard)].core {
-                core.submit_session(Asker(number), command);
+                core.submit_to::<Sessions>(Asker(number), command);
             }
         }
         Ok(())
@@ -489,8 +489,10 @@ impl World {
         };
         mqtt.batches.remove(&number);
         let answer = match answer {
-            Ok(stadium_shard::Answer::Session(answer)) => Ok(answer),
-            Ok(other) => return Violation::new(format!("a batch of sessions is answered {other:?}")),
+            Ok(answer) => match answer.from_machine::<Sessions>() {
+                Ok(answer) => Ok(answer),
+                Err(other) => return Violation::new(format!("a batch of sessions is answered {other:?}")),
+            },
             Err(refusal) => Err(refusal),
         };
         self.trace.line(&self.clock, || format!("#{number} <- {answer:?}"));

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use stadium_push::{Answer, Command, Happened, Parts, Refusal, ToEdge};
+use stadium_push::{Answer, Command, Happened, Parts, Platform, Refusal, ToEdge};
 use stadium_state_machine::MachineState as _;
 
 use super::World;
@@ -95,9 +95,9 @@ impl Pushes {
         self.gathering.len()
     }
 
-    /// One in so many letters between shards comes late or twice.
-    pub(super) fn letters(&self) -> u32 {
-        self.plan.letters
+    /// One in so many messages between shards comes late or twice.
+    pub(super) fn messages(&self) -> u32 {
+        self.plan.messages
     }
 
     /// Once in so many steps one shard's journal fails.
@@ -195,13 +195,13 @@ impl World {
             pushes.gathering.insert(whole, gathering);
         }
         for (place, (shard, mut command)) in (from..).zip(commands) {
-            if let Command::CancelElsewhere { below, letter, .. } = &mut command {
+            if let Command::CancelElsewhere { below, message, .. } = &mut command {
                 match self.sabotage {
-                    Sabotage::RefusedCancellationsStay if letter.is_none() => {
+                    Sabotage::RefusedCancellationsStay if message.is_none() => {
                         // Shards are asked in the order in which the home writes to them.
-                        *letter = Some(*below + (place - from) as u64);
+                        *message = Some(*below + (place - from) as u64);
                     }
-                    Sabotage::CancelledLettersStart => *letter = None,
+                    Sabotage::CancelledMessagesStart => *message = None,
                     _ => {}
                 }
             }
@@ -210,7 +210,7 @@ impl World {
             if let Some(pushes) = &mut self.pushes {
                 pushes.parts.insert(number, (whole, place));
             }
-            self.core(shard).submit_push(Asker(number), command);
+            self.core(shard).submit_to::<Platform>(Asker(number), command);
         }
     }
 
@@ -219,10 +219,12 @@ impl World {
         let Some(pushes) = &mut self.pushes else { return Ok(Some(answer)) };
         let Some((whole, place)) = pushes.parts.remove(&number) else { return Ok(Some(answer)) };
         let answer = match answer {
-            Ok(stadium_shard::Answer::Push(answer)) => Ok(answer),
-            Ok(other) => {
-                return Violation::new(format!("a command to the push platform is answered {other:?}"));
-            }
+            Ok(answer) => match answer.from_machine::<Platform>() {
+                Ok(answer) => Ok(answer),
+                Err(other) => {
+                    return Violation::new(format!("a command to the push platform is answered {other:?}"));
+                }
+            },
             Err(refusal) => Err(refusal),
         };
         let Some(gathering) = pushes.gathering.get_mut(&whole) else {

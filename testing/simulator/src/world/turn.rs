@@ -1,12 +1,14 @@
 //! Lets the shards and their disks work, and takes what comes out: answers, and what goes to other shards.
 //!
-//! A letter may come late, twice, or after a later one.
+//! A message may come late, twice, or after a later one.
 
 use std::collections::BTreeSet;
 
+use stadium_push::Platform;
 use stadium_queue::{Answer, Command, Refusal, Retry};
 use stadium_shard::UNKNOWN;
-use stadium_shard::core::{self, Delivery, Output};
+use stadium_shard::core::{MachineId, Output};
+use stadium_wallet::Ledger;
 
 use super::breaking::End;
 use super::mqtt::Mqtt;
@@ -114,12 +116,12 @@ impl World {
 
     /// Hands over some of what goes from shard to shard.
     fn cross(&mut self) {
-        let letters = self.wallets.as_ref().map_or(0, |wallets| wallets.letters());
-        let pushes = self.pushes.as_ref().map_or(0, |pushes| pushes.letters());
+        let wallets = self.wallets.as_ref().map_or(0, |wallets| wallets.messages());
+        let pushes = self.pushes.as_ref().map_or(0, |pushes| pushes.messages());
         let once_in = |machine| match machine {
-            core::Machine::Queue | core::Machine::Session => 0,
-            core::Machine::Wallet => letters,
-            core::Machine::Push => pushes,
+            machine if machine == MachineId::of::<Ledger>() => wallets,
+            machine if machine == MachineId::of::<Platform>() => pushes,
+            _ => 0,
         };
         for _ in 0..self.crossing.len() {
             if self.random.u8(..4) == 0 {
@@ -134,11 +136,12 @@ impl World {
                     }
                     self.crossing.push_back(crossing);
                 }
-                Some(Crossing::Delivery(_, delivery @ Delivery::Push(_)))
-                    if self.sabotage == Sabotage::LettersOfPushesAreForgotten =>
+                Some(Crossing::Delivery(_, delivery))
+                    if self.sabotage == Sabotage::MessagesOfPushesAreForgotten
+                        && delivery.machine == MachineId::of::<Platform>() =>
                 {
                     let confirmation = delivery.confirmation(Ok(()));
-                    self.crossing.push_back(Crossing::Confirmation(delivery.shard(), confirmation));
+                    self.crossing.push_back(Crossing::Confirmation(delivery.shard, confirmation));
                 }
                 Some(Crossing::Delivery(shard, delivery)) => {
                     self.trace.line(&self.clock, || brief_delivery(shard, &delivery));

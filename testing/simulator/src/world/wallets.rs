@@ -8,7 +8,8 @@ use fastrand::Rng;
 use stadium_queue::{Command as QueueCommand, NewJob};
 use stadium_shard::core::Output;
 use stadium_shard::{Answer, Together, UNKNOWN};
-use stadium_wallet::{AssetCode, Command, Parts, Range, Refusal, Seal, WalletName};
+use stadium_state_machine::{Merge as _, Routed as _};
+use stadium_wallet::{AssetCode, Command, Ledger, Merging, Range, Refusal, Seal, WalletName};
 
 use super::{TURNS_MAX, World};
 use crate::asker::Asker;
@@ -47,7 +48,7 @@ struct Gathering {
 
 /// How its answers become one.
 enum How {
-    Wallet(Parts),
+    Wallet(Option<Merging>),
     /// The shard that was asked.
     Together(u16),
 }
@@ -90,9 +91,9 @@ impl Wallets {
         self.gathering.len()
     }
 
-    /// One in so many letters between shards comes late or twice.
-    pub(super) fn letters(&self) -> u32 {
-        self.plan.letters
+    /// One in so many messages between shards comes late or twice.
+    pub(super) fn messages(&self) -> u32 {
+        self.plan.messages
     }
 
     /// Once in so many steps one shard's journal fails.
@@ -153,13 +154,12 @@ impl World {
         checker.flying.begin(&mut checker.books, whole, ask.clone(), wrong, trouble);
         let (how, count) = match ask {
             Ask::Wallet(command) => {
-                let parts = command.parts(self.plan.shards);
-                let asked = parts.asked.clone();
+                let (asked, merging) = Ledger::route(command, self.plan.shards).into_parts();
                 let count = asked.len();
                 for (place, (shard, command)) in asked.into_iter().enumerate() {
                     self.submit_part(whole, place, shard, command);
                 }
-                (How::Wallet(parts), count)
+                (How::Wallet(merging), count)
             }
             Ask::Together { transfers, jobs } => {
                 if let Some(first) = transfers.first() {
@@ -176,7 +176,8 @@ impl World {
                 (How::Together(shard), 1)
             }
         };
-        let gathering = Gathering { how, answers: vec![None; count], during: Span::of(&self.clock) };
+        let answers = std::iter::repeat_with(|| None).take(count).collect();
+        let gathering = Gathering { how, answers, during: Span::of(&self.clock) };
         if let Some(wallets) = &mut self.wallets {
             wallets.gathering.insert(whole, gathering);
         }
@@ -188,7 +189,7 @@ impl World {
         if let Some(wallets) = &mut self.wallets {
             wallets.parts.insert(number, (whole, place));
         }
-        self.core(shard).submit_wallet(Asker(number), command);
+        self.core(shard).submit_to::<Ledger>(Asker(number), command);
         number
     }
 
@@ -214,9 +215,13 @@ impl World {
         let gathering = wallets.gathering.remove(&whole).expect("it was there just now");
         let answers = gathering.answers.into_iter().flatten();
         let (answer, shard): (Answered, u16) = match gathering.how {
-            How::Wallet(parts) => {
-                let answers = answers.map(of_wallets).collect::<Result<Vec<_>, _>>()?;
-                (parts.merge(answers).map(Said::Wallet), 0)
+            How::Wallet(merging) => {
+                let mut answers = answers.map(of_wallets).collect::<Result<Vec<_>, _>>()?;
+                let answer = match merging {
+                    Some(merging) => merging.merge(answers),
+                    None => answers.remove(0),
+                };
+                (answer.map(Said::Wallet), 0)
             }
             How::Together(shard) => match answers.last() {
                 Some(Ok(Answer::Together(done))) => (Ok(Said::Together(done.booked, done.placed)), shard),
@@ -435,7 +440,7 @@ impl World {
     ) -> Result<Result<stadium_wallet::Answer, Refusal>, Violation> {
         self.next_number += 1;
         let number = self.next_number;
-        self.core(shard).submit_wallet(Asker(number), command);
+        self.core(shard).submit_to::<Ledger>(Asker(number), command);
         for _ in 0..TURNS_MAX {
             let mut output: Output<Asker> = Output::default();
             let now = self.clock.now();
@@ -451,8 +456,10 @@ impl World {
 
 fn of_wallets(part: Part) -> Result<Result<stadium_wallet::Answer, Refusal>, Violation> {
     match part {
-        Ok(Answer::Wallet(answer)) => Ok(Ok(answer)),
-        Ok(other) => Violation::new(format!("a question to the wallets is answered {other:?}")),
+        Ok(answer) => match answer.from_machine::<Ledger>() {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(other) => Violation::new(format!("a question to the wallets is answered {other:?}")),
+        },
         Err(refusal) => Ok(Err(refusal)),
     }
 }

@@ -1,7 +1,7 @@
 //! Commands and answers in few words, for the trace.
 
 use bytes::Bytes;
-use stadium_queue::{Answer, Command, Key};
+use stadium_queue::{Answer, Command, Key, Queues};
 use stadium_shard::core::Delivery;
 
 use crate::answered::Answered;
@@ -45,17 +45,16 @@ impl std::fmt::Debug for Edited<'_> {
 }
 
 pub(super) fn brief_delivery(to: u16, delivery: &Delivery) -> String {
-    match delivery {
-        Delivery::Job(job) => {
+    match delivery.of::<Queues>() {
+        Some(job) => {
             format!(
                 "delivery {} of shard {} to shard {to}, {} B",
                 job.number,
                 job.shard,
-                job.letter.job.payload.len()
+                job.message.job.payload.len()
             )
         }
-        Delivery::Wallet(letter) => format!("to shard {to}: {letter:?}"),
-        Delivery::Push(letter) => format!("to shard {to}: {letter:?}"),
+        None => format!("to shard {to}: {delivery:?}"),
     }
 }
 

@@ -52,7 +52,7 @@ fn an_id_that_was_cancelled_in_vain_is_free_in_the_same_millisecond_and_after_th
 
 #[test]
 fn a_push_that_the_home_accepts_after_it_has_refused_a_cancellation_goes_on() {
-    // Its letter is there before the other shards hear of the cancellation, or after that.
+    // Its message is there before the other shards hear of the cancellation, or after that.
     for is_there in [true, false] {
         let mut scene = Scene::new(SHARDS);
         let names = fleet(&mut scene);
@@ -60,12 +60,12 @@ fn a_push_that_the_home_accepts_after_it_has_refused_a_cancellation_goes_on() {
         let mut answers = scene.ask_shards(std::mem::take(&mut parts.asked));
         scene.ask(Command::Send { push: Box::new(to_all(1)) }).unwrap();
         if is_there {
-            scene.pass_letters();
+            scene.pass_messages();
         }
         let elsewhere = scene.ask_shards(parts.then(&answers));
         answers.extend(elsewhere);
         assert_eq!(code(parts.merge(answers)), "PSH-021");
-        scene.pass_letters();
+        scene.pass_messages();
         for name in &names {
             assert_eq!(scene.inbox(name), [1], "{name}");
         }
@@ -92,7 +92,7 @@ fn a_cancellation_that_overtakes_its_push_outlives_a_restart() {
     for name in &names {
         scene.connect(name);
     }
-    scene.pass_letters();
+    scene.pass_messages();
     assert_eq!(scene.take_sent(), []);
     for name in &names {
         assert_eq!(scene.trace(1, name).state, State::Cancelled, "{name}");
@@ -109,13 +109,13 @@ fn a_cancellation_whose_client_left_after_the_home_decided_is_finished_by_the_ne
         let names = fleet(&mut scene);
         scene.ask(Command::Send { push: Box::new(to_all(1)) }).unwrap();
         if is_there {
-            scene.pass_letters();
+            scene.pass_messages();
         }
         let mut parts = cancel(1).parts(SHARDS);
         scene.ask_shards(std::mem::take(&mut parts.asked));
         assert_eq!(scene.ask(cancel(1)), Ok(Answer::Done), "the other shards end it now");
         assert_eq!(code(scene.ask(cancel(1))), "PSH-027");
-        scene.pass_letters();
+        scene.pass_messages();
         for name in &names {
             assert_eq!(scene.trace(1, name).state, State::Cancelled, "{name}");
         }
@@ -124,7 +124,7 @@ fn a_cancellation_whose_client_left_after_the_home_decided_is_finished_by_the_ne
 }
 
 #[test]
-fn a_push_that_is_over_at_home_is_cancelled_where_its_letter_has_not_come() {
+fn a_push_that_is_over_at_home_is_cancelled_where_its_message_has_not_come() {
     let mut scene = Scene::new(SHARDS);
     let names = fleet(&mut scene);
     let far: Vec<&String> = names.iter().filter(|name| !lives_at_home(name)).collect();
@@ -134,7 +134,7 @@ fn a_push_that_is_over_at_home_is_cancelled_where_its_letter_has_not_come() {
     scene.ask(Command::Send { push: Box::new(to_all(1)) }).unwrap();
     assert_eq!(scene.acknowledge_all(), names.len() - far.len());
     assert_eq!(scene.ask(cancel(1)), Ok(Answer::Done));
-    scene.pass_letters();
+    scene.pass_messages();
     for name in far {
         assert_eq!(scene.trace(1, name).state, State::Cancelled, "{name}");
     }
@@ -188,9 +188,9 @@ fn an_app_that_a_shard_does_not_know_yet_keeps_no_cancellation_from_it() {
     let push = stadium_push::NewPush { app: shop.clone(), ..to_all(1) };
     scene.ask(Command::Send { push: Box::new(push) }).unwrap();
     assert_eq!(scene.ask(Command::Cancel { app: shop.clone(), push: push_id(1) }), Ok(Answer::Done));
-    (0..2).for_each(|_| scene.pass_letters());
+    (0..2).for_each(|_| scene.pass_messages());
     let all_arrived = scene.shards.iter().all(|shard| shard.outgoing_first() == shard.outgoing_next());
-    assert!(all_arrived, "the app's letter comes first, then the push's");
+    assert!(all_arrived, "the app's message comes first, then the push's");
     let Answer::Push(Some(view)) = scene.ask(Command::Push { app: shop, push: push_id(1) }).unwrap() else {
         panic!("it is known")
     };
@@ -217,7 +217,7 @@ fn an_occurrence_for_one_device_is_cancelled_on_its_way_to_the_shard_of_the_devi
     let cancel = Command::Cancel { app: app(), push: occurrence };
     assert_eq!(scene.ask(cancel.clone()), Ok(Answer::Done));
     assert_eq!(code(scene.ask(cancel)), "PSH-027");
-    scene.pass_letters();
+    scene.pass_messages();
     assert!(scene.inbox(far).is_empty());
     let Answer::Push(Some(view)) = scene.ask(Command::Push { app: app(), push: occurrence }).unwrap() else {
         panic!("it is known")

@@ -104,18 +104,18 @@ fn story() -> Scene {
     let shop = stadium_registry::AppName::new("shop").unwrap();
     let settings = stadium_push::AppSettings::default();
     scene.ask(Command::DeclareApp { app: shop.clone(), settings }).unwrap();
-    scene.pass_letters();
+    scene.pass_messages();
     scene.ask(Command::DropApp { app: shop }).unwrap();
     let name = ScheduleName::new("hourly").unwrap();
     scene.ask(Command::PauseSchedule { app: app(), name, held: Held::Paused }).unwrap();
     scene.wait(7 * 24 * HOUR);
     scene.send(to_all(10)).unwrap();
-    // Two letters are on their way when their pushes are cancelled; the second one stays there.
+    // Two messages are on their way when their pushes are cancelled; the second one stays there.
     for id in [11, 12] {
         scene.ask(Command::Send { push: Box::new(to_all(id)) }).unwrap();
         scene.ask(Command::Cancel { app: app(), push: push_id(id) }).unwrap();
         if id == 11 {
-            scene.pass_letters();
+            scene.pass_messages();
         }
     }
     scene
@@ -153,8 +153,8 @@ fn what_version_2_wrote_is_read() {
     read_all(2);
 }
 
-/// Version 2 knew cancelled pushes by their ids and times: push 1 was cancelled before its letter came, push 2 in vain, push 3 while
-/// its letter is on its way.
+/// Version 2 knew cancelled pushes by their ids and times: push 1 was cancelled before its message came, push 2 in vain, push 3 while
+/// its message is on its way.
 #[test]
 fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
     let home = stadium_push::app_home(&app(), 2);
@@ -174,16 +174,16 @@ fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
         assert_eq!(show(&mut replayed, now), shown, "shard {shard}");
         platforms.extend([(shard, replayed), (shard, platform)]);
     }
-    let mut letters = Vec::new();
+    let mut messages = Vec::new();
     let at_home = platforms.iter().find(|(shard, _)| *shard == home).map(|(_, platform)| platform).unwrap();
-    at_home.outgoing(0, &mut |_, _| None, &mut |_, number, letter| letters.push((number, letter)));
-    assert_eq!(letters.len(), 1, "that of push 3");
+    at_home.outgoing(0, &mut |_, _| None, &mut |_, number, message| messages.push((number, message)));
+    assert_eq!(messages.len(), 1, "that of push 3");
     for (_, platform) in platforms.iter_mut().filter(|(shard, _)| *shard != home) {
         let mut record = Record::new();
         record.begin(0);
-        let (number, letter) = &letters[0];
-        let (number, letter) = (*number, letter.clone());
-        let delivery = Delivery { shard: home, number, confirmed_below: number, letter };
+        let (number, message) = &messages[0];
+        let (number, message) = (*number, message.clone());
+        let delivery = Delivery { shard: home, number, confirmed_below: number, message };
         platform.receive(0, NOON.after(HOUR), &delivery, &mut record).unwrap();
         let known = |id| {
             let command = Command::Push { app: app(), push: push_id(id) };

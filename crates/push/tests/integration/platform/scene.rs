@@ -122,10 +122,10 @@ impl Scene {
         asked.into_iter().map(|(shard, command)| self.ask_shard(usize::from(shard), &command)).collect()
     }
 
-    /// Lets time go on to that moment, with everything that it brings, letters included.
+    /// Lets time go on to that moment, with everything that it brings, messages included.
     pub fn run_until(&mut self, until: Time) {
         loop {
-            self.pass_letters();
+            self.pass_messages();
             let next = self.shards.iter().filter_map(MachineState::next_deadline).min();
             let Some(next) = next.filter(|&next| next <= until) else { break };
             self.now = self.now.max(next);
@@ -154,16 +154,16 @@ impl Scene {
         panic!("time stands still");
     }
 
-    /// Hands over all letters that are not confirmed, and confirms them.
-    pub fn pass_letters(&mut self) {
+    /// Hands over all messages that are not confirmed, and confirms them.
+    pub fn pass_messages(&mut self) {
         for from in 0..self.shards.len() {
-            let mut letters = Vec::new();
+            let mut messages = Vec::new();
             let first = self.shards[from].outgoing_first();
-            self.shards[from].outgoing(first, &mut |_, _| None, &mut |to, number, letter| {
-                letters.push((to, number, letter))
+            self.shards[from].outgoing(first, &mut |_, _| None, &mut |to, number, message| {
+                messages.push((to, number, message))
             });
-            for (to, number, letter) in letters {
-                if self.receive(from, usize::from(to), number, &letter).is_ok() {
+            for (to, number, message) in messages {
+                if self.receive(from, usize::from(to), number, &message).is_ok() {
                     self.confirm(from, number);
                 }
             }
@@ -175,10 +175,10 @@ impl Scene {
         from: usize,
         to: usize,
         number: u64,
-        letter: &stadium_push::Letter,
+        message: &stadium_push::ShardMessage,
     ) -> Result<(), Refusal> {
         let confirmed_below = self.shards[from].outgoing_first();
-        let delivery = Delivery { shard: from as u16, number, confirmed_below, letter: letter.clone() };
+        let delivery = Delivery { shard: from as u16, number, confirmed_below, message: message.clone() };
         let bytes_max = self.shards[to].receive_bytes_max(&delivery);
         let mut record = Record::new();
         record.begin(0);
@@ -323,7 +323,7 @@ impl Scene {
 
     pub fn send(&mut self, push: NewPush) -> Result<Answer, Refusal> {
         let answer = self.ask(Command::Send { push: Box::new(push) });
-        self.pass_letters();
+        self.pass_messages();
         answer
     }
 
@@ -354,7 +354,7 @@ impl Scene {
 
     pub fn settings(&mut self, settings: AppSettings) {
         self.ask(Command::DeclareApp { app: app(), settings }).unwrap();
-        self.pass_letters();
+        self.pass_messages();
     }
 
     /// Each shard replayed from its records, and restored from its checkpoint, shows the same.
@@ -453,7 +453,7 @@ pub fn show(platform: &mut Platform, now: Time) -> String {
         let _ = writeln!(shown, "{:?}", look(Command::Schedules { app: of.clone() }));
         let _ = writeln!(shown, "{:?}", look(Command::Audiences { app: of }));
     }
-    let _ = writeln!(shown, "letters {} to {}", platform.outgoing_first(), platform.outgoing_next());
+    let _ = writeln!(shown, "messages {} to {}", platform.outgoing_first(), platform.outgoing_next());
     shown
 }
 

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use stadium_queue::{
-    Answer, Bounds, Command, DeadLetter, Delivery, Given, Letter, MoveCursor, NewJob, Outgoing,
-    PayloadChange, Place, QueueName, QueueSettings, Queues, Retry,
+    Answer, Bounds, Command, DeadLetter, Delivery, Given, MoveCursor, NewJob, Outgoing, PayloadChange, Place,
+    QueueName, QueueSettings, Queues, Retry, ShardMessage,
 };
 use stadium_state_machine::Section;
 
@@ -34,7 +34,7 @@ fn deliver(from: &Desk, to: &mut Desk, outgoing: &Outgoing) {
         shard: from.place.shard,
         number: outgoing.number,
         confirmed_below: from.queues.outgoing_first(),
-        letter: Letter {
+        message: ShardMessage {
             queue: outgoing.queue.clone(),
             job: NewJob { payload: from.bytes(outgoing.payload).into(), ..outgoing.job.clone() },
         },

@@ -1,6 +1,6 @@
-//! Several shards' cores on disks in memory, and the letters between them: wallets on all of them.
+//! Several shards' cores on disks in memory, and the messages between them: wallets on all of them.
 //!
-//! A story decides which letter arrives, and which shard dies before it does.
+//! A story decides which message arrives, and which shard dies before it does.
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,16 @@ use bytes::Bytes;
 use stadium_queue::Refusal;
 use stadium_shard::core::{Confirmation, Delivery};
 use stadium_shard::{Answer, Done, Together};
+use stadium_state_machine::{Merge as _, Routed as _};
 use stadium_wallet::{
-    AssetCode, Balance, Booked, Command, Kind, NewAccount, NewTransfer, Overdraft, TransferId, WalletName,
+    AssetCode, Balance, Booked, Command, Kind, Ledger, NewAccount, NewTransfer, Overdraft, TransferId,
+    WalletName,
 };
 
 use super::machine::{Machine, Shard};
 
 /// What goes from shard to shard.
-enum Letter {
+enum Crossing {
     Delivery(u16, Delivery),
     Confirmation(u16, Confirmation),
 }
@@ -27,7 +29,7 @@ type Replied = (u64, Result<Answer, Refusal>);
 pub struct Town {
     pub machines: Vec<Machine>,
     pub shards: Vec<Option<Shard>>,
-    letters: VecDeque<Letter>,
+    messages: VecDeque<Crossing>,
     callers: u64,
 }
 
@@ -35,7 +37,7 @@ impl Town {
     pub fn new(count: u16) -> Self {
         let machines: Vec<Machine> = (0..count).map(|shard| Machine::of(shard, count)).collect();
         let shards = machines.iter().map(|machine| Some(machine.boot())).collect();
-        Self { machines, shards, letters: VecDeque::new(), callers: 1_000 }
+        Self { machines, shards, messages: VecDeque::new(), callers: 1_000 }
     }
 
     pub fn count(&self) -> u16 {
@@ -51,7 +53,7 @@ impl Town {
         self.shards.iter().all(Option::is_some)
     }
 
-    /// A turn of each shard, and the letters that came of it. Answers of this turn, and whether there is more to do.
+    /// A turn of each shard, and the messages that came of it. Answers of this turn, and whether there is more to do.
     pub fn turn(&mut self) -> (Vec<Replied>, bool) {
         let mut answers = Vec::new();
         let mut busy = false;
@@ -61,30 +63,30 @@ impl Town {
             busy |= next.at_once || next.awaited > 0;
             answers.extend(shard.output.replies.drain(..).map(|reply| (reply.caller, reply.answer)));
             let deliveries = shard.output.deliveries.drain(..);
-            self.letters.extend(deliveries.map(|(to, delivery)| Letter::Delivery(to, delivery)));
+            self.messages.extend(deliveries.map(|(to, delivery)| Crossing::Delivery(to, delivery)));
             let confirmations = shard.output.confirmations.drain(..);
-            self.letters
-                .extend(confirmations.map(|(to, confirmation)| Letter::Confirmation(to, confirmation)));
+            self.messages
+                .extend(confirmations.map(|(to, confirmation)| Crossing::Confirmation(to, confirmation)));
             busy |= machine.step();
             if machine.disk.is_stopped() || machine.checkpoints.is_stopped() {
                 self.shards[at] = None;
             }
         }
-        while let Some(letter) = self.letters.pop_front() {
+        while let Some(message) = self.messages.pop_front() {
             busy = true;
-            match letter {
-                Letter::Delivery(to, delivery) => match &mut self.shards[usize::from(to)] {
+            match message {
+                Crossing::Delivery(to, delivery) => match &mut self.shards[usize::from(to)] {
                     Some(shard) => shard.core.deliver(delivery),
                     None => {
                         let gone =
                             Refusal::Busy { code: "SHARD-004", retry_after: 50, reason: "gone".into() };
-                        let from = usize::from(delivery.shard());
+                        let from = usize::from(delivery.shard);
                         if let Some(shard) = &mut self.shards[from] {
                             shard.core.confirmed(delivery.confirmation(Err(gone)));
                         }
                     }
                 },
-                Letter::Confirmation(to, confirmation) => {
+                Crossing::Confirmation(to, confirmation) => {
                     if let Some(shard) = &mut self.shards[usize::from(to)] {
                         shard.core.confirmed(confirmation);
                     }
@@ -127,21 +129,22 @@ impl Town {
 
     /// The answer; none where the power failed.
     pub fn ask(&mut self, command: Command) -> Option<Result<stadium_wallet::Answer, Refusal>> {
-        let parts = command.parts(self.count());
+        let (asked, merge) = Ledger::route(command, self.count()).into_parts();
         let mut callers = Vec::new();
-        for (shard, command) in &parts.asked {
+        for (shard, command) in asked {
             self.callers += 1;
             callers.push(self.callers);
             let number = self.callers;
-            self.shards[usize::from(*shard)].as_mut()?.core.submit_wallet(number, command.clone());
+            self.shards[usize::from(shard)].as_mut()?.core.submit_to::<Ledger>(number, command);
         }
         let answers = self.wait_for(&callers);
-        let of_wallet = |answer| match answer {
-            Answer::Wallet(answer) => answer,
-            other => panic!("not the wallets': {other:?}"),
-        };
+        let of_wallet = |answer: Answer| answer.from_machine::<Ledger>().expect("the wallets'");
         let all: Option<Vec<_>> = answers.into_iter().map(|one| Some(one?.map(of_wallet))).collect();
-        Some(parts.merge(all?))
+        let mut all = all?;
+        Some(match merge {
+            Some(merge) => merge.merge(all),
+            None => all.remove(0),
+        })
     }
 
     pub fn done(&mut self, command: Command) -> stadium_wallet::Answer {
@@ -172,7 +175,7 @@ impl Town {
     /// Power fails everywhere, and comes back.
     pub fn crash(&mut self, survives: bool) {
         self.shards.iter_mut().for_each(|shard| *shard = None);
-        self.letters.clear();
+        self.messages.clear();
         for machine in &self.machines {
             machine.crash(survives);
         }

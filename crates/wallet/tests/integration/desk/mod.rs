@@ -257,13 +257,13 @@ impl<L: Log> Desk<L> {
         decided
     }
 
-    pub fn letters(&self) -> Vec<(u16, Delivery)> {
+    pub fn messages(&self) -> Vec<(u16, Delivery)> {
         let (shard, confirmed_below) = (self.place.shard, self.ledger.outgoing_first());
-        let mut letters = Vec::new();
-        self.ledger.outgoing(0, &mut |to, number, letter| {
-            letters.push((to, Delivery { shard, number, confirmed_below, letter }));
+        let mut messages = Vec::new();
+        self.ledger.outgoing(0, &mut |to, number, message| {
+            messages.push((to, Delivery { shard, number, confirmed_below, message }));
         });
-        letters
+        messages
     }
 
     /// The ledger that a replay of all records makes.

@@ -1,6 +1,6 @@
-//! Several ledgers, the letters between them carried by hand, and clients who ask again.
+//! Several ledgers, the messages between them carried by hand, and clients who ask again.
 //!
-//! Letters are lost, repeated and overtake each other; a shard crashes and comes back with what was durable. Nothing leaves a shard before
+//! Messages are lost, repeated and overtake each other; a shard crashes and comes back with what was durable. Nothing leaves a shard before
 //! the record that it speaks of is durable.
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
@@ -38,7 +38,7 @@ impl Random {
 /// What is on its way.
 #[derive(Debug, Clone)]
 pub enum Mail {
-    Letter {
+    ShardMessage {
         to: u16,
         delivery: Delivery,
     },
@@ -196,7 +196,7 @@ impl<L: Log> House<L> {
         }
     }
 
-    /// All records of a shard become durable: what speaks of them leaves. Letters that are not confirmed leave again.
+    /// All records of a shard become durable: what speaks of them leaves. Messages that are not confirmed leave again.
     pub fn sync(&mut self, shard: usize) {
         self.durable[shard] = self.desks[shard].records.len();
         let leaving = std::mem::take(&mut self.leaving[shard]);
@@ -206,8 +206,8 @@ impl<L: Log> House<L> {
                 mail => self.mail.push(mail),
             }
         }
-        for (to, delivery) in self.desks[shard].letters() {
-            self.mail.push(Mail::Letter { to, delivery });
+        for (to, delivery) in self.desks[shard].messages() {
+            self.mail.push(Mail::ShardMessage { to, delivery });
         }
     }
 
@@ -246,11 +246,11 @@ impl<L: Log> House<L> {
         }
     }
 
-    /// One letter arrives.
+    /// One message arrives.
     pub fn deliver(&mut self, at: usize) {
         let mail = self.mail.swap_remove(at);
         match mail {
-            Mail::Letter { to, delivery } => {
+            Mail::ShardMessage { to, delivery } => {
                 let shard = usize::from(to);
                 let taken = self.desks[shard]
                     .record(|ledger, at, now, record| ledger.receive(at, now, &delivery, record));
@@ -433,7 +433,7 @@ impl<L: Log> House<L> {
             }
             _ => {}
         }
-        // Old copies of letters are not kept for ever.
+        // Old copies of messages are not kept for ever.
         while self.mail.len() > 200 {
             let lost = self.random.below(self.mail.len() as u64) as usize;
             self.mail.swap_remove(lost);

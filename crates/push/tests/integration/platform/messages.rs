@@ -1,4 +1,4 @@
-//! Three shards wired together: letters come twice, late or not at all, and each push starts once on each shard.
+//! Three shards wired together: messages come twice, late or not at all, and each push starts once on each shard.
 //!
 //! What a client sees is put together from all of them.
 
@@ -11,7 +11,7 @@ use stadium_state_machine::{MachineState as _, StateMachine as _};
 
 use crate::platform::scene::{HOUR, NOON, Scene, app, device, push_id, to_all, to_one};
 
-/// Whether a shard has letters that are not confirmed.
+/// Whether a shard has messages that are not confirmed.
 fn waits(scene: &Scene, shard: usize) -> bool {
     scene.shards[shard].outgoing_first() < scene.shards[shard].outgoing_next()
 }
@@ -57,7 +57,7 @@ fn a_push_to_many_reaches_the_devices_of_all_shards() {
 }
 
 #[test]
-fn letters_that_come_twice_or_late_start_a_push_once() {
+fn messages_that_come_twice_or_late_start_a_push_once() {
     let mut random = fastrand::Rng::with_seed(5);
     for _ in 0..40 {
         let mut scene = Scene::new(3);
@@ -70,24 +70,24 @@ fn letters_that_come_twice_or_late_start_a_push_once() {
             let home = (0..3).find(|&shard| waits(&scene, shard));
             let Some(home) = home else { break };
             steps += 1;
-            assert!(steps < 10_000, "letters arrive in the end");
-            let mut letters = Vec::new();
+            assert!(steps < 10_000, "messages arrive in the end");
+            let mut messages = Vec::new();
             let first = scene.shards[home].outgoing_first();
-            scene.shards[home].outgoing(first, &mut |_, _| None, &mut |to, number, letter| {
-                letters.push((usize::from(to), number, letter));
+            scene.shards[home].outgoing(first, &mut |_, _| None, &mut |to, number, message| {
+                messages.push((usize::from(to), number, message));
             });
-            let (to, number, letter) = letters.swap_remove(random.usize(0..letters.len()));
+            let (to, number, message) = messages.swap_remove(random.usize(0..messages.len()));
             match random.u8(0..10) {
                 // Lost on its way.
                 0..=2 => {}
                 // Its confirmation is lost: it comes again.
-                3..=5 => scene.receive(home, to, number, &letter).unwrap(),
+                3..=5 => scene.receive(home, to, number, &message).unwrap(),
                 6 => scene.restart(),
                 _ => {
-                    scene.receive(home, to, number, &letter).unwrap();
-                    scene.receive(home, to, number, &letter).unwrap();
+                    scene.receive(home, to, number, &message).unwrap();
+                    scene.receive(home, to, number, &message).unwrap();
                     scene.confirm(home, number);
-                    scene.receive(home, to, number, &letter).unwrap();
+                    scene.receive(home, to, number, &message).unwrap();
                 }
             }
         }
@@ -101,12 +101,12 @@ fn letters_that_come_twice_or_late_start_a_push_once() {
 }
 
 #[test]
-fn a_push_cancelled_before_its_letter_comes_does_not_start() {
+fn a_push_cancelled_before_its_message_comes_does_not_start() {
     let mut scene = Scene::new(3);
     let names = fleet(&mut scene);
     scene.ask(Command::Send { push: Box::new(to_all(1)) }).unwrap();
     scene.ask(Command::Cancel { app: app(), push: push_id(1) }).unwrap();
-    scene.pass_letters();
+    scene.pass_messages();
     for name in &names {
         assert!(scene.inbox(name).is_empty());
         assert_eq!(scene.trace(1, name).state, State::Cancelled, "{name}");
@@ -131,7 +131,7 @@ fn settings_reach_all_shards_and_an_app_is_known_everywhere_at_once() {
         panic!()
     };
     assert!(outcomes.iter().all(Result::is_ok));
-    scene.pass_letters();
+    scene.pass_messages();
     for id in 1..=3 {
         scene.send(NewPush { app: shop.clone(), ..to_all(id) }).unwrap();
     }
@@ -144,7 +144,7 @@ fn settings_reach_all_shards_and_an_app_is_known_everywhere_at_once() {
     assert_eq!(apps.len(), 2);
     assert_eq!((apps[1].devices, apps[1].settings.clone()), (12, Some(settings)));
     scene.ask(Command::DropApp { app: shop }).unwrap();
-    scene.pass_letters();
+    scene.pass_messages();
     scene.check();
 }
 
@@ -184,7 +184,7 @@ fn schedules_and_times_hold_on_all_shards() {
 }
 
 #[test]
-fn a_shard_that_has_no_room_takes_a_letter_in_later_and_nothing_is_lost() {
+fn a_shard_that_has_no_room_takes_a_message_in_later_and_nothing_is_lost() {
     let mut scene = Scene::with(2, Bounds { pushes_max: 3, ..Bounds::default() });
     let home = usize::from(stadium_push::app_home(&app(), 2));
     let lives_far = |name: &String| usize::from(stadium_push::device_home(&app(), &device(name), 2)) != home;
@@ -205,7 +205,7 @@ fn a_shard_that_has_no_room_takes_a_letter_in_later_and_nothing_is_lost() {
     }
     assert_eq!(scene.acknowledge_all(), 3);
     far.iter().for_each(|name| scene.disconnect(name));
-    scene.pass_letters();
+    scene.pass_messages();
     assert!(!waits(&scene, home));
     for name in &far {
         assert_eq!(scene.inbox(name), [4, 5, 6]);

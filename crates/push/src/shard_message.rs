@@ -1,6 +1,6 @@
 //! What an app's home writes to all other shards.
 //!
-//! Letters are sent until they are confirmed, and taken in once however often they come.
+//! Messages are sent until they are confirmed, and taken in once however often they come.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use stadium_registry::AppName;
 
 use crate::{AppSettings, NewPush, ScheduleName, Time};
 
-/// A letter from an app's home.
+/// A message from an app's home.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Letter {
+pub enum ShardMessage {
     /// The app is there, with these settings.
     Settings {
         /// Which.

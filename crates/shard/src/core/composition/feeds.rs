@@ -6,14 +6,14 @@
 use std::collections::VecDeque;
 
 use stadium_journal::{Journal, Room};
+use stadium_push::Platform;
 use stadium_push::feed::FeedJob;
-use stadium_queue::{NewJob, QueueName, Refusal, Time, When, put_each_bytes_max};
+use stadium_queue::{NewJob, QueueName, Queues, Refusal, Time, When, put_each_bytes_max};
 
-use super::fault::Fault;
-use super::ports::Caller;
-use super::running::Running;
-use super::slot::BASE_BYTES;
-use crate::frame::{HEADER_BYTES, Machine};
+use crate::core::fault::Fault;
+use crate::core::ports::Caller;
+use crate::core::running::{BASE_BYTES, Running};
+use crate::frame::{HEADER_BYTES, MachineId};
 
 /// Jobs in one record: some 40 KB each.
 const JOBS_A_RECORD: usize = 32;
@@ -23,18 +23,18 @@ const WAITING_MAX: usize = 4_096;
 
 /// What waits.
 #[derive(Default)]
-pub(super) struct Feeds {
+pub(in crate::core) struct Feeds {
     waiting: VecDeque<(QueueName, NewJob)>,
     fresh: Vec<FeedJob>,
     /// Jobs that were dropped.
-    pub(super) dropped: u64,
+    dropped: u64,
 }
 
 impl<J: Journal, C: Caller> Running<J, C> {
     /// Puts the events of this turn into their queues, one record of them. Says whether there are more.
-    pub(super) fn put_events(&mut self, now: Time) -> Result<bool, Fault> {
+    pub(in crate::core) fn put_events(&mut self, now: Time) -> Result<bool, Fault> {
         let Feeds { waiting, fresh, dropped } = &mut self.feeds;
-        self.machines.platform.take_events(fresh);
+        self.machines.machine_mut::<Platform>().take_events(fresh);
         for FeedJob { queue, payload } in fresh.drain(..) {
             match QueueName::new(&queue) {
                 Ok(queue) if waiting.len() < WAITING_MAX => waiting.push_back((queue, job(payload))),
@@ -51,8 +51,8 @@ impl<J: Journal, C: Caller> Running<J, C> {
         let jobs: Vec<_> = self.feeds.waiting.drain(..count).collect();
         self.record.begin(HEADER_BYTES);
         let random = self.random.next();
-        match self.machines.queues.put_each(at.0, now, random, &jobs, &mut self.record) {
-            Ok(_) => self.append_events(Machine::Queue, at, now, Room::Ordinary)?,
+        match self.machines.machine_mut::<Queues>().put_each(at.0, now, random, &jobs, &mut self.record) {
+            Ok(_) => self.append_events(MachineId::of::<Queues>(), at, now, Room::Ordinary)?,
             Err(Refusal::Busy { .. } | Refusal::Unknown { .. }) => {
                 // Ahead of those that came meanwhile, for the next turn.
                 jobs.into_iter().rev().for_each(|job| self.feeds.waiting.push_front(job));

@@ -1,0 +1,121 @@
+//! The state machines of Stadium side by side in one shard, and all that knows more than one of them.
+//!
+//! Transfers and jobs share a record ([`together`]), events of the push platform become jobs
+//! ([`feeds`]), and the platform's deliveries go to the edge. Everything else in the core sees slots.
+
+pub(crate) mod feeds;
+mod together;
+
+use stadium_journal::Journal;
+use stadium_push::Platform;
+use stadium_queue::{NewJob, QueueName, Queues};
+use stadium_session::Sessions;
+use stadium_state_machine::{MachineState as _, StateMachine as _, Time};
+use stadium_wallet::Ledger;
+
+use super::kinds::{Kind, Kinds};
+use super::ports::{Caller, Store};
+use super::running::{Running, Waits};
+use super::settings::CoreSettings;
+use super::{AnyCommand, Core, Input};
+use crate::{ShardMetrics, Together};
+
+pub(super) use feeds::Feeds;
+
+/// Connections that one command says to have ended, where all are forgotten.
+const DEPARTURES_AT_ONCE: usize = 256;
+
+/// Transfers, and jobs that are put beside them.
+pub(super) struct Beside {
+    pub(super) transfers: stadium_wallet::Command,
+    pub(super) jobs: Vec<(QueueName, NewJob)>,
+}
+
+impl Beside {
+    /// Items that it is about.
+    pub(super) fn items(&self) -> usize {
+        Ledger::items(&self.transfers) + self.jobs.len()
+    }
+}
+
+impl CoreSettings {
+    /// The kinds of state machines that the shard runs: a row for each.
+    pub(crate) fn kinds(&self) -> Kinds {
+        let Self { bounds, wallet, push, session, .. } = self.clone();
+        let mut kinds = vec![
+            Kind::of(move |place| Queues::new(place, bounds.clone())),
+            Kind::of(move |place| Ledger::new(place, wallet.clone())),
+            Kind::of(move |place| Platform::new(place, push.clone())),
+            Kind::of(move |place| Sessions::new(place, session)),
+        ];
+        kinds.extend_from_slice(&self.more_machines);
+        Kinds::new(kinds)
+    }
+}
+
+impl<S: Store, C: Caller> Core<S, C> {
+    /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds how many.
+    pub fn submit_together(&mut self, caller: C, together: Together) {
+        let Together { transfers, jobs } = together;
+        let transfers = stadium_wallet::Command::Transfer { transfers, linked: true };
+        self.inbox.push_back(Input::Together(caller, Box::new(Beside { transfers, jobs })));
+    }
+
+    /// Has the push platform forget all connections, as if all had ended, since not all could be told that was to be told of them.
+    /// Whoever is connected is to arrive again.
+    pub fn forget_connections(&mut self, now: Time, caller: impl Fn() -> C) {
+        let Some(running) = &self.running else { return };
+        let left = running.machines.machine::<Platform>().connected(now);
+        for left in left.chunks(DEPARTURES_AT_ONCE) {
+            let (arrived, left) = (Vec::new(), left.to_vec());
+            let command = stadium_push::Command::Presence { arrived, left };
+            self.submit_command(caller(), AnyCommand::of::<Platform>(command));
+        }
+    }
+
+    /// The queues, to be looked at; none while the journal is not open.
+    pub fn queues(&self) -> Option<&Queues> {
+        self.machine()
+    }
+
+    /// The wallets, to be looked at; none while the journal is not open.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.machine()
+    }
+
+    /// The push platform, to be looked at; none while the journal is not open.
+    pub fn platform(&self) -> Option<&Platform> {
+        self.machine()
+    }
+
+    /// The MQTT sessions, to be looked at; none while the journal is not open.
+    pub fn sessions(&self) -> Option<&Sessions> {
+        self.machine()
+    }
+}
+
+impl<J: Journal, C: Caller> Running<J, C> {
+    /// Lets leave what goes to devices when everything is durable that led to it.
+    pub(super) fn announce_to_edge(&mut self, since_us: u64) {
+        let mut to_edge = Vec::new();
+        self.machines.machine_mut::<Platform>().take_to_edge(&mut to_edge);
+        if !to_edge.is_empty() {
+            self.wait(Waits::ToEdge(to_edge), since_us);
+        }
+    }
+
+    /// Notes figures of the machines.
+    pub(super) fn measure(&self, metrics: &mut ShardMetrics) {
+        let (queues, ledger) = (self.machines.machine::<Queues>(), self.machines.machine::<Ledger>());
+        let (platform, sessions) = (self.machines.machine::<Platform>(), self.machines.machine::<Sessions>());
+        metrics.jobs = queues.jobs();
+        metrics.queue_bytes = queues.bytes() as u64;
+        metrics.wallet_bytes = ledger.bytes() as u64;
+        metrics.push_bytes = platform.bytes() as u64;
+        metrics.session_bytes = sessions.bytes() as u64;
+        metrics.state_bytes = self.machines.all().map(|(_, slot)| slot.bytes() as u64).sum();
+        metrics.push = platform.figures();
+        metrics.wallet = ledger.figures();
+        metrics.newest_seal = ledger.seals().next_back().copied();
+    }
+}
