@@ -7,6 +7,7 @@ mod answered;
 mod asker;
 mod audit;
 mod clock;
+mod counter;
 mod effect;
 mod ledger;
 mod lying;

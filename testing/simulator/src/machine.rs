@@ -14,9 +14,10 @@ use stadium_journal::{
     Options, Position, Reader, Record, Room, Segmented, Stepper, Wake,
 };
 use stadium_queue::{Bounds, Place, Time};
-use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Next, Output, Store};
+use stadium_shard::core::{CheckpointWriting, Core, CoreSettings, Kind, Next, Output, Store};
 
 use crate::asker::{Asker, take_cut};
+use crate::counter::Counter;
 use crate::lying::{LyingDisk, lies};
 use crate::plan::Plan;
 
@@ -38,6 +39,8 @@ pub enum Sabotage {
     MessagesOfPushesAreForgotten,
     /// Where an app's home refused a cancellation, other shards cancel what comes next.
     RefusedCancellationsStay,
+    /// A shard confirms amounts that moved to its counter, and did not take them in.
+    MessagesOfCountersAreForgotten,
     /// Shards are not told of a cancellation which push is still on its way to them.
     CancelledMessagesStart,
     /// The folder of a disk says that its names are synced, and they are not.
@@ -142,6 +145,10 @@ impl Machine {
             session: stadium_session::Bounds {
                 message_bytes_max: plan.mqtt.as_ref().map_or(u64::MAX, |mqtt| mqtt.message_bytes_max),
                 ..Default::default()
+            },
+            more_machines: match plan.counters {
+                Some(_) => vec![Kind::of(Counter::new)],
+                None => Vec::new(),
             },
             seed: plan.seed,
             // A tick of the push platform sets aside room for many numbers in each event.

@@ -48,12 +48,23 @@ pub struct Plan {
     pub disk_steps_max: u32,
     /// Keys that jobs have.
     pub keys: u8,
+    /// A counter on each shard, where there are some.
+    pub counters: Option<CounterPlan>,
     /// The wallets, where there are some.
     pub wallets: Option<WalletPlan>,
     /// The push platform, where there is one.
     pub pushes: Option<PushPlan>,
     /// MQTT sessions and retained messages, where there are some.
     pub mqtt: Option<MqttPlan>,
+}
+
+/// How often something is asked of the counters.
+#[derive(Debug, Clone)]
+pub struct CounterPlan {
+    /// Commands of a step, at most.
+    pub commands_max: u32,
+    /// One in so many messages between shards comes late or twice.
+    pub messages: u32,
 }
 
 /// A kind of command.
@@ -163,6 +174,7 @@ impl Plan {
             keys: [0, 1, 3, 8][random.usize(..4)],
             turn_events_max: 32,
             compare: 25,
+            counters: None,
             wallets: None,
             pushes: None,
             mqtt: None,
@@ -170,6 +182,7 @@ impl Plan {
         .with_wallets()
         .with_pushes()
         .with_mqtt()
+        .with_counters()
         .with_replays()
     }
 
@@ -236,6 +249,15 @@ impl Plan {
         // Few bytes are written there: small segments need a new file more often.
         let segment_bytes = if faults.descriptors > 0 { 64 << 10 } else { self.segment_bytes };
         Plan { faults, turn_events_max, compare, segment_bytes, ..self }
+    }
+
+    /// A quarter of all seeds has counters beside what else there is.
+    fn with_counters(self) -> Plan {
+        // With numbers of its own, as the wallets.
+        let mut random = Rng::with_seed(self.seed ^ 0x0063_6f75_6e74);
+        let counters = (random.u8(..4) == 0)
+            .then(|| CounterPlan { commands_max: random.u32(1..5), messages: [0, 3, 10][random.usize(..3)] });
+        Plan { counters, ..self }
     }
 
     /// A third of all seeds has wallets beside queues, another third only wallets.

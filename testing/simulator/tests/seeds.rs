@@ -71,6 +71,12 @@ fn a_shard_that_forgets_messages_about_pushes_is_found_out() {
 }
 
 #[test]
+fn a_shard_that_forgets_amounts_for_its_counter_is_found_out() {
+    let failure = first_failure(0, 400, Sabotage::MessagesOfCountersAreForgotten);
+    assert!(failure.is_some(), "400 seeds did not notice amounts that are in no counter");
+}
+
+#[test]
 fn shards_that_remember_a_cancellation_that_was_refused_are_found_out() {
     let failure = first_failure(0, 400, Sabotage::RefusedCancellationsStay);
     assert!(

@@ -229,6 +229,9 @@ impl World {
                     self.lost.push(flying.issued);
                 }
             }
+            if let Some(counters) = &mut self.counters {
+                counters.crash();
+            }
             self.wallets_crash();
             self.pushes_crash();
             self.mqtt_crash();

@@ -5,6 +5,7 @@
 //! what each consists of is in the files beside this one.
 
 mod breaking;
+mod counters;
 mod end;
 mod look;
 mod mqtt;
@@ -21,6 +22,7 @@ use fastrand::Rng;
 use stadium_queue::Command;
 use stadium_shard::core::{self, Confirmation, Core, Delivery, Next};
 
+use self::counters::Counters;
 use self::look::Look;
 use self::mqtt::Mqtt;
 use self::pushes::Pushes;
@@ -108,6 +110,7 @@ pub struct World {
     machines: Vec<Machine>,
     ledger: Ledger,
     clients: Clients,
+    counters: Option<Counters>,
     wallets: Option<Wallets>,
     pushes: Option<Pushes>,
     mqtt: Option<Mqtt>,
@@ -153,6 +156,7 @@ impl World {
             machines,
             ledger: Ledger::new(queues),
             clients: Clients::default(),
+            counters: plan.counters.clone().map(|counters| Counters::new(counters, plan.seed)),
             wallets: plan.wallets.clone().map(|wallets| Wallets::new(wallets, plan.shards, plan.seed)),
             pushes: plan.pushes.clone().map(|pushes| Pushes::new(pushes, plan.shards, plan.seed)),
             mqtt: plan.mqtt.clone().map(|mqtt| Mqtt::new(mqtt, plan.seed)),
@@ -215,6 +219,7 @@ impl World {
         self.drain()?;
         self.drain_pushes()?;
         self.drain_mqtt()?;
+        self.drain_counters()?;
         self.look()?;
         self.read_histories()?;
         if let Some(pushes) = &self.pushes {
@@ -232,6 +237,7 @@ impl World {
 
     fn step(&mut self) -> Result<(), Violation> {
         self.break_something()?;
+        self.ask_counters();
         self.ask_wallets();
         self.step_pushes();
         self.step_mqtt()?;

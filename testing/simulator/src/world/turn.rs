@@ -11,6 +11,7 @@ use stadium_shard::core::{MachineId, Output};
 use stadium_wallet::Ledger;
 
 use super::breaking::End;
+use super::counters::Counters;
 use super::mqtt::Mqtt;
 use super::pushes::Pushes;
 use super::wallets::Wallets;
@@ -18,6 +19,7 @@ use super::words::{brief_answer, brief_delivery};
 use super::{Crossing, InFlight, TURNS_MAX, World};
 use crate::answered::Answered;
 use crate::clock::Span;
+use crate::counter::Counter;
 use crate::ledger::{Issued, Violation};
 use crate::machine::{Machine, Sabotage};
 
@@ -61,6 +63,7 @@ impl World {
                 inbox,
                 worked,
                 self.flying.len()
+                    + self.counters.as_ref().map_or(0, Counters::flying)
                     + self.wallets.as_ref().map_or(0, Wallets::flying)
                     + self.pushes.as_ref().map_or(0, Pushes::flying),
             );
@@ -83,6 +86,7 @@ impl World {
                 self.may_have_reserved(&waiting);
                 let Some(answer) = self.mqtt_replied(reply.caller.0, reply.answer)? else { continue };
                 let Some(answer) = self.push_replied(reply.caller.0, answer)? else { continue };
+                let Some(answer) = self.counter_replied(reply.caller.0, answer)? else { continue };
                 match self.wallet_replied(reply.caller.0, answer)? {
                     Some(Ok(stadium_shard::Answer::Queue(answer))) => {
                         self.replied(reply.caller.0, Ok(answer))?
@@ -118,9 +122,11 @@ impl World {
     fn cross(&mut self) {
         let wallets = self.wallets.as_ref().map_or(0, |wallets| wallets.messages());
         let pushes = self.pushes.as_ref().map_or(0, |pushes| pushes.messages());
+        let counters = self.counters.as_ref().map_or(0, Counters::messages);
         let once_in = |machine| match machine {
             machine if machine == MachineId::of::<Ledger>() => wallets,
             machine if machine == MachineId::of::<Platform>() => pushes,
+            machine if machine == MachineId::of::<Counter>() => counters,
             _ => 0,
         };
         for _ in 0..self.crossing.len() {
@@ -139,6 +145,13 @@ impl World {
                 Some(Crossing::Delivery(_, delivery))
                     if self.sabotage == Sabotage::MessagesOfPushesAreForgotten
                         && delivery.machine == MachineId::of::<Platform>() =>
+                {
+                    let confirmation = delivery.confirmation(Ok(()));
+                    self.crossing.push_back(Crossing::Confirmation(delivery.shard, confirmation));
+                }
+                Some(Crossing::Delivery(_, delivery))
+                    if self.sabotage == Sabotage::MessagesOfCountersAreForgotten
+                        && delivery.machine == MachineId::of::<Counter>() =>
                 {
                     let confirmation = delivery.confirmation(Ok(()));
                     self.crossing.push_back(Crossing::Confirmation(delivery.shard, confirmation));
@@ -175,7 +188,8 @@ impl World {
             _ => Refusal::Unknown { code: UNKNOWN, retry_after: 1_000, reason },
         };
         self.trace.line(&self.clock, || format!("#{number} is cut off by a panic"));
-        let Some(answer) = self.wallet_replied(number, Err(refusal.clone()))? else { return Ok(()) };
+        let Some(answer) = self.counter_replied(number, Err(refusal.clone()))? else { return Ok(()) };
+        let Some(answer) = self.wallet_replied(number, answer)? else { return Ok(()) };
         let is_look = self.flying.get(&number).is_some_and(|flying| flying.is_look);
         if is_look || !refusal.is_unknown() {
             return self.replied(number, answer.map(|_| unreachable!("it is a refusal")));
