@@ -77,14 +77,14 @@ fn works(platform: &mut Platform, now: Time) {
         Command::Remove { app: app(), devices: vec![device("phone-1")] },
     ];
     let mut record = Record::new();
-    let mut to_edge = Vec::new();
+    let mut to_transport = Vec::new();
     for command in &commands {
         record.begin(0);
         let bytes_max = StateMachine::record_bytes_max(platform, command);
         // A refusal is an answer: the bounds are small, and the input may have dropped the app.
         let _ = platform.execute(0, now, 1, command, &mut record);
         assert!(record.events().len() <= bytes_max, "{command:?} writes more than it announced");
-        platform.take_to_edge(&mut to_edge);
+        platform.take_transport_commands(&mut to_transport);
     }
 }
 

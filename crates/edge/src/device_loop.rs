@@ -20,8 +20,8 @@ use crate::devices::{Devices, State};
 use crate::drain::Draining;
 use crate::limits::TokenBucket;
 use crate::message::{Arrived, Forward, Kind, Message};
-use crate::platform::Word;
 use crate::push::PushRecord;
+use crate::push::transport::QueuedItem;
 use crate::rates::Rates;
 use crate::refusals::{Refusals, shown};
 use crate::requests::Desk;
@@ -59,7 +59,7 @@ pub(crate) struct DeviceLoop {
     /// Client ids that shards had cut, and when: none of them comes in by a verdict of before.
     pub(crate) cut_lately: HashMap<String, u64>,
     /// Scratch for what shards put down for this loop.
-    pub(crate) words: Vec<Word>,
+    pub(crate) queued: Vec<QueuedItem>,
     /// Scratch for what shards have answered.
     answered: Vec<(Then, Persisted)>,
     /// When this turn's first bytes or word came in, and the deliveries counted before.
@@ -86,7 +86,7 @@ impl DeviceLoop {
             draining: None,
             pushed: Vec::new(),
             cut_lately: HashMap::new(),
-            words: Vec::new(),
+            queued: Vec::new(),
             answered: Vec::new(),
             turn_began: None,
         }
@@ -329,10 +329,10 @@ impl Handler for DeviceLoop {
         if let Some(address) = self.addresses.remove(&id.index) {
             self.around.shared.addresses.leave(address);
         }
-        if self.around.readers.reads(id)
+        if self.around.inboxes.reads(id)
             && let Some(client_id) = self.broker.client_id(key)
         {
-            self.around.readers.end(id, client_id);
+            self.around.inboxes.end(id, client_id);
         }
         if key != SessionKey::NONE && state != State::Vacant {
             self.around.counts.connected -= 1;
@@ -360,7 +360,7 @@ impl Handler for DeviceLoop {
             }
             Kind::Query(query) => self.answer(io, query),
             Kind::Drain { within_ms, server_reference } => self.begin_drain(io, within_ms, server_reference),
-            Kind::Platform => self.take_from_doorstep(io),
+            Kind::Platform => self.take_transport_commands(io),
             // The end of the turn looks.
             Kind::Kept | Kind::TracesChanged => {}
             Kind::Answers => self.deliver_answers(io),
@@ -385,7 +385,7 @@ impl Handler for DeviceLoop {
     fn turn_ended(&mut self, io: &mut Io<Message>) {
         // Those whose word found the mailbox full, and refusals of this turn.
         self.deliver_answers(io);
-        self.take_from_doorstep(io);
+        self.take_transport_commands(io);
         self.broker.replay(&mut Turn { io: &mut *io, around: &mut self.around });
         self.keep_sessions(io);
         // Before this loop spends its time in writes, so that the others begin with theirs.
@@ -406,7 +406,7 @@ impl Handler for DeviceLoop {
         // What the ends of connections brought about: wills, deadlines of sessions.
         self.keep_sessions(io);
         self.around.send_forwards();
-        self.around.readers.tell();
+        self.around.inboxes.notify_shards();
         self.set_alarm(io);
         if let Some((began, before)) = self.turn_began.take() {
             let delivered = self.around.counts.deliveries_total() - before;

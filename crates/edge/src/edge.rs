@@ -23,8 +23,8 @@ use crate::handle::EdgeHandle;
 use crate::interest::{Interests, LOOPS_MAX};
 use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Kind, Message};
-use crate::platform::{Doorstep, Platform, Readers};
 use crate::push::Pushes;
+use crate::push::transport::{Inboxes, PushShards, TransportQueue};
 use crate::requests::{Desk, REQUEST_PREFIX};
 use crate::sessions::{Keeper, Returning};
 use crate::trace::Traces;
@@ -100,7 +100,7 @@ pub struct Drain {
 #[derive(Clone, Default)]
 pub struct Behind {
     /// The push platform, which is told who reads its inbox.
-    pub platform: Option<Arc<dyn Platform>>,
+    pub platform: Option<Arc<dyn PushShards>>,
     /// The registry of devices, whose word counts when one connects.
     pub registry: Option<Arc<dyn DeviceRegistry>>,
     /// The shards that keep sessions that persist and retained messages.
@@ -150,7 +150,7 @@ impl Edge {
             keepers: Interests::new(loops),
             pushes: Pushes::new(config.pushes_max),
             addresses: Addresses::new(config.addresses),
-            doorsteps: (0..loops).map(|_| Doorstep::default()).collect(),
+            transport_queues: (0..loops).map(|_| TransportQueue::default()).collect(),
             policy: Arc::clone(config.authenticator.policy()),
             retained,
             followed: Followed::default(),
@@ -321,7 +321,7 @@ fn start_loop(
     let seed = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let seed = seed.wrapping_add((index as u64) << 32);
     let mut around = Surroundings::new(Arc::clone(shared), index, config.congested_bytes, seed);
-    around.readers = Readers::new(behind.platform.clone(), index);
+    around.inboxes = Inboxes::new(behind.platform.clone(), index);
     around.desk = config.services.clone().map(|services| Desk::new(services, loops));
     let keeper = |shards: &Shards| Keeper::new(shards.clone(), shared.handle(index).clone());
     around.keeper = behind.durable.as_ref().map(keeper);

@@ -11,14 +11,14 @@ use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
 use stadium_mqtt::packet::PublishProperties;
 use stadium_mqtt::property::UserPropertiesBuffer;
 use stadium_mqtt::topic::{TopicName, has_levels_within};
-use stadium_push::{ToEdge, client_ids};
+use stadium_push::{TransportCommand, client_ids};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
 use crate::config::{CONNECT_BYTES_FREE, Config};
 use crate::counts::Counts;
 use crate::message::{Kind, Message, PushPart, PushTo};
-use crate::platform::Word;
+use crate::push::transport::QueuedItem;
 use crate::push::{Audience, NewPush, PushId, PushRecord, Refused};
 use crate::query::{DeviceView, DevicesQuery, Kicked, Query};
 use crate::turn::Shared;
@@ -143,35 +143,35 @@ impl EdgeHandle {
         })
     }
 
-    /// Takes over what a shard of the push platform sends to devices; never waits.
-    pub fn carry(&self, shard: u16, to_edge: Vec<ToEdge>) {
-        let mut by_loop: Vec<Vec<Word>> = (0..self.config.loops).map(|_| Vec::new()).collect();
-        for what in to_edge {
-            match &what {
-                ToEdge::Dispatch(dispatch) => {
-                    if let Some(words) = by_loop.get_mut(usize::from(dispatch.loop_index)) {
-                        words.push(Word::ToEdge { shard, what });
+    /// Takes over commands of a shard of the push platform; never waits.
+    pub fn transport(&self, shard: u16, commands: Vec<TransportCommand>) {
+        let mut by_loop: Vec<Vec<QueuedItem>> = (0..self.config.loops).map(|_| Vec::new()).collect();
+        for command in commands {
+            match &command {
+                TransportCommand::Dispatch(dispatch) => {
+                    if let Some(items) = by_loop.get_mut(usize::from(dispatch.loop_index)) {
+                        items.push(QueuedItem::Command { shard, command });
                     }
                 }
-                ToEdge::Cut { app, device } => {
+                TransportCommand::Disconnect { app, device } => {
                     let mut homes: Vec<_> =
                         client_ids(app, device).map(|id| self.shared.home_of(&id)).collect();
                     homes.dedup();
                     for home in homes {
-                        by_loop[home].push(Word::ToEdge { shard, what: what.clone() });
+                        by_loop[home].push(QueuedItem::Command { shard, command: command.clone() });
                     }
                 }
             }
         }
-        for (index, words) in by_loop.into_iter().enumerate().filter(|(_, words)| !words.is_empty()) {
-            self.shared.doorsteps[index].put(words, self.shared.handle(index));
+        for (index, items) in by_loop.into_iter().enumerate().filter(|(_, items)| !items.is_empty()) {
+            self.shared.transport_queues[index].put(items, self.shared.handle(index));
         }
     }
 
-    /// A shard of the push platform knows no connection any more: those of its devices that read their inbox are told to it again.
-    pub fn arrive_again(&self, shard: u16) {
-        for (index, doorstep) in self.shared.doorsteps.iter().enumerate() {
-            doorstep.put([Word::StartedOver { shard }], self.shared.handle(index));
+    /// A shard of the push platform knows no connection any more: its devices that read their inbox are announced to it again.
+    pub fn announce_again(&self, shard: u16) {
+        for (index, queue) in self.shared.transport_queues.iter().enumerate() {
+            queue.put([QueuedItem::AnnounceAgain { shard }], self.shared.handle(index));
         }
     }
 

@@ -19,9 +19,9 @@ pub struct Message(pub(crate) Kind);
 pub(crate) enum Kind {
     /// Accompanies a connection that was handed to this loop, the home of its client id.
     Arrived(Arrived),
-    /// Word from authentication about a waiting connection.
+    /// QueuedItem from authentication about a waiting connection.
     Decided { connection: ConnectionId, late: Late },
-    /// Word from other loops, in the order it was said.
+    /// QueuedItem from other loops, in the order it was said.
     Forwards(Vec<Forward>),
     /// A push, in the parts that each loop has to do.
     Push(Vec<(usize, PushPart)>),
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     Query(Query),
     /// Stop accepting, and move everybody away within this time.
     Drain { within_ms: u64, server_reference: Option<Arc<str>> },
-    /// Something lies on the loop's doorstep.
+    /// Something lies on the loop's queue.
     Platform,
     /// Shards have answered: what waited until it was durable goes on.
     Kept,

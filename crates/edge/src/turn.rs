@@ -22,7 +22,7 @@ use crate::counts::{Counts, Published};
 use crate::interest::Interests;
 use crate::limits::{Addresses, HeldBytes};
 use crate::message::{Forward, Kind, Message};
-use crate::platform::{Doorstep, Readers};
+use crate::push::transport::{Inboxes, TransportQueue};
 use crate::push::{Pushes, Receipts};
 use crate::requests::Desk;
 use crate::sessions::Keeper;
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) pushes: Pushes,
     pub(crate) addresses: Addresses,
     /// Of each loop.
-    pub(crate) doorsteps: Box<[Doorstep]>,
+    pub(crate) transport_queues: Box<[TransportQueue]>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) published: Box<[Published]>,
     pub(crate) hasher: FixedState,
@@ -88,10 +88,10 @@ pub(crate) struct Surroundings {
     pub(crate) counts: Counts,
     pub(crate) receipts: Receipts,
     /// Who reads its inbox.
-    pub(crate) readers: Readers,
+    pub(crate) inboxes: Inboxes,
     /// Where the node has services.
     pub(crate) desk: Option<Desk>,
-    /// Word for each other loop, sent at the turn's end. While more than `forwards_waiting_max` wait,
+    /// QueuedItem for each other loop, sent at the turn's end. While more than `forwards_waiting_max` wait,
     /// publishers are not read, so that one turn's worth on top of that is the bound.
     pub(crate) outboxes: Box<[Vec<Forward>]>,
     pub(crate) forwards_waiting: usize,
@@ -119,7 +119,7 @@ impl Surroundings {
             clock_offset_ms: 0,
             counts: Counts::default(),
             receipts: Receipts::default(),
-            readers: Readers::new(None, index),
+            inboxes: Inboxes::new(None, index),
             desk: None,
             outboxes: (0..loops).map(|_| Vec::new()).collect(),
             forwards_waiting: 0,
@@ -343,7 +343,7 @@ impl Host for Turn<'_> {
 
     fn receipt(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
         if token & PLATFORM_RECEIPT != 0 {
-            return self.around.readers.progressed(token, link, progress);
+            return self.around.inboxes.progressed(token, link, progress);
         }
         self.around.receipts.report(&self.around.shared.pushes, token, progress);
     }

@@ -22,7 +22,7 @@ use stadium_shard::{Shards, Ticket};
 
 use crate::alarm::Alarm;
 use crate::message::Message;
-use crate::platform::{split, wall};
+use crate::push::transport::{split, wall};
 use crate::sessions;
 
 /// Bytes of an event beside its topic and its payload, about.

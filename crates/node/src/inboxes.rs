@@ -1,53 +1,54 @@
-//! The shards and the edge, introduced to each other: what loops tell goes to shards, what shards send goes to loops.
+//! The push platform's shards and the edge's loops, connected: presence and progress go to shards,
+//! commands of shards go to loops.
 //!
-//! Neither side waits: loops tell shards through mailboxes, shards put down what is for loops.
+//! Neither side waits for the other.
 
 use std::fmt;
 use std::sync::Arc;
 
-use stadium_edge::{Behind, EdgeHandle, Platform};
-use stadium_push::{AppName, Command, DeviceId, ToEdge, device_home};
-use stadium_shard::{Courier, Shards};
+use stadium_edge::{Behind, EdgeHandle, PushShards};
+use stadium_push::{AppName, Command, DeviceId, Transport, TransportCommand, device_home};
+use stadium_shard::Shards;
 
 use crate::credentials::Credentials;
 
-/// The shards, as loops meet them.
-struct ForLoops(Shards);
+/// The shards, as loops reach them.
+struct ShardsOfPushes(Shards);
 
-impl Platform for ForLoops {
+impl PushShards for ShardsOfPushes {
     fn shard_of(&self, app: &AppName, device: &DeviceId) -> u16 {
         device_home(app, device, self.0.count())
     }
 
-    fn tell(&self, shard: u16, command: Command) {
+    fn notify(&self, shard: u16, command: Command) {
         self.0.notify_push(shard, command);
     }
 }
 
-impl fmt::Debug for ForLoops {
+impl fmt::Debug for ShardsOfPushes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForLoops").field("shards", &self.0.count()).finish()
+        f.debug_struct("ShardsOfPushes").field("shards", &self.0.count()).finish()
     }
 }
 
-/// The loops, as shards meet them.
-struct ForShards(EdgeHandle);
+/// The loops as a transport: devices that are connected by MQTT.
+struct MqttTransport(EdgeHandle);
 
-impl Courier for ForShards {
-    fn carry(&self, shard: u16, to_edge: Vec<ToEdge>) {
-        self.0.carry(shard, to_edge);
+impl Transport for MqttTransport {
+    fn carry_out(&self, shard: u16, commands: Vec<TransportCommand>) {
+        self.0.transport(shard, commands);
     }
 
-    fn started_over(&self, shard: u16) {
-        self.0.arrive_again(shard);
+    fn announce_again(&self, shard: u16) {
+        self.0.announce_again(shard);
     }
 }
 
-/// What stands behind an edge whose loops are about to run; from now on these shards deliver by it.
-pub(crate) fn introduce(shards: &Shards, edge: &EdgeHandle) -> Behind {
-    shards.deliver_by(Arc::new(ForShards(edge.clone())));
+/// Connects shards and an edge whose loops are about to run. Answers with the edge's side of it.
+pub(crate) fn connect(shards: &Shards, edge: &EdgeHandle) -> Behind {
+    shards.attach_transport(Arc::new(MqttTransport(edge.clone())));
     Behind {
-        platform: Some(Arc::new(ForLoops(shards.clone()))),
+        platform: Some(Arc::new(ShardsOfPushes(shards.clone()))),
         registry: Some(Arc::new(Credentials(shards.clone()))),
         durable: Some(shards.clone()),
     }

@@ -148,7 +148,7 @@ impl Node {
         // Last, because it may take long, and all else that can fail should have failed before.
         let opened = open_shards(settings, &data, &shards, &fleet, http.as_ref())?;
         // Who connects finds what was kept for it.
-        let behind = inboxes::introduce(&opened, edge.handle());
+        let behind = inboxes::connect(&opened, edge.handle());
         let follow = following(edge.handle());
         runtime.block_on(webhooks::introduce(&opened, &follow));
         edge.run(&behind).map_err(edge_error)?;

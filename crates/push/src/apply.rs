@@ -39,7 +39,7 @@ impl Platform {
             }
         }
         self.woken.clear();
-        self.to_edge.clear();
+        self.to_transport.clear();
         self.counted = Figures::default();
         Ok(())
     }

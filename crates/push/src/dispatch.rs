@@ -5,7 +5,6 @@
 
 use bytes::Bytes;
 use compact_str::CompactString;
-use stadium_registry::{AppName, DeviceId};
 
 use crate::{Milliseconds, Time};
 
@@ -46,20 +45,6 @@ pub struct Recipient {
     pub connection: u64,
     /// Its place in the app's registry: what steps name it by.
     pub slot: u32,
-}
-
-/// What leaves a shard for the edge, in this order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToEdge {
-    /// Deliver it.
-    Dispatch(Dispatch),
-    /// Cut the device's connection, whatever it reads, if it has one: it is revoked or removed.
-    Cut {
-        /// Whose.
-        app: AppName,
-        /// Who.
-        device: DeviceId,
-    },
 }
 
 /// The number by which the edge and the shard speak of a delivery at most so long after the connection ended.

@@ -50,6 +50,7 @@ mod split;
 mod template;
 mod tick;
 mod trace;
+mod transport;
 mod validate;
 
 pub use answer::{
@@ -58,7 +59,7 @@ pub use answer::{
 };
 pub use cancel::{AtHome, Cancellation};
 pub use command::{Arrival, Command, Departure, Happened, Held, Sighting, Step};
-pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient, ToEdge};
+pub use dispatch::{ConnectionName, Dispatch, LATE_STEPS, Recipient};
 pub use figures::Figures;
 pub use latency::Spread;
 pub use names::{AudienceName, CollapseKey, PushId, ScheduleName};
@@ -74,4 +75,5 @@ pub use shard_message::ShardMessage;
 pub use stadium_registry::{AppName, DeviceId, client_ids};
 pub use stadium_state_machine::{Corrupt, Milliseconds, Refusal, Time};
 pub use template::render;
+pub use transport::{Transport, TransportCommand};
 pub use validate::check;

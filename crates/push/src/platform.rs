@@ -22,7 +22,7 @@ use crate::passed::PassedOver;
 use crate::refusal::{APP_UNKNOWN, rejected};
 use crate::send::Paced;
 use crate::single::Single;
-use crate::{AppSettings, Bounds, PushId, Refusal, ScheduleName, Time, ToEdge};
+use crate::{AppSettings, Bounds, PushId, Refusal, ScheduleName, Time, TransportCommand};
 
 /// Apps, their devices, and the pushes for them, on one shard.
 pub struct Platform {
@@ -72,7 +72,7 @@ pub struct Platform {
     pub(crate) orphans: BTreeSet<u64>,
     /// Who is connected and not registered.
     pub(crate) passed: PassedOver,
-    pub(crate) to_edge: Vec<ToEdge>,
+    pub(crate) to_transport: Vec<TransportCommand>,
     /// Bytes that are used again.
     pub(crate) scratch: Vec<u8>,
     /// Slots below this one occur: bounds the size of a set of devices.
@@ -150,7 +150,7 @@ impl Platform {
             lost: BTreeSet::new(),
             orphans: BTreeSet::new(),
             passed: PassedOver::default(),
-            to_edge: Vec::new(),
+            to_transport: Vec::new(),
             scratch: Vec::new(),
             slots_end: 0,
             many_bytes: 0,
@@ -164,8 +164,8 @@ impl Platform {
     }
 
     /// Takes what the last execute, tick or receive decided to send to the edge. It goes when the record is durable.
-    pub fn take_to_edge(&mut self, out: &mut Vec<ToEdge>) {
-        out.append(&mut self.to_edge);
+    pub fn take_transport_commands(&mut self, out: &mut Vec<TransportCommand>) {
+        out.append(&mut self.to_transport);
     }
 
     /// The device in a place of its app's registry, as dispatches and steps name it.

@@ -16,7 +16,7 @@ use crate::fate::Fate;
 use crate::feed::Kind;
 use crate::lists;
 use crate::platform::Platform;
-use crate::{Arrival, ConnectionName, Departure, Time, ToEdge};
+use crate::{Arrival, ConnectionName, Departure, Time, TransportCommand};
 
 /// Deliveries for each device that went that are written as lost in the batch's own record, whose bytes were promised; time brings the others.
 const LOST_EACH: usize = 8;
@@ -170,7 +170,10 @@ impl Platform {
         let app = self.apps.get(&app_number)?;
         if let Some(Slot(slot)) = app.registry.find(&arrival.device) {
             if app.registry.revoked().contains(slot) {
-                self.to_edge.push(ToEdge::Cut { app: arrival.app.clone(), device: arrival.device.clone() });
+                self.to_transport.push(TransportCommand::Disconnect {
+                    app: arrival.app.clone(),
+                    device: arrival.device.clone(),
+                });
                 return None;
             }
             return Some((app_number, slot));
@@ -259,6 +262,6 @@ impl Platform {
             self.come_down(app_number, &RoaringBitmap::from_iter([slot]));
         }
         let app = self.apps[&app_number].name.clone();
-        self.to_edge.push(ToEdge::Cut { app, device: device.clone() });
+        self.to_transport.push(TransportCommand::Disconnect { app, device: device.clone() });
     }
 }

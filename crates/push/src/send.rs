@@ -13,7 +13,7 @@ use crate::fate::Fate;
 use crate::lists;
 use crate::platform::{Platform, Spot};
 use crate::template;
-use crate::{Content, Dispatch, NewPush, Notification, Pace, Recipient, Time, ToEdge};
+use crate::{Content, Dispatch, NewPush, Notification, Pace, Recipient, Time, TransportCommand};
 
 /// Deliveries on their way to one connection at most; more follow when half of them are acknowledged.
 ///
@@ -84,7 +84,7 @@ impl Platform {
         let what = Outgoing { push: single.number, content: &push, until: single.until, now };
         let payload = payload(app, &push, slot);
         let to = vec![Recipient { connection: name.connection, slot }];
-        self.to_edge.push(ToEdge::Dispatch(what.dispatch(name.loop_index, payload, to)));
+        self.to_transport.push(TransportCommand::Dispatch(what.dispatch(name.loop_index, payload, to)));
         self.singles.at_mut(place).in_flight = true;
     }
 
@@ -134,7 +134,11 @@ impl Platform {
         self.counted.in_flight += sent as u64;
         self.counted.dispatched += sent as u64;
         for group in groups.0 {
-            self.to_edge.push(ToEdge::Dispatch(what.dispatch(group.loop_index, group.payload, group.to)));
+            self.to_transport.push(TransportCommand::Dispatch(what.dispatch(
+                group.loop_index,
+                group.payload,
+                group.to,
+            )));
         }
         sent
     }
@@ -181,7 +185,7 @@ impl Platform {
                     what.dispatch(name.loop_index, payload(app, &many.push, slot), to)
                 }
             };
-            self.to_edge.push(ToEdge::Dispatch(dispatch));
+            self.to_transport.push(TransportCommand::Dispatch(dispatch));
         }
         for number in paced {
             let paced = Paced { at: now, credit: 0.0, next: now };

@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use stadium_push::Transport;
 use stadium_queue::{Command, Place, Queues, Route as QueueRoute, Spreading as _};
 use stadium_state_machine::{Merge as _, Refusal, Route, Routed, StateMachine};
 
@@ -17,7 +18,7 @@ use crate::mailbox::{Item, Mailbox};
 use crate::routes::Routes;
 use crate::threads::Threads;
 use crate::ticket::{Answered, Holder, One, Slot, Ticket};
-use crate::{Courier, Error, Settings, ShardMetrics};
+use crate::{Error, Settings, ShardMetrics};
 
 /// The shards of this process. Cheap to clone.
 ///
@@ -33,7 +34,7 @@ pub(crate) struct Inner {
     pub(crate) routes: Routes,
     pub(crate) kinds: Kinds,
     pub(crate) threads: Threads,
-    pub(crate) courier: OnceLock<Arc<dyn Courier>>,
+    pub(crate) transport: OnceLock<Arc<dyn Transport>>,
 }
 
 impl Shards {
@@ -53,7 +54,7 @@ impl Shards {
             routes: Routes::new(settings.count),
             kinds: settings.core(Place { shard: 0, shards: settings.count, hash_seed: 0 }).kinds(),
             threads: Threads::new(settings.count),
-            courier: OnceLock::new(),
+            transport: OnceLock::new(),
         });
         crate::threads::start(&inner, settings, Arc::new(progress))?;
         let shards = Shards { inner };

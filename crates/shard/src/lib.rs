@@ -27,7 +27,6 @@ pub use client::Shards;
 pub use describe::{RecordDescription, describe_record};
 pub use error::{CODES, Error, UNKNOWN};
 pub use metrics::ShardMetrics;
-pub use pushes::Courier;
 pub use replay::{Replayed, replay};
 pub use settings::{Settings, Storage};
 pub use ticket::Ticket;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use stadium_push::feed::{Feed, FeedName};
-use stadium_push::{Answer, AppName, Command, Platform, ToEdge};
+use stadium_push::{Answer, AppName, Command, Platform, Transport};
 use stadium_queue::QueueName;
 use stadium_session::Sessions;
 
@@ -18,16 +18,6 @@ use crate::mailbox::Item;
 use crate::ticket::{Holder, Slot};
 use crate::{Shards, Ticket};
 
-/// Takes to the edge what the shards send to devices.
-pub trait Courier: Send + Sync {
-    /// From a shard, whose thread calls: it must not wait. What comes first is delivered first.
-    fn carry(&self, shard: u16, to_edge: Vec<ToEdge>);
-
-    /// The shard has opened its journal anew, or was not told of all its devices, and knows of no connection: each of its devices that is
-    /// connected is to arrive again.
-    fn started_over(&self, shard: u16);
-}
-
 impl Shards {
     /// Hands a command to the shard that it belongs to, or to several. Never waits, as [`Self::submit`].
     pub fn submit_push(&self, command: Command) -> Ticket<Answer> {
@@ -35,7 +25,7 @@ impl Shards {
     }
 
     /// Notifies a shard of its devices: presence and progress. Nobody waits for the answer. Where a shard is far behind, as while its
-    /// disk hangs, notices are dropped until it can have all its connected devices arrive again ([`Courier::started_over`]).
+    /// disk hangs, notices are dropped until it can have all its connected devices arrive again ([`Transport::announce_again`]).
     pub fn notify_push(&self, shard: u16, command: Command) {
         if let Ok(mailbox) = self.inner.mailbox(shard) {
             let command = AnyCommand::of::<Platform>(command);
@@ -65,8 +55,8 @@ impl Shards {
         self.ask_shard::<Sessions>(shard, command)
     }
 
-    /// Says who takes to devices what the shards send them. Only the first one counts; without one nothing is delivered.
-    pub fn deliver_by(&self, courier: Arc<dyn Courier>) {
-        let _ = self.inner.courier.set(courier);
+    /// Attaches the transport that takes pushes to devices. Only the first one counts; without one nothing is delivered.
+    pub fn attach_transport(&self, transport: Arc<dyn Transport>) {
+        let _ = self.inner.transport.set(transport);
     }
 }

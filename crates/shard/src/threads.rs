@@ -258,8 +258,8 @@ impl<S: Store + Clone> Driver<S> {
             if core.reopened() != self.reopened {
                 self.reopened = core.reopened();
                 self.report_spread(core);
-                if let Some(courier) = self.inner.courier.get() {
-                    courier.started_over(self.shard);
+                if let Some(transport) = self.inner.transport.get() {
+                    transport.announce_again(self.shard);
                 }
             }
             if has_all_notices && core.inbox_len() == 0 && core.queues().is_some() {
@@ -299,8 +299,8 @@ impl<S: Store + Clone> Driver<S> {
         );
         core.forget_connections(now(), || Holder::new(&Slot::new()));
         mailbox.notify_again();
-        if let Some(courier) = self.inner.courier.get() {
-            courier.started_over(self.shard);
+        if let Some(transport) = self.inner.transport.get() {
+            transport.announce_again(self.shard);
         }
     }
 
@@ -336,10 +336,10 @@ impl<S: Store + Clone> Driver<S> {
         for (shard, confirmation) in self.output.confirmations.drain(..) {
             self.inner.confirm(shard, confirmation);
         }
-        if !self.output.to_edge.is_empty() {
-            let to_edge = std::mem::take(&mut self.output.to_edge);
-            if let Some(courier) = self.inner.courier.get() {
-                courier.carry(self.shard, to_edge);
+        if !self.output.to_transport.is_empty() {
+            let to_transport = std::mem::take(&mut self.output.to_transport);
+            if let Some(transport) = self.inner.transport.get() {
+                transport.carry_out(self.shard, to_transport);
             }
         }
         for (queue, spread) in self.output.declared.drain(..) {

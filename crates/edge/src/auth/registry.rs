@@ -11,7 +11,7 @@ use std::time::Duration;
 use stadium_push::{AppName, DeviceId};
 
 use super::{Credentials, Identity, Via};
-use crate::platform::named;
+use crate::push::transport::named;
 
 /// The registry of devices, as the authenticator meets it.
 pub trait DeviceRegistry: Send + Sync + fmt::Debug {

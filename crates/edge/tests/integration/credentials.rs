@@ -11,9 +11,9 @@ use std::time::Duration;
 use stadium_edge::auth::{
     AnonymousAccess, AuthConfig, Authenticator, DeviceRegistry, Question, RulesConfig, Standing,
 };
-use stadium_edge::{Behind, Config, Edge, Platform};
+use stadium_edge::{Behind, Config, Edge, PushShards};
 use stadium_mqtt::packet::{Packet, Version};
-use stadium_push::{AppName, Command, DeviceId, ToEdge};
+use stadium_push::{AppName, Command, DeviceId, TransportCommand};
 use support::{Client, DEADLINE, Heard, connect};
 
 type Tell = Box<dyn FnOnce(Result<Standing, Duration>) + Send>;
@@ -36,12 +36,12 @@ impl DeviceRegistry for Asked {
 #[derive(Debug)]
 struct Nobody;
 
-impl Platform for Nobody {
+impl PushShards for Nobody {
     fn shard_of(&self, _: &AppName, _: &DeviceId) -> u16 {
         0
     }
 
-    fn tell(&self, _: u16, _: Command) {}
+    fn notify(&self, _: u16, _: Command) {}
 }
 
 fn open() -> (Edge, Receiver<(Question, Tell)>) {
@@ -101,11 +101,11 @@ fn a_device_that_is_revoked_while_it_is_on_its_way_in_does_not_come_in() {
     let mut other = knock(&edge, "other");
     let (first, second) = (questions.recv_timeout(DEADLINE), questions.recv_timeout(DEADLINE));
     let (first, second) = (first.expect("it is asked"), second.expect("it is asked"));
-    let cut = ToEdge::Cut {
+    let cut = TransportCommand::Disconnect {
         app: AppName::new(AppName::DEFAULT).expect("a name"),
         device: DeviceId::new("phone").expect("a name"),
     };
-    edge.handle().carry(0, vec![cut]);
+    edge.handle().transport(0, vec![cut]);
     for (_, tell) in [first, second] {
         // What the shard said before it revoked the device.
         tell(Ok(Standing::Proved));

@@ -112,7 +112,7 @@ where
             report(host, session.link, publication.head.receipt, Progress::Acknowledged);
         }
         if !session.queued.is_empty() {
-            self.courier().pump(host, key.index);
+            self.deliverer().pump(host, key.index);
         }
         self.wake_replays(key);
         Ok(())
@@ -154,7 +154,7 @@ where
             // The client refused it: done, and never sent again [MQTT-4.3.3-4].
             done(host, &session.client_id, flight.number);
             self.flights.remove(&mut session.in_flight, packet_id);
-            self.courier().pump(host, key.index);
+            self.deliverer().pump(host, key.index);
             self.wake_replays(key);
             return Ok(());
         }

@@ -66,7 +66,7 @@ pub(super) struct Terms<'a> {
 }
 
 /// The parts of a broker that a delivery changes.
-pub(super) struct Courier<'a, L, I> {
+pub(super) struct Deliverer<'a, L, I> {
     sessions: &'a mut Slab<Session<L, I>>,
     flights: &'a mut Flights,
     pool: &'a mut Pool,
@@ -241,7 +241,7 @@ where
             return anybody;
         }
         host.begin_message();
-        let mut courier = Courier {
+        let mut deliverer = Deliverer {
             sessions,
             flights,
             pool,
@@ -256,7 +256,7 @@ where
         if let [only] = matched[..] {
             for subscriber in filters.subscribers(only) {
                 let index = subscriber.session;
-                let session = &courier.sessions[index as usize];
+                let session = &deliverer.sessions[index as usize];
                 if (subscriber.no_local() && by_itself(index, session.generation))
                     || scope.precedes(message, session)
                 {
@@ -269,15 +269,15 @@ where
                 let retain = message.head.retain && subscriber.retain_as_published();
                 anybody = true;
                 if subscriber.has_id() {
-                    let id = courier.sessions[index as usize].subscription_id(only);
-                    courier.deliver(
+                    let id = deliverer.sessions[index as usize].subscription_id(only);
+                    deliverer.deliver(
                         host,
                         index,
                         Terms { qos, retain, ids: id.as_slice(), shared: SharedId::NONE, number: 0 },
                         parcel,
                     );
                 } else {
-                    courier.deliver(
+                    deliverer.deliver(
                         host,
                         index,
                         Terms { qos, retain, ids: &[], shared: SharedId::NONE, number: 0 },
@@ -291,7 +291,7 @@ where
             for &filter in matched.iter() {
                 for subscriber in filters.subscribers(filter) {
                     let index = subscriber.session;
-                    let session = &courier.sessions[index as usize];
+                    let session = &deliverer.sessions[index as usize];
                     if (subscriber.no_local() && by_itself(index, session.generation))
                         || scope.precedes(message, session)
                     {
@@ -324,7 +324,7 @@ where
                 let qos = run.iter().map(|target| target.qos).max().unwrap_or(QoS::AtMostOnce);
                 let retain = run.iter().any(|target| target.retain);
                 anybody = true;
-                courier.deliver(
+                deliverer.deliver(
                     host,
                     run[0].session,
                     Terms { qos, retain, ids: ids_of_one, shared: SharedId::NONE, number: 0 },
@@ -347,7 +347,7 @@ where
                         (is_unkept && member.durable)
                             || (member.is_partly_granted
                                 && member.who.at == config.loop_index
-                                && !reads(member.who, courier.sessions, host))
+                                && !reads(member.who, deliverer.sessions, host))
                     })
                 {
                     group.next();
@@ -366,9 +366,9 @@ where
                     let qos = message.head.qos.min(options.qos);
                     let retain = message.head.retain && options.retain_as_published;
                     let terms = Terms { qos, retain, ids: subscription_id.as_slice(), shared, number: 0 };
-                    courier.deliver_to_member(host, &group.text, who.session.index, terms, parcel);
+                    deliverer.deliver_to_member(host, &group.text, who.session.index, terms, parcel);
                 } else {
-                    let publication = parcel.kept.get_or_insert_with(|| courier.pool.keep(message));
+                    let publication = parcel.kept.get_or_insert_with(|| deliverer.pool.keep(message));
                     // A member that is gone passes it on to one whose session may be kept.
                     let keeps = config.durable && message.head.qos > QoS::AtMostOnce && may_be_kept;
                     let turn = GroupMessage::Deliver {
@@ -395,8 +395,8 @@ where
         anybody
     }
 
-    pub(super) fn courier(&mut self) -> Courier<'_, L, I> {
-        Courier {
+    pub(super) fn deliverer(&mut self) -> Deliverer<'_, L, I> {
+        Deliverer {
             sessions: &mut self.sessions,
             flights: &mut self.flights,
             pool: &mut self.pool,
@@ -446,15 +446,15 @@ where
                 let session = &mut self.sessions[key.index as usize];
                 self.flights.push_back(&mut session.in_flight, flight);
             } else {
-                self.courier().fly(host, key.index, flight);
+                self.deliverer().fly(host, key.index, flight);
             }
         }
-        self.courier().pump(host, key.index);
+        self.deliverer().pump(host, key.index);
         self.wake_replays(key);
     }
 }
 
-impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Courier<'_, L, I> {
+impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
     /// Gives a message to one session: now, when its window opens, or when its client is back.
     pub fn deliver<'p, H>(
         &mut self,

@@ -280,7 +280,7 @@ where
             };
             host.begin_message();
             let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
-            self.courier().deliver_to_member(host, &turn.group, turn.member.index, terms, &mut parcel);
+            self.deliverer().deliver_to_member(host, &turn.group, turn.member.index, terms, &mut parcel);
             self.from = origin.map(|origin| PublishedBy { origin, publisher: SessionKey::NONE });
             self.must_keep = reply_to.is_some_and(|to| to.must);
             self.decides = reply_to.map_or(Decides::Each, |to| to.decides);

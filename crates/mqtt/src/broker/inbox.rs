@@ -64,7 +64,7 @@ where
             host.begin_message();
             let mut parcel = Parcel::new(*message, expiry_s, None);
             let terms = Terms { qos, retain: false, ids: &ids, shared: SharedId::NONE, number: 0 };
-            self.courier().deliver(host, key.index, terms, &mut parcel);
+            self.deliverer().deliver(host, key.index, terms, &mut parcel);
         }
         self.scratch.ids_of_one = ids;
         qos.is_some()

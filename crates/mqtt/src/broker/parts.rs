@@ -591,7 +591,7 @@ where
                 shared: one.shared,
                 number: one.number,
             };
-            self.courier().deliver(host, key.index, terms, &mut parcel);
+            self.deliverer().deliver(host, key.index, terms, &mut parcel);
         }
         for key in behind {
             self.go_on(host, key);

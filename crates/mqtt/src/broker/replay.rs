@@ -208,7 +208,7 @@ where
         };
         host.begin_message();
         let mut parcel = Parcel::new(message, expiry_s, Some(Arc::clone(publication)));
-        self.courier().deliver(host, key.index, terms, &mut parcel);
+        self.deliverer().deliver(host, key.index, terms, &mut parcel);
         self.parts = None;
         for unkept in &mut self.unkept {
             unkept.replayed = Some(filter);

@@ -163,7 +163,7 @@ where
                     let mut parcel = Parcel::new(*message, expiry_s, None);
                     // An answer is of use while its device waits; it is not kept.
                     parcel.is_kept = true;
-                    self.courier().deliver(host, key.index, terms, &mut parcel);
+                    self.deliverer().deliver(host, key.index, terms, &mut parcel);
                     Answered::Yes
                 }
             },

@@ -5,7 +5,7 @@
 use allocation_counter::measure;
 use stadium_push::{
     Arrival, Audience, Bounds, Command, ConnectionName, Content, Happened, NewPush, Options, Platform,
-    PushId, Step, Time, ToEdge, When,
+    PushId, Step, Time, TransportCommand, When,
 };
 use stadium_registry::{AppName, DeviceId};
 use stadium_state_machine::{Place, Record, StateMachine as _};
@@ -40,8 +40,8 @@ fn a_push_to_one_device_costs_a_few_allocations() {
         };
         let send = Command::Send { push: Box::new(push) };
         let sent = measure(|| run(&mut platform, &mut record, &send));
-        platform.take_to_edge(&mut out);
-        let Some(ToEdge::Dispatch(dispatch)) = out.pop() else { panic!("it goes out at once") };
+        platform.take_transport_commands(&mut out);
+        let Some(TransportCommand::Dispatch(dispatch)) = out.pop() else { panic!("it goes out at once") };
         let step = |what| Step { push: dispatch.push, slot: dispatch.to[0].slot, connection, what, at };
         let steps = vec![step(Happened::Sent), step(Happened::Acknowledged)];
         let progress = Command::Progress { steps };

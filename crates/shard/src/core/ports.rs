@@ -157,8 +157,8 @@ pub struct Output<C> {
     pub deliveries: Vec<(u16, Delivery)>,
     /// Answers to deliveries of other shards, by the shard that they came from.
     pub confirmations: Vec<(u16, Confirmation)>,
-    /// What goes to devices.
-    pub to_edge: Vec<stadium_push::ToEdge>,
+    /// Commands for the transport of pushes.
+    pub to_transport: Vec<stadium_push::TransportCommand>,
     /// Queues that were declared or dropped, and whether they are spread now.
     pub declared: Vec<(QueueName, Spread)>,
 }
@@ -170,7 +170,7 @@ impl<C> Default for Output<C> {
             passed: Vec::new(),
             deliveries: Vec::new(),
             confirmations: Vec::new(),
-            to_edge: Vec::new(),
+            to_transport: Vec::new(),
             declared: Vec::new(),
         }
     }

@@ -58,7 +58,7 @@ pub(super) enum Waits<C> {
     Walk(C, MachineId, Box<dyn AnyWalk>),
     Confirmation(u16, Confirmation),
     /// What goes to devices.
-    ToEdge(Vec<stadium_push::ToEdge>),
+    Transport(Vec<stadium_push::TransportCommand>),
     /// What goes to other shards and has a number below this one may be sent.
     Outgoing(MachineId, u64),
     /// What was sent below this number is confirmed, and that is remembered.
@@ -432,7 +432,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     pub(super) fn commit(&mut self, since_us: u64) -> Result<(), Fault> {
         self.answer_decided(since_us);
         self.announce(since_us);
-        self.announce_to_edge(since_us);
+        self.announce_to_transport(since_us);
         if self.uncommitted {
             self.uncommitted = false;
             self.journal.commit()?;
@@ -487,7 +487,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     output.replies.push(Reply { caller, answer });
                 }
                 Waits::Confirmation(shard, confirmation) => output.confirmations.push((shard, confirmation)),
-                Waits::ToEdge(mut to_edge) => output.to_edge.append(&mut to_edge),
+                Waits::Transport(mut to_transport) => output.to_transport.append(&mut to_transport),
                 Waits::Outgoing(machine, below) => self.send_new(machine, below, now, output, settings.place),
                 Waits::Confirmed(machine, below) => self.outbox(machine).confirmed(below),
             }
@@ -556,7 +556,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
                     output.confirmations.push((shard, refused));
                 }
                 // Whoever is connected arrives anew, and is given what it is owed.
-                Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::ToEdge(_) => {}
+                Waits::Outgoing(..) | Waits::Confirmed(..) | Waits::Transport(_) => {}
             }
         }
         self.give_up_undecided(output);

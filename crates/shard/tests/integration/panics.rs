@@ -18,8 +18,8 @@ use stadium_journal::{
     Segmented, Stepper,
 };
 use stadium_queue::{Answer, Command, Refusal, Time};
+use stadium_shard::UNKNOWN;
 use stadium_shard::core::{Core, Output, Request, Search, Store};
-use stadium_shard::{Courier, UNKNOWN};
 
 /// What a journal is asked for, where something may go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -366,10 +366,10 @@ fn a_record_without_its_room_never_makes_an_answer_a_lie() {
 #[derive(Default)]
 struct Counting(AtomicUsize);
 
-impl Courier for Counting {
-    fn carry(&self, _: u16, _: Vec<stadium_push::ToEdge>) {}
+impl stadium_push::Transport for Counting {
+    fn carry_out(&self, _: u16, _: Vec<stadium_push::TransportCommand>) {}
 
-    fn started_over(&self, _: u16) {
+    fn announce_again(&self, _: u16) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -388,8 +388,8 @@ fn a_panic_between_turns_loses_no_answer_and_devices_arrive_again() {
     quiet();
     let data = Data::new(1);
     let shards = data.open();
-    let courier = Arc::new(Counting::default());
-    shards.deliver_by(courier.clone());
+    let transport = Arc::new(Counting::default());
+    shards.attach_transport(transport.clone());
     for round in 1..=2 {
         let mut fatal = Box::pin(shards.submit(put("mail", "fatal")));
         let waker = Waker::from(Arc::new(Panicking));
@@ -405,7 +405,7 @@ fn a_panic_between_turns_loses_no_answer_and_devices_arrive_again() {
                 Err(refusal) => assert!(!matches!(refusal, Refusal::Rejected { .. }), "{refusal}"),
             }
         }
-        until("the shard has everybody arrive again", || courier.0.load(Ordering::SeqCst) >= round);
+        until("the shard has everybody arrive again", || transport.0.load(Ordering::SeqCst) >= round);
     }
     until("the shard serves again", || {
         shards.submit(put("mail", "after")).wait(LONG).is_some_and(|answer| answer.is_ok())

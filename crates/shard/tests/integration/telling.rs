@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use scenery::{Data, put, until};
-use stadium_push::{AppName, Arrival, Command, ConnectionName, Departure, DeviceId, Time, ToEdge};
-use stadium_shard::{Courier, Shards};
+use stadium_push::{AppName, Arrival, Command, ConnectionName, Departure, DeviceId, Time, TransportCommand};
+use stadium_shard::Shards;
 
 #[derive(Default)]
 struct Counting(AtomicUsize);
 
-impl Courier for Counting {
-    fn carry(&self, _: u16, _: Vec<ToEdge>) {}
+impl stadium_push::Transport for Counting {
+    fn carry_out(&self, _: u16, _: Vec<TransportCommand>) {}
 
-    fn started_over(&self, _: u16) {
+    fn announce_again(&self, _: u16) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -59,8 +59,8 @@ fn connected(shards: &Shards) -> u64 {
 fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
     let data = Data::new(1);
     let shards = data.open();
-    let courier = Arc::new(Counting::default());
-    shards.deliver_by(courier.clone());
+    let transport = Arc::new(Counting::default());
+    shards.attach_transport(transport.clone());
     shards.notify_push(0, Command::Presence { arrived: vec![arrival(1, 1), arrival(2, 2)], left: vec![] });
     until("two are connected", || connected(&shards) == 2);
 
@@ -86,7 +86,7 @@ fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
     let left = Departure { app: app(), device: device(1), connection: arrival(1, 1).connection, at: AT };
     shards.notify_push(0, Command::Presence { arrived: vec![], left: vec![left] });
     go_on.send(()).expect("the shard waits");
-    until("everybody is to arrive again", || courier.0.load(Ordering::SeqCst) == 1);
+    until("everybody is to arrive again", || transport.0.load(Ordering::SeqCst) == 1);
     until("nobody is taken to be connected", || connected(&shards) == 0);
     shards.notify_push(0, Command::Presence { arrived: vec![arrival(2, 2)], left: vec![] });
     until("who is there has arrived again", || connected(&shards) == 1);

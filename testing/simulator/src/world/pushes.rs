@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use fastrand::Rng;
-use stadium_push::{Answer, Command, Happened, Parts, Platform, Refusal, ToEdge};
+use stadium_push::{Answer, Command, Happened, Parts, Platform, Refusal, TransportCommand};
 use stadium_state_machine::MachineState as _;
 
 use super::World;
@@ -286,17 +286,21 @@ impl World {
     }
 
     /// What a shard sends to devices.
-    pub(super) fn take_to_edge(&mut self, shard: u16, to_edge: Vec<ToEdge>) -> Result<(), Violation> {
+    pub(super) fn take_to_edge(
+        &mut self,
+        shard: u16,
+        to_edge: Vec<TransportCommand>,
+    ) -> Result<(), Violation> {
         let Some(pushes) = &mut self.pushes else { return Ok(()) };
         for one in to_edge {
             self.trace.line(&self.clock, || format!("shard {shard} to the edge: {one:?}"));
             let Pushes { plan, books, edge, random, .. } = pushes;
             match one {
-                ToEdge::Dispatch(dispatch) => {
+                TransportCommand::Dispatch(dispatch) => {
                     pushes.dispatches += 1;
                     edge.take(plan, books, shard, &dispatch, &self.clock, random).or_else(Violation::new)?;
                 }
-                ToEdge::Cut { app, device } => {
+                TransportCommand::Disconnect { app, device } => {
                     let whose = plan.app(&app).zip(plan.device(&device));
                     let Some(who) = whose else {
                         return Violation::new(format!("{app}/{device} is cut, who never was"));

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use stadium_push::{
     Answer, AppSettings, Arrival, Audience, Bounds, Command, ConnectionName, Content, Counts, Departure,
-    Dispatch, Happened, NewPush, Options, Platform, PushId, PushView, Refusal, Step, Time, ToEdge, Trace,
-    When,
+    Dispatch, Happened, NewPush, Options, Platform, PushId, PushView, Refusal, Step, Time, Trace,
+    TransportCommand, When,
 };
 use stadium_registry::{AppName, Changes, DeviceId, Selector, Tag};
 use stadium_state_machine::{Checkpointed as _, Delivery, Lookup, MachineState, Place, Record, StateMachine};
@@ -87,11 +87,11 @@ impl Scene {
             self.records[shard].push((at, self.now, record.events().to_vec()));
         }
         let mut out = Vec::new();
-        self.shards[shard].take_to_edge(&mut out);
+        self.shards[shard].take_transport_commands(&mut out);
         for what in out {
             match what {
-                ToEdge::Dispatch(dispatch) => self.sent.push((shard, dispatch)),
-                ToEdge::Cut { device, .. } => self.cut.push(device.to_string()),
+                TransportCommand::Dispatch(dispatch) => self.sent.push((shard, dispatch)),
+                TransportCommand::Disconnect { device, .. } => self.cut.push(device.to_string()),
             }
         }
     }

@@ -96,11 +96,11 @@ impl<S: Store, C: Caller> Core<S, C> {
 
 impl<J: Journal, C: Caller> Running<J, C> {
     /// Lets leave what goes to devices when everything is durable that led to it.
-    pub(super) fn announce_to_edge(&mut self, since_us: u64) {
-        let mut to_edge = Vec::new();
-        self.machines.machine_mut::<Platform>().take_to_edge(&mut to_edge);
-        if !to_edge.is_empty() {
-            self.wait(Waits::ToEdge(to_edge), since_us);
+    pub(super) fn announce_to_transport(&mut self, since_us: u64) {
+        let mut to_transport = Vec::new();
+        self.machines.machine_mut::<Platform>().take_transport_commands(&mut to_transport);
+        if !to_transport.is_empty() {
+            self.wait(Waits::Transport(to_transport), since_us);
         }
     }
 

@@ -1,52 +1,52 @@
-//! What shards send: deliveries to inboxes, and connections to cut.
+//! The commands of shards: deliveries to inboxes, and connections to cut.
 //!
-//! Each delivery is for one connection. One that is gone, or does not read its inbox any more, is told so at once: the device is still
-//! owed it.
+//! Each delivery is for one connection. Where that is gone, or does not read its inbox any more, the
+//! delivery is returned to its shard at once: the device is still owed it.
 
 use std::fmt::Write as _;
 
 use stadium_mqtt::broker::{Head, Message as MqttMessage};
 use stadium_mqtt::packet::PublishProperties;
 use stadium_mqtt::property::UserPropertiesBuffer;
-use stadium_push::{Dispatch, Happened, ToEdge, client_ids};
+use stadium_push::{Dispatch, Happened, TransportCommand, client_ids};
 use stadium_reactor::Io;
 
-use super::doorstep::Word;
-use super::readers::{connection, qos, token};
+use super::inboxes::{connection, qos, token};
+use super::queue::QueuedItem;
 use crate::device_loop::DeviceLoop;
 use crate::message::Message;
 use crate::turn::Turn;
 
 impl DeviceLoop {
-    /// Looks at the doorstep, and does what lies there.
-    pub(crate) fn take_from_doorstep(&mut self, io: &mut Io<Message>) {
-        if self.around.readers.is_off() {
+    /// Carries out the commands that shards have queued.
+    pub(crate) fn take_transport_commands(&mut self, io: &mut Io<Message>) {
+        if self.around.inboxes.is_off() {
             return;
         }
-        let mut words = std::mem::take(&mut self.words);
-        self.around.shared.doorsteps[self.around.index].take(&mut words);
-        for word in words.drain(..) {
-            match word {
-                Word::ToEdge { shard, what: ToEdge::Dispatch(dispatch) } => {
+        let mut queued = std::mem::take(&mut self.queued);
+        self.around.shared.transport_queues[self.around.index].take(&mut queued);
+        for item in queued.drain(..) {
+            match item {
+                QueuedItem::Command { shard, command: TransportCommand::Dispatch(dispatch) } => {
                     self.dispatch(io, shard, &dispatch)
                 }
-                Word::ToEdge { what: ToEdge::Cut { app, device }, .. } => {
+                QueuedItem::Command { command: TransportCommand::Disconnect { app, device }, .. } => {
                     for client_id in client_ids(&app, &device) {
                         let mut turn = Turn { io: &mut *io, around: &mut self.around };
                         self.broker.kick(&mut turn, &client_id);
                         self.note_cut(io, client_id);
                     }
                 }
-                Word::StartedOver { shard } => {
-                    for id in self.around.readers.connections(Some(shard)) {
+                QueuedItem::AnnounceAgain { shard } => {
+                    for id in self.around.inboxes.connections(Some(shard)) {
                         if let Some(client_id) = self.broker.client_id(self.devices.session(id)) {
-                            self.around.readers.begin(id, client_id);
+                            self.around.inboxes.begin(id, client_id);
                         }
                     }
                 }
             }
         }
-        self.words = words;
+        self.queued = queued;
     }
 
     fn dispatch(&mut self, io: &mut Io<Message>, shard: u16, dispatch: &Dispatch) {
@@ -55,12 +55,12 @@ impl DeviceLoop {
         for (name, value) in &dispatch.properties {
             user_properties.push(name, value);
         }
-        let told = PublishProperties {
+        let forwarded = PublishProperties {
             content_type: dispatch.content_type.as_deref(),
             user_properties: user_properties.properties(),
             ..PublishProperties::default()
         };
-        told.encode_forwardable(&mut properties);
+        forwarded.encode_forwardable(&mut properties);
         let head = Head {
             qos: qos(dispatch.qos),
             expires_at_ms: dispatch.expires_at.map(|at| self.around.shared.clock.node_ms(at)),
@@ -71,7 +71,7 @@ impl DeviceLoop {
         for recipient in &dispatch.to {
             let id = connection(recipient.connection);
             let mut is_given = false;
-            if self.around.readers.note_slot(id, recipient.slot) {
+            if self.around.inboxes.note_slot(id, recipient.slot) {
                 let key = self.devices.session(id);
                 topic.clear();
                 if let Some(client_id) = self.broker.client_id(key) {
@@ -83,30 +83,30 @@ impl DeviceLoop {
                 is_given = self.broker.deliver_to(&mut turn, key, &message);
             }
             if !is_given {
-                self.around.readers.step(shard, dispatch.push, recipient.slot, id, Happened::Returned);
+                self.around.inboxes.step(shard, dispatch.push, recipient.slot, id, Happened::Returned);
             }
         }
     }
 
     /// The subscriptions of a connection may have changed: whether it reads its inbox.
     pub(crate) fn look_at_inbox(&mut self, io: &mut Io<Message>, id: stadium_reactor::ConnectionId) {
-        if self.around.readers.is_off() {
+        if self.around.inboxes.is_off() {
             return;
         }
         let key = self.devices.session(id);
         let Some(client_id) = self.broker.client_id(key) else { return };
         let mut turn = Turn { io, around: &mut self.around };
         let reads = self.broker.reads(&mut turn, key, &format!("inbox/{client_id}"));
-        match (self.around.readers.reads(id), reads) {
-            (false, true) => self.around.readers.begin(id, client_id),
-            (true, false) => self.around.readers.end(id, client_id),
+        match (self.around.inboxes.reads(id), reads) {
+            (false, true) => self.around.inboxes.begin(id, client_id),
+            (true, false) => self.around.inboxes.end(id, client_id),
             _ => {}
         }
     }
 
     /// The same for all that read theirs: the rules have changed.
     pub(crate) fn look_at_all_inboxes(&mut self, io: &mut Io<Message>) {
-        for id in self.around.readers.connections(None) {
+        for id in self.around.inboxes.connections(None) {
             self.look_at_inbox(io, id);
         }
     }

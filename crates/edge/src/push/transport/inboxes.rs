@@ -1,7 +1,7 @@
-//! Which of a loop's connections read their inbox, and what shards are to hear of them.
+//! The connections of a loop that read their inbox, and the notices about them for shards.
 //!
 //! A connection counts from the moment that its device is connected and has a subscription that matches its inbox, and until either
-//! ends. What there is to tell is gathered for each shard and leaves at the end of the turn.
+//! ends. Notices are gathered for each shard and leave at the end of the turn.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,30 +11,30 @@ use stadium_mqtt::packet::QoS;
 use stadium_push::{AppName, Arrival, Command, ConnectionName, Departure, DeviceId, Happened, Step, Time};
 use stadium_reactor::ConnectionId;
 
-use super::Platform;
+use super::PushShards;
 
 /// Bits of a receipt token that hold the push's number on its shard; above them stands the shard.
 const PUSH_BITS: u32 = 48;
 
 /// A connection that reads its inbox, or a place without one. Twelve bytes a connection: who it is, its session knows.
 #[derive(Debug, Clone, Copy)]
-struct Reader {
+struct Inbox {
     generation: u32,
     /// The device's place on its shard; known when something is delivered.
     slot: u32,
     /// Where the device lives; [`NOBODY`] where there is none.
     shard: u16,
     /// Whether its arrival stands in a batch: to say it twice would hide which word about it was the last.
-    untold: Untold,
+    unreported: Unreported,
 }
 
 /// What stands in a batch of a connection that reads its inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Untold {
+enum Unreported {
     Nothing,
     /// That it arrived.
     Arrival,
-    /// The same, which was told before: the shard has started over.
+    /// The same, which was reported before: the shard has started over.
     Again,
 }
 
@@ -47,12 +47,12 @@ struct Batch {
     arrived: Vec<Arrival>,
     left: Vec<Departure>,
     steps: Vec<Step>,
-    /// No moment in it is before this one, also where the clock was set back: by moments a shard tells who came and went from who went and came.
+    /// No time in it is before this one, also where the clock was set back: a shard orders arrivals and departures by their times.
     latest: Time,
 }
 
 impl Batch {
-    fn moment(&mut self) -> Time {
+    fn time(&mut self) -> Time {
         self.latest = self.latest.max(wall());
         self.latest
     }
@@ -60,92 +60,94 @@ impl Batch {
 
 /// The connections of a loop that read their inbox.
 #[derive(Debug)]
-pub(crate) struct Readers {
-    platform: Option<Arc<dyn Platform>>,
+pub(crate) struct Inboxes {
+    shards: Option<Arc<dyn PushShards>>,
     loop_index: u16,
     /// By their places in the reactor's slab.
-    places: Vec<Reader>,
+    places: Vec<Inbox>,
     batches: Vec<Batch>,
     /// Shards whose batches are not empty.
-    untold: Vec<u16>,
+    unreported: Vec<u16>,
 }
 
-impl Readers {
-    pub(crate) fn new(platform: Option<Arc<dyn Platform>>, loop_index: usize) -> Self {
+impl Inboxes {
+    pub(crate) fn new(shards: Option<Arc<dyn PushShards>>, loop_index: usize) -> Self {
         let loop_index = u16::try_from(loop_index).expect("there are at most 64 loops");
-        Self { platform, loop_index, places: Vec::new(), batches: Vec::new(), untold: Vec::new() }
+        Self { shards, loop_index, places: Vec::new(), batches: Vec::new(), unreported: Vec::new() }
     }
 
-    /// Whether there is a platform at all.
+    /// Whether there is no push platform.
     pub(crate) fn is_off(&self) -> bool {
-        self.platform.is_none()
+        self.shards.is_none()
     }
 
-    fn at(&self, id: ConnectionId) -> Option<&Reader> {
-        let reader = self.places.get(id.index as usize)?;
-        (reader.shard != NOBODY && reader.generation == id.generation).then_some(reader)
+    fn at(&self, id: ConnectionId) -> Option<&Inbox> {
+        let inbox = self.places.get(id.index as usize)?;
+        (inbox.shard != NOBODY && inbox.generation == id.generation).then_some(inbox)
     }
 
-    /// Whether this connection reads its inbox, as far as shards were told.
+    /// Whether this connection reads its inbox, as far as shards were notified.
     pub(crate) fn reads(&self, id: ConnectionId) -> bool {
         self.at(id).is_some()
     }
 
     /// It reads its inbox from now on.
     pub(crate) fn begin(&mut self, id: ConnectionId, client_id: &str) {
-        let (Some(platform), Some((app, device))) = (&self.platform, named(client_id)) else { return };
-        let shard = platform.shard_of(&app, &device);
+        let (Some(shards), Some((app, device))) = (&self.shards, named(client_id)) else { return };
+        let shard = shards.shard_of(&app, &device);
         let at = id.index as usize;
         if self.places.len() <= at {
-            self.places
-                .resize(at + 1, Reader { generation: 0, slot: 0, shard: NOBODY, untold: Untold::Nothing });
+            self.places.resize(
+                at + 1,
+                Inbox { generation: 0, slot: 0, shard: NOBODY, unreported: Unreported::Nothing },
+            );
         }
-        let untold = match self.at(id) {
-            Some(reader) if reader.untold != Untold::Nothing => return,
-            Some(_) => Untold::Again,
-            None => Untold::Arrival,
+        let unreported = match self.at(id) {
+            Some(inbox) if inbox.unreported != Unreported::Nothing => return,
+            Some(_) => Unreported::Again,
+            None => Unreported::Arrival,
         };
         // One that arrives again has the slot that its deliveries on the way were given.
-        let slot = self.at(id).map_or(0, |reader| reader.slot);
-        self.places[at] = Reader { generation: id.generation, slot, shard, untold };
+        let slot = self.at(id).map_or(0, |inbox| inbox.slot);
+        self.places[at] = Inbox { generation: id.generation, slot, shard, unreported };
         let connection = self.name(id);
         let batch = self.batch(shard);
-        let at = batch.moment();
+        let at = batch.time();
         batch.arrived.push(Arrival { app, device, connection, at });
     }
 
     /// It does no longer, or is gone.
     pub(crate) fn end(&mut self, id: ConnectionId, client_id: &str) {
-        let Some(&Reader { shard, untold, .. }) = self.at(id) else { return };
+        let Some(&Inbox { shard, unreported, .. }) = self.at(id) else { return };
         self.places[id.index as usize].shard = NOBODY;
         if let Some((app, device)) = named(client_id) {
             let connection = self.name(id);
             let batch = self.batch(shard);
-            if untold == Untold::Again {
+            if unreported == Unreported::Again {
                 // The shard is to hear that it is gone, whatever it heard before.
                 batch.arrived.retain(|arrival| arrival.connection != connection);
             }
-            let at = batch.moment();
+            let at = batch.time();
             batch.left.push(Departure { app, device, connection, at });
         }
     }
 
     /// Connections that read their inbox, of devices of this shard or of all.
     pub(crate) fn connections(&self, shard: Option<u16>) -> Vec<ConnectionId> {
-        let readers = self.places.iter().enumerate();
-        readers
+        let inboxes = self.places.iter().enumerate();
+        inboxes
             .filter(|(_, one)| shard.map_or(one.shard != NOBODY, |shard| one.shard == shard))
             .map(|(index, one)| ConnectionId { index: index as u32, generation: one.generation })
             .collect()
     }
 
-    /// Notes the place of a device on its shard, by which deliveries to it are told. False where the connection is not a reader.
+    /// Notes the place of a device on its shard, which names deliveries to it. False where the connection does not read its inbox.
     pub(super) fn note_slot(&mut self, id: ConnectionId, slot: u32) -> bool {
-        let is_reader = self.reads(id);
-        if is_reader {
+        let reads = self.reads(id);
+        if reads {
             self.places[id.index as usize].slot = slot;
         }
-        is_reader
+        reads
     }
 
     /// What became of a delivery, by the token that its publication carried.
@@ -158,7 +160,7 @@ impl Readers {
             Progress::Targeted | Progress::Queued => return,
         };
         let Some(id) = link else { return };
-        let Some(slot) = self.at(id).map(|reader| reader.slot) else { return };
+        let Some(slot) = self.at(id).map(|inbox| inbox.slot) else { return };
         let (shard, push) = parts(token);
         self.step(shard, push, slot, id, what);
     }
@@ -169,23 +171,23 @@ impl Readers {
         self.batch(shard).steps.push(Step { push, slot, connection, what, at: wall() });
     }
 
-    /// At the end of a turn: tells the shards.
-    pub(crate) fn tell(&mut self) {
-        let Some(platform) = &self.platform else { return };
-        for shard in self.untold.drain(..) {
+    /// Notifies the shards, at the end of a turn.
+    pub(crate) fn notify_shards(&mut self) {
+        let Some(shards) = &self.shards else { return };
+        for shard in self.unreported.drain(..) {
             let Batch { arrived, left, steps, .. } = std::mem::take(&mut self.batches[usize::from(shard)]);
             for arrival in &arrived {
                 let ConnectionId { index, generation } = connection(arrival.connection.connection);
-                let reader = self.places.get_mut(index as usize);
-                if let Some(reader) = reader.filter(|reader| reader.generation == generation) {
-                    reader.untold = Untold::Nothing;
+                let inbox = self.places.get_mut(index as usize);
+                if let Some(inbox) = inbox.filter(|inbox| inbox.generation == generation) {
+                    inbox.unreported = Unreported::Nothing;
                 }
             }
             if !steps.is_empty() {
-                platform.tell(shard, Command::Progress { steps });
+                shards.notify(shard, Command::Progress { steps });
             }
             if !arrived.is_empty() || !left.is_empty() {
-                platform.tell(shard, Command::Presence { arrived, left });
+                shards.notify(shard, Command::Presence { arrived, left });
             }
         }
     }
@@ -197,7 +199,7 @@ impl Readers {
         }
         let batch = &mut self.batches[at];
         if batch.arrived.is_empty() && batch.left.is_empty() && batch.steps.is_empty() {
-            self.untold.push(shard);
+            self.unreported.push(shard);
         }
         batch
     }
@@ -255,19 +257,19 @@ mod tests {
 
     use stadium_push::{AppName, Command, DeviceId};
 
-    use super::super::Platform;
-    use super::{ConnectionId, Readers, connection, named, number, parts, token};
+    use super::super::PushShards;
+    use super::{ConnectionId, Inboxes, connection, named, number, parts, token};
 
     /// How many arrived and left in each batch.
     #[derive(Debug, Default)]
-    struct Told(Mutex<Vec<(usize, usize)>>);
+    struct Notified(Mutex<Vec<(usize, usize)>>);
 
-    impl Platform for Told {
+    impl PushShards for Notified {
         fn shard_of(&self, _: &AppName, _: &DeviceId) -> u16 {
             0
         }
 
-        fn tell(&self, _: u16, command: Command) {
+        fn notify(&self, _: u16, command: Command) {
             if let Command::Presence { arrived, left } = command {
                 self.0.lock().unwrap().push((arrived.len(), left.len()));
             }
@@ -276,26 +278,26 @@ mod tests {
 
     #[test]
     fn a_batch_says_once_that_a_connection_arrived() {
-        let told = Arc::new(Told::default());
-        let mut readers = Readers::new(Some(told.clone()), 0);
+        let notified = Arc::new(Notified::default());
+        let mut inboxes = Inboxes::new(Some(notified.clone()), 0);
         let id = ConnectionId { index: 3, generation: 1 };
-        // A shard that has started over asks for it again before it was told.
-        readers.begin(id, "phone");
-        readers.begin(id, "phone");
-        readers.end(id, "phone");
-        readers.tell();
+        // A shard that has started over asks for it again before it was notified.
+        inboxes.begin(id, "phone");
+        inboxes.begin(id, "phone");
+        inboxes.end(id, "phone");
+        inboxes.notify_shards();
         // It comes, goes and comes: each is said, and again later when it is asked for.
-        readers.begin(id, "phone");
-        readers.end(id, "phone");
-        readers.begin(id, "phone");
-        readers.tell();
-        readers.begin(id, "phone");
-        readers.tell();
-        // Asked for again, and gone before that is told.
-        readers.begin(id, "phone");
-        readers.end(id, "phone");
-        readers.tell();
-        assert_eq!(*told.0.lock().unwrap(), [(1, 1), (2, 1), (1, 0), (0, 1)]);
+        inboxes.begin(id, "phone");
+        inboxes.end(id, "phone");
+        inboxes.begin(id, "phone");
+        inboxes.notify_shards();
+        inboxes.begin(id, "phone");
+        inboxes.notify_shards();
+        // Asked for again, and gone before that is reported.
+        inboxes.begin(id, "phone");
+        inboxes.end(id, "phone");
+        inboxes.notify_shards();
+        assert_eq!(*notified.0.lock().unwrap(), [(1, 1), (2, 1), (1, 0), (0, 1)]);
     }
 
     #[test]
