@@ -1,8 +1,8 @@
-//! Holds a page of a specification's statements and the stories of a crate's tests/integration/spec together.
+//! Holds a page of a specification's statements and the behaviours of a crate's tests/integration/spec together.
 //!
-//! A row of the page names the stories of a statement: ``| [STATEMENT] | words | `story`, `path/to/file.rs: story` |``,
-//! where a story with a path stands elsewhere. The doc comment of a story in tests/integration/spec names its statements in
-//! brackets. Both must say the same, and every story shows something; index.rs, which asks for that, is none.
+//! A row of the page names the behaviours of a statement: ``| [STATEMENT] | words | `test`, `path/to/file.rs: test` |``,
+//! where a test with a path stands elsewhere. The doc comment of a test in tests/integration/spec names its statements in
+//! brackets. Both must say the same, and every test shows something; index.rs, which asks for that, is none.
 //!
 //! The specification suites of crates/mqtt and crates/rsocket include this file by its path.
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-type Stories = BTreeSet<String>;
+type Behaviours = BTreeSet<String>;
 
 /// A page that lists statements.
 pub struct Page {
@@ -23,25 +23,25 @@ pub struct Page {
 }
 
 impl Page {
-    /// Asserts that a row and the doc comments of its stories say the same, for each statement.
+    /// Asserts that a row and the doc comments of its behaviours say the same, for each statement.
     pub fn agrees_with_stories(&self) {
         let (listed, told) = (self.listed(), self.told());
-        for (statement, stories) in &listed {
-            let own: Stories = stories.iter().filter(|story| !story.contains(": ")).cloned().collect();
+        for (statement, behaviours) in &listed {
+            let own: Behaviours = behaviours.iter().filter(|test| !test.contains(": ")).cloned().collect();
             let told = told.get(statement).cloned().unwrap_or_default();
-            assert_eq!(own, told, "[{statement}]: {} (left) and the stories (right)", self.path);
+            assert_eq!(own, told, "[{statement}]: {} (left) and the behaviours (right)", self.path);
         }
-        for (statement, stories) in &told {
+        for (statement, behaviours) in &told {
             let is_listed = listed.contains_key(statement);
-            assert!(is_listed, "{} does not list [{statement}], shown by {stories:?}", self.path);
+            assert!(is_listed, "{} does not list [{statement}], shown by {behaviours:?}", self.path);
         }
         assert!(listed.len() >= self.statements_min, "{} statements", listed.len());
     }
 
-    /// Asserts that the stories exist that a row names in other files.
+    /// Asserts that the behaviours exist that a row names in other files.
     pub fn stories_elsewhere_exist(&self) {
-        for (statement, stories) in self.listed() {
-            for (file, name) in stories.iter().filter_map(|story| story.split_once(": ")) {
+        for (statement, behaviours) in self.listed() {
+            for (file, name) in behaviours.iter().filter_map(|test| test.split_once(": ")) {
                 let text = fs::read_to_string(root().join(file));
                 let text = text.unwrap_or_else(|_| panic!("[{statement}]: no {file}"));
                 assert!(text.contains(&format!("fn {name}(")), "[{statement}]: {file} has no {name}");
@@ -49,25 +49,26 @@ impl Page {
         }
     }
 
-    /// The statements of the page, with the stories of their rows.
-    fn listed(&self) -> BTreeMap<String, Stories> {
+    /// The statements of the page, with the behaviours of their rows.
+    fn listed(&self) -> BTreeMap<String, Behaviours> {
         let text = fs::read_to_string(root().join(self.path)).unwrap_or_else(|_| panic!("no {}", self.path));
         let mut listed = BTreeMap::new();
         for line in text.lines().filter(|line| line.starts_with("| [")) {
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-            let [_, statement, words, stories, _] = cells[..] else { panic!("four bars: {line}") };
+            let [_, statement, words, behaviours, _] = cells[..] else { panic!("four bars: {line}") };
             let statement = self.tags(statement).next().unwrap_or_else(|| panic!("a statement: {line}"));
             assert!(!words.is_empty(), "{line}");
-            let stories: Stories = stories.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-            assert!(!stories.is_empty(), "nothing shows {statement}");
-            assert!(listed.insert(statement.clone(), stories).is_none(), "{statement} stands twice");
+            let behaviours: Behaviours =
+                behaviours.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+            assert!(!behaviours.is_empty(), "nothing shows {statement}");
+            assert!(listed.insert(statement.clone(), behaviours).is_none(), "{statement} stands twice");
         }
         listed
     }
 
-    /// The statements that stories in tests/integration/spec name, with those stories.
-    fn told(&self) -> BTreeMap<String, Stories> {
-        let mut told: BTreeMap<String, Stories> = BTreeMap::new();
+    /// The statements that behaviours in tests/integration/spec name, with those behaviours.
+    fn told(&self) -> BTreeMap<String, Behaviours> {
+        let mut told: BTreeMap<String, Behaviours> = BTreeMap::new();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/spec");
         for entry in fs::read_dir(folder).expect("the suite's folder") {
             let path = entry.expect("an entry").path();

@@ -131,8 +131,8 @@ pub fn mqtt_broker(data: &[u8]) -> usize {
         server.advance_ms(3_600_000);
     }
     for broker in &server.brokers {
-        let Totals { sessions, subscriptions, deliveries, letters, .. } = broker.totals();
-        assert_eq!((sessions, subscriptions, deliveries, letters), (0, 0, 0, 0), "left behind");
+        let Totals { sessions, subscriptions, deliveries, queued_messages, .. } = broker.totals();
+        assert_eq!((sessions, subscriptions, deliveries, queued_messages), (0, 0, 0, 0), "left behind");
         assert_eq!(broker.next_deadline_ms(), None);
     }
     heard

@@ -23,7 +23,7 @@ pub const SESSIONS: Subject<Sessions> = Subject { empty, works };
 
 fn empty() -> Sessions {
     let bounds =
-        Bounds { sessions_max: 8, letters_max: 16, retained_max: 8, origins_max: 4, ..Bounds::default() };
+        Bounds { sessions_max: 8, deliveries_max: 16, retained_max: 8, origins_max: 4, ..Bounds::default() };
     Sessions::new(Place { shard: 0, shards: 1, hash_seed: 1 }, bounds)
 }
 
@@ -42,9 +42,9 @@ fn works(sessions: &mut Sessions, now: Time) {
         message.expires_at = expires_at;
         Arc::new(message)
     };
-    let receiver = |letter| Receiver {
+    let receiver = |delivery| Receiver {
         client: "phone".into(),
-        letter,
+        delivery,
         qos: 1,
         retain: false,
         shared: 0,
@@ -60,7 +60,7 @@ fn works(sessions: &mut Sessions, now: Time) {
         Change::Retain { number: 10, message: message("state", Some(now)) },
         Change::Retain { number: 11, message: message("other", Some(now.after(500))) },
         Change::Keep(Box::new(keep)),
-        Change::Done { client: "phone".into(), letters: vec![1_000, 3] },
+        Change::Done { client: "phone".into(), deliveries: vec![1_000, 3] },
         Change::Released { client: "old".into(), packet_id: 65_535 },
         Change::End { client: "old".into(), incarnation: None },
     ];

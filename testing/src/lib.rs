@@ -1,4 +1,4 @@
-//! Scenery of the black-box suites: the built binary, devices on raw sockets, networks that fail.
+//! Fixture of the black-box suites: the built binary, devices on raw sockets, networks that fail.
 //!
 //! Nothing here links the product: a suite starts the `stadium` binary and speaks the public protocols to it, so
 //! a mistake in the product's own codec cannot hide itself. Nothing sleeps for timing; [`deadline`] waits for a

@@ -51,7 +51,7 @@ impl Registration {
 /// [`crate::Config::session_ttl`]. Use [`Registered::withdraw`] to be sure.
 #[derive(Debug)]
 pub struct Registered {
-    /// `None` once withdrawn: closing this channel is what tells the keeper.
+    /// `None` once withdrawn: closing this channel is what tells the registrar.
     wanted: Option<watch::Sender<Value>>,
     standing: Arc<StandingCell>,
     /// Keeps the thread.
@@ -99,7 +99,7 @@ impl Registered {
     }
 }
 
-/// What the keeper knows of the entry.
+/// What the registrar knows of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// The backend does not hold it, or we do not know.
@@ -142,7 +142,7 @@ impl StandingCell {
     }
 }
 
-/// The keeper's side of an entry.
+/// The registrar's side of an entry.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,

@@ -145,7 +145,7 @@ impl link::Session for Session {
         let Entry { name, place, .. } = entry;
         let version = format!("{}/{name}/{}", self.prefix, place.version);
         let path = format!("{version}/{}", place.address);
-        Keeper { session: self, hub, entry, version, path }.run().await
+        Registrar { session: self, hub, entry, version, path }.run().await
     }
 
     async fn list(&self, hub: &Hub) -> Result<Vec<(String, Instance)>, Trouble> {
@@ -288,7 +288,7 @@ impl Session {
 }
 
 /// Keeps one entry.
-struct Keeper<'a> {
+struct Registrar<'a> {
     session: &'a Session,
     hub: &'a Hub,
     entry: &'a Entry,
@@ -298,7 +298,7 @@ struct Keeper<'a> {
     path: String,
 }
 
-impl Keeper<'_> {
+impl Registrar<'_> {
     async fn run(self) -> Result<(), Trouble> {
         let timing = self.session.timing;
         let mut wanted = self.entry.wanted.clone();

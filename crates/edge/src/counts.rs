@@ -139,7 +139,7 @@ counts! {
     /// Deliveries now in flight or queued.
     deliveries_pending,
     /// Messages now kept for devices that are away.
-    letters,
+    queued_messages,
     /// Bytes now held by sessions and subscriptions, estimated.
     session_bytes,
     /// Publications now waiting for the mailbox of another loop.

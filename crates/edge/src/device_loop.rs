@@ -25,7 +25,7 @@ use crate::push::transport::QueuedItem;
 use crate::rates::Rates;
 use crate::refusals::{Refusals, shown};
 use crate::requests::Desk;
-use crate::sessions::Keeper;
+use crate::sessions::SessionWriter;
 use crate::turn::{Surroundings, Turn, Who, filter_of_group};
 use crate::uplinks::Uplinks;
 
@@ -170,9 +170,9 @@ impl DeviceLoop {
         let mut answered = std::mem::take(&mut self.answered);
         loop {
             let now_ms = self.around.now_ms(io);
-            let Some(keeper) = &mut self.around.keeper else { break };
-            keeper.collect(now_ms, &mut answered);
-            for (then, receivers) in keeper.partly.drain(..) {
+            let Some(session_writer) = &mut self.around.session_writer else { break };
+            session_writer.collect(now_ms, &mut answered);
+            for (then, receivers) in session_writer.partly.drain(..) {
                 self.broker.known_to(then, &receivers);
             }
             if let Some(uplinks) = &mut self.around.uplinks {
@@ -183,8 +183,8 @@ impl DeviceLoop {
                 self.broker.persisted(&mut turn, then, persisted);
             }
             self.let_entered_in(io);
-            let Some(keeper) = &mut self.around.keeper else { break };
-            let mut at_once = keeper.submit(now_ms);
+            let Some(session_writer) = &mut self.around.session_writer else { break };
+            let mut at_once = session_writer.submit(now_ms);
             at_once |= self.around.uplinks.as_mut().is_some_and(|uplinks| uplinks.submit(now_ms));
             if !at_once {
                 break;
@@ -195,7 +195,9 @@ impl DeviceLoop {
 
     /// Reads on those whose sessions are durable now.
     fn let_entered_in(&mut self, io: &mut Io<Message>) {
-        while let Some(id) = self.around.keeper.as_mut().and_then(|keeper| keeper.entered.pop()) {
+        while let Some(id) =
+            self.around.session_writer.as_mut().and_then(|session_writer| session_writer.entered.pop())
+        {
             if self.devices.state(id) == State::Entering {
                 self.set_state(id, State::Live);
                 self.look_at_inbox(io, id);
@@ -210,12 +212,13 @@ impl DeviceLoop {
         let broker = self.broker.next_deadline_ms();
         let drain = self.draining.as_ref().and_then(Draining::next_ms);
         let retry = (self.around.forwards_waiting > 0).then(|| self.around.now_ms(io) + FORWARD_RETRY_MS);
-        let keeper = self.around.keeper.as_ref().and_then(Keeper::retry_at_ms);
+        let session_writer = self.around.session_writer.as_ref().and_then(SessionWriter::retry_at_ms);
         let uplinks = self.around.uplinks.as_ref().and_then(Uplinks::retry_at_ms);
         // The next turn goes on with them, after whatever else came meanwhile.
         let replays = self.broker.has_replays().then(|| self.around.now_ms(io));
         let refusals = self.refusals.due_ms();
-        let due = broker.into_iter().chain(replays).chain(drain).chain(retry).chain(keeper).chain(uplinks);
+        let due =
+            broker.into_iter().chain(replays).chain(drain).chain(retry).chain(session_writer).chain(uplinks);
         match due.chain(refusals).min() {
             Some(at_ms) => io.set_alarm(at_ms.saturating_sub(offset_ms)),
             None => io.clear_alarm(),
@@ -253,7 +256,7 @@ impl DeviceLoop {
         counts.sessions = totals.sessions as u64;
         counts.subscriptions = totals.subscriptions as u64;
         counts.deliveries_pending = totals.deliveries as u64;
-        counts.letters = totals.letters as u64;
+        counts.queued_messages = totals.queued_messages as u64;
         counts.session_bytes = totals.bytes as u64;
         counts.requests_in_flight = self.around.desk.as_ref().map_or(0, Desk::in_flight) as u64;
         counts.forwards_waiting = self.around.forwards_waiting as u64;

@@ -25,7 +25,7 @@ use crate::message::{Forward, Kind, Message};
 use crate::push::transport::{Inboxes, TransportQueue};
 use crate::push::{Pushes, Receipts};
 use crate::requests::Desk;
-use crate::sessions::Keeper;
+use crate::sessions::SessionWriter;
 use crate::trace::{Traces, Tracing};
 use crate::uplinks::{Followed, Uplinks};
 
@@ -102,7 +102,7 @@ pub(crate) struct Surroundings {
     /// Of those: where sessions that are kept may want it, found by `others_keep`.
     kept_by: u64,
     /// Where sessions outlive the process.
-    pub(crate) keeper: Option<Keeper>,
+    pub(crate) session_writer: Option<SessionWriter>,
     /// Where there are shards to put what devices publish.
     pub(crate) uplinks: Option<Uplinks>,
     /// Why the broker has ended connections whose end is not logged yet, by their place. Empty where nobody asks.
@@ -127,7 +127,7 @@ impl Surroundings {
             random: seed | 1,
             wanted_by: 0,
             kept_by: 0,
-            keeper: None,
+            session_writer: None,
             uplinks: None,
             endings: HashMap::new(),
             tracing: Tracing::default(),
@@ -136,7 +136,7 @@ impl Surroundings {
 
     /// Whether shards keep up with what is to be durable; else publishers are read more slowly.
     pub(crate) fn keeps_up(&self) -> bool {
-        self.keeper.as_ref().is_none_or(|keeper| !keeper.is_behind())
+        self.session_writer.as_ref().is_none_or(|session_writer| !session_writer.is_behind())
             && self.uplinks.as_ref().is_none_or(|uplinks| !uplinks.is_behind())
     }
 
@@ -349,27 +349,31 @@ impl Host for Turn<'_> {
     }
 
     fn shard_of(&self, name: &str) -> u16 {
-        self.around.keeper.as_ref().map_or(0, |keeper| keeper.shard_of(name))
+        self.around.session_writer.as_ref().map_or(0, |session_writer| session_writer.shard_of(name))
     }
 
     fn persist(&mut self, client_id: &str, change: broker::Change<'_, Who>, then: Then) {
-        let Some(keeper) = &mut self.around.keeper else { return };
-        keeper.put(keeper.shard_of(client_id), self.around.shared.change(client_id, change), then);
+        let Some(session_writer) = &mut self.around.session_writer else { return };
+        session_writer.put(
+            session_writer.shard_of(client_id),
+            self.around.shared.change(client_id, change),
+            then,
+        );
     }
 
     fn keep(&mut self, shard: u16, keep: &broker::Keep<'_>, then: Then) {
-        let Some(keeper) = &mut self.around.keeper else { return };
+        let Some(session_writer) = &mut self.around.session_writer else { return };
         let change = self.around.shared.keep(keep);
         if keep.must {
-            keeper.put_for_certain(shard, change, then);
+            session_writer.put_for_certain(shard, change, then);
         } else {
-            keeper.put(shard, change, then);
+            session_writer.put(shard, change, then);
         }
     }
 
     fn retain(&mut self, retain: &Retain<'_>, then: Then) {
         let &Retain { publication, stored, must } = retain;
-        let Some(keeper) = &mut self.around.keeper else { return };
+        let Some(session_writer) = &mut self.around.session_writer else { return };
         let message = self.around.shared.kept_message(publication);
         let Stored { number, prior } = stored;
         let is_clear = message.payload().is_empty();
@@ -377,31 +381,31 @@ impl Host for Turn<'_> {
             Prior::None if is_clear => stadium_session::Change::ClearNothing { number, message },
             _ => stadium_session::Change::Retain { number, message },
         };
-        let shard = keeper.shard_of(publication.topic());
+        let shard = session_writer.shard_of(publication.topic());
         if must {
-            keeper.put_for_certain(shard, change, then);
+            session_writer.put_for_certain(shard, change, then);
         } else {
-            keeper.put(shard, change, then);
+            session_writer.put(shard, change, then);
         }
     }
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {
-        let Some(keeper) = &mut self.around.keeper else { return };
-        keeper.put(shard, crate::sessions::withdraw(withdraw), then);
+        let Some(session_writer) = &mut self.around.session_writer else { return };
+        session_writer.put(shard, crate::sessions::withdraw(withdraw), then);
     }
 
     fn ask(&mut self, shard: u16, origin: Origin, then: Then) {
-        let Some(keeper) = &mut self.around.keeper else { return };
-        keeper.put(shard, crate::sessions::ask(origin), then);
+        let Some(session_writer) = &mut self.around.session_writer else { return };
+        session_writer.put(shard, crate::sessions::ask(origin), then);
     }
 
     fn forget(&mut self, shard: u16, origin: Origin, then: Then) {
-        let Some(keeper) = &mut self.around.keeper else { return };
-        keeper.put(shard, crate::sessions::forget(origin), then);
+        let Some(session_writer) = &mut self.around.session_writer else { return };
+        session_writer.put(shard, crate::sessions::forget(origin), then);
     }
 
     fn shards(&self) -> u16 {
-        self.around.keeper.as_ref().map_or(1, Keeper::shards)
+        self.around.session_writer.as_ref().map_or(1, SessionWriter::shards)
     }
 
     fn others_keep(&mut self, topic: &str) -> usize {
@@ -438,8 +442,8 @@ impl Host for Turn<'_> {
     }
 
     fn entered(&mut self, link: ConnectionId) {
-        if let Some(keeper) = &mut self.around.keeper {
-            keeper.entered.push(link);
+        if let Some(session_writer) = &mut self.around.session_writer {
+            session_writer.entered.push(link);
         }
     }
 

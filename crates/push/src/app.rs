@@ -9,9 +9,9 @@ use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 use stadium_registry::{AppName, DeviceId, Registry, Selector};
 
-use crate::fate::Fate;
 use crate::former::Former;
 use crate::many::Many;
+use crate::outcome::Outcome;
 use crate::single::NONE;
 use crate::sliced::Sliced;
 use crate::{AppSettings, AudienceName, ConnectionName, Held, NewSchedule, PushId, ScheduleName, Time};
@@ -121,8 +121,8 @@ impl App {
     }
 
     /// Where the device that has that slot now stands with a push: none where it was not matched.
-    pub(crate) fn fate(&self, many: &Many, slot: u32) -> Option<Fate> {
-        many.fate(slot).filter(|_| !self.former.was_others(many.number, slot))
+    pub(crate) fn outcome(&self, many: &Many, slot: u32) -> Option<Outcome> {
+        many.outcome(slot).filter(|_| !self.former.was_others(many.number, slot))
     }
 
     /// The id of the device there.

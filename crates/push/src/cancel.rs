@@ -129,7 +129,7 @@ impl Platform {
         match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                !single.is_scheduled() && !single.fate.is_open()
+                !single.is_scheduled() && !single.outcome.is_open()
             }
             Spot::Many(place) => {
                 let many = self.many(place);

@@ -12,11 +12,11 @@ use stadium_table::Restored;
 
 use crate::app::{App, LAST_MAX, Schedule};
 use crate::encode::{app as read_app, audience_name, held, id, maybe, write_held, write_id, write_maybe};
-use crate::fate::Fate;
 use crate::former::Former;
 use crate::life::cost;
 use crate::lists::List;
 use crate::machine::Taken;
+use crate::outcome::Outcome;
 use crate::platform::{Due, Platform, Spot};
 use crate::single::NONE;
 use crate::{AppSettings, Corrupt, NewSchedule, PushId, ShardMessage, Time};
@@ -306,27 +306,27 @@ impl Platform {
         places.sort_unstable();
         for (_, push, place) in places {
             let single = self.singles.at(place);
-            let (app_number, slot, fate) = (single.app, single.slot, single.fate);
-            if fate.is_open() && (slot == NONE || !self.has_slot(app_number, slot)) {
+            let (app_number, slot, outcome) = (single.app, single.slot, single.outcome);
+            if outcome.is_open() && (slot == NONE || !self.has_slot(app_number, slot)) {
                 return Err(corrupt("a push that nobody is owed"));
             }
             let app = self.apps.get_mut(&app_number).ok_or_else(|| corrupt("a push of no app"))?;
             app.order.insert((single.accepted_at, push));
             self.pushes_bytes += single.cost();
             let (until, next_at) = (single.until, single.next_at);
-            match fate {
-                Fate::Scheduled => drop(self.due.insert((next_at, Due::Start(push)))),
-                Fate::Waiting => {
+            match outcome {
+                Outcome::Scheduled => drop(self.due.insert((next_at, Due::Start(push)))),
+                Outcome::Waiting => {
                     self.due.insert((next_at, Due::Release(push)));
                     self.ends.insert((until, push));
                 }
-                Fate::Owed => drop(self.ends.insert((until, push))),
+                Outcome::Owed => drop(self.ends.insert((until, push))),
                 _ => drop(self.forgets.insert((next_at, push))),
             }
             if slot != NONE {
                 List::All.append(&mut self.singles, app, slot, place);
             }
-            if fate.is_open() {
+            if outcome.is_open() {
                 List::Owed.append(&mut self.singles, app, slot, place);
                 app.inboxes.add_one(slot);
                 if self.singles.at(place).qos == 0 {

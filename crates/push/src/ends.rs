@@ -6,25 +6,25 @@
 use roaring::RoaringBitmap;
 use stadium_registry::Slot;
 
-use crate::fate::Fate;
 use crate::life::cost;
 use crate::lists::{self, List};
+use crate::outcome::Outcome;
 use crate::platform::{Due, Platform, Spot};
 use crate::single::NONE;
 use crate::{NewPush, Time};
 
 impl Platform {
     /// A push to one device, which it is owed, ends so.
-    pub(crate) fn end_single(&mut self, now: Time, place: u32, fate: Fate) {
+    pub(crate) fn end_single(&mut self, now: Time, place: u32, outcome: Outcome) {
         let single = self.singles.at_mut(place);
-        debug_assert!(single.fate.is_open(), "only what is owed can end");
+        debug_assert!(single.outcome.is_open(), "only what is owed can end");
         let (number, app, slot, until) = (single.number, single.app, single.slot, single.until);
-        if single.fate == Fate::Waiting {
+        if single.outcome == Outcome::Waiting {
             self.due.remove(&(single.next_at, Due::Release(number)));
         }
         let app_number = app;
         let app = self.apps.get_mut(&app_number).expect("an app's pushes go before it does");
-        single.fate = fate;
+        single.outcome = outcome;
         single.ended_after = single.after(now);
         single.next_at = now.after(app.settings.remember);
         let flew = std::mem::take(&mut single.in_flight);
@@ -36,17 +36,17 @@ impl Platform {
         if flew {
             self.landed(app_number, slot);
         }
-        self.count_ended(fate, 1);
+        self.count_ended(outcome, 1);
     }
 
     /// For these devices, which are owed a push, it ends so.
-    pub(crate) fn end_many(&mut self, now: Time, place: u32, slots: &RoaringBitmap, fate: Fate) {
+    pub(crate) fn end_many(&mut self, now: Time, place: u32, slots: &RoaringBitmap, outcome: Outcome) {
         if slots.is_empty() {
             return;
         }
         let many = self.manies.at_mut(place).many_mut();
         let number = many.number;
-        many.end(slots, fate, |until| {
+        many.end(slots, outcome, |until| {
             self.due.remove(&(until, Due::Release(number)));
         });
         let flew = &many.in_flight & slots;
@@ -55,18 +55,18 @@ impl Platform {
         let app = self.apps.get_mut(&app_number).expect("an app's pushes go before it does");
         app.inboxes.subtract(slots);
         flew.iter().for_each(|slot| self.landed(app_number, slot));
-        self.count_ended(fate, slots.len());
+        self.count_ended(outcome, slots.len());
         self.settle(now, place);
     }
 
     /// The same for one device. Says whether it was owed it.
-    pub(crate) fn end_one(&mut self, now: Time, place: u32, slot: u32, fate: Fate) -> bool {
+    pub(crate) fn end_one(&mut self, now: Time, place: u32, slot: u32, outcome: Outcome) -> bool {
         let many = self.manies.at_mut(place).many_mut();
         let number = many.number;
         let over = |until| {
             self.due.remove(&(until, Due::Release(number)));
         };
-        if !many.end_one(slot, fate, over) {
+        if !many.end_one(slot, outcome, over) {
             return false;
         }
         let flew = many.in_flight.remove(slot);
@@ -76,7 +76,7 @@ impl Platform {
         if flew {
             self.landed(app_number, slot);
         }
-        self.count_ended(fate, 1);
+        self.count_ended(outcome, 1);
         self.settle(now, place);
         true
     }
@@ -130,9 +130,9 @@ impl Platform {
         }
         for place in older {
             let taken = self.many(place).owed_among(targeted);
-            self.end_many(now, place, &taken, Fate::Collapsed);
+            self.end_many(now, place, &taken, Outcome::Collapsed);
         }
-        singles.into_iter().for_each(|place| self.end_single(now, place, Fate::Collapsed));
+        singles.into_iter().for_each(|place| self.end_single(now, place, Outcome::Collapsed));
     }
 
     /// Where inboxes hold more than they may, the oldest of the lowest priority goes.
@@ -158,7 +158,7 @@ impl Platform {
                 }
                 let crowded = self.many(place).owed_among(&full);
                 full -= &crowded;
-                self.end_many(now, place, &crowded, Fate::CrowdedOut);
+                self.end_many(now, place, &crowded, Outcome::CrowdedOut);
             }
             debug_assert!(full.is_empty(), "what is counted is owed");
             for slot in by_one {
@@ -188,9 +188,9 @@ impl Platform {
             let oldest =
                 [single, many].into_iter().flatten().min_by_key(|&(priority, number, _)| (priority, number));
             match oldest {
-                Some((_, _, Spot::Single(place))) => self.end_single(now, place, Fate::CrowdedOut),
+                Some((_, _, Spot::Single(place))) => self.end_single(now, place, Outcome::CrowdedOut),
                 Some((_, _, Spot::Many(place))) => {
-                    self.end_one(now, place, slot, Fate::CrowdedOut);
+                    self.end_one(now, place, slot, Outcome::CrowdedOut);
                 }
                 None => {
                     debug_assert!(false, "what is counted is owed");
@@ -211,10 +211,10 @@ impl Platform {
             .collect();
         let owed: Vec<u32> = lists::owed(&self.singles, app, slot).collect();
         for place in open {
-            self.end_one(now, place, slot, Fate::Cancelled);
+            self.end_one(now, place, slot, Outcome::Cancelled);
         }
         for place in owed {
-            self.end_single(now, place, Fate::Cancelled);
+            self.end_single(now, place, Outcome::Cancelled);
         }
         let all: Vec<u32> = lists::newest(&self.singles, &self.apps[&app_number], slot).collect();
         let app = self.apps.get_mut(&app_number).expect("it was there just now");
@@ -240,7 +240,7 @@ impl Platform {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
                 let (number, slot, cost) = (single.number, single.slot, single.cost());
-                let (accepted_at, app, open) = (single.accepted_at, single.app, single.fate.is_open());
+                let (accepted_at, app, open) = (single.accepted_at, single.app, single.outcome.is_open());
                 self.ends.remove(&(single.until, number));
                 self.forgets.remove(&(single.next_at, number));
                 self.due.remove(&(single.next_at, Due::Start(number)));

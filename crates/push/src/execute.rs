@@ -8,8 +8,8 @@ use stadium_registry::{AppName, Changes, DeviceId};
 use stadium_state_machine::Record;
 
 use crate::events::{Event, Taken};
-use crate::fate::Fate;
 use crate::log::What;
+use crate::outcome::Outcome;
 use crate::platform::{DEFAULT_APP, Platform, Spot};
 use crate::refusal::{
     APPS_FULL, AUDIENCE_UNKNOWN, COUNT, DEFAULT_APP as DEFAULT_APP_CODE, DEVICE_UNKNOWN, ID_CONTENT,
@@ -343,18 +343,18 @@ impl Platform {
             return Err(rejected(DEVICE_UNKNOWN, reason));
         };
         let spot = self.find_id(app_number, push).ok_or_else(|| unknown(push))?;
-        let (fate, again) = match spot {
+        let (outcome, again) = match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                let fate = (single.slot == slot).then_some(single.fate);
-                (fate, single.opened_after != crate::single::NEVER)
+                let outcome = (single.slot == slot).then_some(single.outcome);
+                (outcome, single.opened_after != crate::single::NEVER)
             }
             Spot::Many(place) => {
                 let many = self.many(place);
-                (app.fate(many, slot), many.opened.contains(slot))
+                (app.outcome(many, slot), many.opened.contains(slot))
             }
         };
-        if !matches!(fate, Some(Fate::Owed | Fate::Delivered)) {
+        if !matches!(outcome, Some(Outcome::Owed | Outcome::Delivered)) {
             let reason =
                 format!("push {push} was not sent to device {:?}: its trace says why", device.as_str());
             return Err(rejected(NOT_SENT, reason));

@@ -1,7 +1,7 @@
 //! Figures for operators, kept while things happen: reading them costs nothing worth counting.
 
-use crate::fate::Fate;
 use crate::feed::{Collector, FeedEvent, FeedJob, Kind};
+use crate::outcome::Outcome;
 use crate::platform::Platform;
 use crate::{PushId, Time};
 
@@ -69,14 +69,14 @@ impl Platform {
     }
 
     /// Counts deliveries that ended.
-    pub(crate) fn count_ended(&mut self, fate: Fate, deliveries: u64) {
+    pub(crate) fn count_ended(&mut self, outcome: Outcome, deliveries: u64) {
         let counted = &mut self.counted;
-        let place = match fate {
-            Fate::Delivered => &mut counted.acknowledged,
-            Fate::Refused | Fate::TooLarge => &mut counted.refused,
-            Fate::Expired => &mut counted.expired,
-            Fate::Collapsed => &mut counted.collapsed,
-            Fate::CrowdedOut => &mut counted.crowded_out,
+        let place = match outcome {
+            Outcome::Delivered => &mut counted.acknowledged,
+            Outcome::Refused | Outcome::TooLarge => &mut counted.refused,
+            Outcome::Expired => &mut counted.expired,
+            Outcome::Collapsed => &mut counted.collapsed,
+            Outcome::CrowdedOut => &mut counted.crowded_out,
             _ => return,
         };
         *place += deliveries;

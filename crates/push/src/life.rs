@@ -9,9 +9,9 @@ use roaring::RoaringBitmap;
 use stadium_state_machine::encoding::corrupt;
 
 use crate::clock::{AHEAD_MAX, moment};
-use crate::fate::Fate;
 use crate::lists::List;
 use crate::many::{Kept, Many, Zones};
+use crate::outcome::Outcome;
 use crate::platform::{Due, Platform, Spot};
 use crate::single::{NONE, Single};
 use crate::{Audience, Corrupt, NewPush, ScheduleName, Time, When};
@@ -190,9 +190,9 @@ impl Platform {
         let app_number = self.singles.at(place).app;
         let app = &self.apps[&app_number];
         let slot = app.registry.find(device).map(|slot| slot.0);
-        let (fate, next_at) = match slot {
-            None => (Fate::NotRegistered, Time(0)),
-            Some(slot) => self.fate_of_one(now, app, slot, push),
+        let (outcome, next_at) = match slot {
+            None => (Outcome::NotRegistered, Time(0)),
+            Some(slot) => self.outcome_of_one(now, app, slot, push),
         };
         let expiry = push.options.expiry.unwrap_or(app.settings.expiry);
         let remember = app.settings.remember;
@@ -201,14 +201,14 @@ impl Platform {
         let number = single.number;
         single.slot = slot.unwrap_or(NONE);
         single.started_at = now;
-        single.fate = fate;
+        single.outcome = outcome;
         single.until = now.after(if single.qos == 0 { expiry.min(QOS_0_SPAN) } else { expiry });
-        single.next_at = if fate.is_open() { next_at } else { now.after(remember) };
+        single.next_at = if outcome.is_open() { next_at } else { now.after(remember) };
         let (until, forgotten_at) = (single.until, single.next_at);
         if let Some(slot) = slot {
             List::All.append(&mut self.singles, app, slot, place);
         }
-        let Some(slot) = slot.filter(|_| fate.is_open()) else {
+        let Some(slot) = slot.filter(|_| outcome.is_open()) else {
             self.forgets.insert((forgotten_at, number));
             return;
         };
@@ -216,7 +216,7 @@ impl Platform {
         app.inboxes.add_one(slot);
         self.counted.targeted += 1;
         self.ends.insert((until, number));
-        if fate == Fate::Waiting {
+        if outcome == Outcome::Waiting {
             self.due.insert((next_at, Due::Release(number)));
         } else {
             self.touched.push(number);
@@ -309,12 +309,12 @@ impl Platform {
         let expiry = push.options.expiry.unwrap_or(app.settings.expiry);
         let until = now.after(if push.options.qos == 0 { expiry.min(QOS_0_SPAN) } else { expiry });
         let many = self.manies.at_mut(place).many_mut();
-        for (fate, slots) in split.left_out {
-            many.sets[fate] |= slots;
+        for (outcome, slots) in split.left_out {
+            many.sets[outcome] |= slots;
         }
         let mut targeted = split.owed.clone();
         self.many_bytes -= many.held_bytes;
-        many.sets[Fate::Owed] |= split.owed;
+        many.sets[Outcome::Owed] |= split.owed;
         for (until, slots) in split.waiting {
             targeted |= &slots;
             *many.waiting.entry(until).or_default() |= slots;
@@ -344,13 +344,13 @@ impl Platform {
         match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                if single.fate.is_open() && !slots.contains(single.slot) {
-                    self.end_single(now, place, Fate::Expired);
+                if single.outcome.is_open() && !slots.contains(single.slot) {
+                    self.end_single(now, place, Outcome::Expired);
                 }
             }
             Spot::Many(place) => {
                 let missed = self.many(place).owed() - slots;
-                self.end_many(now, place, &missed, Fate::Expired);
+                self.end_many(now, place, &missed, Outcome::Expired);
             }
         }
     }
@@ -362,14 +362,14 @@ impl Platform {
         match spot {
             Spot::Single(place) => {
                 let single = self.singles.at_mut(place);
-                if single.fate == Fate::Waiting {
-                    single.fate = Fate::Owed;
+                if single.outcome == Outcome::Waiting {
+                    single.outcome = Outcome::Owed;
                 }
             }
             Spot::Many(place) => {
                 let many = self.manies.at_mut(place).many_mut();
                 if let Some(slots) = many.waiting.remove(&until) {
-                    many.sets[Fate::Owed] |= slots;
+                    many.sets[Outcome::Owed] |= slots;
                 }
             }
         }
@@ -386,14 +386,14 @@ impl Platform {
                     let due = (single.next_at, Due::Start(number));
                     let remember = self.apps[&single.app].settings.remember;
                     single.cancelled = true;
-                    single.fate = Fate::Cancelled;
+                    single.outcome = Outcome::Cancelled;
                     single.started_at = now;
                     single.next_at = now.after(remember);
                     self.forgets.insert((single.next_at, number));
                     self.due.remove(&due);
-                } else if single.fate.is_open() {
+                } else if single.outcome.is_open() {
                     single.cancelled = true;
-                    self.end_single(now, place, Fate::Cancelled);
+                    self.end_single(now, place, Outcome::Cancelled);
                 }
             }
             Spot::Many(place) => {
@@ -409,7 +409,7 @@ impl Platform {
                     zones.over = true;
                 }
                 let owed = many.owed();
-                self.end_many(now, place, &owed, Fate::Cancelled);
+                self.end_many(now, place, &owed, Outcome::Cancelled);
                 self.settle(now, place);
             }
         }
@@ -419,15 +419,15 @@ impl Platform {
     pub(crate) fn expire(&mut self, now: Time, spot: Spot) {
         match spot {
             Spot::Single(place) => {
-                if self.singles.at(place).fate.is_open() {
-                    self.end_single(now, place, Fate::Expired);
+                if self.singles.at(place).outcome.is_open() {
+                    self.end_single(now, place, Outcome::Expired);
                 }
             }
             Spot::Many(place) => {
                 let many = self.many(place);
                 let (owed, due) = (many.owed(), (many.until, many.number));
                 self.ends.remove(&due);
-                self.end_many(now, place, &owed, Fate::Expired);
+                self.end_many(now, place, &owed, Outcome::Expired);
             }
         }
     }

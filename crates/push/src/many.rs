@@ -14,8 +14,8 @@ use stadium_state_machine::encoding::{Reader, number, text};
 use stadium_table::{Damaged, Entry};
 
 use crate::encode::{bitmap, maybe, schedule_name, time, write_bitmap, write_maybe, write_time};
-use crate::fate::{Fate, SETS};
 use crate::latency::Spread;
+use crate::outcome::{Outcome, SETS};
 use crate::{Audience, Corrupt, Counts, NewPush, Sample, ScheduleName, Stage, Time};
 
 /// A push to more than one device, on one shard.
@@ -69,21 +69,21 @@ pub(crate) struct Zones {
     pub(crate) over: bool,
 }
 
-/// A set of devices for each fate.
+/// A set of devices for each outcome.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sets([RoaringBitmap; SETS]);
 
-impl Index<Fate> for Sets {
+impl Index<Outcome> for Sets {
     type Output = RoaringBitmap;
 
-    fn index(&self, fate: Fate) -> &RoaringBitmap {
-        &self.0[fate as usize]
+    fn index(&self, outcome: Outcome) -> &RoaringBitmap {
+        &self.0[outcome as usize]
     }
 }
 
-impl IndexMut<Fate> for Sets {
-    fn index_mut(&mut self, fate: Fate) -> &mut RoaringBitmap {
-        &mut self.0[fate as usize]
+impl IndexMut<Outcome> for Sets {
+    fn index_mut(&mut self, outcome: Outcome) -> &mut RoaringBitmap {
+        &mut self.0[outcome as usize]
     }
 }
 
@@ -134,7 +134,7 @@ impl Many {
 
     /// Whether anybody is owed it.
     pub(crate) fn is_open(&self) -> bool {
-        !self.sets[Fate::Owed].is_empty() || !self.waiting.is_empty()
+        !self.sets[Outcome::Owed].is_empty() || !self.waiting.is_empty()
     }
 
     /// Whether nothing more can come of it.
@@ -145,34 +145,35 @@ impl Many {
 
     /// Everybody who is owed it.
     pub(crate) fn owed(&self) -> RoaringBitmap {
-        self.waiting.values().fold(self.sets[Fate::Owed].clone(), |all, more| all | more)
+        self.waiting.values().fold(self.sets[Outcome::Owed].clone(), |all, more| all | more)
     }
 
     /// Those of these who are owed it.
     pub(crate) fn owed_among(&self, slots: &RoaringBitmap) -> RoaringBitmap {
-        self.waiting.values().fold(&self.sets[Fate::Owed] & slots, |all, more| all | (more & slots))
+        self.waiting.values().fold(&self.sets[Outcome::Owed] & slots, |all, more| all | (more & slots))
     }
 
     /// Whether that device is owed it.
     pub(crate) fn is_owed(&self, slot: u32) -> bool {
-        self.sets[Fate::Owed].contains(slot) || self.waiting.values().any(|waiting| waiting.contains(slot))
+        self.sets[Outcome::Owed].contains(slot) || self.waiting.values().any(|waiting| waiting.contains(slot))
     }
 
     /// Everybody whom it was matched with so far.
     pub(crate) fn matched(&self) -> RoaringBitmap {
-        Fate::sets().fold(self.owed(), |all, fate| all | &self.sets[fate])
+        Outcome::sets().fold(self.owed(), |all, outcome| all | &self.sets[outcome])
     }
 
     /// Where that device stands: none where it was not matched.
-    pub(crate) fn fate(&self, slot: u32) -> Option<Fate> {
-        let waiting = || self.waiting.values().any(|waiting| waiting.contains(slot)).then_some(Fate::Waiting);
-        Fate::sets().find(|&fate| self.sets[fate].contains(slot)).or_else(waiting)
+    pub(crate) fn outcome(&self, slot: u32) -> Option<Outcome> {
+        let waiting =
+            || self.waiting.values().any(|waiting| waiting.contains(slot)).then_some(Outcome::Waiting);
+        Outcome::sets().find(|&outcome| self.sets[outcome].contains(slot)).or_else(waiting)
     }
 
     /// Takes those out of what is owed, wherever they are, into another set. `over` is called with each moment for which
     /// nobody waits any more.
-    pub(crate) fn end(&mut self, slots: &RoaringBitmap, fate: Fate, mut over: impl FnMut(Time)) {
-        self.sets[Fate::Owed] -= slots;
+    pub(crate) fn end(&mut self, slots: &RoaringBitmap, outcome: Outcome, mut over: impl FnMut(Time)) {
+        self.sets[Outcome::Owed] -= slots;
         self.waiting.retain(|&until, waiting| {
             *waiting -= slots;
             if waiting.is_empty() {
@@ -180,12 +181,12 @@ impl Many {
             }
             !waiting.is_empty()
         });
-        self.sets[fate] |= slots;
+        self.sets[outcome] |= slots;
     }
 
     /// Takes one out of what is owed, as [`Self::end`] does. Says whether it was.
-    pub(crate) fn end_one(&mut self, slot: u32, fate: Fate, mut over: impl FnMut(Time)) -> bool {
-        let mut was = self.sets[Fate::Owed].remove(slot);
+    pub(crate) fn end_one(&mut self, slot: u32, outcome: Outcome, mut over: impl FnMut(Time)) -> bool {
+        let mut was = self.sets[Outcome::Owed].remove(slot);
         if !was && !self.waiting.is_empty() {
             self.waiting.retain(|&until, waiting| {
                 was |= waiting.remove(slot);
@@ -196,7 +197,7 @@ impl Many {
             });
         }
         if was {
-            self.sets[fate].insert(slot);
+            self.sets[outcome].insert(slot);
         }
         was
     }
@@ -211,30 +212,31 @@ impl Many {
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let len = |fate| self.sets[fate].len();
+        let len = |outcome| self.sets[outcome].len();
         let waiting = self.waiting.values().map(RoaringBitmap::len).sum();
         let in_flight = self.in_flight.len();
-        let left_out: u64 = Fate::sets().filter(|fate| fate.is_left_out()).map(len).sum();
-        let targeted = Fate::sets().filter(|fate| !fate.is_left_out()).map(len).sum::<u64>() + waiting;
+        let left_out: u64 = Outcome::sets().filter(|outcome| outcome.is_left_out()).map(len).sum();
+        let targeted =
+            Outcome::sets().filter(|outcome| !outcome.is_left_out()).map(len).sum::<u64>() + waiting;
         Counts {
             devices: self.devices,
             matched: targeted + left_out,
-            opted_out: len(Fate::OptedOut) + len(Fate::Revoked),
-            held_out: len(Fate::HeldOut),
-            capped: len(Fate::Capped),
-            quiet: len(Fate::Quiet),
-            no_value: len(Fate::NoValue),
+            opted_out: len(Outcome::OptedOut) + len(Outcome::Revoked),
+            held_out: len(Outcome::HeldOut),
+            capped: len(Outcome::Capped),
+            quiet: len(Outcome::Quiet),
+            no_value: len(Outcome::NoValue),
             targeted,
             waiting,
-            owed: len(Fate::Owed) - in_flight,
+            owed: len(Outcome::Owed) - in_flight,
             in_flight,
-            delivered: len(Fate::Delivered),
+            delivered: len(Outcome::Delivered),
             opened: self.opened.len(),
-            expired: len(Fate::Expired),
-            collapsed: len(Fate::Collapsed),
-            crowded_out: len(Fate::CrowdedOut),
-            refused: len(Fate::Refused) + len(Fate::TooLarge),
-            cancelled: len(Fate::Cancelled),
+            expired: len(Outcome::Expired),
+            collapsed: len(Outcome::Collapsed),
+            crowded_out: len(Outcome::CrowdedOut),
+            refused: len(Outcome::Refused) + len(Outcome::TooLarge),
+            cancelled: len(Outcome::Cancelled),
         }
     }
 
@@ -256,7 +258,7 @@ impl Many {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        let sets = Fate::sets().map(|fate| self.sets[fate].serialized_size()).sum::<usize>();
+        let sets = Outcome::sets().map(|outcome| self.sets[outcome].serialized_size()).sum::<usize>();
         let waiting = self.waiting.values().map(|waiting| waiting.serialized_size() + 64).sum::<usize>();
         let zones = self.zones.as_ref().map_or(0, |zones| zones.fired.len() * 48);
         size_of::<Self>()
@@ -290,7 +292,7 @@ impl Many {
         out.push(u8::from(self.settled));
         write_maybe(out, self.cancelled_at.map(|at| at.0));
         number(out, self.devices);
-        Fate::sets().for_each(|fate| write_bitmap(out, &self.sets[fate]));
+        Outcome::sets().for_each(|outcome| write_bitmap(out, &self.sets[outcome]));
         number(out, self.waiting.len() as u64);
         for (&at, waiting) in &self.waiting {
             write_time(out, at);
@@ -341,8 +343,8 @@ impl Many {
         many.settled = input.byte()? != 0;
         many.cancelled_at = maybe(input)?.map(Time);
         many.devices = input.number()?;
-        for fate in Fate::sets() {
-            many.sets[fate] = bitmap(input)?;
+        for outcome in Outcome::sets() {
+            many.sets[outcome] = bitmap(input)?;
         }
         for _ in 0..input.number()? {
             let at = time(input)?;

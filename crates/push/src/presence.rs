@@ -12,9 +12,9 @@ use stadium_state_machine::Record;
 
 use crate::app::Connection;
 use crate::events::Event;
-use crate::fate::Fate;
 use crate::feed::Kind;
 use crate::lists;
+use crate::outcome::Outcome;
 use crate::platform::Platform;
 use crate::{Arrival, ConnectionName, Departure, Time, TransportCommand};
 
@@ -231,7 +231,7 @@ impl Platform {
         for &(_, number, place) in &app.open {
             let many = self.manies.at(place).many();
             if many.push.options.qos == 0 {
-                self.lost.extend((&many.sets[Fate::Owed] & slots).iter().map(|slot| (number, slot)));
+                self.lost.extend((&many.sets[Outcome::Owed] & slots).iter().map(|slot| (number, slot)));
             }
             if !many.in_flight.is_disjoint(slots) {
                 flying.push(place);

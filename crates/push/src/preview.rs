@@ -12,7 +12,7 @@ use stadium_table::hash_of;
 
 use crate::answer::{MissingValue, Preview};
 use crate::app::App;
-use crate::fate::Fate;
+use crate::outcome::Outcome;
 use crate::platform::Platform;
 use crate::split::{Split, missing_value};
 use crate::{Audience, Content, NewPush, Time, template};
@@ -57,8 +57,8 @@ impl Platform {
             Some(push) => self.split(now, app, push, evaluated.clone()),
         };
         let none = RoaringBitmap::new();
-        let left_out = |wanted: Fate| {
-            split.left_out.iter().find(|(fate, _)| *fate == wanted).map_or(&none, |(_, slots)| slots)
+        let left_out = |wanted: Outcome| {
+            split.left_out.iter().find(|(outcome, _)| *outcome == wanted).map_or(&none, |(_, slots)| slots)
         };
         let reached = split.waiting.iter().fold(split.owed.clone(), |all, (_, slots)| all | slots);
         // Counts of a sample stand for as many times more devices.
@@ -66,13 +66,14 @@ impl Platform {
             0 => 0,
             evaluated => (u128::from(devices) * u128::from(matched.len()) / u128::from(evaluated)) as u64,
         };
-        let count = |fate: Fate| of_all(left_out(fate).len());
-        let opted_out = count(Fate::OptedOut) + count(Fate::Revoked);
-        let (held_out, no_value, capped) = (count(Fate::HeldOut), count(Fate::NoValue), count(Fate::Capped));
-        let quiet = of_all((&reached | left_out(Fate::Quiet)).intersection_len(&quiet_now));
+        let count = |outcome: Outcome| of_all(left_out(outcome).len());
+        let opted_out = count(Outcome::OptedOut) + count(Outcome::Revoked);
+        let (held_out, no_value, capped) =
+            (count(Outcome::HeldOut), count(Outcome::NoValue), count(Outcome::Capped));
+        let quiet = of_all((&reached | left_out(Outcome::Quiet)).intersection_len(&quiet_now));
         let connected = reached.iter().filter(|slot| app.connections.contains_key(slot)).count() as u64;
         let mut missing: BTreeMap<&str, u64> = BTreeMap::new();
-        for slot in left_out(Fate::NoValue) {
+        for slot in left_out(Outcome::NoValue) {
             let name = push.and_then(|push| missing_value(app, &push.content, slot));
             *missing.entry(name.unwrap_or_default()).or_default() += 1;
         }
@@ -90,7 +91,7 @@ impl Platform {
             quiet,
             capped,
             // What rounding leaves over is reached, so that the counts add up.
-            reached: matched.len() - opted_out - held_out - no_value - capped - count(Fate::Quiet),
+            reached: matched.len() - opted_out - held_out - no_value - capped - count(Outcome::Quiet),
             connected: of_all(connected),
             clauses: registry.clauses(audience, now),
             sample: reached.iter().take(sample_max).filter_map(|slot| app.device_id(slot)).collect(),
@@ -105,7 +106,7 @@ impl Platform {
             app.settings.cap.map(|cap| self.had_their_fill(now, app, cap, &wanting)).unwrap_or_default();
         let owed = &wanting - &capped;
         Split {
-            left_out: vec![(Fate::OptedOut, matched - wanting), (Fate::Capped, capped)],
+            left_out: vec![(Outcome::OptedOut, matched - wanting), (Outcome::Capped, capped)],
             owed,
             ..Split::default()
         }
@@ -115,10 +116,10 @@ impl Platform {
     fn one_apart(&self, now: Time, app: &App, push: &NewPush, matched: &RoaringBitmap) -> Split {
         let mut split = Split::default();
         let Some(slot) = matched.min() else { return split };
-        match self.fate_of_one(now, app, slot, push) {
-            (Fate::Owed, _) => split.owed = matched.clone(),
-            (Fate::Waiting, until) => split.waiting.push((until, matched.clone())),
-            (fate, _) => split.left_out.push((fate, matched.clone())),
+        match self.outcome_of_one(now, app, slot, push) {
+            (Outcome::Owed, _) => split.owed = matched.clone(),
+            (Outcome::Waiting, until) => split.waiting.push((until, matched.clone())),
+            (outcome, _) => split.left_out.push((outcome, matched.clone())),
         }
         split
     }

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use stadium_state_machine::Record;
 
 use crate::events::{Event, Taken};
-use crate::fate::Fate;
 use crate::feed::Kind;
 use crate::log::{Logged, PIECE_BYTES, Piece, What};
+use crate::outcome::Outcome;
 use crate::platform::{Platform, Spot};
 use crate::{ConnectionName, Happened, Step, Time};
 
@@ -88,7 +88,7 @@ impl Platform {
         match self.find_number(number) {
             Some(Spot::Single(place)) => {
                 let single = self.singles.at(place);
-                single.qos == 0 && single.fate.is_open()
+                single.qos == 0 && single.outcome.is_open()
             }
             Some(Spot::Many(place)) => {
                 let many = self.many(place);
@@ -109,9 +109,9 @@ impl Platform {
         match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                single.slot == slot && single.fate == Fate::Owed
+                single.slot == slot && single.outcome == Outcome::Owed
             }
-            Spot::Many(place) => self.many(place).sets[Fate::Owed].contains(slot),
+            Spot::Many(place) => self.many(place).sets[Outcome::Owed].contains(slot),
         }
     }
 
@@ -173,26 +173,26 @@ impl Platform {
         if single.slot != step.slot {
             return;
         }
-        let (after, open) = (single.after(step.at), single.fate.is_open());
+        let (after, open) = (single.after(step.at), single.outcome.is_open());
         match step.what {
             What::Sent if open => {
                 single.sent_after = after;
                 single.connection = step.connection;
                 if single.qos == 0 {
-                    self.end_single(now, place, Fate::Delivered);
+                    self.end_single(now, place, Outcome::Delivered);
                 }
             }
             What::Acknowledged if open => {
                 single.acknowledged_after = after;
-                self.end_single(now, place, Fate::Delivered);
+                self.end_single(now, place, Outcome::Delivered);
             }
-            What::Refused if open => self.end_single(now, place, Fate::Refused),
-            What::TooLarge if open => self.end_single(now, place, Fate::TooLarge),
-            What::Lost if open && single.qos == 0 => self.end_single(now, place, Fate::Expired),
+            What::Refused if open => self.end_single(now, place, Outcome::Refused),
+            What::TooLarge if open => self.end_single(now, place, Outcome::TooLarge),
+            What::Lost if open && single.qos == 0 => self.end_single(now, place, Outcome::Expired),
             What::Opened => {
                 single.opened_after = single.opened_after.min(after);
                 if open {
-                    self.end_single(now, place, Fate::Delivered);
+                    self.end_single(now, place, Outcome::Delivered);
                 }
             }
             _ => {}
@@ -206,17 +206,17 @@ impl Platform {
         let after = step.at.0.saturating_sub(started_at.0);
         let qos = many.push.options.qos;
         let counts = match step.what {
-            What::Sent if many.sets[Fate::Owed].contains(slot) => {
+            What::Sent if many.sets[Outcome::Owed].contains(slot) => {
                 many.sent.count(after);
                 if let Some(sample) = many.sample(step.at) {
                     sample.sent += 1;
                 }
                 if qos == 0 {
-                    self.end_one(now, place, slot, Fate::Delivered);
+                    self.end_one(now, place, slot, Outcome::Delivered);
                 }
                 true
             }
-            What::Acknowledged if self.end_one(now, place, slot, Fate::Delivered) => {
+            What::Acknowledged if self.end_one(now, place, slot, Outcome::Delivered) => {
                 let many = self.many_mut(place);
                 many.acknowledged.count(after);
                 if let Some(sample) = many.sample(step.at) {
@@ -224,13 +224,13 @@ impl Platform {
                 }
                 true
             }
-            What::Refused => self.end_one(now, place, slot, Fate::Refused),
-            What::TooLarge => self.end_one(now, place, slot, Fate::TooLarge),
-            What::Lost if qos == 0 => self.end_one(now, place, slot, Fate::Expired),
+            What::Refused => self.end_one(now, place, slot, Outcome::Refused),
+            What::TooLarge => self.end_one(now, place, slot, Outcome::TooLarge),
+            What::Lost if qos == 0 => self.end_one(now, place, slot, Outcome::Expired),
             What::Opened => {
-                self.end_one(now, place, slot, Fate::Delivered);
+                self.end_one(now, place, slot, Outcome::Delivered);
                 let many = self.many_mut(place);
-                let first = many.sets[Fate::Delivered].contains(slot) && many.opened.insert(slot);
+                let first = many.sets[Outcome::Delivered].contains(slot) && many.opened.insert(slot);
                 if first && let Some(sample) = many.sample(step.at) {
                     sample.opened += 1;
                 }

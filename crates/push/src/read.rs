@@ -8,9 +8,9 @@ use stadium_registry::{AppName, DeviceId, Filter, Selector, Slot};
 
 use crate::app::App;
 use crate::execute::unknown;
-use crate::fate::Fate;
 use crate::latency::Spread;
 use crate::lists;
+use crate::outcome::Outcome;
 use crate::platform::{Platform, Spot};
 use crate::refusal::{COUNT, DEVICE_UNKNOWN, MISDIRECTED, rejected};
 use crate::single::{NEVER, Single};
@@ -178,7 +178,8 @@ impl Platform {
         let manies = app.started.iter().rev().take(NEWEST_LOOKED_AT);
         let manies = manies.filter_map(|&(at, place)| {
             let many = self.many(place);
-            app.fate(many, slot).map(|fate| (many.push.id, at, self.state_of_many(app, many, slot, fate)))
+            app.outcome(many, slot)
+                .map(|outcome| (many.push.id, at, self.state_of_many(app, many, slot, outcome)))
         });
         newest.extend(manies.take(NEWEST_SHOWN));
         newest.sort_by_key(|&(_, at, _)| std::cmp::Reverse(at));
@@ -191,10 +192,10 @@ impl Platform {
         match spot {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
-                let stage = match single.fate {
+                let stage = match single.outcome {
                     _ if single.cancelled => Stage::Cancelled,
-                    Fate::Scheduled => Stage::Scheduled,
-                    fate if fate.is_open() => Stage::Sending,
+                    Outcome::Scheduled => Stage::Scheduled,
+                    outcome if outcome.is_open() => Stage::Sending,
                     _ => Stage::Settled,
                 };
                 let (sent, acknowledged) = (spread(single.sent_after), spread(single.acknowledged_after));
@@ -276,7 +277,7 @@ impl Platform {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
                 // One that was cancelled before its start was for nobody yet.
-                let never_started = single.fate == Fate::Cancelled && single.until == Time(0);
+                let never_started = single.outcome == Outcome::Cancelled && single.until == Time(0);
                 if after.is_some() || never_started {
                     return Ok(Vec::new());
                 }
@@ -296,8 +297,8 @@ impl Platform {
         for slot in matched.range(begin..) {
             let Some(device) = app.registry.device(Slot(slot)) else { continue };
             // Another one may have the slot now.
-            let Some(fate) = app.fate(many, slot) else { continue };
-            let state = self.state_of_many(app, many, slot, fate);
+            let Some(outcome) = app.outcome(many, slot) else { continue };
+            let state = self.state_of_many(app, many, slot, outcome);
             views.push((
                 slot,
                 DeliveryView { device: device.id, state, sent_at: None, acknowledged_at: None },
@@ -370,32 +371,32 @@ fn series_of_one(single: &Single) -> Vec<Sample> {
 }
 
 fn counts_of_one(single: &Single) -> Counts {
-    let fate = single.fate;
+    let outcome = single.outcome;
     // One that was cancelled before its start was for nobody yet.
-    if matches!(fate, Fate::Scheduled | Fate::NotRegistered)
-        || fate == Fate::Cancelled && single.until == Time(0)
+    if matches!(outcome, Outcome::Scheduled | Outcome::NotRegistered)
+        || outcome == Outcome::Cancelled && single.until == Time(0)
     {
         return Counts::default();
     }
     let mut counts = Counts { devices: 1, ..Counts::default() };
     counts.matched = 1;
-    counts.targeted = u64::from(!fate.is_left_out());
+    counts.targeted = u64::from(!outcome.is_left_out());
     counts.opened = u64::from(single.opened_after != NEVER);
-    let place = match fate {
-        Fate::OptedOut | Fate::Revoked => &mut counts.opted_out,
-        Fate::HeldOut => &mut counts.held_out,
-        Fate::Capped => &mut counts.capped,
-        Fate::Quiet => &mut counts.quiet,
-        Fate::NoValue => &mut counts.no_value,
-        Fate::Owed if single.in_flight => &mut counts.in_flight,
-        Fate::Owed | Fate::Scheduled | Fate::NotRegistered => &mut counts.owed,
-        Fate::Waiting => &mut counts.waiting,
-        Fate::Delivered => &mut counts.delivered,
-        Fate::Expired => &mut counts.expired,
-        Fate::Collapsed => &mut counts.collapsed,
-        Fate::CrowdedOut => &mut counts.crowded_out,
-        Fate::Refused | Fate::TooLarge => &mut counts.refused,
-        Fate::Cancelled => &mut counts.cancelled,
+    let place = match outcome {
+        Outcome::OptedOut | Outcome::Revoked => &mut counts.opted_out,
+        Outcome::HeldOut => &mut counts.held_out,
+        Outcome::Capped => &mut counts.capped,
+        Outcome::Quiet => &mut counts.quiet,
+        Outcome::NoValue => &mut counts.no_value,
+        Outcome::Owed if single.in_flight => &mut counts.in_flight,
+        Outcome::Owed | Outcome::Scheduled | Outcome::NotRegistered => &mut counts.owed,
+        Outcome::Waiting => &mut counts.waiting,
+        Outcome::Delivered => &mut counts.delivered,
+        Outcome::Expired => &mut counts.expired,
+        Outcome::Collapsed => &mut counts.collapsed,
+        Outcome::CrowdedOut => &mut counts.crowded_out,
+        Outcome::Refused | Outcome::TooLarge => &mut counts.refused,
+        Outcome::Cancelled => &mut counts.cancelled,
     };
     *place = 1;
     counts

@@ -9,8 +9,8 @@ use roaring::RoaringBitmap;
 use stadium_registry::Slot;
 
 use crate::app::App;
-use crate::fate::Fate;
 use crate::lists;
+use crate::outcome::Outcome;
 use crate::platform::{Platform, Spot};
 use crate::template;
 use crate::{Content, Dispatch, NewPush, Notification, Pace, Recipient, Time, TransportCommand};
@@ -60,7 +60,7 @@ impl Platform {
 
     fn send_single(&mut self, now: Time, place: u32) {
         let single = self.singles.at(place);
-        if single.fate != Fate::Owed || single.in_flight {
+        if single.outcome != Outcome::Owed || single.in_flight {
             return;
         }
         let Some(app) = self.apps.get_mut(&single.app) else { return };
@@ -98,7 +98,7 @@ impl Platform {
             return;
         }
         let Some(app) = self.apps.get(&many.app) else { return };
-        let candidates = (&many.sets[Fate::Owed] & &app.reading) - &many.in_flight;
+        let candidates = (&many.sets[Outcome::Owed] & &app.reading) - &many.in_flight;
         self.dispatch_many(now, place, &candidates, usize::MAX);
     }
 
@@ -199,13 +199,13 @@ impl Platform {
         let mut paced = Vec::new();
         for place in lists::owed(&self.singles, app, slot) {
             let single = self.singles.at(place);
-            if single.fate == Fate::Owed && !single.in_flight && single.qos > 0 {
+            if single.outcome == Outcome::Owed && !single.in_flight && single.qos > 0 {
                 next.push((9 - single.priority, single.number, Spot::Single(place)));
             }
         }
         for &(rank, number, place) in &app.open {
             let many = self.many(place);
-            if !many.sets[Fate::Owed].contains(slot) || many.in_flight.contains(slot) {
+            if !many.sets[Outcome::Owed].contains(slot) || many.in_flight.contains(slot) {
                 continue;
             }
             if many.push.options.pace != Pace::AtOnce {
@@ -225,7 +225,7 @@ impl Platform {
         };
         let many = self.many(place);
         let Some(app) = self.apps.get(&many.app) else { return };
-        let candidates = (&many.sets[Fate::Owed] & &app.reading) - &many.in_flight;
+        let candidates = (&many.sets[Outcome::Owed] & &app.reading) - &many.in_flight;
         if candidates.is_empty() {
             self.paced.remove(&number);
             return;
@@ -281,14 +281,15 @@ impl Platform {
             Spot::Single(place) => {
                 let single = self.singles.at(place);
                 let app = self.apps.get(&single.app)?;
-                let is_there = single.fate == Fate::Owed && app.reading.contains(single.slot);
-                (single.qos == 0 && single.fate.is_open())
+                let is_there = single.outcome == Outcome::Owed && app.reading.contains(single.slot);
+                (single.qos == 0 && single.outcome.is_open())
                     .then(|| is_there.then_some(single.slot).into_iter().collect())
             }
             Spot::Many(place) => {
                 let many = self.many(place);
                 let app = self.apps.get(&many.app)?;
-                (many.push.options.qos == 0 && many.is_open()).then(|| &many.sets[Fate::Owed] & &app.reading)
+                (many.push.options.qos == 0 && many.is_open())
+                    .then(|| &many.sets[Outcome::Owed] & &app.reading)
             }
         }
     }

@@ -5,7 +5,7 @@
 use stadium_state_machine::encoding::Reader;
 use stadium_table::{Damaged, Entry};
 
-use crate::fate::Fate;
+use crate::outcome::Outcome;
 use crate::{CollapseKey, ConnectionName, NewPush, PushId, ScheduleName, Time};
 
 /// No slot, and no place.
@@ -33,7 +33,7 @@ pub(crate) struct Single {
     pub(crate) opened_after: u32,
     pub(crate) ended_after: u32,
     pub(crate) connection: ConnectionName,
-    pub(crate) fate: Fate,
+    pub(crate) outcome: Outcome,
     pub(crate) cancelled: bool,
     pub(crate) priority: u8,
     pub(crate) qos: u8,
@@ -65,7 +65,7 @@ impl Single {
     }
 
     pub(crate) fn is_scheduled(&self) -> bool {
-        self.fate == Fate::Scheduled
+        self.outcome == Outcome::Scheduled
     }
 
     /// Bytes that it counts for, the same on every machine.
@@ -102,7 +102,7 @@ impl Entry for Single {
             opened_after: NEVER,
             ended_after: NEVER,
             connection: ConnectionName { loop_index: 0, connection: 0 },
-            fate: Fate::Scheduled,
+            outcome: Outcome::Scheduled,
             cancelled: false,
             priority: 0,
             qos: 0,
@@ -129,7 +129,7 @@ impl Entry for Single {
         }
         out.extend_from_slice(&self.connection.loop_index.to_le_bytes());
         out.extend_from_slice(&self.connection.connection.to_le_bytes());
-        out.extend_from_slice(&[self.fate as u8, u8::from(self.cancelled), self.priority, self.qos]);
+        out.extend_from_slice(&[self.outcome as u8, u8::from(self.cancelled), self.priority, self.qos]);
         debug_assert_eq!(out.len() - start, FIXED);
         for text in [
             self.collapse.as_ref().map_or("", |key| key.as_str()),
@@ -171,8 +171,8 @@ impl Entry for Single {
         }
         single.connection.loop_index = u16::from_le_bytes(number(input)?);
         single.connection.connection = u64::from_le_bytes(number(input)?);
-        let [fate, cancelled, priority, qos] = number(input)?;
-        single.fate = Fate::of(fate).ok_or(Damaged("an unknown fate"))?;
+        let [outcome, cancelled, priority, qos] = number(input)?;
+        single.outcome = Outcome::of(outcome).ok_or(Damaged("an unknown outcome"))?;
         (single.cancelled, single.priority, single.qos) = (cancelled != 0, priority, qos);
         let key = text(input)?;
         if !key.is_empty() {

@@ -7,8 +7,8 @@ use stadium_registry::Slot;
 use stadium_table::hash_of;
 
 use crate::app::App;
-use crate::fate::Fate;
 use crate::lists;
+use crate::outcome::Outcome;
 use crate::platform::Platform;
 use crate::sliced::Sliced;
 use crate::template;
@@ -17,7 +17,7 @@ use crate::{Cap, Content, NewPush, PushId, QuietHours, Time};
 /// Those that a push was matched with, apart.
 #[derive(Default)]
 pub(crate) struct Split {
-    pub(crate) left_out: Vec<(Fate, RoaringBitmap)>,
+    pub(crate) left_out: Vec<(Outcome, RoaringBitmap)>,
     pub(crate) waiting: Vec<(Time, RoaringBitmap)>,
     pub(crate) owed: RoaringBitmap,
 }
@@ -49,31 +49,31 @@ impl Platform {
     /// Takes those apart that a push to many was matched with.
     pub(crate) fn split(&self, now: Time, app: &App, push: &NewPush, mut matched: RoaringBitmap) -> Split {
         let mut split = Split::default();
-        let mut leave_out = |matched: &mut RoaringBitmap, fate: Fate, slots: RoaringBitmap| {
+        let mut leave_out = |matched: &mut RoaringBitmap, outcome: Outcome, slots: RoaringBitmap| {
             if !slots.is_empty() {
                 *matched -= &slots;
-                split.left_out.push((fate, slots));
+                split.left_out.push((outcome, slots));
             }
         };
         let revoked = &matched & app.registry.revoked();
-        leave_out(&mut matched, Fate::Revoked, revoked);
+        leave_out(&mut matched, Outcome::Revoked, revoked);
         let opted_out = &matched - app.registry.opted_in();
-        leave_out(&mut matched, Fate::OptedOut, opted_out);
+        leave_out(&mut matched, Outcome::OptedOut, opted_out);
         if push.options.holdout > 0 {
             let held = matched.iter().filter(|&slot| is_held_out(push.id, slot, push.options.holdout));
             let held = RoaringBitmap::from_sorted_iter(held).unwrap_or_default();
-            leave_out(&mut matched, Fate::HeldOut, held);
+            leave_out(&mut matched, Outcome::HeldOut, held);
         }
         if let Content::Notification(notification) = &push.content
             && template::needs_values(notification)
         {
             let lacking = matched.iter().filter(|&slot| missing_value(app, &push.content, slot).is_some());
             let lacking = RoaringBitmap::from_sorted_iter(lacking).unwrap_or_default();
-            leave_out(&mut matched, Fate::NoValue, lacking);
+            leave_out(&mut matched, Outcome::NoValue, lacking);
         }
         if let Some(cap) = push.options.cap.or(app.settings.cap) {
             let full = self.had_their_fill(now, app, cap, &matched);
-            leave_out(&mut matched, Fate::Capped, full);
+            leave_out(&mut matched, Outcome::Capped, full);
         }
         match push.options.quiet_hours {
             QuietHours::Ignore => {}
@@ -90,39 +90,39 @@ impl Platform {
             QuietHours::Wait | QuietHours::Skip => {
                 let quiet = app.registry.quiet_groups(now).into_iter();
                 let quiet = quiet.fold(RoaringBitmap::new(), |all, (group, _)| all | group) & &matched;
-                leave_out(&mut matched, Fate::Quiet, quiet);
+                leave_out(&mut matched, Outcome::Quiet, quiet);
             }
         }
         split.owed = matched;
         split
     }
 
-    /// What a push to one device, which is registered, comes to: the fate, and until when it waits.
-    pub(crate) fn fate_of_one(&self, now: Time, app: &App, slot: u32, push: &NewPush) -> (Fate, Time) {
-        let left_out = |fate| (fate, Time(0));
+    /// What a push to one device, which is registered, comes to: the outcome, and until when it waits.
+    pub(crate) fn outcome_of_one(&self, now: Time, app: &App, slot: u32, push: &NewPush) -> (Outcome, Time) {
+        let left_out = |outcome| (outcome, Time(0));
         if app.registry.revoked().contains(slot) {
-            return left_out(Fate::Revoked);
+            return left_out(Outcome::Revoked);
         }
         if push.options.holdout > 0 && is_held_out(push.id, slot, push.options.holdout) {
-            return left_out(Fate::HeldOut);
+            return left_out(Outcome::HeldOut);
         }
         if missing_value(app, &push.content, slot).is_some() {
-            return left_out(Fate::NoValue);
+            return left_out(Outcome::NoValue);
         }
         if let Some(cap) = push.options.cap.or(app.settings.cap)
             && !self.had_their_fill(now, app, cap, &RoaringBitmap::from_iter([slot])).is_empty()
         {
-            return left_out(Fate::Capped);
+            return left_out(Outcome::Capped);
         }
         if push.options.quiet_hours == QuietHours::Ignore {
-            return (Fate::Owed, Time(0));
+            return (Outcome::Owed, Time(0));
         }
         match app.registry.quiet_until(Slot(slot), now) {
-            None => (Fate::Owed, Time(0)),
+            None => (Outcome::Owed, Time(0)),
             Some(until) if push.options.quiet_hours == QuietHours::Wait && push.options.qos > 0 => {
-                (Fate::Waiting, until)
+                (Outcome::Waiting, until)
             }
-            Some(_) => left_out(Fate::Quiet),
+            Some(_) => left_out(Outcome::Quiet),
         }
     }
 
@@ -138,7 +138,7 @@ impl Platform {
         let mut had = Sliced::default();
         for &(_, place) in app.started.range((since, 0)..) {
             let many = self.many(place);
-            let given = many.owed_among(slots) | (&many.sets[Fate::Delivered] & slots);
+            let given = many.owed_among(slots) | (&many.sets[Outcome::Delivered] & slots);
             had.add(&app.former.without(many.number, given));
         }
         let mut count = |slot: u32| {
@@ -147,7 +147,7 @@ impl Platform {
                 if single.started_at < since {
                     break;
                 }
-                if single.fate.is_open() || single.fate == Fate::Delivered {
+                if single.outcome.is_open() || single.outcome == Outcome::Delivered {
                     had.add_one(slot);
                 }
             }

@@ -7,9 +7,9 @@ use stadium_registry::{AppName, DeviceId, Slot};
 use crate::app::App;
 use crate::clock::words;
 use crate::execute::unknown;
-use crate::fate::Fate;
 use crate::log::What;
 use crate::many::Many;
+use crate::outcome::Outcome;
 use crate::platform::{Platform, Spot};
 use crate::single::{NEVER, Single};
 use crate::split::lacked_value;
@@ -20,32 +20,32 @@ impl Platform {
         if single.opened_after != NEVER {
             return State::Opened;
         }
-        match single.fate {
-            Fate::Scheduled => State::Scheduled,
-            Fate::NotRegistered => State::NotRegistered,
-            Fate::Waiting => State::Waiting(single.next_at),
-            Fate::Owed if single.in_flight => State::InFlight,
-            Fate::NoValue => {
+        match single.outcome {
+            Outcome::Scheduled => State::Scheduled,
+            Outcome::NotRegistered => State::NotRegistered,
+            Outcome::Waiting => State::Waiting(single.next_at),
+            Outcome::Owed if single.in_flight => State::InFlight,
+            Outcome::NoValue => {
                 let push = single.push();
                 State::NoValue(lacked_value(app, &push.content, single.slot).into())
             }
-            fate => plain(fate),
+            outcome => plain(outcome),
         }
     }
 
-    pub(crate) fn state_of_many(&self, app: &App, many: &Many, slot: u32, fate: Fate) -> State {
+    pub(crate) fn state_of_many(&self, app: &App, many: &Many, slot: u32, outcome: Outcome) -> State {
         if many.opened.contains(slot) {
             return State::Opened;
         }
-        match fate {
-            Fate::Waiting => {
+        match outcome {
+            Outcome::Waiting => {
                 let until =
                     many.waiting.iter().find(|(_, slots)| slots.contains(slot)).map(|(&until, _)| until);
                 State::Waiting(until.unwrap_or(many.until))
             }
-            Fate::Owed if many.in_flight.contains(slot) => State::InFlight,
-            Fate::NoValue => State::NoValue(lacked_value(app, &many.push.content, slot).into()),
-            fate => plain(fate),
+            Outcome::Owed if many.in_flight.contains(slot) => State::InFlight,
+            Outcome::NoValue => State::NoValue(lacked_value(app, &many.push.content, slot).into()),
+            outcome => plain(outcome),
         }
     }
 
@@ -63,10 +63,10 @@ impl Platform {
         let Some(spot) = self.find_id(app_number, push) else {
             return match self.cancelled.get(&(app_number, push)) {
                 Some(&at) if lives_here => {
-                    let mut story = Story::new(now, at, device);
-                    story.step(at, "cancelled", None);
-                    let sentence = story.not("the push was cancelled before it started");
-                    Ok(story.told(push, State::Cancelled, sentence))
+                    let mut test = Behaviour::new(now, at, device);
+                    test.step(at, "cancelled", None);
+                    let sentence = test.not("the push was cancelled before it started");
+                    Ok(test.told(push, State::Cancelled, sentence))
                 }
                 _ => Err(unknown(push)),
             };
@@ -80,29 +80,29 @@ impl Platform {
 
     fn trace_single(&self, now: Time, app: &App, single: &Single, device: &DeviceId) -> Option<Answer> {
         let push = single.push();
-        let mut story = Story::new(now, single.accepted_at, device);
-        story.step(single.accepted_at, "accepted", None);
+        let mut test = Behaviour::new(now, single.accepted_at, device);
+        test.step(single.accepted_at, "accepted", None);
         if push.audience != crate::Audience::Device(device.clone()) {
-            let sentence = story.not("the push was for another device alone");
+            let sentence = test.not("the push was for another device alone");
             let state =
                 State::NotMatched { path: String::new(), clause: "the one device that it is for".into() };
-            return Some(story.told(single.id, state, sentence));
+            return Some(test.told(single.id, state, sentence));
         }
         let state = self.state_of_single(app, single);
         if single.is_scheduled() {
-            let sentence = story.scheduled(single.next_at);
-            return Some(story.told(single.id, state, sentence));
+            let sentence = test.scheduled(single.next_at);
+            return Some(test.told(single.id, state, sentence));
         }
-        story.started_at = single.started_at;
-        story.step(single.started_at, if single.cancelled { "cancelled" } else { "started" }, None);
-        story.sent = single.at(single.sent_after).map(|at| (at, single.connection));
-        story.acknowledged = single.at(single.acknowledged_after);
-        story.opened = single.at(single.opened_after);
-        story.ended = single.at(single.ended_after);
-        story.until = single.until;
+        test.started_at = single.started_at;
+        test.step(single.started_at, if single.cancelled { "cancelled" } else { "started" }, None);
+        test.sent = single.at(single.sent_after).map(|at| (at, single.connection));
+        test.acknowledged = single.at(single.acknowledged_after);
+        test.opened = single.at(single.opened_after);
+        test.ended = single.at(single.ended_after);
+        test.until = single.until;
         let sentence =
-            story.sentence(app, &push, &state, app.connections.contains_key(&single.slot), single.cancelled);
-        Some(story.told(single.id, state, sentence))
+            test.sentence(app, &push, &state, app.connections.contains_key(&single.slot), single.cancelled);
+        Some(test.told(single.id, state, sentence))
     }
 
     fn trace_many(
@@ -114,47 +114,47 @@ impl Platform {
         lives_here: bool,
     ) -> Option<Answer> {
         let id = many.push.id;
-        let mut story = Story::new(now, many.accepted_at, device);
-        story.step(many.accepted_at, "accepted", None);
+        let mut test = Behaviour::new(now, many.accepted_at, device);
+        test.step(many.accepted_at, "accepted", None);
         let Some(started_at) = many.started_at else {
             return Some(match many.cancelled_at {
                 Some(at) => {
-                    story.step(at, "cancelled", None);
-                    let sentence = story.not("the push was cancelled before it started");
-                    story.told(id, State::Cancelled, sentence)
+                    test.step(at, "cancelled", None);
+                    let sentence = test.not("the push was cancelled before it started");
+                    test.told(id, State::Cancelled, sentence)
                 }
                 None => {
                     let sentence = match many.push.when {
-                        When::Local(civil) => story.by_its_clock(many.next_at, civil),
-                        _ => story.scheduled(many.next_at),
+                        When::Local(civil) => test.by_its_clock(many.next_at, civil),
+                        _ => test.scheduled(many.next_at),
                     };
-                    story.told(id, State::Scheduled, sentence)
+                    test.told(id, State::Scheduled, sentence)
                 }
             });
         };
         if !lives_here {
             return None;
         }
-        story.step(started_at, "started", None);
-        story.started_at = started_at;
-        story.until = many.until;
+        test.step(started_at, "started", None);
+        test.started_at = started_at;
+        test.until = many.until;
         let slot = app.registry.find(device);
         let registered = slot.and_then(|slot| app.registry.device(slot));
         let is_new = |at: Time| at.0 / 1_000 > started_at.0 / 1_000;
         let (Some(Slot(slot)), Some(registered)) = (slot, registered) else {
-            let sentence = story.not("it is not registered");
-            return Some(story.told(id, State::NotRegistered, sentence));
+            let sentence = test.not("it is not registered");
+            return Some(test.told(id, State::NotRegistered, sentence));
         };
-        let fate = app.fate(many, slot);
-        let is_new = fate.is_none() && is_new(registered.registered_at);
+        let outcome = app.outcome(many, slot);
+        let is_new = outcome.is_none() && is_new(registered.registered_at);
         if is_new || app.former.was_others(many.number, slot) {
             let since = words(registered.registered_at, started_at);
             let started = words(started_at, now);
             let sentence =
-                story.not(&format!("it was registered at {since}, after the push started at {started}"));
-            return Some(story.told(id, State::NotRegistered, sentence));
+                test.not(&format!("it was registered at {since}, after the push started at {started}"));
+            return Some(test.told(id, State::NotRegistered, sentence));
         }
-        let Some(fate) = fate else {
+        let Some(outcome) = outcome else {
             let zones_open = many.zones.as_ref().is_some_and(|zones| !zones.over);
             let excluded =
                 many.selector().and_then(|selector| app.registry.explain(selector, Slot(slot), started_at));
@@ -170,10 +170,10 @@ impl Platform {
                         "the audience asks for {}{path}, which does not hold now{has}",
                         excluded.clause
                     );
-                    (State::NotMatched { path: excluded.path, clause: excluded.clause }, story.not(&why))
+                    (State::NotMatched { path: excluded.path, clause: excluded.clause }, test.not(&why))
                 }
                 None if zones_open => {
-                    let name = story.device.as_str().to_owned();
+                    let name = test.device.as_str().to_owned();
                     let sentence = format!(
                         "{name} has not got it yet: the time of the push has not come in its time zone."
                     );
@@ -182,57 +182,57 @@ impl Platform {
                 None => {
                     let clause = "what it was when the push started".to_owned();
                     let why = "it matches the audience now, and did not when the push started";
-                    (State::NotMatched { path: String::new(), clause }, story.not(why))
+                    (State::NotMatched { path: String::new(), clause }, test.not(why))
                 }
             };
-            return Some(story.told(id, state, sentence));
+            return Some(test.told(id, state, sentence));
         };
-        if !fate.is_left_out() {
-            story.step(started_at, "targeted", None);
+        if !outcome.is_left_out() {
+            test.step(started_at, "targeted", None);
         }
         let steps = many.log.iter().flat_map(|&piece| self.logs.at(piece).steps());
         for step in steps.filter(|step| step.slot == slot) {
             let at = started_at.after(step.after);
             match step.what {
-                What::Sent => story.sent = step.connection.map(|connection| (at, connection)),
-                What::Acknowledged => story.acknowledged = Some(at),
-                What::Opened => story.opened = Some(at),
-                What::Refused | What::TooLarge | What::Lost => story.ended = Some(at),
+                What::Sent => test.sent = step.connection.map(|connection| (at, connection)),
+                What::Acknowledged => test.acknowledged = Some(at),
+                What::Opened => test.opened = Some(at),
+                What::Refused | What::TooLarge | What::Lost => test.ended = Some(at),
             }
         }
-        let state = self.state_of_many(app, many, slot, fate);
+        let state = self.state_of_many(app, many, slot, outcome);
         if state == State::Cancelled {
-            story.ended = many.cancelled_at;
+            test.ended = many.cancelled_at;
         }
         let connected = app.connections.contains_key(&slot);
-        let sentence = story.sentence(app, &many.push, &state, connected, many.cancelled_at.is_some());
-        Some(story.told(id, state, sentence))
+        let sentence = test.sentence(app, &many.push, &state, connected, many.cancelled_at.is_some());
+        Some(test.told(id, state, sentence))
     }
 }
 
-/// A fate that says it all.
-fn plain(fate: Fate) -> State {
-    match fate {
-        Fate::OptedOut => State::OptedOut,
-        Fate::Revoked => State::Revoked,
-        Fate::HeldOut => State::HeldOut,
-        Fate::Capped => State::Capped,
-        Fate::Quiet => State::Quiet,
-        Fate::Delivered => State::Delivered,
-        Fate::Expired => State::Expired,
-        Fate::Collapsed => State::Collapsed,
-        Fate::CrowdedOut => State::CrowdedOut,
-        Fate::Refused => State::Refused,
-        Fate::TooLarge => State::TooLarge,
-        Fate::Cancelled => State::Cancelled,
-        Fate::Scheduled => State::Scheduled,
-        Fate::NotRegistered => State::NotRegistered,
-        Fate::NoValue | Fate::Waiting | Fate::Owed => State::Owed,
+/// A outcome that says it all.
+fn plain(outcome: Outcome) -> State {
+    match outcome {
+        Outcome::OptedOut => State::OptedOut,
+        Outcome::Revoked => State::Revoked,
+        Outcome::HeldOut => State::HeldOut,
+        Outcome::Capped => State::Capped,
+        Outcome::Quiet => State::Quiet,
+        Outcome::Delivered => State::Delivered,
+        Outcome::Expired => State::Expired,
+        Outcome::Collapsed => State::Collapsed,
+        Outcome::CrowdedOut => State::CrowdedOut,
+        Outcome::Refused => State::Refused,
+        Outcome::TooLarge => State::TooLarge,
+        Outcome::Cancelled => State::Cancelled,
+        Outcome::Scheduled => State::Scheduled,
+        Outcome::NotRegistered => State::NotRegistered,
+        Outcome::NoValue | Outcome::Waiting | Outcome::Owed => State::Owed,
     }
 }
 
 /// What is known of a delivery.
-struct Story<'a> {
+struct Behaviour<'a> {
     now: Time,
     device: &'a DeviceId,
     steps: Vec<TraceStep>,
@@ -244,7 +244,7 @@ struct Story<'a> {
     until: Time,
 }
 
-impl<'a> Story<'a> {
+impl<'a> Behaviour<'a> {
     fn new(now: Time, accepted_at: Time, device: &'a DeviceId) -> Self {
         Self {
             now,

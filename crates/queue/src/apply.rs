@@ -6,7 +6,7 @@
 use crate::cron::occurrences;
 use crate::decoding::Decoder;
 use crate::entries::{End, Finished, Purge, Queue, Remembered, Schedule, Sent, key, queue_name};
-use crate::events::{Event, Fate, JobEvent, Work};
+use crate::events::{Disposition, Event, JobEvent, Work};
 use crate::job::{Job, NONE};
 use crate::record::Writer;
 use crate::timers::Timer;
@@ -247,15 +247,15 @@ impl Queues {
                 self.jobs.at_mut(place).set_retry(false);
                 self.attach(place, JobState::Buried);
             }
-            JobEvent::Dead { fate, expires } => {
+            JobEvent::Dead { disposition, expires } => {
                 self.queues.at_mut(queue).died += 1;
-                if fate == Fate::IsGone {
+                if disposition == Disposition::IsGone {
                     self.remove(place, End::Gone, 0);
                     return Ok(());
                 }
                 self.detach(place);
                 self.set_reason(place, context.reason);
-                self.set_expires(place, (fate == Fate::Stays).then_some(expires));
+                self.set_expires(place, (disposition == Disposition::Stays).then_some(expires));
                 self.jobs.at_mut(place).set_retry(false);
                 self.attach(place, JobState::Dead);
             }

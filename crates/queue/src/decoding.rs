@@ -3,7 +3,7 @@
 //! Everything is checked, nothing is allocated but settings, and nothing panics: what another version
 //! wrote is refused with the place where it stands.
 
-use crate::events::{Changes, DedupPart, Event, Fate, JobEvent, NEVER, Payload, Work, flag};
+use crate::events::{Changes, DedupPart, Disposition, Event, JobEvent, NEVER, Payload, Work, flag};
 use crate::{Backoff, Corrupt, DeadLetter, Limit, Missed, PayloadAt, QueueName, QueueSettings, Spread, Time};
 use stadium_state_machine::encoding::{Reader, corrupt};
 
@@ -126,13 +126,13 @@ impl<'a> Decoder<'a> {
             22 => JobEvent::Extended { until: self.input.moment(self.time)? },
             23 => JobEvent::Buried,
             24 => {
-                let fate = match self.input.byte()? {
-                    0 => Fate::Stays,
-                    1 => Fate::IsGone,
-                    2 => Fate::GoesOn,
-                    other => return Err(corrupt(format!("fate {other} is none"))),
+                let disposition = match self.input.byte()? {
+                    0 => Disposition::Stays,
+                    1 => Disposition::IsGone,
+                    2 => Disposition::GoesOn,
+                    other => return Err(corrupt(format!("disposition {other} is none"))),
                 };
-                JobEvent::Dead { fate, expires: self.input.moment(self.time)? }
+                JobEvent::Dead { disposition, expires: self.input.moment(self.time)? }
             }
             25 => JobEvent::Revived { due: self.input.moment(self.time)? },
             26 => {

@@ -47,7 +47,7 @@ pub(crate) struct Changes<'a> {
 
 /// What becomes of a job whose last attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     Stays,
     IsGone,
     GoesOn,
@@ -63,7 +63,7 @@ pub(crate) enum JobEvent<'a> {
     Lapsed { attempts: u16, due: Time },
     Extended { until: Time },
     Buried,
-    Dead { fate: Fate, expires: Time },
+    Dead { disposition: Disposition, expires: Time },
     Revived { due: Time },
     Edited(Changes<'a>),
     Deleted,
@@ -294,8 +294,8 @@ impl Encoder<'_> {
                 moment(self.out, self.time, due);
             }
             JobEvent::Extended { until } => moment(self.out, self.time, until),
-            JobEvent::Dead { fate, expires } => {
-                self.out.push(fate as u8);
+            JobEvent::Dead { disposition, expires } => {
+                self.out.push(disposition as u8);
                 moment(self.out, self.time, expires);
             }
             JobEvent::Revived { due } => moment(self.out, self.time, due),

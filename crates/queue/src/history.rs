@@ -4,7 +4,7 @@
 //! than a bound allows, it says so and ends.
 
 use crate::decoding::Decoder;
-use crate::events::{Event, Fate, JobEvent, Payload, Work};
+use crate::events::{Disposition, Event, JobEvent, Payload, Work};
 use crate::{
     Answer, Attempt, Corrupt, HistoryEntry, JobId, PayloadAt, QueueName, Queues, Refusal, Time, WorkerName,
 };
@@ -196,9 +196,9 @@ fn in_words(event: &Event<'_>, payload_bytes: u32) -> String {
             }
             JobEvent::Extended { until } => format!("extended until {}", until.0),
             JobEvent::Buried => "buried".into(),
-            JobEvent::Dead { fate: Fate::Stays, .. } => "dead".into(),
-            JobEvent::Dead { fate: Fate::IsGone, .. } => "dead, and discarded".into(),
-            JobEvent::Dead { fate: Fate::GoesOn, .. } => "dead, and goes on".into(),
+            JobEvent::Dead { disposition: Disposition::Stays, .. } => "dead".into(),
+            JobEvent::Dead { disposition: Disposition::IsGone, .. } => "dead, and discarded".into(),
+            JobEvent::Dead { disposition: Disposition::GoesOn, .. } => "dead, and goes on".into(),
             JobEvent::Revived { due } => format!("revived, due at {}", due.0),
             JobEvent::Edited(_) => "edited".into(),
             JobEvent::Deleted => "deleted".into(),

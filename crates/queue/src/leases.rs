@@ -4,7 +4,7 @@
 //! without it. What was settled lately is remembered, so that saying it twice is no error.
 
 use crate::entries::End;
-use crate::events::{Fate, JobEvent, Payload};
+use crate::events::{Disposition, JobEvent, Payload};
 use crate::execute::Executed;
 use crate::record::Writer;
 use crate::refusal::{JOB_UNKNOWN, LEASE_LOST, rejected};
@@ -162,7 +162,11 @@ impl Queues {
         writer.reason(reason);
         let target = match dead_letter {
             DeadLetter::Discard => {
-                return self.emit(writer, place, &JobEvent::Dead { fate: Fate::IsGone, expires });
+                return self.emit(
+                    writer,
+                    place,
+                    &JobEvent::Dead { disposition: Disposition::IsGone, expires },
+                );
             }
             DeadLetter::Queue(name) if name != self.queues.at(queue).name => Some(name),
             DeadLetter::Queue(_) | DeadLetter::Keep => None,
@@ -170,10 +174,10 @@ impl Queues {
         if let Some(name) = target
             && self.can_go_to(&name)
         {
-            self.emit(writer, place, &JobEvent::Dead { fate: Fate::GoesOn, expires });
+            self.emit(writer, place, &JobEvent::Dead { disposition: Disposition::GoesOn, expires });
             return self.go_to(writer, place, &name);
         }
-        self.emit(writer, place, &JobEvent::Dead { fate: Fate::Stays, expires });
+        self.emit(writer, place, &JobEvent::Dead { disposition: Disposition::Stays, expires });
     }
 
     /// Whether a job of the shard can go to a queue.

@@ -17,7 +17,7 @@ use crate::handler::Handler;
 use crate::id::{ConnectionId, UdpId};
 use crate::io::{Io, TICK_MS};
 use crate::lifecycle::{TOKEN_LISTENERS, TOKEN_UDP, TOKEN_WAKER, id_of};
-use crate::mailbox::{Letter, LoopHandle};
+use crate::mailbox::{Item, LoopHandle};
 use crate::moved::Moved;
 use crate::settings::LoopSettings;
 use crate::slab::{Slab, flag};
@@ -73,7 +73,7 @@ pub struct Loop<M> {
     events: Events,
     /// The shared read buffer.
     pub(crate) buffer: Vec<u8>,
-    letters: Vec<Letter<M>>,
+    items: Vec<Item<M>>,
     fired: Vec<u32>,
     ready: Vec<u32>,
     ended: Vec<(ConnectionId, CloseReason)>,
@@ -130,7 +130,7 @@ impl<M: Send + 'static> Loop<M> {
             poll,
             events: Events::with_capacity(io.settings.events_max.max(1)),
             io,
-            letters: Vec::new(),
+            items: Vec::new(),
             fired: Vec::new(),
             ready: Vec::new(),
             ended: Vec::new(),
@@ -212,7 +212,7 @@ impl<M: Send + 'static> Loop<M> {
     pub(crate) fn turn<H: Handler<Message = M>>(&mut self, handler: &mut H) {
         self.io.counts.turns += 1;
         // First what other threads have said, which may be older than what peers sent because of it.
-        self.read_letters(handler);
+        self.read_items(handler);
         let events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         self.io.alone = events.iter().nth(1).is_none();
         for event in &events {
@@ -314,21 +314,21 @@ impl<M: Send + 'static> Loop<M> {
         self.io.udp.ready.push(socket);
     }
 
-    fn read_letters<H: Handler<Message = M>>(&mut self, handler: &mut H) {
-        let mut letters = std::mem::take(&mut self.letters);
-        self.io.handle.take(&mut letters);
-        for letter in letters.drain(..) {
-            match letter {
-                Letter::Message(message) => {
+    fn read_items<H: Handler<Message = M>>(&mut self, handler: &mut H) {
+        let mut items = std::mem::take(&mut self.items);
+        self.io.handle.take(&mut items);
+        for item in items.drain(..) {
+            match item {
+                Item::Message(message) => {
                     self.io.counts.messages += 1;
                     handler.message(&mut self.io, message);
                 }
-                Letter::Moved(moved, attachment) => self.adopt_moved(handler, *moved, attachment),
-                Letter::Adopt(stream, adopt) => self.adopt_foreign(handler, stream, *adopt),
-                Letter::Stop => self.io.stopping = true,
+                Item::Moved(moved, attachment) => self.adopt_moved(handler, *moved, attachment),
+                Item::Adopt(stream, adopt) => self.adopt_foreign(handler, stream, *adopt),
+                Item::Stop => self.io.stopping = true,
             }
         }
-        self.letters = letters;
+        self.items = items;
     }
 
     fn fire_timers<H: Handler<Message = M>>(&mut self, handler: &mut H) {
@@ -400,7 +400,7 @@ impl<M: Send + 'static> Loop<M> {
         // A descriptor that the poll does not know is what we want anyway.
         let _ = io.registry.deregister(&mut mio::unix::SourceFd(&fd));
         io.release(id.index);
-        match to.post(Letter::Moved(moved, attachment)) {
+        match to.post(Item::Moved(moved, attachment)) {
             Ok(()) => {
                 io.counts.handoffs += 1;
                 io.slab.remove(id.index);

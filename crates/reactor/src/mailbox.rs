@@ -3,7 +3,7 @@
 //! Senders push under a short lock; only the first one after the loop last looked pays for the
 //! wake-up. The loop takes everything at once, so that the lock is taken once a turn, and the two
 //! vectors swap places, so that nothing is allocated once warm. What is sent to a loop that has ended, also by a panic, is dropped:
-//! whoever waits for an answer has put its end into the letter, and hears of it.
+//! whoever waits for an answer has put its end into the item, and hears of it.
 
 use std::fmt;
 use std::net::TcpStream;
@@ -27,7 +27,7 @@ impl<M> fmt::Display for Full<M> {
 impl<M: fmt::Debug> std::error::Error for Full<M> {}
 
 /// What travels in a mailbox.
-pub(crate) enum Letter<M> {
+pub(crate) enum Item<M> {
     /// The handler's own.
     Message(M),
     /// A connection from another loop.
@@ -39,14 +39,14 @@ pub(crate) enum Letter<M> {
 }
 
 /// What waits for the loop's next turn.
-struct Letters<M> {
-    waiting: Vec<Letter<M>>,
-    /// The loop has ended: nobody takes letters any more.
+struct Items<M> {
+    waiting: Vec<Item<M>>,
+    /// The loop has ended: nobody takes items any more.
     is_closed: bool,
 }
 
 struct Shared<M> {
-    letters: Mutex<Letters<M>>,
+    items: Mutex<Items<M>>,
     messages_max: usize,
     /// True from a wake-up until the loop looks: no second wake-up is needed.
     woken: AtomicBool,
@@ -56,8 +56,8 @@ struct Shared<M> {
 }
 
 impl<M> Shared<M> {
-    fn letters(&self) -> MutexGuard<'_, Letters<M>> {
-        self.letters.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn items(&self) -> MutexGuard<'_, Items<M>> {
+        self.items.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn wake(&self) {
@@ -92,11 +92,11 @@ impl<M> LoopHandle<M> {
     /// The loop has ended: drops what waits, and from now on what is sent.
     pub(crate) fn close(&self) {
         let waiting = {
-            let mut letters = self.shared.letters();
-            letters.is_closed = true;
-            std::mem::take(&mut letters.waiting)
+            let mut items = self.shared.items();
+            items.is_closed = true;
+            std::mem::take(&mut items.waiting)
         };
-        // Not under the lock: whoever hears that a letter was dropped may send another one.
+        // Not under the lock: whoever hears that a item was dropped may send another one.
         drop(waiting);
     }
 }
@@ -105,7 +105,7 @@ impl<M: Send + 'static> LoopHandle<M> {
     pub(crate) fn new(messages_max: usize, waker: mio::Waker, stats: Arc<LoopStats>, name: String) -> Self {
         LoopHandle {
             shared: Arc::new(Shared {
-                letters: Mutex::new(Letters { waiting: Vec::new(), is_closed: false }),
+                items: Mutex::new(Items { waiting: Vec::new(), is_closed: false }),
                 messages_max,
                 woken: AtomicBool::new(false),
                 waker,
@@ -118,39 +118,39 @@ impl<M: Send + 'static> LoopHandle<M> {
     /// Sends a message, which the loop's handler gets in its next turn. Gives it back where
     /// `mailbox_messages_max` are waiting already. Where the loop has ended, the message is dropped.
     pub fn try_send(&self, message: M) -> Result<(), Full<M>> {
-        match self.post(Letter::Message(message)) {
+        match self.post(Item::Message(message)) {
             Ok(()) => Ok(()),
-            Err(Letter::Message(message)) => Err(Full(message)),
-            Err(_) => unreachable!("a refused letter is the one that was posted"),
+            Err(Item::Message(message)) => Err(Full(message)),
+            Err(_) => unreachable!("a refused item is the one that was posted"),
         }
     }
 
     /// Sends a message, also where the mailbox is full: for what is rare and must arrive, as the end of something that
     /// was begun. The sender bounds how many there are. Where the loop has ended, the message is dropped.
     pub fn send_beyond_bound(&self, message: M) {
-        let mut letters = self.shared.letters();
-        if letters.is_closed {
-            drop(letters);
+        let mut items = self.shared.items();
+        if items.is_closed {
+            drop(items);
             return drop(message);
         }
-        letters.waiting.push(Letter::Message(message));
-        drop(letters);
+        items.waiting.push(Item::Message(message));
+        drop(items);
         self.shared.wake();
     }
 
     /// Gives the loop a connection that was accepted elsewhere. The handler sees `accepted` and
     /// `established`, then the leftover bytes. Gives it back where the mailbox is full.
     pub fn adopt(&self, stream: TcpStream, adopt: Adopt) -> Result<(), Full<TcpStream>> {
-        match self.post(Letter::Adopt(stream, Box::new(adopt))) {
+        match self.post(Item::Adopt(stream, Box::new(adopt))) {
             Ok(()) => Ok(()),
-            Err(Letter::Adopt(stream, _)) => Err(Full(stream)),
-            Err(_) => unreachable!("a refused letter is the one that was posted"),
+            Err(Item::Adopt(stream, _)) => Err(Full(stream)),
+            Err(_) => unreachable!("a refused item is the one that was posted"),
         }
     }
 
     /// Ends the loop after the turn in which it sees this. Always has room.
     pub fn stop(&self) {
-        self.shared.letters().waiting.push(Letter::Stop);
+        self.shared.items().waiting.push(Item::Stop);
         self.shared.wake();
     }
 
@@ -164,32 +164,32 @@ impl<M: Send + 'static> LoopHandle<M> {
         &self.shared.name
     }
 
-    pub(crate) fn post(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
+    pub(crate) fn post(&self, item: Item<M>) -> Result<(), Item<M>> {
         {
-            let mut letters = self.shared.letters();
-            if letters.is_closed {
-                drop(letters);
-                drop(letter);
+            let mut items = self.shared.items();
+            if items.is_closed {
+                drop(items);
+                drop(item);
                 return Ok(());
             }
-            if letters.waiting.len() >= self.shared.messages_max {
-                drop(letters);
+            if items.waiting.len() >= self.shared.messages_max {
+                drop(items);
                 self.shared.stats.mailbox_refused.add(1);
-                return Err(letter);
+                return Err(item);
             }
-            letters.waiting.push(letter);
+            items.waiting.push(item);
         }
         self.shared.wake();
         Ok(())
     }
 
-    /// The loop's side: takes all letters into `into`, which must be empty.
-    pub(crate) fn take(&self, into: &mut Vec<Letter<M>>) {
+    /// The loop's side: takes all items into `into`, which must be empty.
+    pub(crate) fn take(&self, into: &mut Vec<Item<M>>) {
         if !self.shared.woken.load(Ordering::Acquire) {
             return;
         }
-        // First the flag, then the letters: one posted in between finds the flag down and wakes us again.
+        // First the flag, then the items: one posted in between finds the flag down and wakes us again.
         self.shared.woken.store(false, Ordering::Release);
-        std::mem::swap(&mut self.shared.letters().waiting, into);
+        std::mem::swap(&mut self.shared.items().waiting, into);
     }
 }

@@ -4,7 +4,7 @@
 
 #[path = "../../../testing/counting.rs"]
 mod counting;
-mod scenery;
+mod fixture;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use counting::Counting;
-use scenery::DEADLINE;
+use fixture::DEADLINE;
 use stadium_reactor::tls::*;
 use stadium_reactor::*;
 
@@ -92,7 +92,7 @@ impl Server {
     }
 
     fn wait_established(&self, wanted: u64) {
-        scenery::until("all are established", || self.established.load(Ordering::Relaxed) >= wanted);
+        fixture::until("all are established", || self.established.load(Ordering::Relaxed) >= wanted);
     }
 }
 
@@ -146,7 +146,7 @@ fn secure() -> (ListenerSettings, Arc<rustls::ClientConfig>) {
         .expect("a version")
         .with_root_certificates(roots)
         .with_no_client_auth();
-    (ListenerSettings { tls: Some(tls), ..scenery::listener() }, Arc::new(config))
+    (ListenerSettings { tls: Some(tls), ..fixture::listener() }, Arc::new(config))
 }
 
 fn client_on(
@@ -168,7 +168,7 @@ fn a_warm_loop_allocates_nothing_and_an_idle_connection_costs_little() {
 }
 
 fn echo_and_fan_out_allocate_nothing() {
-    let server = serve(scenery::listener());
+    let server = serve(fixture::listener());
     let mut clients: Vec<_> = (0..100).map(|_| server.dial()).collect();
     server.wait_established(100);
     let message = [b"x".repeat(99), b"\n".to_vec()].concat();
@@ -179,7 +179,7 @@ fn echo_and_fan_out_allocate_nothing() {
     let mut halves = || {
         let reads = server.handle.stats().reads.value();
         clients[0].write_all(first).expect("the loop reads");
-        scenery::until("the first half is read", || server.handle.stats().reads.value() > reads);
+        fixture::until("the first half is read", || server.handle.stats().reads.value() > reads);
         clients[0].write_all(second).expect("the loop reads");
         clients[0].read_exact(&mut [0; 100]).expect("the answer comes");
     };
@@ -212,7 +212,7 @@ fn websocket_messages_allocate_nothing() {
         messages: Messages::LengthPrefixed24,
         ..WebSocketSettings::default()
     };
-    let settings = ListenerSettings { websocket: Some(Arc::new(websocket)), ..scenery::listener() };
+    let settings = ListenerSettings { websocket: Some(Arc::new(websocket)), ..fixture::listener() };
     let server = serve(settings);
     let mut client = server.dial();
     let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -256,7 +256,7 @@ fn slope<T>(server: &Server, count: u64, mut dial: impl FnMut() -> T) -> (f64, f
 fn settle(server: &Server) {
     let turns = server.handle.stats().turns.value();
     server.handle.try_send(()).expect("the mailbox has room");
-    scenery::until("a turn has ended", || server.handle.stats().turns.value() > turns);
+    fixture::until("a turn has ended", || server.handle.stats().turns.value() > turns);
 }
 
 fn told(server: &Server) -> i64 {
@@ -264,7 +264,7 @@ fn told(server: &Server) -> i64 {
 }
 
 fn idle_connections_cost_their_entry() {
-    let server = serve(scenery::listener());
+    let server = serve(fixture::listener());
     let (held, told) = slope(&server, 2_048, || server.dial());
     println!("An idle TCP connection: {held:.0} bytes held by the loop, {told:.0} told");
     // The handler's own list of ids is 8 bytes of it, doubled at worst.

@@ -2,12 +2,12 @@
 //! they are let in once there are descriptors again. Alone in its process, whose limit it lowers.
 #![allow(unsafe_code)]
 
-mod scenery;
+mod fixture;
 
 use std::fs::File;
 use std::io::{Read, Write};
 
-use scenery::*;
+use fixture::*;
 
 #[test]
 fn peers_wait_while_no_descriptor_is_free() {

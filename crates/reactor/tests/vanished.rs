@@ -3,12 +3,12 @@
 //! the loopback can be taken down; it starts itself there by `unshare` (util-linux).
 #![allow(unsafe_code)]
 
-mod scenery;
+mod fixture;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use scenery::*;
+use fixture::*;
 use stadium_reactor::*;
 
 fn set_loopback(up: bool) {

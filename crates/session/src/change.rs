@@ -1,4 +1,4 @@
-//! What the machine is told: changes of sessions, letters owed, messages retained.
+//! What the machine is told: changes of sessions, deliveries owed, messages retained.
 //!
 //! A change names its session by client id. One that names a session which is not there means nothing and is left out: its session ended
 //! while the change was on its way.
@@ -52,19 +52,19 @@ pub enum Change {
     },
     /// A message is owed to sessions.
     Keep(Box<Keep>),
-    /// A client received a letter at QoS 2 (PUBREC): only its packet id must be released.
+    /// A client received a delivery at QoS 2 (PUBREC): only its packet id must be released.
     Received {
         /// Client Identifier.
         client: CompactString,
-        /// The letter.
-        letter: u32,
+        /// The delivery.
+        delivery: u32,
     },
-    /// Nothing of these letters is owed any more: they were acknowledged, expired, or given up.
+    /// Nothing of these deliveries is owed any more: they were acknowledged, expired, or given up.
     Done {
         /// Client Identifier.
         client: CompactString,
-        /// The letters.
-        letters: Vec<u32>,
+        /// The deliveries.
+        deliveries: Vec<u32>,
     },
     /// A publish at QoS 2 was received whose subscribers are owed it, durably, by now.
     Unreleased {
@@ -165,7 +165,7 @@ pub enum Presence {
         ends_at: Option<Time>,
         /// When its will is published.
         will_at: Option<Time>,
-        /// Letters below this number may have been sent.
+        /// Deliveries below this number may have been sent.
         sent_below: u32,
     },
 }
@@ -190,8 +190,8 @@ pub struct Keep {
 pub struct Receiver {
     /// Client Identifier.
     pub client: CompactString,
-    /// What the session calls this letter; letters are numbered upwards.
-    pub letter: u32,
+    /// What the session calls this delivery; deliveries are numbered upwards.
+    pub delivery: u32,
     /// The QoS of the delivery: 1 or 2.
     pub qos: u8,
     /// RETAIN as this receiver must see it.
@@ -205,7 +205,7 @@ pub struct Receiver {
 /// See [`Change::Withdraw`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withdraw {
-    /// Client ids, and what their sessions call the letters.
+    /// Client ids, and what their sessions call the deliveries.
     pub receivers: Vec<(CompactString, u32)>,
     /// As in [`Keep::origin`].
     pub origin: Option<Origin>,

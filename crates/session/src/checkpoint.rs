@@ -24,7 +24,7 @@ const END: u8 = 7;
 /// How far a checkpoint got.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// What the next letter's order was when it began.
+    /// What the next delivery's order was when it began.
     next_order: u64,
     /// The table that comes next; [`END`] where none is left.
     table: u8,
@@ -53,7 +53,7 @@ macro_rules! with_table {
                 $body
             }),
             3 => Some({
-                let $table = &mut $state.letters;
+                let $table = &mut $state.deliveries;
                 $body
             }),
             4 => Some({
@@ -147,21 +147,21 @@ impl Checkpointed for Sessions {
         retained.into_iter().for_each(|at| self.retained_is_at(at));
         let taken: Vec<u32> = self.taken.iter().map(|(at, _)| at).collect();
         taken.into_iter().for_each(|at| self.taken_is_at(at));
-        let mut letters = Vec::with_capacity(self.letters.len());
-        for (at, letter) in self.letters.iter() {
-            if !self.sessions.contains(letter.session) {
-                return Err(corrupt("a letter of no session"));
+        let mut deliveries = Vec::with_capacity(self.deliveries.len());
+        for (at, delivery) in self.deliveries.iter() {
+            if !self.sessions.contains(delivery.session) {
+                return Err(corrupt("a delivery of no session"));
             }
-            if letter.message != NOTHING {
-                if !self.messages.contains(letter.message) {
-                    return Err(corrupt("a letter without its message"));
+            if delivery.message != NOTHING {
+                if !self.messages.contains(delivery.message) {
+                    return Err(corrupt("a delivery without its message"));
                 }
-                self.holders[letter.message] += 1;
+                self.holders[delivery.message] += 1;
             }
-            letters.push((letter.order, at, letter.session));
+            deliveries.push((delivery.order, at, delivery.session));
         }
-        letters.sort_unstable();
-        for (_, at, session) in letters {
+        deliveries.sort_unstable();
+        for (_, at, session) in deliveries {
             self.lists[session].push_back(at);
         }
         if self.messages.iter().any(|(at, _)| self.holders[at] == 0) {

@@ -53,8 +53,8 @@ pub enum Outcome {
 pub struct Figures {
     /// Sessions.
     pub sessions: u64,
-    /// Letters owed.
-    pub letters: u64,
+    /// Deliveries owed.
+    pub deliveries: u64,
     /// Bytes of their messages.
     pub message_bytes: u64,
     /// Topics with a retained message.

@@ -49,8 +49,12 @@ fn in_words(change: &Change) -> Result<String, Corrupt> {
         }
         Change::Unsubscribe { client, filter } => format!("client {client} unsubscribed from {filter}"),
         Change::Keep(keep) => of_keep(keep),
-        Change::Received { client, letter } => format!("client {client} received message {letter} (PUBREC)"),
-        Change::Done { client, letters } => format!("client {client} is done with messages {letters:?}"),
+        Change::Received { client, delivery } => {
+            format!("client {client} received message {delivery} (PUBREC)")
+        }
+        Change::Done { client, deliveries } => {
+            format!("client {client} is done with messages {deliveries:?}")
+        }
         Change::Unreleased { client, packet_id } => {
             format!("QoS 2 publish {packet_id} of {client} taken, not released")
         }
@@ -87,14 +91,14 @@ fn of_subscription(subscription: &Subscription) -> String {
 }
 
 fn of_keep(keep: &Keep) -> String {
-    let receivers = keep.receivers.iter().map(|one| format!("{} as {}", one.client, one.letter));
+    let receivers = keep.receivers.iter().map(|one| format!("{} as {}", one.client, one.delivery));
     let receivers: Vec<_> = receivers.collect();
     let from = of_sender(keep.origin, keep.publisher.as_deref());
     format!("owed to {}: {}{from}", receivers.join(", "), of_message(&keep.message))
 }
 
 fn of_withdraw(withdraw: &Withdraw) -> String {
-    let receivers = withdraw.receivers.iter().map(|(client, letter)| format!("{client} as {letter}"));
+    let receivers = withdraw.receivers.iter().map(|(client, delivery)| format!("{client} as {delivery}"));
     let receivers: Vec<_> = receivers.collect();
     let from = of_sender(withdraw.origin, withdraw.publisher.as_deref());
     format!("refused publish no longer owed to {}{from}", receivers.join(", "))

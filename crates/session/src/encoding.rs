@@ -48,7 +48,7 @@ impl Change {
                         + keep.publisher.as_ref().map_or(0, CompactString::len)
                         + keep.receivers.iter().map(receiver).sum::<usize>()
                 }
-                Change::Done { client, letters } => client.len() + 5 * letters.len(),
+                Change::Done { client, deliveries } => client.len() + 5 * deliveries.len(),
                 Change::Disconnect { client, .. }
                 | Change::WillGone { client, .. }
                 | Change::End { client, .. }
@@ -91,14 +91,14 @@ impl Change {
                 out.push(if keep.is_once() { KEEP_ONCE } else { KEEP });
                 keep.encode(out);
             }
-            Change::Received { client, letter } => {
+            Change::Received { client, delivery } => {
                 named(out, RECEIVED, client);
-                number(out, u64::from(*letter));
+                number(out, u64::from(*delivery));
             }
-            Change::Done { client, letters } => {
+            Change::Done { client, deliveries } => {
                 named(out, DONE, client);
-                number(out, letters.len() as u64);
-                letters.iter().for_each(|&letter| number(out, u64::from(letter)));
+                number(out, deliveries.len() as u64);
+                deliveries.iter().for_each(|&delivery| number(out, u64::from(delivery)));
             }
             Change::Unreleased { client, packet_id } => {
                 named(out, UNRELEASED, client);
@@ -146,10 +146,10 @@ impl Change {
             END => Change::End { client, incarnation: None },
             SUBSCRIBE => Change::Subscribe { client, subscription: Subscription::decode(input)? },
             UNSUBSCRIBE => Change::Unsubscribe { client, filter: input.text()?.into() },
-            RECEIVED => Change::Received { client, letter: input.small()? },
+            RECEIVED => Change::Received { client, delivery: input.small()? },
             DONE => {
-                let letters = list(input, |input| input.small())?;
-                Change::Done { client, letters }
+                let deliveries = list(input, |input| input.small())?;
+                Change::Done { client, deliveries }
             }
             UNRELEASED => Change::Unreleased { client, packet_id: input.small()? },
             RELEASED => Change::Released { client, packet_id: input.small()? },
@@ -291,7 +291,7 @@ impl Keep {
         number(out, self.receivers.len() as u64);
         for receiver in &self.receivers {
             text(out, &receiver.client);
-            number(out, u64::from(receiver.letter));
+            number(out, u64::from(receiver.delivery));
             out.push(receiver.qos | u8::from(receiver.retain) << 2);
             number(out, u64::from(receiver.shared));
             number(out, receiver.ids.len() as u64);
@@ -304,11 +304,11 @@ impl Keep {
         let message = Arc::new(Message::decode(input)?);
         let receivers = list(input, |input| {
             let client = input.text()?.into();
-            let letter = input.small()?;
-            let (qos, retain) = delivery(input.byte()?)?;
+            let delivery = input.small()?;
+            let (qos, retain) = delivery_flags(input.byte()?)?;
             let shared = input.small()?;
             let ids = list(input, |input| input.small())?.into();
-            Ok(Receiver { client, letter, qos, retain, shared, ids })
+            Ok(Receiver { client, delivery, qos, retain, shared, ids })
         })?;
         Ok(Self { message, receivers, origin, publisher })
     }
@@ -318,9 +318,9 @@ impl Withdraw {
     fn encode(&self, out: &mut Vec<u8>) {
         came_from(out, self.origin, self.publisher.as_deref());
         number(out, self.receivers.len() as u64);
-        for (client, letter) in &self.receivers {
+        for (client, delivery) in &self.receivers {
             text(out, client);
-            number(out, u64::from(*letter));
+            number(out, u64::from(*delivery));
         }
     }
 
@@ -353,10 +353,10 @@ fn read_came_from(input: &mut Reader<'_>) -> Result<(Option<Origin>, Option<Comp
 }
 
 /// QoS and RETAIN of a delivery.
-pub(crate) fn delivery(flags: u8) -> Result<(u8, bool), Corrupt> {
+pub(crate) fn delivery_flags(flags: u8) -> Result<(u8, bool), Corrupt> {
     match flags {
         1 | 2 | 5 | 6 => Ok((flags & 0b11, flags & 0b100 != 0)),
-        _ => Err(corrupt("the flags of a letter")),
+        _ => Err(corrupt("the flags of a delivery")),
     }
 }
 

@@ -9,10 +9,10 @@ use stadium_state_machine::encoding::{Reader, corrupt, number};
 use stadium_table::{Damaged, Entry};
 
 use crate::change::{Connect, Origin, Presence, Subscription};
-use crate::encoding::{delivery, list};
+use crate::encoding::{delivery_flags, list};
 use crate::{Corrupt, Message};
 
-/// A session, without its letters.
+/// A session, without its deliveries.
 pub(crate) struct Session {
     pub connect: Connect,
     pub presence: Presence,
@@ -21,14 +21,14 @@ pub(crate) struct Session {
 }
 
 /// Something owed to a session.
-pub(crate) struct Letter {
+pub(crate) struct Delivery {
     /// The session's place.
     pub session: u32,
     /// The message's place; [`NOTHING`] where only a packet id is to be released.
     pub message: u32,
     /// What the session calls it.
     pub number: u32,
-    /// Orders the letters of a session.
+    /// Orders the deliveries of a session.
     pub order: u64,
     pub qos: u8,
     pub retain: bool,
@@ -124,7 +124,7 @@ impl Entry for Session {
     }
 }
 
-impl Entry for Letter {
+impl Entry for Delivery {
     fn vacant() -> Self {
         let ids = Box::default();
         Self {
@@ -154,7 +154,7 @@ impl Entry for Letter {
         read(input, |input| {
             let (session, message, number) = (input.small()?, input.small()?, input.small()?);
             let order = input.number()?;
-            let (qos, retain) = delivery(input.byte()?)?;
+            let (qos, retain) = delivery_flags(input.byte()?)?;
             let shared = input.small()?;
             let mut ids = Vec::new();
             for _ in 0..input.small::<usize>()? {

@@ -60,7 +60,7 @@ impl MachineState for Sessions {
 
     fn bytes(&self) -> usize {
         let tables = self.sessions.bytes()
-            + self.letters.bytes()
+            + self.deliveries.bytes()
             + self.messages.bytes()
             + self.retained.bytes()
             + self.taken.bytes();

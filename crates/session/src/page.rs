@@ -43,8 +43,8 @@ pub struct SessionImage {
 /// Something owed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owed {
-    /// The letter.
-    pub letter: u32,
+    /// The delivery.
+    pub delivery: u32,
     /// The message; none where the client has received it and only the packet id is to be released.
     pub message: Option<Arc<Message>>,
     /// The QoS of the delivery.
@@ -80,14 +80,14 @@ impl Sessions {
     fn image(&self, place: u32) -> Option<SessionImage> {
         let session = self.sessions.get(place)?;
         let owed = self.lists[place].iter().map(|&at| {
-            let letter = self.letters.at(at);
+            let delivery = self.deliveries.at(at);
             Owed {
-                letter: letter.number,
-                message: self.messages.get(letter.message).map(|one| Arc::clone(&one.0)),
-                qos: letter.qos,
-                retain: letter.retain,
-                shared: letter.shared,
-                ids: letter.ids.clone(),
+                delivery: delivery.number,
+                message: self.messages.get(delivery.message).map(|one| Arc::clone(&one.0)),
+                qos: delivery.qos,
+                retain: delivery.retain,
+                shared: delivery.shared,
+                ids: delivery.ids.clone(),
             }
         });
         Some(SessionImage {

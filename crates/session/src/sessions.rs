@@ -14,7 +14,7 @@ use stadium_table::{Index, Paged, Table};
 
 use crate::change::{Change, Connect, Keep, Origin, Presence, Receiver, Withdraw};
 use crate::checkpoint::Progress;
-use crate::entries::{Kept, Letter, NOTHING, Retained, Session, Taken};
+use crate::entries::{Delivery, Kept, NOTHING, Retained, Session, Taken};
 use crate::{Bounds, Figures, Message, Time};
 
 /// How long is remembered that a topic's retained message was removed, so that one that was put there before and comes behind does not
@@ -32,13 +32,13 @@ const REMOVED_BYTES_MAX: u64 = 16 << 20;
 pub struct Sessions {
     pub(crate) bounds: Bounds,
     pub(crate) sessions: Table<Session>,
-    pub(crate) letters: Table<Letter>,
+    pub(crate) deliveries: Table<Delivery>,
     pub(crate) messages: Table<Kept>,
     pub(crate) retained: Table<Retained>,
     pub(crate) taken: Table<Taken>,
-    /// The letters of each session in their order, by the session's place.
+    /// The deliveries of each session in their order, by the session's place.
     pub(crate) lists: Paged<VecDeque<u32>>,
-    /// How many letters have each message, by its place.
+    /// How many deliveries have each message, by its place.
     pub(crate) holders: Paged<u32>,
     by_client: Index,
     by_topic: Index,
@@ -57,7 +57,7 @@ pub struct Sessions {
     /// Places that were ever in use.
     pub(crate) session_places: u32,
     pub(crate) retained_places: u32,
-    /// Orders letters and publishes taken.
+    /// Orders deliveries and publishes taken.
     pub(crate) next_order: u64,
     pub(crate) message_bytes: u64,
     pub(crate) retained_bytes: u64,
@@ -115,7 +115,7 @@ impl Sessions {
         Self {
             bounds,
             sessions: Table::new(),
-            letters: Table::new(),
+            deliveries: Table::new(),
             messages: Table::new(),
             retained: Table::new(),
             taken: Table::new(),
@@ -144,7 +144,7 @@ impl Sessions {
     pub fn figures(&self) -> Figures {
         Figures {
             sessions: self.sessions.len() as u64,
-            letters: self.letters.len() as u64,
+            deliveries: self.deliveries.len() as u64,
             message_bytes: self.message_bytes,
             retained: self.retained_count() as u64,
             retained_bytes: self.retained_bytes,
@@ -166,10 +166,10 @@ impl Sessions {
         self.by_topic.find(hash, |at| self.retained.at(at).message.topic() == topic)
     }
 
-    /// The place of a letter, and where it stands in its session's list: nearly always in front.
-    fn find_letter(&self, session: u32, number: u32) -> Option<(usize, u32)> {
+    /// The place of a delivery, and where it stands in its session's list: nearly always in front.
+    fn find_delivery(&self, session: u32, number: u32) -> Option<(usize, u32)> {
         let list = &self.lists[session];
-        let stands = list.iter().position(|&at| self.letters.at(at).number == number)?;
+        let stands = list.iter().position(|&at| self.deliveries.at(at).number == number)?;
         Some((stands, list[stands]))
     }
 
@@ -237,9 +237,9 @@ impl Sessions {
         Some(self.taken.at(oldest).origin).filter(|&oldest| Some(oldest) != keep.origin)
     }
 
-    /// Whether the receivers of a publish can be remembered: as many are as letters may be owed.
+    /// Whether the receivers of a publish can be remembered: as many are as deliveries may be owed.
     pub(crate) fn has_room_for_receivers(&self, keep: &Keep) -> bool {
-        self.listed + keep.receivers.len() <= self.bounds.letters_max as usize
+        self.listed + keep.receivers.len() <= self.bounds.deliveries_max as usize
     }
 
     /// Whether a change means anything: it does not where it names a session that is not there, or says what is known.
@@ -260,12 +260,12 @@ impl Sessions {
             Change::Keep(keep) => {
                 keep.publisher.is_some() || keep.receivers.iter().any(|one| self.find(&one.client).is_some())
             }
-            Change::Received { client, letter } => {
-                self.find(client).is_some_and(|at| self.find_letter(at, *letter).is_some())
+            Change::Received { client, delivery } => {
+                self.find(client).is_some_and(|at| self.find_delivery(at, *delivery).is_some())
             }
-            Change::Done { client, letters } => self
-                .find(client)
-                .is_some_and(|at| letters.iter().any(|&letter| self.find_letter(at, letter).is_some())),
+            Change::Done { client, deliveries } => self.find(client).is_some_and(|at| {
+                deliveries.iter().any(|&delivery| self.find_delivery(at, delivery).is_some())
+            }),
             Change::Released { client, packet_id } => {
                 let unreleased = |at: u32| self.sessions.at(at).unreleased.contains(packet_id);
                 let taken = |origin: Origin| self.is_taken(origin);
@@ -275,8 +275,8 @@ impl Sessions {
             Change::Forget { origin } => self.is_taken(*origin),
             Change::Ask { .. } => false,
             Change::Withdraw(withdraw) => {
-                let is_owed = |(client, letter): &(compact_str::CompactString, u32)| {
-                    self.find(client).is_some_and(|at| self.find_letter(at, *letter).is_some())
+                let is_owed = |(client, delivery): &(compact_str::CompactString, u32)| {
+                    self.find(client).is_some_and(|at| self.find_delivery(at, *delivery).is_some())
                 };
                 withdraw.publisher.is_some() || withdraw.receivers.iter().any(is_owed)
             }
@@ -293,14 +293,15 @@ impl Sessions {
 
     /// Whether there is room for what a change adds.
     pub(crate) fn has_room(&self, change: &Change) -> bool {
-        let Bounds { sessions_max, letters_max, message_bytes_max, retained_max, retained_bytes_max, .. } =
-            self.bounds;
+        let Bounds {
+            sessions_max, deliveries_max, message_bytes_max, retained_max, retained_bytes_max, ..
+        } = self.bounds;
         match change {
             Change::Connect(connect) => {
                 (self.sessions.len() as u32) < sessions_max || self.find(&connect.client).is_some()
             }
             Change::Keep(keep) => {
-                self.letters.len() + keep.receivers.len() <= letters_max as usize
+                self.deliveries.len() + keep.receivers.len() <= deliveries_max as usize
                     && self.message_bytes + keep.message.len() as u64 <= message_bytes_max
             }
             Change::Retain { message, .. } => {
@@ -347,18 +348,18 @@ impl Sessions {
                 self.with(client, |session| session.subscriptions.retain(|one| one.filter != *filter));
             }
             Change::Keep(keep) => self.keep(keep),
-            Change::Received { client, letter } => {
-                if let Some((_, at)) = self.find(client).and_then(|at| self.find_letter(at, *letter)) {
-                    let message = std::mem::replace(&mut self.letters.at_mut(at).message, NOTHING);
+            Change::Received { client, delivery } => {
+                if let Some((_, at)) = self.find(client).and_then(|at| self.find_delivery(at, *delivery)) {
+                    let message = std::mem::replace(&mut self.deliveries.at_mut(at).message, NOTHING);
                     self.let_go(message);
                 }
             }
-            Change::Done { client, letters } => {
+            Change::Done { client, deliveries } => {
                 let Some(session) = self.find(client) else { return };
-                for &letter in letters {
-                    if let Some((stands, at)) = self.find_letter(session, letter) {
+                for &delivery in deliveries {
+                    if let Some((stands, at)) = self.find_delivery(session, delivery) {
                         self.lists[session].remove(stands);
-                        self.remove_letter(at);
+                        self.remove_delivery(at);
                     }
                 }
             }
@@ -416,8 +417,8 @@ impl Sessions {
     }
 
     fn end(&mut self, at: u32) {
-        for letter in std::mem::take(&mut self.lists[at]) {
-            self.remove_letter(letter);
+        for delivery in std::mem::take(&mut self.lists[at]) {
+            self.remove_delivery(delivery);
         }
         let hash = self.hasher.hash_one(&*self.sessions.at(at).connect.client);
         self.by_client.remove(hash, at);
@@ -462,10 +463,10 @@ impl Sessions {
             }
             let order = self.next_order;
             self.next_order += 1;
-            let at = self.letters.insert(Letter {
+            let at = self.deliveries.insert(Delivery {
                 session,
                 message,
-                number: receiver.letter,
+                number: receiver.delivery,
                 order,
                 qos: receiver.qos,
                 retain: receiver.retain,
@@ -484,13 +485,13 @@ impl Sessions {
         self.message_bytes += self.messages.at(at).0.len() as u64;
     }
 
-    fn remove_letter(&mut self, at: u32) {
-        if let Some(letter) = self.letters.remove(at) {
-            self.let_go(letter.message);
+    fn remove_delivery(&mut self, at: u32) {
+        if let Some(delivery) = self.deliveries.remove(at) {
+            self.let_go(delivery.message);
         }
     }
 
-    /// One letter less has this message.
+    /// One delivery less has this message.
     fn let_go(&mut self, message: u32) {
         if message == NOTHING {
             return;
@@ -536,13 +537,13 @@ impl Sessions {
     }
 
     fn withdraw(&mut self, withdraw: &Withdraw) {
-        for (client, letter) in &withdraw.receivers {
+        for (client, delivery) in &withdraw.receivers {
             let Some(session) = self.find(client) else { continue };
-            let Some((stands, at)) = self.find_letter(session, *letter) else { continue };
+            let Some((stands, at)) = self.find_delivery(session, *delivery) else { continue };
             let (incarnation, shared) =
-                (self.sessions.at(session).connect.incarnation, self.letters.at(at).shared);
+                (self.sessions.at(session).connect.incarnation, self.deliveries.at(at).shared);
             self.lists[session].remove(stands);
-            self.remove_letter(at);
+            self.remove_delivery(at);
             if let Some(origin) = withdraw.origin {
                 self.forget_receiver(origin, incarnation, shared);
             }

@@ -10,7 +10,7 @@ use crate::account::{JUMPS, Rules};
 use crate::chain::{HASH_BYTES, Tree, leaf};
 use crate::events::{Event, Events, Line, Promised, Transferred};
 use crate::record::Writer;
-use crate::remembered::{Fate, Hold, Remembered};
+use crate::remembered::{Hold, Remembered, State};
 use crate::transaction::ItemKind;
 use crate::{Corrupt, Ledger, Overdraft, Seal, Time, TransferId};
 
@@ -128,7 +128,7 @@ impl Ledger {
             Event::Held { what, expires } => self.apply_held(context, what, *expires),
             Event::Voided(what) => self.apply_voided(context, what),
             Event::Expired { hold } => {
-                self.end_hold(*hold, Fate::Expired, None)?;
+                self.end_hold(*hold, State::Expired, None)?;
                 Ok(())
             }
             Event::Seal { number, records, root } => {
@@ -206,12 +206,12 @@ impl Ledger {
         }
         let Some(content) = what.content else { return self.must_cover(debit) };
         self.booked += 1;
-        let fate = if what.kind == ItemKind::Reverse { Fate::Reversal } else { Fate::Posted };
-        let entry = Remembered::new(what.id, content, what.amount, context.at, context.time, fate);
+        let state = if what.kind == ItemKind::Reverse { State::Reversal } else { State::Posted };
+        let entry = Remembered::new(what.id, content, what.amount, context.at, context.time, state);
         let place = self.remember(entry.parties(debit, credit));
         match (what.kind, what.notes.of) {
             (ItemKind::Capture, Some(hold)) => {
-                self.end_hold(hold, Fate::Captured, Some((place, what.id)))?;
+                self.end_hold(hold, State::Captured, Some((place, what.id)))?;
             }
             (ItemKind::Reverse, Some(of)) => self.mark_reversed(of),
             (ItemKind::Post, None) => {}
@@ -236,7 +236,7 @@ impl Ledger {
     pub(crate) fn mark_reversed(&mut self, id: TransferId) {
         // It may be forgotten, where fewer are remembered now than when this was decided.
         if let Some(place) = self.find_decided(id) {
-            self.remembered.at_mut(place).set_fate(Fate::Reversed);
+            self.remembered.at_mut(place).set_state(State::Reversed);
         }
     }
 
@@ -244,7 +244,7 @@ impl Ledger {
     pub(crate) fn end_hold(
         &mut self,
         id: TransferId,
-        fate: Fate,
+        state: State,
         capture: Option<(u32, TransferId)>,
     ) -> Result<(), Corrupt> {
         let hold = self.find_hold(id).ok_or_else(|| corrupt(format!("{id} is no open hold")))?;
@@ -254,7 +254,7 @@ impl Ledger {
         }
         if let Some(of) = self.find_decided(id) {
             let entry = self.remembered.at_mut(of);
-            entry.set_fate(fate);
+            entry.set_state(state);
             if let Some((place, id)) = capture {
                 entry.captured_by(place, id);
             }
@@ -285,7 +285,7 @@ impl Ledger {
             return Err(corrupt(format!("the hold {} is made a second time", what.id)));
         }
         self.booked += 1;
-        let entry = Remembered::new(what.id, what.content, what.amount, record, context.time, Fate::Held);
+        let entry = Remembered::new(what.id, what.content, what.amount, record, context.time, State::Held);
         let same = self.same_party(credit);
         self.remember(entry.parties(what.debit, same));
         self.add_hold(Hold {
@@ -309,9 +309,9 @@ impl Ledger {
         self.booked += 1;
         let credit = self.party(what)?;
         let entry =
-            Remembered::new(what.id, what.content, what.amount, context.at, context.time, Fate::Voided);
+            Remembered::new(what.id, what.content, what.amount, context.at, context.time, State::Voided);
         self.remember(entry.parties(what.debit, credit));
-        self.end_hold(of, Fate::Voided, None)
+        self.end_hold(of, State::Voided, None)
     }
 
     /// Whom a hold is for.

@@ -11,7 +11,7 @@ use stadium_table::{Order, Restored};
 use crate::account::NONE;
 use crate::chain::{Hash, Tree};
 use crate::ledger::TRANSIT;
-use crate::remembered::Fate;
+use crate::remembered::State;
 use crate::transaction::Posted;
 use crate::{AssetCode, Corrupt, Ledger, Seal, Time};
 
@@ -304,7 +304,7 @@ impl Ledger {
             if !is_between(entry.debit, entry.credit) {
                 return Err(corrupt(format!("the transfer {id} is between nobody")));
             }
-            if entry.fate() == Fate::Forgotten {
+            if entry.state() == State::Forgotten {
                 continue;
             }
             if place as usize >= self.remembered.len() || self.find_remembered(id).is_some() {

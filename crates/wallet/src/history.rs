@@ -415,7 +415,7 @@ impl Ledger {
     fn look_for(&self, id: TransferId) -> Result<Lookup, Refusal> {
         let (record, state, at) = if let Some(place) = self.find_decided(id) {
             let entry = self.remembered.at(place);
-            (entry.record, entry.fate().state(), entry.time())
+            (entry.record, entry.state().state(), entry.time())
         } else if let Some(place) = self.find_hold(id) {
             let hold = self.holds.at(place);
             (hold.record, BookState::Held, hold.at)

@@ -15,7 +15,7 @@ use crate::answer::Answer;
 use crate::chain::Chain;
 use crate::ids::Ids;
 use crate::plan::{Intent, Overlay};
-use crate::remembered::{Fate, Hold, OTHER, Other, Remembered, hash_of_id};
+use crate::remembered::{Hold, OTHER, Other, Remembered, State, hash_of_id};
 use crate::transaction::{Posted, Prepared, Transaction};
 use crate::{AssetCode, Bounds, Refusal, Seal, Time, TransferId, WalletName};
 
@@ -292,7 +292,7 @@ impl Ledger {
     /// One that was decided here: whoever asks for an id is answered by the shard that decided it.
     #[inline]
     pub(crate) fn find_decided(&self, id: TransferId) -> Option<u32> {
-        self.find_remembered(id).filter(|&place| self.remembered.at(place).fate() != Fate::Elsewhere)
+        self.find_remembered(id).filter(|&place| self.remembered.at(place).state() != State::Elsewhere)
     }
 
     pub(crate) fn find_hold(&self, id: TransferId) -> Option<u32> {
@@ -413,7 +413,7 @@ impl Ledger {
         // Only in a replay with a longer memory than there was: it was forgotten, or the id had not been taken again.
         if let Some(older) = self.find_remembered(entry.id()) {
             self.by_id.remove(hash_of_id(entry.id(), self.place.hash_seed), older);
-            self.remembered.at_mut(older).set_fate(Fate::Forgotten);
+            self.remembered.at_mut(older).set_state(State::Forgotten);
         }
         let place = if self.remembered.len() < self.bounds.transfers_remembered.max(1) as usize {
             self.remembered.insert(entry)

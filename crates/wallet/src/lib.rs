@@ -13,6 +13,8 @@ mod account;
 mod answer;
 mod apply;
 mod audit;
+#[cfg(test)]
+mod behaviours;
 mod bounds;
 mod chain;
 mod checkpoint;
@@ -33,8 +35,6 @@ mod record;
 pub mod refusal;
 mod remembered;
 mod routing;
-#[cfg(test)]
-mod stories;
 mod tick;
 mod transaction;
 mod two_phase;

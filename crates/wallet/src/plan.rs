@@ -16,7 +16,7 @@ use crate::refusal::{
     ID_CONTENT, ID_TWICE, INSUFFICIENT, METADATA, MISDIRECTED, NOT_HELD, NOT_REVERSIBLE, OVERFLOW, PENDING,
     REFERENCE, RESERVED, SAME_ACCOUNT, SHARDS, TRANSFER_UNKNOWN,
 };
-use crate::remembered::{Fate, OTHER, Remembered};
+use crate::remembered::{OTHER, Remembered, State};
 use crate::transaction::{Item, ItemKind};
 use crate::{AssetCode, Booked, Bounds, Kind, Ledger, NewTransfer, Refusal, Time, TransferId, WalletName};
 
@@ -519,11 +519,11 @@ impl Ledger {
             return Err(if self.pending.contains_key(&id) {
                 under_way(id)
             } else {
-                match self.find_decided(id).map(|place| self.remembered.at(place).fate()) {
+                match self.find_decided(id).map(|place| self.remembered.at(place).state()) {
                     None => unknown(id),
-                    Some(Fate::Captured) => not_held(id, "it was captured"),
-                    Some(Fate::Voided) => not_held(id, "it was voided"),
-                    Some(Fate::Expired) => not_held(id, "its time was over"),
+                    Some(State::Captured) => not_held(id, "it was captured"),
+                    Some(State::Voided) => not_held(id, "it was voided"),
+                    Some(State::Expired) => not_held(id, "its time was over"),
                     Some(_) => not_held(id, "it is a transfer of another kind"),
                 }
             });
@@ -559,22 +559,22 @@ impl Ledger {
             return Err(if self.pending.contains_key(&id) { under_way(id) } else { unknown(id) });
         };
         let mut place = named;
-        if self.remembered.at(named).fate() == Fate::Captured {
+        if self.remembered.at(named).state() == State::Captured {
             // A hold is remembered before its capture, so it is forgotten before it too.
             let (capture, half) = self.remembered.at(named).capture();
-            let is_it = |entry: &Remembered| entry.id().0 as u32 == half && entry.fate() != Fate::Forgotten;
+            let is_it = |entry: &Remembered| entry.id().0 as u32 == half && entry.state() != State::Forgotten;
             if !self.remembered.get(capture).is_some_and(is_it) {
                 return Err(unknown(id));
             }
             place = capture;
         }
         let entry = self.remembered.at(place);
-        match entry.fate() {
-            Fate::Posted => {}
-            Fate::Reversed => return Err(not_reversible(id, "it was reversed")),
-            Fate::Reversal => return Err(not_reversible(id, "it is a reversal itself")),
-            Fate::Held => return Err(not_reversible(id, "it is held: void it")),
-            Fate::Captured | Fate::Voided | Fate::Expired | Fate::Forgotten | Fate::Elsewhere => {
+        match entry.state() {
+            State::Posted => {}
+            State::Reversed => return Err(not_reversible(id, "it was reversed")),
+            State::Reversal => return Err(not_reversible(id, "it is a reversal itself")),
+            State::Held => return Err(not_reversible(id, "it is held: void it")),
+            State::Captured | State::Voided | State::Expired | State::Forgotten | State::Elsewhere => {
                 return Err(not_reversible(id, "it moved nothing"));
             }
         }

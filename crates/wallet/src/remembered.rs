@@ -13,7 +13,7 @@ pub(crate) const OTHER: u32 = 1 << 31;
 /// What became of a remembered transfer, beyond what [`BookState`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Fate {
+pub(crate) enum State {
     /// A post or a capture.
     Posted = 0,
     /// A hold that is open.
@@ -35,30 +35,30 @@ pub(crate) enum Fate {
     Elsewhere = 8,
 }
 
-impl Fate {
+impl State {
     fn of(code: u8) -> Option<Self> {
         Some(match code {
-            0 => Fate::Posted,
-            1 => Fate::Held,
-            2 => Fate::Captured,
-            3 => Fate::Voided,
-            4 => Fate::Expired,
-            5 => Fate::Reversed,
-            6 => Fate::Reversal,
-            7 => Fate::Forgotten,
-            8 => Fate::Elsewhere,
+            0 => State::Posted,
+            1 => State::Held,
+            2 => State::Captured,
+            3 => State::Voided,
+            4 => State::Expired,
+            5 => State::Reversed,
+            6 => State::Reversal,
+            7 => State::Forgotten,
+            8 => State::Elsewhere,
             _ => return None,
         })
     }
 
     pub(crate) fn state(self) -> BookState {
         match self {
-            Fate::Posted | Fate::Reversal | Fate::Forgotten | Fate::Elsewhere => BookState::Posted,
-            Fate::Held => BookState::Held,
-            Fate::Captured => BookState::Captured,
-            Fate::Voided => BookState::Voided,
-            Fate::Expired => BookState::Expired,
-            Fate::Reversed => BookState::Reversed,
+            State::Posted | State::Reversal | State::Forgotten | State::Elsewhere => BookState::Posted,
+            State::Held => BookState::Held,
+            State::Captured => BookState::Captured,
+            State::Voided => BookState::Voided,
+            State::Expired => BookState::Expired,
+            State::Reversed => BookState::Reversed,
         }
     }
 }
@@ -75,7 +75,7 @@ pub(crate) struct Remembered {
     pub(crate) debit: u32,
     pub(crate) credit: u32,
     /// When it was booked: the low 56 bits, and in the top 8 what became of it.
-    time_fate: u64,
+    time_state: u64,
 }
 
 impl Remembered {
@@ -85,10 +85,10 @@ impl Remembered {
         amount: u64,
         record: u64,
         time: Time,
-        fate: Fate,
+        state: State,
     ) -> Self {
-        let time_fate = time.0 & TIME | (fate as u64) << 56;
-        Self { id: halves(id), content, amount, record, debit: NONE, credit: NONE, time_fate }
+        let time_state = time.0 & TIME | (state as u64) << 56;
+        Self { id: halves(id), content, amount, record, debit: NONE, credit: NONE, time_state }
     }
 
     pub(crate) fn parties(self, debit: u32, credit: u32) -> Self {
@@ -101,11 +101,11 @@ impl Remembered {
     }
 
     pub(crate) fn time(&self) -> Time {
-        Time(self.time_fate & TIME)
+        Time(self.time_state & TIME)
     }
 
-    pub(crate) fn fate(&self) -> Fate {
-        Fate::of((self.time_fate >> 56) as u8).expect("it was set from one")
+    pub(crate) fn state(&self) -> State {
+        State::of((self.time_state >> 56) as u8).expect("it was set from one")
     }
 
     /// A hold was captured: its amount makes room for where its capture is remembered, and the half of its id by which that is told
@@ -119,8 +119,8 @@ impl Remembered {
         (self.amount as u32, (self.amount >> 32) as u32)
     }
 
-    pub(crate) fn set_fate(&mut self, fate: Fate) {
-        self.time_fate = self.time_fate & TIME | (fate as u64) << 56;
+    pub(crate) fn set_state(&mut self, state: State) {
+        self.time_state = self.time_state & TIME | (state as u64) << 56;
     }
 }
 
@@ -142,12 +142,12 @@ pub(crate) fn hash_of_id(id: TransferId, seed: u64) -> u64 {
 
 impl Entry for Remembered {
     fn vacant() -> Self {
-        Self { id: [0; 2], content: 0, amount: 0, record: 0, debit: NONE, credit: NONE, time_fate: 0 }
+        Self { id: [0; 2], content: 0, amount: 0, record: 0, debit: NONE, credit: NONE, time_state: 0 }
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
         let mut fixed = [0; 56];
-        let words = [self.id[0], self.id[1], self.content, self.amount, self.record, self.time_fate];
+        let words = [self.id[0], self.id[1], self.content, self.amount, self.record, self.time_state];
         for (to, word) in fixed.chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
@@ -161,11 +161,11 @@ impl Entry for Remembered {
         for word in &mut words {
             *word = u64::from_le_bytes(take(input)?);
         }
-        let [high, low, content, amount, record, time_fate] = words;
-        Fate::of((time_fate >> 56) as u8).ok_or(Damaged("a transfer with an unknown fate"))?;
+        let [high, low, content, amount, record, time_state] = words;
+        State::of((time_state >> 56) as u8).ok_or(Damaged("a transfer with an unknown state"))?;
         let debit = u32::from_le_bytes(take(input)?);
         let credit = u32::from_le_bytes(take(input)?);
-        Ok(Self { id: [high, low], content, amount, record, debit, credit, time_fate })
+        Ok(Self { id: [high, low], content, amount, record, debit, credit, time_state })
     }
 }
 

@@ -22,7 +22,7 @@ use crate::events::{Event, Failed, From, Promised, Transferred};
 use crate::plan::{Intent, Overlay, Side};
 use crate::record::Writer;
 use crate::refusal::{CODES, LINKED, PENDING, PENDING_FULL};
-use crate::remembered::{Fate, Remembered};
+use crate::remembered::{Remembered, State};
 use crate::transaction::{Asked, Asks, Item, ItemKind, Notes, Party, Posted, Prepared, Transaction};
 use crate::{Corrupt, Ledger, Milliseconds, NewTransfer, Refusal, Time, WalletName};
 
@@ -643,7 +643,7 @@ impl Ledger {
                     item.amount,
                     context.at,
                     at,
-                    Fate::Elsewhere,
+                    State::Elsewhere,
                 ));
             }
         }
@@ -707,10 +707,10 @@ impl Ledger {
         };
         let (debit, credit) = (party(&item.debit), party(&item.credit));
         let content = item.content.expect("the coordinator keeps it");
-        let fate = match item.kind {
-            ItemKind::Post | ItemKind::Capture => Fate::Posted,
-            ItemKind::Reverse => Fate::Reversal,
-            ItemKind::Void => Fate::Voided,
+        let state = match item.kind {
+            ItemKind::Post | ItemKind::Capture => State::Posted,
+            ItemKind::Reverse => State::Reversal,
+            ItemKind::Void => State::Voided,
             ItemKind::Hold => {
                 if !self.hold_more(debit, item.amount) {
                     return Err(corrupt(format!("the account {debit} cannot hold {}", item.amount)));
@@ -727,11 +727,11 @@ impl Ledger {
             }
         };
         self.booked += 1;
-        let entry = Remembered::new(item.id, content, item.amount, record, context.time, fate);
+        let entry = Remembered::new(item.id, content, item.amount, record, context.time, state);
         let place = self.remember(entry.parties(debit, credit));
         match (item.kind, item.of) {
-            (ItemKind::Capture, Some(of)) => self.end_hold(of, Fate::Captured, Some((place, item.id))),
-            (ItemKind::Void, Some(of)) => self.end_hold(of, Fate::Voided, None),
+            (ItemKind::Capture, Some(of)) => self.end_hold(of, State::Captured, Some((place, item.id))),
+            (ItemKind::Void, Some(of)) => self.end_hold(of, State::Voided, None),
             (ItemKind::Reverse, Some(of)) => {
                 self.mark_reversed(of);
                 Ok(())

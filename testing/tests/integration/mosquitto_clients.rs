@@ -10,7 +10,7 @@ use stadium_testing::server::{Plan, Server};
 
 const VERSIONS: [&str; 2] = ["mqttv311", "mqttv5"];
 
-fn story(test: impl Fn(&Server, &str, &str) -> Result<()>) -> Result<()> {
+fn test(test: impl Fn(&Server, &str, &str) -> Result<()>) -> Result<()> {
     for loops in [1, 2] {
         let mut server = Server::start(Plan { loops, ..Plan::default() })?;
         let port = server.mqtt.port().to_string();
@@ -24,7 +24,7 @@ fn story(test: impl Fn(&Server, &str, &str) -> Result<()>) -> Result<()> {
 
 #[test]
 fn messages_pass_at_every_qos() -> Result<()> {
-    story(|_, version, port| {
+    test(|_, version, port| {
         for qos in ["0", "1", "2"] {
             let mut reader =
                 Subscriber::start(&["-p", port, "-V", version, "-q", qos, "-t", "goal/+", "-F", "%t %q %p"])?;
@@ -38,7 +38,7 @@ fn messages_pass_at_every_qos() -> Result<()> {
 
 #[test]
 fn retained_messages_are_set_and_cleared() -> Result<()> {
-    story(|_, version, port| {
+    test(|_, version, port| {
         must_publish(&["-p", port, "-V", version, "-q", "1", "-r", "-t", "score", "-m", "2:1"])?;
         let mut late =
             Subscriber::start(&["-p", port, "-V", version, "-q", "1", "-t", "score", "-F", "%r %p"])?;
@@ -54,7 +54,7 @@ fn retained_messages_are_set_and_cleared() -> Result<()> {
 
 #[test]
 fn the_will_of_a_killed_client_is_published() -> Result<()> {
-    story(|_, version, port| {
+    test(|_, version, port| {
         let mut watcher =
             Subscriber::start(&["-p", port, "-V", version, "-q", "1", "-t", "wills/#", "-F", "%t %p"])?;
         let dying = Subscriber::start(&[
@@ -79,7 +79,7 @@ fn the_will_of_a_killed_client_is_published() -> Result<()> {
 
 #[test]
 fn a_persistent_session_keeps_messages_in_order() -> Result<()> {
-    story(|_, version, port| {
+    test(|_, version, port| {
         for qos in ["1", "2"] {
             let id = format!("kept-{version}-{qos}");
             let mut session =
@@ -106,7 +106,7 @@ fn a_persistent_session_keeps_messages_in_order() -> Result<()> {
 
 #[test]
 fn a_second_client_with_the_same_id_takes_over() -> Result<()> {
-    story(|_, version, port| {
+    test(|_, version, port| {
         let id = format!("same-{version}");
         let mut old = Subscriber::start(&["-p", port, "-V", version, "-i", &id, "-t", "t"])?;
         let mut fresh = Subscriber::start(&["-p", port, "-V", version, "-i", &id, "-t", "t", "-q", "1"])?;
@@ -125,7 +125,7 @@ fn a_second_client_with_the_same_id_takes_over() -> Result<()> {
 
 #[test]
 fn a_shared_subscription_hands_each_message_to_one_member() -> Result<()> {
-    story(|_, version, port| {
+    test(|_, version, port| {
         let arguments =
             ["-p", port, "-V", version, "-q", "1", "-t", "$share/crew/work", "-C", "10", "-F", "%p"];
         let mut members = [Subscriber::start(&arguments)?, Subscriber::start(&arguments)?];
@@ -146,7 +146,7 @@ fn a_shared_subscription_hands_each_message_to_one_member() -> Result<()> {
 
 #[test]
 fn version_5_properties_reach_the_other_side() -> Result<()> {
-    story(|_, _, port| {
+    test(|_, _, port| {
         let format = "%C %R %D %P %p";
         let mut reader =
             Subscriber::start(&["-p", port, "-V", "mqttv5", "-q", "1", "-t", "props", "-F", format])?;

@@ -10,7 +10,7 @@ use stadium_testing::device::Device;
 use stadium_testing::server::{Plan, Server};
 use stadium_testing::wire::{self, Connect, Kind, Publish, VERSIONS, Version, packet};
 
-fn story(test: impl Fn(&Server, Version) -> Result<()>) -> Result<()> {
+fn test(test: impl Fn(&Server, Version) -> Result<()>) -> Result<()> {
     for loops in [1, 2] {
         let server = Server::start(Plan { loops, ..Plan::default() })?;
         for version in VERSIONS {
@@ -32,7 +32,7 @@ fn pair(server: &Server, version: Version) -> Result<(Connect, Device, Device)> 
 #[test]
 fn an_unacknowledged_publish_is_sent_again_with_dup_and_its_identifier() -> Result<()> {
     // [MQTT-4.4.0-1]
-    story(|server, version| {
+    test(|server, version| {
         for qos in [1, 2] {
             let (persistent, mut reader, mut writer) = pair(server, version)?;
             writer.send(&Publish::new("t", b"once").qos(qos, 1).encode(version))?;
@@ -61,7 +61,7 @@ fn an_unacknowledged_publish_is_sent_again_with_dup_and_its_identifier() -> Resu
 #[test]
 fn after_pubrec_only_pubrel_is_sent_again() -> Result<()> {
     // 4.3.3: the sender must not re-send the PUBLISH once it has seen PUBREC.
-    story(|server, version| {
+    test(|server, version| {
         let (persistent, mut reader, mut writer) = pair(server, version)?;
         writer.send(&Publish::new("t", b"exactly").qos(2, 1).encode(version))?;
         let message = reader.receive()?;
@@ -79,7 +79,7 @@ fn after_pubrec_only_pubrel_is_sent_again() -> Result<()> {
 #[test]
 fn a_qos_2_publish_that_is_sent_twice_is_delivered_once() -> Result<()> {
     // [MQTT-4.3.3-10]: until PUBREL the identifier stands for the same message.
-    story(|server, version| {
+    test(|server, version| {
         let (_, mut reader, _) = pair(server, version)?;
         let sender = Connect::new(version, format!("twice-{version:?}")).persistent();
         let mut writer = Device::connect(server.mqtt, &sender)?;
@@ -110,7 +110,7 @@ fn a_qos_2_publish_that_is_sent_twice_is_delivered_once() -> Result<()> {
 #[test]
 fn pubrel_for_an_unknown_identifier_is_answered() -> Result<()> {
     // 3.7.2.1: PUBCOMP, in MQTT 5 with 0x92 Packet Identifier not found.
-    story(|server, version| {
+    test(|server, version| {
         let mut device = Device::clean(server.mqtt, version, "unknown")?;
         device.send(&wire::acknowledge(Kind::Pubrel, 77))?;
         let answer = device.expect(Kind::Pubcomp)?;
@@ -122,7 +122,7 @@ fn pubrel_for_an_unknown_identifier_is_answered() -> Result<()> {
 
 #[test]
 fn acknowledgements_nobody_waits_for_do_no_harm() -> Result<()> {
-    story(|server, version| {
+    test(|server, version| {
         let mut device = Device::clean(server.mqtt, version, "eager")?;
         device.send(&wire::acknowledge(Kind::Puback, 5))?;
         device.send(&wire::acknowledge(Kind::Pubcomp, 6))?;
@@ -133,7 +133,7 @@ fn acknowledgements_nobody_waits_for_do_no_harm() -> Result<()> {
 #[test]
 fn a_takeover_tells_the_old_connection_and_hands_over_what_is_in_flight() -> Result<()> {
     // [MQTT-3.1.4-3]
-    story(|server, version| {
+    test(|server, version| {
         let (persistent, mut reader, mut writer) = pair(server, version)?;
         writer.publish(&Publish::new("t", b"in flight").qos(1, 1))?;
         let first = reader.receive()?;
@@ -164,7 +164,7 @@ fn disconnect_must_not_begin_a_session_expiry() -> Result<()> {
 
 #[test]
 fn a_storm_of_takeovers_of_one_id_ends_with_one_connection() -> Result<()> {
-    story(|server, version| {
+    test(|server, version| {
         let id = format!("contested-{version:?}");
         let fights: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4)

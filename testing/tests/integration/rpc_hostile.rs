@@ -22,10 +22,10 @@ struct Stage {
     resident: u64,
 }
 
-/// Plays a story on bare RSocket, and on a server of services.
-fn on_both(story: impl Fn(Stage) -> Result<()>) -> Result<()> {
-    story(Stage::with(ours()?, &[])?).context("on bare RSocket")?;
-    story(Stage::with(service()?, &[])?).context("on a service")
+/// Plays a test on bare RSocket, and on a server of services.
+fn on_both(test: impl Fn(Stage) -> Result<()>) -> Result<()> {
+    test(Stage::with(ours()?, &[])?).context("on bare RSocket")?;
+    test(Stage::with(service()?, &[])?).context("on a service")
 }
 
 impl Stage {

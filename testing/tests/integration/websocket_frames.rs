@@ -12,8 +12,8 @@ use stadium_testing::wire::{self, Connect, Publish, Version, packet};
 
 const CONNACK_TYPE: u8 = 0x20;
 
-/// Tells the story on the HTTP port's `/mqtt` and on a WebSocket listener of its own, with one loop and with two.
-fn story(test: impl Fn(SocketAddr) -> Result<()>) -> Result<()> {
+/// Tells the test on the HTTP port's `/mqtt` and on a WebSocket listener of its own, with one loop and with two.
+fn test(test: impl Fn(SocketAddr) -> Result<()>) -> Result<()> {
     for loops in [1, 2] {
         let listener = ports::free()?;
         let settings = format!("[ws]\nlisten = \"{listener}\"\n");
@@ -48,7 +48,7 @@ fn ended(socket: &mut WebSocket) -> Result<Option<u16>> {
 
 #[test]
 fn the_upgrade_chooses_the_mqtt_sub_protocol() -> Result<()> {
-    story(|address| {
+    test(|address| {
         // [MQTT-6.0.0-4]
         let socket = WebSocket::open(address, "/mqtt")?;
         let head = socket.head.to_ascii_lowercase();
@@ -60,7 +60,7 @@ fn the_upgrade_chooses_the_mqtt_sub_protocol() -> Result<()> {
 #[test]
 fn a_packet_may_span_frames_and_a_frame_may_hold_many() -> Result<()> {
     // [MQTT-6.0.0-2]
-    story(|address| {
+    test(|address| {
         let mut socket = WebSocket::open(address, "/mqtt")?;
         for byte in Connect::new(Version::V311, "split").encode() {
             socket.send(opcode::BINARY, &[byte])?;
@@ -88,7 +88,7 @@ fn a_packet_may_span_frames_and_a_frame_may_hold_many() -> Result<()> {
 
 #[test]
 fn a_message_in_fragments_is_put_together() -> Result<()> {
-    story(|address| {
+    test(|address| {
         let mut socket = connected(address)?;
         let ping = wire::PINGREQ;
         socket.send_part(opcode::BINARY, &ping[..1])?;
@@ -108,7 +108,7 @@ fn a_message_in_fragments_is_put_together() -> Result<()> {
 
 #[test]
 fn frames_of_every_length_encoding_are_read() -> Result<()> {
-    story(|address| {
+    test(|address| {
         let mut socket = connected(address)?;
         for size in [100, 125, 126, 65_535, 65_536, 100_000] {
             let whole = Publish::new("t", &vec![b'x'; size]).qos(1, 7).encode(Version::V311);
@@ -121,7 +121,7 @@ fn frames_of_every_length_encoding_are_read() -> Result<()> {
 
 #[test]
 fn wrong_frames_end_the_connection() -> Result<()> {
-    story(|address| {
+    test(|address| {
         let unmasked = [&[0x82, 2][..], &wire::PINGREQ].concat();
         let table: [(&str, Vec<u8>); 8] = [
             ("a text frame", frame(0x80 | opcode::TEXT, &wire::PINGREQ)),
@@ -145,7 +145,7 @@ fn wrong_frames_end_the_connection() -> Result<()> {
 
 #[test]
 fn a_close_frame_is_answered() -> Result<()> {
-    story(|address| {
+    test(|address| {
         let mut socket = connected(address)?;
         socket.send(opcode::CLOSE, &1000_u16.to_be_bytes())?;
         let answer = socket.next_frame()?.context("closed without an answer (RFC 6455, 5.5.1)")?;
@@ -157,7 +157,7 @@ fn a_close_frame_is_answered() -> Result<()> {
 
 #[test]
 fn wrong_mqtt_inside_right_frames_is_still_wrong() -> Result<()> {
-    story(|address| {
+    test(|address| {
         let mut socket = connected(address)?;
         socket.send(opcode::BINARY, &packet(0x00, &[]))?;
         ended(&mut socket)?;
@@ -167,7 +167,7 @@ fn wrong_mqtt_inside_right_frames_is_still_wrong() -> Result<()> {
 
 #[test]
 fn an_upgrade_elsewhere_or_half_made_is_refused() -> Result<()> {
-    story(|address| {
+    test(|address| {
         for (path, headers) in [("/nowhere", "Sec-WebSocket-Protocol: mqtt\r\n"), ("/mqttx", ""), ("/", "")] {
             let socket = WebSocket::ask(address, path, headers)?;
             ensure!(!socket.head.starts_with("HTTP/1.1 101"), "{path}: {}", socket.head);

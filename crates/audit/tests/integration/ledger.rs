@@ -1,13 +1,13 @@
 //! The audit beside the ledger that it audits: three shards write real journals, with groups, crashes and letters that are lost, and both must
 //! come to the same balances; receipts lead to the ledger's own roots; a flipped byte is told with its record.
 
-use crate::desk;
+use crate::harness;
 use crate::house;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use desk::{Desk, HEADER, Log, Place};
+use harness::{HEADER, Harness, Log, Place};
 use house::{ASSETS, House, Random};
 use stadium_audit::{HexHash, Options, Report, check, receipt, roots, verify};
 use stadium_journal::{FileJournal, Journal as _, Room};
@@ -75,16 +75,16 @@ impl Books {
         let all = folder.path().join("data/shards");
         std::fs::create_dir_all(&all).expect("made");
         std::fs::write(all.join("shards"), format!("version = 1\ncount = {SHARDS}\n")).expect("written");
-        let desk = |shard| {
+        let harness = |shard| {
             let place = Place { shard, shards: SHARDS, hash_seed: seed };
-            Desk::on(Bounds::default(), place, Paper::new(&all, shard))
+            Harness::on(Bounds::default(), place, Paper::new(&all, shard))
         };
-        Self { house: House::new((0..SHARDS).map(desk).collect(), seed, false), folder }
+        Self { house: House::new((0..SHARDS).map(harness).collect(), seed, false), folder }
     }
 
     /// A copy of the data directory as it is now, which nobody has open.
     fn copy(&mut self) -> PathBuf {
-        self.house.desks.iter_mut().for_each(|desk| desk.log_mut().sync());
+        self.house.harnesses.iter_mut().for_each(|harness| harness.log_mut().sync());
         let to = self.folder.path().join("copy");
         if to.exists() {
             std::fs::remove_dir_all(&to).expect("it is ours");
@@ -107,8 +107,8 @@ impl Books {
         let names = names.iter().map(String::as_str).chain(["@mint", "@shop", "@transit"]);
         let mut accounts = 0;
         for name in names {
-            for (shard, desk) in self.house.desks.iter_mut().enumerate() {
-                for view in desk.accounts(name) {
+            for (shard, harness) in self.house.harnesses.iter_mut().enumerate() {
+                for view in harness.accounts(name) {
                     let is = |one: &&stadium_audit::AccountFigures| {
                         one.wallet == name
                             && one.asset == view.asset.as_str()
@@ -175,14 +175,14 @@ fn receipts_lead_to_the_ledgers_own_roots() {
     let mut books = Books::new(77);
     for _ in 0..5 {
         (0..100).for_each(|_| books.house.step());
-        books.house.desks.iter_mut().for_each(|desk| desk.pass(61_000));
+        books.house.harnesses.iter_mut().for_each(|harness| harness.pass(61_000));
     }
     books.house.check();
-    books.house.desks.iter_mut().for_each(|desk| desk.pass(61_000));
+    books.house.harnesses.iter_mut().for_each(|harness| harness.pass(61_000));
     let (copy, _) = books.audit();
     let mut published = Vec::new();
-    for (shard, desk) in books.house.desks.iter().enumerate() {
-        published.extend(desk.ledger.seals().map(|seal| (shard as u16, seal.number, HexHash(seal.root))));
+    for (shard, harness) in books.house.harnesses.iter().enumerate() {
+        published.extend(harness.ledger.seals().map(|seal| (shard as u16, seal.number, HexHash(seal.root))));
     }
     let found: Vec<_> = roots(&copy, &mut |_| {}).expect("they can be read");
     let found: Vec<_> = found.iter().map(|root| (root.shard, root.seal, root.root)).collect();
@@ -221,7 +221,7 @@ fn flipped_bytes_are_told(seed: u64) {
     for _ in 0..25 {
         let (copy, _) = books.audit();
         let shard = random.below(u64::from(SHARDS)) as usize;
-        let records = &books.house.desks[shard].records;
+        let records = &books.house.harnesses[shard].records;
         let record = &records[random.below(records.len() as u64 - 1) as usize];
         let byte = record.at + 8 + random.below((HEADER + record.section.len()) as u64);
         flip(&copy.join(format!("shards/shard-{shard:04}/journal")), byte);

@@ -2,7 +2,7 @@
 //!
 //! A follower reads the list, then watches from there. After a short loss of contact it also asks for the events
 //! that it missed, because only they tell a goodbye from a lease that expired; where etcd has compacted them away, the
-//! list has to do. A keeper holds a lease of its own for each entry; the lease outlives the session.
+//! list has to do. A registrar holds a lease of its own for each entry; the lease outlives the session.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +117,7 @@ impl link::Session for Session {
     }
 
     async fn keep(&self, hub: &Hub, id: EntryId, entry: &Entry) -> Result<(), Trouble> {
-        Keeper { session: self, hub, id, entry }.run().await
+        Registrar { session: self, hub, id, entry }.run().await
     }
 
     async fn list(&self, hub: &Hub) -> Result<Vec<(String, Instance)>, Trouble> {
@@ -313,14 +313,14 @@ async fn next(answers: &mut Streaming<WatchResponse>) -> Result<WatchResponse, T
 }
 
 /// Keeps one entry.
-struct Keeper<'a> {
+struct Registrar<'a> {
     session: &'a Session,
     hub: &'a Hub,
     id: EntryId,
     entry: &'a Entry,
 }
 
-/// Why a keeper stops keeping a lease.
+/// Why a registrar stops keeping a lease.
 enum Ended {
     /// The lease is no more.
     LeaseLost,
@@ -328,7 +328,7 @@ enum Ended {
     Unwanted,
 }
 
-impl Keeper<'_> {
+impl Registrar<'_> {
     async fn run(self) -> Result<(), Trouble> {
         loop {
             let mut wanted = self.entry.wanted.clone();

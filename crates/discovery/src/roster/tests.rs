@@ -1,4 +1,4 @@
-//! The rules of [`super::Roster`] as stories on a clock of their own.
+//! The rules of [`super::Roster`] as behaviours on a clock of their own.
 //!
 //! Each begins with a list that was heard, and nothing is forgotten in it but by the rules.
 
@@ -10,12 +10,12 @@ use crate::instance::Value;
 const TTL: Duration = Duration::from_secs(10);
 
 /// A roster with a clock.
-struct Story {
+struct Behaviour {
     roster: Roster,
     now: Instant,
 }
 
-impl Story {
+impl Behaviour {
     /// A roster that heard of `ports` and is live.
     fn with(ports: &[u16]) -> Self {
         let now = Instant::now();
@@ -88,148 +88,148 @@ fn nothing_heard_is_told_from_nobody_there() {
 
 #[test]
 fn an_hour_without_the_backend_forgets_nobody() {
-    let mut story = Story::with(&[1, 2, 3]);
-    story.removed(3);
-    story.lost();
-    story.wait(Duration::from_secs(3600));
-    story.knows(&[1, 2, 3]).is_stale("connection refused");
-    story.listed(&[1, 2, 3], After::Outage);
-    story.knows(&[1, 2, 3]).is_live();
+    let mut test = Behaviour::with(&[1, 2, 3]);
+    test.removed(3);
+    test.lost();
+    test.wait(Duration::from_secs(3600));
+    test.knows(&[1, 2, 3]).is_stale("connection refused");
+    test.listed(&[1, 2, 3], After::Outage);
+    test.knows(&[1, 2, 3]).is_live();
 }
 
 #[test]
 fn a_backend_that_lost_its_data_gives_instances_time_to_register_again() {
-    let mut story = Story::with(&[1, 2, 3]);
-    story.lost();
-    story.wait(Duration::from_secs(60));
-    story.listed(&[], After::Outage);
-    story.knows(&[1, 2, 3]).is_stale("3 of 3 have not registered again");
-    story.wait(TTL);
-    story.roster.announced(instance(1), story.now);
-    story.roster.announced(instance(2), story.now);
-    story.knows(&[1, 2, 3]).is_stale("1 of 3");
-    story.wait(TTL);
-    story.knows(&[1, 2]).is_live();
+    let mut test = Behaviour::with(&[1, 2, 3]);
+    test.lost();
+    test.wait(Duration::from_secs(60));
+    test.listed(&[], After::Outage);
+    test.knows(&[1, 2, 3]).is_stale("3 of 3 have not registered again");
+    test.wait(TTL);
+    test.roster.announced(instance(1), test.now);
+    test.roster.announced(instance(2), test.now);
+    test.knows(&[1, 2, 3]).is_stale("1 of 3");
+    test.wait(TTL);
+    test.knows(&[1, 2]).is_live();
 }
 
 #[test]
 fn a_second_outage_stops_the_clock_of_the_first() {
-    let mut story = Story::with(&[1, 2]);
-    story.lost();
-    story.listed(&[], After::Outage);
-    story.wait(TTL);
-    story.lost();
-    story.wait(Duration::from_secs(3600));
-    story.listed(&[], After::Outage);
-    story.wait(TTL);
-    story.knows(&[1, 2]);
-    story.wait(TTL);
-    story.knows(&[]).is_live();
+    let mut test = Behaviour::with(&[1, 2]);
+    test.lost();
+    test.listed(&[], After::Outage);
+    test.wait(TTL);
+    test.lost();
+    test.wait(Duration::from_secs(3600));
+    test.listed(&[], After::Outage);
+    test.wait(TTL);
+    test.knows(&[1, 2]);
+    test.wait(TTL);
+    test.knows(&[]).is_live();
 }
 
 #[test]
 fn one_that_died_is_forgotten_after_settling_while_others_live() {
-    let mut story = Story::with(&[1, 2]);
-    story.removed(2);
-    story.knows(&[1, 2]);
-    story.wait(TTL / 2);
-    story.knows(&[1]).is_live();
+    let mut test = Behaviour::with(&[1, 2]);
+    test.removed(2);
+    test.knows(&[1, 2]);
+    test.wait(TTL / 2);
+    test.knows(&[1]).is_live();
 }
 
 #[test]
 fn one_that_registers_again_at_once_never_left() {
-    let mut story = Story::with(&[1, 2]);
-    story.removed(2);
-    story.roster.announced(instance(2), story.now);
-    story.wait(TTL * 10);
-    story.knows(&[1, 2]).is_live();
+    let mut test = Behaviour::with(&[1, 2]);
+    test.removed(2);
+    test.roster.announced(instance(2), test.now);
+    test.wait(TTL * 10);
+    test.knows(&[1, 2]).is_live();
 }
 
 #[test]
 fn one_that_said_goodbye_is_forgotten_at_once_even_the_last() {
-    let mut story = Story::with(&[1]);
-    story.roster.announced(Instance { state: State::Quiescing, ..instance(1) }, story.now);
-    story.knows(&[1]);
-    story.removed(1);
-    story.knows(&[]).is_live();
+    let mut test = Behaviour::with(&[1]);
+    test.roster.announced(Instance { state: State::Quiescing, ..instance(1) }, test.now);
+    test.knows(&[1]);
+    test.removed(1);
+    test.knows(&[]).is_live();
 }
 
 #[test]
 fn one_that_was_leaving_when_the_backend_went_away_is_gone_when_it_is_back() {
-    let mut story = Story::with(&[1, 2]);
-    story.roster.announced(Instance { state: State::Quiescing, ..instance(1) }, story.now);
-    story.lost();
-    story.listed(&[2], After::Outage);
-    story.knows(&[2]).is_live();
+    let mut test = Behaviour::with(&[1, 2]);
+    test.roster.announced(Instance { state: State::Quiescing, ..instance(1) }, test.now);
+    test.lost();
+    test.listed(&[2], After::Outage);
+    test.knows(&[2]).is_live();
 }
 
 #[test]
 fn instances_that_all_lost_the_backend_are_kept_for_the_grace() {
     // Only the instances are cut off: their leases expire one after the other while we look on.
-    let mut story = Story::with(&[1, 2, 3]);
+    let mut test = Behaviour::with(&[1, 2, 3]);
     for port in [1, 2, 3] {
-        story.removed(port);
-        story.wait(TTL / 6);
+        test.removed(port);
+        test.wait(TTL / 6);
     }
-    story.wait(TTL);
-    story.knows(&[1, 2, 3]).is_stale("3 of 3");
-    story.wait(TTL);
-    story.knows(&[]).is_live();
+    test.wait(TTL);
+    test.knows(&[1, 2, 3]).is_stale("3 of 3");
+    test.wait(TTL);
+    test.knows(&[]).is_live();
 }
 
 #[test]
 fn a_list_read_in_contact_is_compared_without_grace() {
-    let mut story = Story::with(&[1, 2, 3]);
-    story.listed(&[1, 4], After::Contact);
-    story.knows(&[1, 2, 3, 4]);
-    story.wait(TTL / 2);
-    story.knows(&[1, 4]).is_live();
+    let mut test = Behaviour::with(&[1, 2, 3]);
+    test.listed(&[1, 4], After::Contact);
+    test.knows(&[1, 2, 3, 4]);
+    test.wait(TTL / 2);
+    test.knows(&[1, 4]).is_live();
 }
 
 #[test]
 fn lists_read_in_contact_do_not_prolong_a_doubt() {
-    let mut story = Story::with(&[1, 2]);
-    story.lost();
-    story.listed(&[1], After::Outage);
+    let mut test = Behaviour::with(&[1, 2]);
+    test.lost();
+    test.listed(&[1], After::Outage);
     for _ in 0..4 {
-        story.wait(TTL / 2);
-        story.listed(&[1], After::Contact);
+        test.wait(TTL / 2);
+        test.listed(&[1], After::Contact);
     }
-    story.knows(&[1]).is_live();
+    test.knows(&[1]).is_live();
 }
 
 #[test]
 fn versions_are_watched_and_doubted_apart() {
-    let mut story = Story::with(&[1]);
+    let mut test = Behaviour::with(&[1]);
     let second = Instance { version: "2".to_owned(), ..instance(2) };
-    story.roster.announced(second.clone(), story.now);
-    story.removed(1);
-    story.wait(TTL);
-    let first = story.roster.snapshot(&Versions::Exactly("1".to_owned()));
+    test.roster.announced(second.clone(), test.now);
+    test.removed(1);
+    test.wait(TTL);
+    let first = test.roster.snapshot(&Versions::Exactly("1".to_owned()));
     assert_eq!(first.instances.len(), 1, "the last of its version is kept for the grace");
-    let others = story.roster.snapshot(&Versions::Exactly("2".to_owned()));
+    let others = test.roster.snapshot(&Versions::Exactly("2".to_owned()));
     assert_eq!((&*others.instances, others.freshness), (&[second][..], Freshness::Live));
 }
 
 #[test]
 fn loads_are_told_from_members_and_from_nothing() {
-    let mut story = Story::with(&[1]);
-    assert_eq!(story.roster.announced(instance(1), story.now), Change::Nothing);
+    let mut test = Behaviour::with(&[1]);
+    assert_eq!(test.roster.announced(instance(1), test.now), Change::Nothing);
     let busier = Instance { load: 0.5, ..instance(1) };
-    assert_eq!(story.roster.announced(busier.clone(), story.now), Change::Loads);
+    assert_eq!(test.roster.announced(busier.clone(), test.now), Change::Loads);
     let heavier = Instance { weight: 200, ..busier };
-    assert_eq!(story.roster.announced(heavier, story.now), Change::Members);
-    assert_eq!(story.roster.announced(instance(2), story.now), Change::Members);
+    assert_eq!(test.roster.announced(heavier, test.now), Change::Members);
+    assert_eq!(test.roster.announced(instance(2), test.now), Change::Members);
 }
 
 #[test]
 fn instances_beyond_the_bound_are_refused_and_counted() {
-    let mut story = Story::with(&[]);
+    let mut test = Behaviour::with(&[]);
     let port = |port: usize| u16::try_from(port).expect("ten thousand and one ports");
     for number in 1..=INSTANCES_MAX + 1 {
-        story.roster.announced(instance(port(number)), story.now);
+        test.roster.announced(instance(port(number)), test.now);
     }
-    assert_eq!(story.roster.snapshot(&Versions::Any).instances.len(), INSTANCES_MAX);
-    assert_eq!(story.roster.take_refused(), 1);
-    assert_eq!(story.roster.take_refused(), 0);
+    assert_eq!(test.roster.snapshot(&Versions::Any).instances.len(), INSTANCES_MAX);
+    assert_eq!(test.roster.take_refused(), 1);
+    assert_eq!(test.roster.take_refused(), 0);
 }

@@ -1,10 +1,10 @@
 //! The handle without a backend: bounds, refusals, and watchers that misbehave.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::sync::mpsc;
 
-use scenery::{PATIENCE, Seen, config, register};
+use fixture::{PATIENCE, Seen, config, register};
 use stadium_discovery::{
     Backend, Config, Discovery, Error, Freshness, StaticService, Tls, Versions, WATCHES_MAX,
 };

@@ -2,27 +2,27 @@
 //!
 //! What discovery says is compared with what etcd's own JSON gateway shows.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use scenery::etcd::Cluster;
-use scenery::proxy::Proxy;
-use scenery::registry::Registry as _;
-use scenery::{GEO, PATIENCE, Seen, Stage, TTL, config, discover, register, stories, until_true};
+use fixture::etcd::Cluster;
+use fixture::proxy::Proxy;
+use fixture::registry::Registry as _;
+use fixture::{GEO, PATIENCE, Seen, Stage, TTL, behaviours, config, discover, register, until_true};
 use stadium_discovery::{
     Backend, Config, Connection, Credentials, Discovery, Registration, Tls, Value, Versions,
 };
 
 #[test]
 fn an_instance_appears_changes_and_leaves_at_once() {
-    stories::an_instance_appears_changes_and_leaves_at_once(&Cluster::start(1));
+    behaviours::an_instance_appears_changes_and_leaves_at_once(&Cluster::start(1));
 }
 
 #[test]
 fn the_last_instance_that_withdraws_while_serving_is_dropped_at_once() {
-    stories::the_last_instance_that_withdraws_while_serving_is_dropped_at_once(&Cluster::start(1));
+    behaviours::the_last_instance_that_withdraws_while_serving_is_dropped_at_once(&Cluster::start(1));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_lost_lease_and_a_deleted_entry_are_made_again() {
 
 #[test]
 fn discovery_starts_before_etcd_does() {
-    stories::discovery_starts_before_its_backend_does(&mut Cluster::start(1));
+    behaviours::discovery_starts_before_its_backend_does(&mut Cluster::start(1));
 }
 
 #[test]
@@ -169,17 +169,17 @@ fn a_leader_that_is_paused_is_left_for_another() {
 
 #[test]
 fn a_paused_etcd_is_noticed_and_its_return_too() {
-    stories::a_paused_member_is_noticed_and_its_return_too(&mut Cluster::start(1));
+    behaviours::a_paused_member_is_noticed_and_its_return_too(&mut Cluster::start(1));
 }
 
 #[test]
 fn an_outage_of_all_members_drops_nobody_and_ends_by_itself() {
-    stories::an_outage_drops_nobody_and_ends_by_itself(&mut Cluster::start(3));
+    behaviours::an_outage_drops_nobody_and_ends_by_itself(&mut Cluster::start(3));
 }
 
 #[test]
 fn an_etcd_that_lost_all_data_gets_it_back_from_the_services() {
-    let regained = stories::lost_data_comes_back_from_the_services(&mut Cluster::start(3));
+    let regained = behaviours::lost_data_comes_back_from_the_services(&mut Cluster::start(3));
     assert!(regained.took < TTL * 2, "they register again within seconds, not {:?}", regained.took);
     assert!(regained.session_losses >= 2, "each registration has a lease of its own");
 }
@@ -230,7 +230,7 @@ fn compacted_history_is_replaced_by_the_list() {
 
 #[test]
 fn a_black_hole_longer_than_a_lease_drops_nobody() {
-    let losses = stories::a_way_that_fails_for_long_drops_nobody(&Cluster::start(1), Proxy::block);
+    let losses = behaviours::a_way_that_fails_for_long_drops_nobody(&Cluster::start(1), Proxy::block);
     assert!(losses >= 1);
 }
 

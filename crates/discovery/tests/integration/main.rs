@@ -4,7 +4,7 @@
 mod bounds;
 #[cfg(feature = "etcd")]
 mod etcd;
+mod fixture;
 mod names;
-mod scenery;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;

@@ -2,7 +2,7 @@
 //!
 //! The tests have a name server of their own; how the system looks names up is not tested here.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::collections::HashMap;
 use std::io;
@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fixture::{PATIENCE, Seen, config, until_true};
 use parking_lot::{Condvar, Mutex};
-use scenery::{PATIENCE, Seen, config, until_true};
 use stadium_discovery::{
     Backend, Config, Connection, Discovery, Freshness, Resolve, Snapshot, StaticInstance, StaticService,
 };

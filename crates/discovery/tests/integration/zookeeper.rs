@@ -2,25 +2,25 @@
 //!
 //! What discovery says is compared with what a session of the suite's own reads.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::time::Duration;
 
-use scenery::proxy::Proxy;
-use scenery::registry::Registry as _;
-use scenery::zookeeper::Ensemble;
-use scenery::{GEO, PATIENCE, Stage, config, discover, register, stories, until_true};
+use fixture::proxy::Proxy;
+use fixture::registry::Registry as _;
+use fixture::zookeeper::Ensemble;
+use fixture::{GEO, PATIENCE, Stage, behaviours, config, discover, register, until_true};
 use stadium_discovery::{Backend, Config, Credentials};
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 #[test]
 fn an_instance_appears_changes_and_leaves_at_once() {
-    stories::an_instance_appears_changes_and_leaves_at_once(&Ensemble::start(1));
+    behaviours::an_instance_appears_changes_and_leaves_at_once(&Ensemble::start(1));
 }
 
 #[test]
 fn the_last_instance_that_withdraws_while_serving_is_dropped_at_once() {
-    stories::the_last_instance_that_withdraws_while_serving_is_dropped_at_once(&Ensemble::start(1));
+    behaviours::the_last_instance_that_withdraws_while_serving_is_dropped_at_once(&Ensemble::start(1));
 }
 
 #[test]
@@ -46,12 +46,12 @@ fn the_tree_is_listed_and_what_cannot_be_read_is_counted() {
 
 #[test]
 fn a_server_that_is_killed_and_restarted_drops_nobody() {
-    stories::an_outage_drops_nobody_and_ends_by_itself(&mut Ensemble::start(1));
+    behaviours::an_outage_drops_nobody_and_ends_by_itself(&mut Ensemble::start(1));
 }
 
 #[test]
 fn an_expired_session_is_replaced_and_its_entries_are_made_again() {
-    let losses = stories::a_way_that_fails_for_long_drops_nobody(&Ensemble::start(1), Proxy::cut);
+    let losses = behaviours::a_way_that_fails_for_long_drops_nobody(&Ensemble::start(1), Proxy::cut);
     assert_eq!(losses, 1);
 }
 
@@ -77,13 +77,13 @@ fn a_connection_that_breaks_keeps_its_session() {
 
 #[test]
 fn a_zookeeper_that_lost_all_data_gets_it_back_from_the_services() {
-    let regained = stories::lost_data_comes_back_from_the_services(&mut Ensemble::start(1));
+    let regained = behaviours::lost_data_comes_back_from_the_services(&mut Ensemble::start(1));
     assert_eq!(regained.session_losses, 1, "a session holds all registrations");
 }
 
 #[test]
 fn a_paused_server_is_noticed_and_its_return_too() {
-    stories::a_paused_member_is_noticed_and_its_return_too(&mut Ensemble::start(1));
+    behaviours::a_paused_member_is_noticed_and_its_return_too(&mut Ensemble::start(1));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_leader_of_three_may_be_killed() {
 
 #[test]
 fn discovery_starts_before_zookeeper_does() {
-    stories::discovery_starts_before_its_backend_does(&mut Ensemble::start(1));
+    behaviours::discovery_starts_before_its_backend_does(&mut Ensemble::start(1));
 }
 
 #[test]

@@ -92,8 +92,12 @@ impl Shared {
                 },
             },
             broker::Change::Unsubscribe { filter } => Change::Unsubscribe { client, filter: filter.into() },
-            broker::Change::Received { letter } => Change::Received { client, letter },
-            broker::Change::Done { letter } => Change::Done { client, letters: vec![letter] },
+            broker::Change::Received { queued_message } => {
+                Change::Received { client, delivery: queued_message }
+            }
+            broker::Change::Done { queued_message } => {
+                Change::Done { client, deliveries: vec![queued_message] }
+            }
             broker::Change::Unreleased { packet_id } => Change::Unreleased { client, packet_id },
             broker::Change::Released { packet_id } => Change::Released { client, packet_id },
         }
@@ -102,7 +106,7 @@ impl Shared {
     pub(crate) fn keep(&self, keep: &broker::Keep<'_>) -> Change {
         let receiver = |one: &broker::Receiver<'_>| Receiver {
             client: one.client_id.into(),
-            letter: one.letter,
+            delivery: one.queued_message,
             qos: one.qos as u8,
             retain: one.retain,
             shared: one.shared.number(),
@@ -123,7 +127,11 @@ fn kept_origin(origin: broker::Origin) -> Origin {
 
 pub(crate) fn withdraw(withdraw: &broker::Withdraw<'_>) -> Change {
     Change::Withdraw(Box::new(Withdraw {
-        receivers: withdraw.receivers.iter().map(|&(client, letter)| (client.into(), letter)).collect(),
+        receivers: withdraw
+            .receivers
+            .iter()
+            .map(|&(client, queued_message)| (client.into(), queued_message))
+            .collect(),
         origin: withdraw.origin.map(kept_origin),
         publisher: withdraw.publisher.map(Into::into),
     }))

@@ -1,13 +1,13 @@
 //! MQTT sessions that outlive the process, kept by the shards.
 //!
 //! The broker says what changes. A loop gathers the changes of its turn for each shard and hands them over as one batch, one batch of a loop
-//! at a time: so what the loop says arrives in its order. What waits for a change hears when its batch is durable. [`keeper`] does that,
+//! at a time: so what the loop says arrives in its order. What waits for a change hears when its batch is durable. [`writer`] does that,
 //! [`mapping`] puts the broker's words into those of the shards, [`restore`] brings all of it back when the server starts.
 
-mod keeper;
 mod mapping;
 mod restore;
+mod writer;
 
-pub(crate) use keeper::{Keeper, persisted};
 pub(crate) use mapping::{ask, forget, withdraw};
 pub(crate) use restore::Returning;
+pub(crate) use writer::{SessionWriter, persisted};

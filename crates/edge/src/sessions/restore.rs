@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use stadium_mqtt::broker::{
-    Away, Publication, Restored, RestoredLetter, RestoredSubscription, RestoredWill, SharedId,
+    Away, Publication, Restored, RestoredMessage, RestoredSubscription, RestoredWill, SharedId,
 };
 use stadium_mqtt::packet::{QoS, SubscriptionOptions, Version};
 use stadium_reactor::Io;
@@ -139,8 +139,8 @@ fn restored(shared: &Shared, image: SessionImage, known: &mut Publications) -> R
             shared: SharedId::from_number(kept.shared),
         })
     });
-    let letters = image.owed.into_iter().map(|owed| RestoredLetter {
-        number: owed.letter,
+    let queued = image.owed.into_iter().map(|owed| RestoredMessage {
+        number: owed.delivery,
         publication: owed.message.as_ref().map(|message| publication(shared, message, known)),
         qos: if owed.qos == 2 { QoS::ExactlyOnce } else { QoS::AtLeastOnce },
         retain: owed.retain,
@@ -169,6 +169,6 @@ fn restored(shared: &Shared, image: SessionImage, known: &mut Publications) -> R
         },
         subscriptions: subscriptions.collect::<Result<_, String>>()?,
         unreleased: image.unreleased,
-        letters: letters.collect(),
+        queued_messages: queued.collect(),
     })
 }

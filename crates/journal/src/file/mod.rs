@@ -1,9 +1,9 @@
 //! The journal on files: the shard's side of it.
 //!
 //! Appending encodes into the open batch and into memory; a commit hands the batch to the journal's thread ([`writer`]); a second thread keeps
-//! the next segment ready ([`keeper`]). Opening is in [`recover`]. The shard's thread never waits for the disk unless it asks to.
+//! the next segment ready ([`maintenance`]). Opening is in [`recover`]. The shard's thread never waits for the disk unless it asks to.
 
-mod keeper;
+mod maintenance;
 mod pace;
 pub(crate) mod reader;
 pub(crate) mod recover;
@@ -29,7 +29,7 @@ use crate::{
     Epoch, Error, Journal, JournalId, Metrics, Options, Position, Reader, Room, Segment, SegmentNumber,
     Segmented, Wake,
 };
-use keeper::{Keeper, NextSegment, Orders};
+use maintenance::{Maintenance, NextSegment, Orders};
 use reader::FileReader;
 use segments::SegmentFile;
 use shared::{Batch, QUEUED_BATCHES_MAX, Shared};
@@ -92,7 +92,7 @@ enum Hands {
 #[derive(Clone)]
 pub struct Stepper {
     writer: Arc<Mutex<Writer>>,
-    keeper: Arc<Mutex<Keeper>>,
+    maintenance: Arc<Mutex<Maintenance>>,
 }
 
 impl Stepper {
@@ -103,7 +103,7 @@ impl Stepper {
 
     /// Makes the next segment or the reserve, or uses a removed segment's file again. False if there is nothing that can be done now.
     pub fn keep(&self) -> bool {
-        lock(&self.keeper).step() == Progress::Worked
+        lock(&self.maintenance).step() == Progress::Worked
     }
 }
 
@@ -127,7 +127,7 @@ impl FileJournal {
     /// # Errors
     /// As for [`FileJournal::open`].
     pub fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<Self, Error> {
-        let (mut journal, writer, keeper) = Self::recover(disk, options)?;
+        let (mut journal, writer, maintenance) = Self::recover(disk, options)?;
         let shard = options.shard;
         let spawn = |name: String, body: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new()
@@ -136,7 +136,7 @@ impl FileJournal {
                 .map_err(|error| Error::io("cannot start the journal's threads", &error))
         };
         let mut threads = vec![spawn(format!("journal-{shard}"), Box::new(move || writer.run()))?];
-        match spawn(format!("keeper-{shard}"), Box::new(move || keeper.run())) {
+        match spawn(format!("maintenance-{shard}"), Box::new(move || maintenance.run())) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
                 journal.hands = Hands::Threads(threads);
@@ -153,13 +153,14 @@ impl FileJournal {
     /// # Errors
     /// As for [`FileJournal::open`].
     pub fn open_stepped(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Stepper), Error> {
-        let (mut journal, writer, keeper) = Self::recover(disk, options)?;
-        let stepper = Stepper { writer: Arc::new(Mutex::new(writer)), keeper: Arc::new(Mutex::new(keeper)) };
+        let (mut journal, writer, maintenance) = Self::recover(disk, options)?;
+        let stepper =
+            Stepper { writer: Arc::new(Mutex::new(writer)), maintenance: Arc::new(Mutex::new(maintenance)) };
         journal.hands = Hands::Stepper(stepper.clone());
         Ok((journal, stepper))
     }
 
-    fn recover(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Writer, Keeper), Error> {
+    fn recover(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Writer, Maintenance), Error> {
         let begun = Instant::now();
         check(options)?;
         let found = recover::recover(&disk, options)?;
@@ -173,7 +174,8 @@ impl FileJournal {
             Arc::clone(&made.segment),
             Arc::clone(&made.file),
         );
-        let keeper = Keeper::new(Arc::clone(&shared), found.control, Arc::clone(&orders), found.stock);
+        let maintenance =
+            Maintenance::new(Arc::clone(&shared), found.control, Arc::clone(&orders), found.stock);
         let tail_bytes = options.tail_bytes.max(options.waiting_bytes_max + 2 * options.record_bytes_max);
         let first = made.segment.header.first();
         let opening_us = begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX);
@@ -203,7 +205,7 @@ impl FileJournal {
             cut_bytes: found.cut_bytes,
             shared,
         };
-        Ok((journal, writer, keeper))
+        Ok((journal, writer, maintenance))
     }
 
     /// Ends the journal's threads, where it has some: what they were doing is done.

@@ -1,4 +1,4 @@
-//! Scenery for tests of crashes: a journal on a disk in memory, and what was acknowledged of it.
+//! Fixture for tests of crashes: a journal on a disk in memory, and what was acknowledged of it.
 //!
 //! The book is kept apart from the journal: what `durable` covered must be read again, what it didn't may be.
 

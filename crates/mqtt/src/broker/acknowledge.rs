@@ -162,7 +162,7 @@ where
         if flight.number != 0 {
             // Were it sent again after its release, the client would take it for another message.
             let then = self.pendings.add(1, What::Release { key, link, packet_id });
-            host.persist(&session.client_id, Change::Received { letter: flight.number }, then);
+            host.persist(&session.client_id, Change::Received { queued_message: flight.number }, then);
             return Ok(());
         }
         host.send(link, |buf| encode::ack(buf, AckKind::Pubrel, version, packet_id, ReasonCode::Success));

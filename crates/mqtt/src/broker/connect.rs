@@ -552,9 +552,9 @@ where
         self.tell_groups(host, key, Presence::Away);
     }
 
-    /// The lowest number of a letter that was not sent, where all below it may have been.
+    /// The lowest number of a queued message that was not sent, where all below it may have been.
     fn first_unsent(&self, session: &Session<L, I>) -> u32 {
-        let next = session.rare.as_ref().map_or(0, |rare| rare.last_letter.wrapping_add(1));
+        let next = session.rare.as_ref().map_or(0, |rare| rare.last_queued_message.wrapping_add(1));
         let unsent = self.flights.iter(&session.queued).find(|one| one.packet_id == 0 && one.number != 0);
         let in_line = session.rare.as_ref().and_then(|rare| rare.line.front()).map(Line::number);
         unsent.map(|one| one.number).or(in_line).unwrap_or(next)
@@ -610,7 +610,7 @@ where
             }
             self.drop_subscription(host, held);
         }
-        let letters = self.mailboxes.forget(key);
+        let queued_messages = self.mailboxes.forget(key);
         let Session { client_id, in_flight, queued, .. } = self.sessions.remove(key.index as usize);
         let hash = self.hasher.hash_one(&*client_id);
         if let Ok(entry) = self.by_client_id.find_entry(hash, |&at| at == key.index) {
@@ -622,7 +622,9 @@ where
                 unfinished.extend(flight.publication.map(|one| (one, qos, shared, number)));
             }
         }
-        unfinished.extend(letters.into_iter().map(|one| (one.publication, one.qos, one.shared, one.number)));
+        unfinished.extend(
+            queued_messages.into_iter().map(|one| (one.publication, one.qos, one.shared, one.number)),
+        );
         // What the push platform keeps is still its own.
         unfinished.retain(|(publication, ..)| !publication.head.is_platforms());
         for (publication, qos, came_by, number) in unfinished {

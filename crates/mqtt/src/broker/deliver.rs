@@ -11,7 +11,7 @@ use slab::Slab;
 use super::durable::{ReplyTo, done};
 use super::flight::{Flight, Flights, List, Stage};
 use super::host::{Action, Client, Drop, Event, Host, LoopIndex, Progress};
-use super::mailbox::{Letter, Mailboxes};
+use super::mailbox::{Mailboxes, QueuedMessage};
 use super::parts::{Decides, Unkept};
 use super::publication::{Message, Pool, Publication};
 use super::session::{Rare, Session, SessionKey, SharedId};
@@ -61,7 +61,7 @@ pub(super) struct Terms<'a> {
     pub retain: bool,
     pub ids: &'a [u32],
     pub shared: SharedId,
-    /// What the host calls the letter, where it keeps it; else 0.
+    /// What the host calls the queued message, where it keeps it; else 0.
     pub number: u32,
 }
 
@@ -433,8 +433,8 @@ where
         while let Some(flight) = self.flights.pop_front(&mut waiting) {
             self.flights.push_back(&mut queued, flight);
         }
-        while let Some(letter) = self.mailboxes.take(key) {
-            let Letter { publication, qos, retain, subscription_ids, shared, number } = letter;
+        while let Some(queued_message) = self.mailboxes.take(key) {
+            let QueuedMessage { publication, qos, retain, subscription_ids, shared, number } = queued_message;
             let terms = Terms { qos, retain, ids: &subscription_ids, shared, number };
             let flight = Flight::queued(publication, terms);
             self.flights.push_back(&mut queued, flight);
@@ -566,7 +566,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
         let session = &self.sessions[index as usize];
         let message = parcel.message;
         let publication = Arc::clone(parcel.kept.get_or_insert_with(|| self.pool.keep(&message)));
-        let letter = Letter {
+        let queued_message = QueuedMessage {
             publication,
             qos: terms.qos,
             retain: terms.retain,
@@ -574,7 +574,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
             shared: terms.shared,
             number: terms.number,
         };
-        let evicted = self.mailboxes.put(session.key(index), &session.client_id, letter);
+        let evicted = self.mailboxes.put(session.key(index), &session.client_id, queued_message);
         report(host, None, message.head.receipt, Progress::Queued);
         for evicted in evicted {
             dropped(host, None, evicted.publication.head.receipt, Drop::QueueFull);
@@ -731,13 +731,13 @@ fn write<'p, H: Host, I>(
     Ok(())
 }
 
-/// The packet id of a letter that the host keeps: the same for ever, so that a client to which it is sent again after the server was
+/// The packet id of a queued message that the host keeps: the same for ever, so that a client to which it is sent again after the server was
 /// killed knows it. The upper half of all ids is theirs.
 pub(super) fn kept_packet_id(number: u32) -> u16 {
     KEPT_IDS_FROM | (number % u32::from(KEPT_IDS_FROM)) as u16
 }
 
-/// The first packet id of letters that the host keeps.
+/// The first packet id of queued messages that the host keeps.
 const KEPT_IDS_FROM: u16 = 0x8000;
 
 /// The packet id of a delivery that is about to be sent; none where it is in use.

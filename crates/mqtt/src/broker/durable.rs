@@ -105,15 +105,15 @@ pub enum Change<'a, I> {
         /// Its text.
         filter: &'a str,
     },
-    /// A letter at QoS 2 was received.
+    /// A queued message at QoS 2 was received.
     Received {
-        /// The letter.
-        letter: u32,
+        /// The queued message.
+        queued_message: u32,
     },
-    /// A letter is not owed any more.
+    /// A queued message is not owed any more.
     Done {
-        /// The letter.
-        letter: u32,
+        /// The queued message.
+        queued_message: u32,
     },
     /// A publish of its client at QoS 2 is owed durably to whoever wants it.
     Unreleased {
@@ -162,7 +162,7 @@ pub struct Away {
     pub ends_at_ms: Option<u64>,
     /// When its will is published, in the host's milliseconds.
     pub will_at_ms: Option<u64>,
-    /// Letters below this number may have been sent.
+    /// QueuedMessages below this number may have been sent.
     pub sent_below: u32,
 }
 
@@ -199,8 +199,8 @@ pub struct Keep<'a> {
 pub struct Receiver<'a> {
     /// Client Identifier.
     pub client_id: &'a str,
-    /// What the session calls the letter.
-    pub letter: u32,
+    /// What the session calls the queued message.
+    pub queued_message: u32,
     /// 1 or 2.
     pub qos: QoS,
     /// RETAIN as this receiver must see it.
@@ -225,8 +225,9 @@ impl Origin {
     /// Of a message that goes to another member of a shared subscription when this session ends. It
     /// follows from what is durable, so it is the same if the session ends once more after a crash.
     /// The mixing is that of splitmix64 and part of the format.
-    pub(super) fn of_handed_on(incarnation: u64, letter: u32) -> Self {
-        let mut mixed = incarnation.wrapping_add(u64::from(letter).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    pub(super) fn of_handed_on(incarnation: u64, queued_message: u32) -> Self {
+        let mut mixed =
+            incarnation.wrapping_add(u64::from(queued_message).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         Self { incarnation: mixed ^ (mixed >> 31), packet_id: 0 }
@@ -863,10 +864,10 @@ fn ack(kind: AckKind, version: Version, packet_id: u16, reason: ReasonCode) -> V
     bytes
 }
 
-/// Tells the host that a letter is not owed any more; one without a number never was, durably.
+/// Tells the host that a queued message is not owed any more; one without a number never was, durably.
 pub(super) fn done<H: Host>(host: &mut H, client_id: &str, number: u32) {
     if number != 0 {
-        host.persist(client_id, Change::Done { letter: number }, Then::NOTHING);
+        host.persist(client_id, Change::Done { queued_message: number }, Then::NOTHING);
     }
 }
 
@@ -876,12 +877,12 @@ mod tests {
 
     #[test]
     fn origins_of_what_is_handed_on_stay_as_they_are() {
-        for (incarnation, letter, expected) in [
+        for (incarnation, queued_message, expected) in [
             (0, 1, 0xe220_a839_7b1d_cdaf),
             (7, 1, 0x63cb_e1e4_5932_0dd7),
             (u64::MAX, u32::MAX, 0xb079_dc1e_4a43_6403),
         ] {
-            let origin = Origin::of_handed_on(incarnation, letter);
+            let origin = Origin::of_handed_on(incarnation, queued_message);
             assert_eq!(origin, Origin { incarnation: expected, packet_id: 0 });
         }
     }

@@ -13,7 +13,7 @@ use crate::packet::QoS;
 
 /// A message kept for one client.
 #[derive(Debug, Clone)]
-pub struct Letter {
+pub struct QueuedMessage {
     /// The message.
     pub publication: Arc<Publication>,
     /// The QoS it will be delivered with, 1 or 2.
@@ -28,31 +28,36 @@ pub struct Letter {
     pub number: u32,
 }
 
-impl Letter {
+impl QueuedMessage {
     fn bytes(&self) -> usize {
         self.publication.bytes_held()
     }
 }
 
-/// Keeps letters for sessions whose clients are away.
+/// Keeps queued messages for sessions whose clients are away.
 pub trait Mailboxes {
-    /// Keeps a letter. Returns the oldest of the session's letters that had to go for it, or the letter
+    /// Keeps a queued message. Returns the oldest of the session's queued messages that had to go for it, or the queued message
     /// itself if it can't be kept.
-    fn put(&mut self, session: SessionKey, client_id: &str, letter: Letter) -> Vec<Letter>;
+    fn put(
+        &mut self,
+        session: SessionKey,
+        client_id: &str,
+        queued_message: QueuedMessage,
+    ) -> Vec<QueuedMessage>;
 
-    /// Takes the session's oldest letter out.
-    fn take(&mut self, session: SessionKey) -> Option<Letter>;
+    /// Takes the session's oldest queued message out.
+    fn take(&mut self, session: SessionKey) -> Option<QueuedMessage>;
 
     /// Gives up what the session has: it ended.
-    fn forget(&mut self, session: SessionKey) -> Vec<Letter>;
+    fn forget(&mut self, session: SessionKey) -> Vec<QueuedMessage>;
 
-    /// Letters kept for one session.
+    /// QueuedMessages kept for one session.
     fn waiting(&self, session: SessionKey) -> usize;
 
-    /// Letters kept for all of them.
+    /// QueuedMessages kept for all of them.
     fn len(&self) -> usize;
 
-    /// Whether nobody has a letter.
+    /// Whether nobody has a queued message.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,12 +66,12 @@ pub trait Mailboxes {
 /// Bounds of [`InMemory`].
 #[derive(Debug, Clone, Copy)]
 pub struct MailboxLimits {
-    /// Letters for one session; the oldest goes for one more.
+    /// QueuedMessages for one session; the oldest goes for one more.
     pub messages_max: usize,
-    /// Bytes of the letters for one session; the oldest go for one more, and a letter that is larger on
+    /// Bytes of the queued messages for one session; the oldest go for one more, and a queued message that is larger on
     /// its own is refused. A message for many devices is held once and counted for each.
     pub bytes_max: usize,
-    /// Letters for all sessions of one loop; a session's own oldest goes for one more, and a session
+    /// QueuedMessages for all sessions of one loop; a session's own oldest goes for one more, and a session
     /// that has none is refused.
     pub total_max: usize,
 }
@@ -88,7 +93,7 @@ pub struct InMemory {
 /// What one session has.
 #[derive(Debug, Default)]
 struct Own {
-    letters: VecDeque<Letter>,
+    queued_messages: VecDeque<QueuedMessage>,
     bytes: usize,
 }
 
@@ -100,27 +105,34 @@ impl InMemory {
 }
 
 impl Own {
-    fn pop(&mut self) -> Option<Letter> {
-        let letter = self.letters.pop_front()?;
-        self.bytes -= letter.bytes();
-        Some(letter)
+    fn pop(&mut self) -> Option<QueuedMessage> {
+        let queued_message = self.queued_messages.pop_front()?;
+        self.bytes -= queued_message.bytes();
+        Some(queued_message)
     }
 }
 
 impl Mailboxes for InMemory {
-    fn put(&mut self, session: SessionKey, _client_id: &str, letter: Letter) -> Vec<Letter> {
+    fn put(
+        &mut self,
+        session: SessionKey,
+        _client_id: &str,
+        queued_message: QueuedMessage,
+    ) -> Vec<QueuedMessage> {
         let MailboxLimits { messages_max, bytes_max, total_max } = self.limits;
         let all_full = self.len >= total_max;
-        if messages_max == 0 || letter.bytes() > bytes_max || (all_full && !self.boxes.contains_key(&session))
+        if messages_max == 0
+            || queued_message.bytes() > bytes_max
+            || (all_full && !self.boxes.contains_key(&session))
         {
-            return vec![letter];
+            return vec![queued_message];
         }
         let own = self.boxes.entry(session).or_default();
-        own.bytes += letter.bytes();
-        own.letters.push_back(letter);
+        own.bytes += queued_message.bytes();
+        own.queued_messages.push_back(queued_message);
         self.len += 1;
         let mut evicted = Vec::new();
-        while own.letters.len() > messages_max || own.bytes > bytes_max || self.len > total_max {
+        while own.queued_messages.len() > messages_max || own.bytes > bytes_max || self.len > total_max {
             let Some(oldest) = own.pop() else { break };
             evicted.push(oldest);
             self.len -= 1;
@@ -128,24 +140,25 @@ impl Mailboxes for InMemory {
         evicted
     }
 
-    fn take(&mut self, session: SessionKey) -> Option<Letter> {
+    fn take(&mut self, session: SessionKey) -> Option<QueuedMessage> {
         let own = self.boxes.get_mut(&session)?;
-        let letter = own.pop();
-        self.len -= usize::from(letter.is_some());
-        if own.letters.is_empty() {
+        let queued_message = own.pop();
+        self.len -= usize::from(queued_message.is_some());
+        if own.queued_messages.is_empty() {
             self.boxes.remove(&session);
         }
-        letter
+        queued_message
     }
 
-    fn forget(&mut self, session: SessionKey) -> Vec<Letter> {
-        let letters = self.boxes.remove(&session).map(|own| Vec::from(own.letters)).unwrap_or_default();
-        self.len -= letters.len();
-        letters
+    fn forget(&mut self, session: SessionKey) -> Vec<QueuedMessage> {
+        let queued_messages =
+            self.boxes.remove(&session).map(|own| Vec::from(own.queued_messages)).unwrap_or_default();
+        self.len -= queued_messages.len();
+        queued_messages
     }
 
     fn waiting(&self, session: SessionKey) -> usize {
-        self.boxes.get(&session).map_or(0, |own| own.letters.len())
+        self.boxes.get(&session).map_or(0, |own| own.queued_messages.len())
     }
 
     fn len(&self) -> usize {
@@ -158,9 +171,9 @@ mod tests {
     use super::super::publication::{Head, Message};
     use super::*;
 
-    fn letter(payload: &[u8]) -> Letter {
+    fn queued_message(payload: &[u8]) -> QueuedMessage {
         let message = Message { topic: "t", properties: &[], payload, head: Head::default() };
-        Letter {
+        QueuedMessage {
             publication: Arc::new(Publication::new(&message)),
             qos: QoS::AtLeastOnce,
             retain: false,
@@ -170,8 +183,8 @@ mod tests {
         }
     }
 
-    fn payloads(letters: &[Letter]) -> Vec<u8> {
-        letters.iter().map(|letter| letter.publication.payload()[0]).collect()
+    fn payloads(queued_messages: &[QueuedMessage]) -> Vec<u8> {
+        queued_messages.iter().map(|queued_message| queued_message.publication.payload()[0]).collect()
     }
 
     #[test]
@@ -179,9 +192,9 @@ mod tests {
         let session = SessionKey { index: 1, generation: 1 };
         let limits = MailboxLimits { messages_max: 2, ..MailboxLimits::default() };
         let mut mailboxes = InMemory::new(limits);
-        assert!(mailboxes.put(session, "c", letter(&[1])).is_empty());
-        assert!(mailboxes.put(session, "c", letter(&[2])).is_empty());
-        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[3]))), [1]);
+        assert!(mailboxes.put(session, "c", queued_message(&[1])).is_empty());
+        assert!(mailboxes.put(session, "c", queued_message(&[2])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session, "c", queued_message(&[3]))), [1]);
         assert_eq!(mailboxes.len(), 2);
         assert_eq!(payloads(&mailboxes.forget(session)), [2, 3]);
         assert!(mailboxes.is_empty());
@@ -192,10 +205,10 @@ mod tests {
         let session = SessionKey { index: 1, generation: 1 };
         let limits = MailboxLimits { bytes_max: 3_000, ..MailboxLimits::default() };
         let mut mailboxes = InMemory::new(limits);
-        assert!(mailboxes.put(session, "c", letter(&[1; 1_000])).is_empty());
-        assert!(mailboxes.put(session, "c", letter(&[2; 1_000])).is_empty());
-        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[3; 2_000]))), [1, 2]);
-        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[4; 4_000]))), [4]);
+        assert!(mailboxes.put(session, "c", queued_message(&[1; 1_000])).is_empty());
+        assert!(mailboxes.put(session, "c", queued_message(&[2; 1_000])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session, "c", queued_message(&[3; 2_000]))), [1, 2]);
+        assert_eq!(payloads(&mailboxes.put(session, "c", queued_message(&[4; 4_000]))), [4]);
         assert_eq!(mailboxes.waiting(session), 1);
     }
 
@@ -203,20 +216,31 @@ mod tests {
     fn all_sessions_together_have_so_many_letters_and_a_new_session_is_refused() {
         let session = |index| SessionKey { index, generation: 1 };
         let mut mailboxes = InMemory::new(MailboxLimits { total_max: 3, ..MailboxLimits::default() });
-        assert!(mailboxes.put(session(1), "a", letter(&[1])).is_empty());
-        assert!(mailboxes.put(session(2), "b", letter(&[2])).is_empty());
-        assert!(mailboxes.put(session(2), "b", letter(&[3])).is_empty());
-        assert_eq!(payloads(&mailboxes.put(session(3), "c", letter(&[4]))), [4], "it has none to give up");
-        assert_eq!(payloads(&mailboxes.put(session(2), "b", letter(&[5]))), [2], "its own oldest goes");
+        assert!(mailboxes.put(session(1), "a", queued_message(&[1])).is_empty());
+        assert!(mailboxes.put(session(2), "b", queued_message(&[2])).is_empty());
+        assert!(mailboxes.put(session(2), "b", queued_message(&[3])).is_empty());
+        assert_eq!(
+            payloads(&mailboxes.put(session(3), "c", queued_message(&[4]))),
+            [4],
+            "it has none to give up"
+        );
+        assert_eq!(
+            payloads(&mailboxes.put(session(2), "b", queued_message(&[5]))),
+            [2],
+            "its own oldest goes"
+        );
         assert_eq!(
             (mailboxes.len(), mailboxes.waiting(session(1)), mailboxes.waiting(session(3))),
             (3, 1, 0)
         );
         // Each one that is taken makes room for one.
-        assert_eq!(mailboxes.take(session(1)).map(|letter| payloads(&[letter])), Some(vec![1]));
+        assert_eq!(
+            mailboxes.take(session(1)).map(|queued_message| payloads(&[queued_message])),
+            Some(vec![1])
+        );
         assert!(mailboxes.take(session(1)).is_none());
-        assert!(mailboxes.put(session(3), "c", letter(&[6])).is_empty());
-        assert_eq!(payloads(&mailboxes.put(session(1), "a", letter(&[7]))), [7]);
+        assert!(mailboxes.put(session(3), "c", queued_message(&[6])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session(1), "a", queued_message(&[7]))), [7]);
         mailboxes.forget(session(2));
         assert_eq!((mailboxes.len(), mailboxes.is_empty()), (1, false));
     }
@@ -224,13 +248,13 @@ mod tests {
     #[test]
     fn a_letter_of_all_the_bytes_of_a_session_is_kept_and_none_where_no_message_may_wait() {
         let session = SessionKey { index: 1, generation: 1 };
-        let bytes_max = letter(&[1; 1_000]).bytes();
+        let bytes_max = queued_message(&[1; 1_000]).bytes();
         let mut mailboxes = InMemory::new(MailboxLimits { bytes_max, ..MailboxLimits::default() });
-        assert!(mailboxes.put(session, "c", letter(&[1; 1_000])).is_empty());
-        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[2; 1_001]))), [2]);
-        assert_eq!(payloads(&mailboxes.put(session, "c", letter(&[3; 1_000]))), [1]);
+        assert!(mailboxes.put(session, "c", queued_message(&[1; 1_000])).is_empty());
+        assert_eq!(payloads(&mailboxes.put(session, "c", queued_message(&[2; 1_001]))), [2]);
+        assert_eq!(payloads(&mailboxes.put(session, "c", queued_message(&[3; 1_000]))), [1]);
         let mut none = InMemory::new(MailboxLimits { messages_max: 0, ..MailboxLimits::default() });
-        assert_eq!(payloads(&none.put(session, "c", letter(&[4]))), [4]);
+        assert_eq!(payloads(&none.put(session, "c", queued_message(&[4]))), [4]);
         assert!(none.is_empty());
     }
 }

@@ -50,11 +50,11 @@ pub use durable::{
     ShardSet, Then,
 };
 pub use host::{Action, Client, Close, Drop, Event, Grant, Host, Interest, LoopIndex, Progress, Uplink};
-pub use mailbox::{InMemory, Letter, MailboxLimits, Mailboxes};
+pub use mailbox::{InMemory, MailboxLimits, Mailboxes, QueuedMessage};
 pub use parts::{Decides, Part, Retain, Verdict, Withdraw};
 pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
-pub use restore::{Restored, RestoredLetter, RestoredSubscription, RestoredWill};
+pub use restore::{Restored, RestoredMessage, RestoredSubscription, RestoredWill};
 pub use retained::{Full, Prior, Retained, RetainedLimits, Stored};
 pub use session::{SessionKey, SharedId};
 pub use shared::{GroupMessage, Join, MemberRef, Presence};

@@ -165,7 +165,7 @@ where
         let mut all = std::mem::take(&mut self.unkept);
         for one in &mut all {
             if let Some(session) = self.session_mut(one.session) {
-                one.number = session.rare().next_letter();
+                one.number = session.rare().next_queued_message();
             }
         }
         let mut by_shard: SmallVec<[(u16, Vec<Unkept>); 2]> = SmallVec::new();
@@ -200,7 +200,7 @@ where
                 .iter()
                 .map(|one| Receiver {
                     client_id: &self.sessions[one.session.index as usize].client_id,
-                    letter: one.number,
+                    queued_message: one.number,
                     qos: one.qos,
                     retain: one.retain,
                     shared: one.shared,
@@ -492,27 +492,29 @@ where
     where
         H: Host<Link = L, Identity = I>,
     {
-        let mut letters: Vec<(CompactString, u32)> = Vec::with_capacity(group.unkept.len());
+        let mut queued_messages: Vec<(CompactString, u32)> = Vec::with_capacity(group.unkept.len());
         let mut ends = Vec::new();
         let mut behind = Vec::new();
         for one in group.unkept {
             if let Some(session) = self.session_mut(one.session) {
                 let line = &mut session.rare().line;
                 line.retain(|entry| !matches!(*entry, Line::Undecided(of, number) if of == then && number == one.number));
-                letters.push((session.client_id.clone(), one.number));
+                queued_messages.push((session.client_id.clone(), one.number));
                 behind.push(one.session);
             } else if let Some(left) = one.left {
-                letters.push((left.client_id, one.number));
+                queued_messages.push((left.client_id, one.number));
                 ends.push(left.ending);
             }
             // Else its session has ended, and everything of it.
         }
-        // The letters go and the publish is forgotten in one change, for these receivers alone: other loops may have parts of it on
+        // The queued messages go and the publish is forgotten in one change, for these receivers alone: other loops may have parts of it on
         // this shard, and other sessions may have it since it was sent before.
-        let waits = !letters.is_empty() || group.publisher.is_some();
+        let waits = !queued_messages.is_empty() || group.publisher.is_some();
         if waits {
-            let receivers: Vec<(&str, u32)> =
-                letters.iter().map(|(client_id, letter)| (&**client_id, *letter)).collect();
+            let receivers: Vec<(&str, u32)> = queued_messages
+                .iter()
+                .map(|(client_id, queued_message)| (&**client_id, *queued_message))
+                .collect();
             let (origin, publisher) = (group.origin, group.publisher.as_deref());
             host.withdraw(group.shard, &Withdraw { receivers: &receivers, origin, publisher }, then);
         }
@@ -580,7 +582,7 @@ where
             }
             if expiry_s.is_err() {
                 let Some(session) = self.session(key) else { continue };
-                host.persist(&session.client_id, Change::Done { letter: one.number }, Then::NOTHING);
+                host.persist(&session.client_id, Change::Done { queued_message: one.number }, Then::NOTHING);
                 host.count(Event::Dropped(Drop::Expired));
                 continue;
             }
@@ -639,7 +641,7 @@ pub struct Retain<'a> {
 /// A part of a message that is taken back.
 #[derive(Debug)]
 pub struct Withdraw<'a> {
-    /// Client ids, and what their sessions call the letters.
+    /// Client ids, and what their sessions call the queued messages.
     pub receivers: &'a [(&'a str, u32)],
     /// As of [`Keep::origin`].
     pub origin: Option<Origin>,

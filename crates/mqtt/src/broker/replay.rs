@@ -213,7 +213,7 @@ where
         for unkept in &mut self.unkept {
             unkept.replayed = Some(filter);
         }
-        let keeping = u32::try_from(self.unkept.len()).expect("one delivery is one letter");
+        let keeping = u32::try_from(self.unkept.len()).expect("one delivery is one queued_message");
         if let Some(session) = self.session_mut(key).filter(|_| keeping > 0) {
             session.rare().replays.keeping += keeping;
         }

@@ -13,7 +13,7 @@ use super::filters::{HasId, Subscriber};
 use super::flight::{Flight, Stage};
 use super::group::Answered;
 use super::host::{Client, Drop, Event, Grant, Host, Interest};
-use super::mailbox::Letter;
+use super::mailbox::QueuedMessage;
 use super::publication::Publication;
 use super::session::{Held, HeldWill, SessionKey, SharedId};
 use super::shares::SharedHeld;
@@ -42,7 +42,7 @@ pub struct Restored<I> {
     /// QoS 2 packet ids that its client has not released.
     pub unreleased: Vec<u16>,
     /// What it is owed, oldest first.
-    pub letters: Vec<RestoredLetter>,
+    pub queued_messages: Vec<RestoredMessage>,
 }
 
 /// A will that was kept.
@@ -73,7 +73,7 @@ pub struct RestoredSubscription {
 
 /// Something owed.
 #[derive(Debug)]
-pub struct RestoredLetter {
+pub struct RestoredMessage {
     /// What the host calls it.
     pub number: u32,
     /// The message; none where the client has received it.
@@ -122,7 +122,7 @@ where
             self.restore_subscription(host, key, &subscription);
         }
         let sent_below = restored.away.map_or(u32::MAX, |away| away.sent_below);
-        self.restore_letters(host, key, restored.letters, sent_below);
+        self.restore_queued_messages(host, key, restored.queued_messages, sent_below);
         self.restored.push((key, restored.away));
         true
     }
@@ -196,20 +196,20 @@ where
         }
     }
 
-    fn restore_letters<H>(
+    fn restore_queued_messages<H>(
         &mut self,
         host: &mut H,
         key: SessionKey,
-        letters: Vec<RestoredLetter>,
+        queued_messages: Vec<RestoredMessage>,
         sent_below: u32,
     ) where
         H: Host<Link = L, Identity = I>,
     {
         let Some(session) = self.sessions.get_mut(key.index as usize) else { return };
-        for letter in letters {
-            let RestoredLetter { number, publication, qos, retain, shared, ids } = letter;
+        for queued_message in queued_messages {
+            let RestoredMessage { number, publication, qos, retain, shared, ids } = queued_message;
             let rare = session.rare();
-            rare.last_letter = rare.last_letter.max(number);
+            rare.last_queued_message = rare.last_queued_message.max(number);
             rare.shared.reserve(shared);
             let terms = Terms { qos, retain, ids: &ids, shared, number };
             let Some(publication) = publication else {
@@ -227,15 +227,16 @@ where
                 continue;
             }
             // Its client is away, and has as much waiting as such a client may have.
-            let letter = Letter { publication, qos, retain, subscription_ids: ids, shared, number };
-            for evicted in self.mailboxes.put(key, &session.client_id, letter) {
+            let queued_message =
+                QueuedMessage { publication, qos, retain, subscription_ids: ids, shared, number };
+            for evicted in self.mailboxes.put(key, &session.client_id, queued_message) {
                 host.count(Event::Dropped(Drop::QueueFull));
                 done(host, &session.client_id, evicted.number);
             }
         }
         let rare = session.rare();
         if sent_below != u32::MAX {
-            rare.last_letter = rare.last_letter.max(sent_below.saturating_sub(1));
+            rare.last_queued_message = rare.last_queued_message.max(sent_below.saturating_sub(1));
         }
     }
 }

@@ -93,8 +93,8 @@ pub(super) struct Rare<L> {
     pub shared: Shares,
     /// Tells it from sessions before it with the same client id, where the host keeps it.
     pub incarnation: u64,
-    /// The number of the letter that was kept last.
-    pub last_letter: u32,
+    /// The number of the queued message that was kept last.
+    pub last_queued_message: u32,
     /// Answers that wait until something is durable, and those behind them.
     pub held: VecDeque<HeldAnswer>,
     /// The place of the first of them.
@@ -233,7 +233,7 @@ impl<L> Default for Rare<L> {
             subscription_ids: Vec::new(),
             shared: Shares::default(),
             incarnation: 0,
-            last_letter: 0,
+            last_queued_message: 0,
             held: VecDeque::new(),
             held_first: 0,
             replays: Replays::default(),
@@ -253,10 +253,10 @@ impl<L> Default for Rare<L> {
 }
 
 impl<L> Rare<L> {
-    /// The number of the next letter; never 0.
-    pub fn next_letter(&mut self) -> u32 {
-        self.last_letter = self.last_letter.wrapping_add(1).max(1);
-        self.last_letter
+    /// The number of the next queued message; never 0.
+    pub fn next_queued_message(&mut self) -> u32 {
+        self.last_queued_message = self.last_queued_message.wrapping_add(1).max(1);
+        self.last_queued_message
     }
 
     /// Gives up answers that are held back: their connection is gone.

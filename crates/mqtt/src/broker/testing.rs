@@ -1,4 +1,4 @@
-//! Scenery for tests of the broker: a server of one or more loops on a virtual clock.
+//! Fixture for tests of the broker: a server of one or more loops on a virtual clock.
 //!
 //! [`Server`] plays the edge. It connects links, gives the broker bytes, collects what the broker sends
 //! and carries messages between its loops at once. A session lives on the loop of its link, so a test
@@ -216,7 +216,7 @@ impl Host for TestHost {
         let payload = String::from_utf8_lossy(keep.publication.payload());
         let mut text = format!("keep {payload}");
         for one in keep.receivers {
-            text += &format!(" {}#{}", one.client_id, one.letter);
+            text += &format!(" {}#{}", one.client_id, one.queued_message);
         }
         if let Some(origin) = keep.origin {
             text += &format!(" of {}", origin.packet_id);
@@ -246,8 +246,8 @@ impl Host for TestHost {
 
     fn withdraw(&mut self, shard: u16, withdraw: &Withdraw<'_>, then: Then) {
         let mut text = "withdraw".to_owned();
-        for (client_id, letter) in withdraw.receivers {
-            text += &format!(" {client_id}#{letter}");
+        for (client_id, queued_message) in withdraw.receivers {
+            text += &format!(" {client_id}#{queued_message}");
         }
         if let Some(origin) = withdraw.origin {
             text += &format!(" of {}", origin.packet_id);
@@ -333,8 +333,8 @@ fn worded(change: &Change<'_, String>) -> String {
         Change::End { .. } => "end".into(),
         Change::Subscribe(kept) => format!("subscribe {}", kept.filter),
         Change::Unsubscribe { filter } => format!("unsubscribe {filter}"),
-        Change::Received { letter } => format!("received #{letter}"),
-        Change::Done { letter } => format!("done #{letter}"),
+        Change::Received { queued_message } => format!("received #{queued_message}"),
+        Change::Done { queued_message } => format!("done #{queued_message}"),
         Change::Unreleased { packet_id } => format!("unreleased {packet_id}"),
         Change::Released { packet_id } => format!("released {packet_id}"),
     }

@@ -48,8 +48,8 @@ pub struct Totals {
     pub subscriptions: usize,
     /// Deliveries in flight or queued.
     pub deliveries: usize,
-    /// Letters kept for clients that are away.
-    pub letters: usize,
+    /// QueuedMessages kept for clients that are away.
+    pub queued_messages: usize,
     /// Bytes of sessions and subscriptions, estimated from their counts.
     pub bytes: usize,
 }
@@ -105,7 +105,7 @@ where
             sessions,
             subscriptions,
             deliveries: self.flights.len() as usize,
-            letters: self.mailboxes.len(),
+            queued_messages: self.mailboxes.len(),
             bytes: sessions * (size_of::<Session<L, I>>() + SESSION_INDEX_BYTES)
                 + subscriptions * SUBSCRIPTION_BYTES,
         }

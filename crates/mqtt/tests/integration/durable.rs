@@ -1,6 +1,6 @@
 //! What the broker holds back until its host says that it is durable, and what it does when it is not.
 //!
-//! The test's host collects changes; a story makes them durable, or fails them, when it likes.
+//! The test's host collects changes; a test makes them durable, or fails them, when it likes.
 
 use crate::durable_support;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use durable_support::{heard, kept, publish, reader, server, subscribe, with_a_will, writer};
 use stadium_mqtt::broker::testing::{Link, Server};
 use stadium_mqtt::broker::{
-    Away, Head, MailboxLimits, Message, Persisted, Publication, Restored, RestoredLetter, SharedId,
+    Away, Head, MailboxLimits, Message, Persisted, Publication, Restored, RestoredMessage, SharedId,
 };
 use stadium_mqtt::packet::*;
 use stadium_mqtt::reason::ReasonCode;
@@ -228,7 +228,7 @@ fn a_release_concerns_the_shards_that_were_asked_and_no_others() {
 }
 
 /// A session of `w` as a shard gives it back.
-fn image(unreleased: Vec<u16>, letters: Vec<RestoredLetter>, sent_below: u32) -> Restored<String> {
+fn image(unreleased: Vec<u16>, queued_messages: Vec<RestoredMessage>, sent_below: u32) -> Restored<String> {
     Restored {
         client_id: "w".into(),
         identity: String::new(),
@@ -239,7 +239,7 @@ fn image(unreleased: Vec<u16>, letters: Vec<RestoredLetter>, sent_below: u32) ->
         away: Some(Away { ends_at_ms: Some(601_000), will_at_ms: None, sent_below }),
         subscriptions: Vec::new(),
         unreleased,
-        letters,
+        queued_messages,
     }
 }
 
@@ -323,10 +323,10 @@ fn a_repeated_publish_is_not_refused_where_a_shard_has_it_that_nobody_asks_now()
 fn what_a_restored_session_is_owed_keeps_to_the_bound_of_a_client_that_is_away() {
     let mut server = server(1, 1);
     let messages_max = MailboxLimits::default().messages_max as u32;
-    let letters = |numbers: std::ops::Range<u32>| -> Vec<RestoredLetter> {
+    let queued_messages = |numbers: std::ops::Range<u32>| -> Vec<RestoredMessage> {
         let message = Message { topic: "t", properties: &[], payload: b"x", head: Head::default() };
         let publication = Arc::new(Publication::new(&message));
-        let letter = |number| RestoredLetter {
+        let queued_message = |number| RestoredMessage {
             number,
             publication: Some(Arc::clone(&publication)),
             qos: QoS::AtLeastOnce,
@@ -334,10 +334,10 @@ fn what_a_restored_session_is_owed_keeps_to_the_bound_of_a_client_that_is_away()
             shared: SharedId::NONE,
             ids: Box::default(),
         };
-        numbers.map(letter).collect()
+        numbers.map(queued_message).collect()
     };
     // Two may have been sent, and are in flight.
-    let all = letters(1..messages_max + 13);
+    let all = queued_messages(1..messages_max + 13);
     assert!(server.brokers[0].restore(&mut server.host, image(Vec::new(), all, 3)));
     server.brokers[0].restored(&mut server.host);
     let gone: Vec<String> = (3..13).map(|number| format!("w: done #{number}")).collect();

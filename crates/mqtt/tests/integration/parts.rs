@@ -1,7 +1,7 @@
 //! A publish of several parts: the shards of all who are owed it take it, or it reaches nobody.
 //!
-//! Of the clients that the stories name, r1 is kept on shard 1 of 3, r2 and w on shard 2. The
-//! test's host collects changes; a story makes them durable, or fails them, in the order that it
+//! Of the clients that the behaviours name, r1 is kept on shard 1 of 3, r2 and w on shard 2. The
+//! test's host collects changes; a test makes them durable, or fails them, in the order that it
 //! likes.
 
 use crate::durable_support;

@@ -77,7 +77,7 @@ pub(crate) fn settings(settings: &Settings, data: &Path) -> ShardSettings {
         },
         session: stadium_session::Bounds {
             sessions_max: session.sessions_max,
-            letters_max: session.letters_max,
+            deliveries_max: session.letters_max,
             message_bytes_max: session.message_bytes_max,
             retained_max: session.retained_max,
             retained_bytes_max: session.retained_bytes_max,

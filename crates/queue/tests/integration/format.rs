@@ -3,11 +3,11 @@
 //! It stays for ever, and is read for ever. `STADIUM_WRITE_FIXTURE=1` writes it anew, which is right only
 //! before version 1 is released.
 
-use crate::desk;
+use crate::harness;
 
 use std::path::PathBuf;
 
-use desk::{Desk, after, checkpoint, job, key, keyed, queue, restored};
+use harness::{Harness, after, checkpoint, job, key, keyed, queue, restored};
 use stadium_queue::{
     Bounds, Command, Cron, DeadLetter, Dedup, Edit, JobSet, Limit, Missed, NewJob, Place, QueueSettings,
     Queues, Retry, Time,
@@ -20,50 +20,52 @@ fn folder() -> PathBuf {
 }
 
 /// Everything that version 1 can say, once at least.
-fn story() -> Desk {
-    let mut desk = Desk::with(Bounds::default(), PLACE);
+fn test() -> Harness {
+    let mut harness = Harness::with(Bounds::default(), PLACE);
     let limit = Some(Limit { rate: 100.0, burst: 10 });
     let dead_letter = DeadLetter::Queue(queue("graveyard"));
     let settings =
         QueueSettings { attempts_max: 2, dead_letter, limit, key_limit: limit, ..QueueSettings::default() };
-    desk.declare("mail", settings);
+    harness.declare("mail", settings);
     let dedup = Some(Dedup { id: key("id 1"), window: Some(1_000_000) });
     let all =
         NewJob { dedup, priority: Some(7), time_to_live: Some(900_000), ..keyed("everything", "alice") };
-    desk.try_put("mail", vec![all, keyed("second", "alice"), job("plain"), after("later", 60_000)]).unwrap();
-    let leases = desk.reserve("mail", 2);
-    desk.release(leases[0], Retry::After(1_000)).unwrap();
-    desk.given(Command::Extend { leases: vec![leases[1]], lease: 90_000 });
-    desk.settle(leases[1]).unwrap();
-    desk.pass(1_000);
-    let lease = desk.reserve("mail", 1)[0];
-    desk.release(lease, Retry::Backoff).unwrap();
-    let lease = desk.reserve("mail", 1)[0];
-    desk.given(Command::Bury { leases: vec![lease], reason: Some("look".into()) });
-    desk.count(Command::Kick { queue: queue("mail"), jobs: JobSet::Oldest(1) });
-    let lease = desk.reserve("mail", 1)[0];
-    desk.ask(Command::Forward { lease, queue: queue("local"), job: NewJob::default() }).unwrap();
-    let id = desk.put("mail", after("edited", 5_000));
+    harness
+        .try_put("mail", vec![all, keyed("second", "alice"), job("plain"), after("later", 60_000)])
+        .unwrap();
+    let leases = harness.reserve("mail", 2);
+    harness.release(leases[0], Retry::After(1_000)).unwrap();
+    harness.given(Command::Extend { leases: vec![leases[1]], lease: 90_000 });
+    harness.settle(leases[1]).unwrap();
+    harness.pass(1_000);
+    let lease = harness.reserve("mail", 1)[0];
+    harness.release(lease, Retry::Backoff).unwrap();
+    let lease = harness.reserve("mail", 1)[0];
+    harness.given(Command::Bury { leases: vec![lease], reason: Some("look".into()) });
+    harness.count(Command::Kick { queue: queue("mail"), jobs: JobSet::Oldest(1) });
+    let lease = harness.reserve("mail", 1)[0];
+    harness.ask(Command::Forward { lease, queue: queue("local"), job: NewJob::default() }).unwrap();
+    let id = harness.put("mail", after("edited", 5_000));
     let edit =
         Edit { payload: Some("edit".into()), priority: Some(2), attempts_max: Some(9), ..Edit::default() };
-    desk.done(Command::Edit { job: id, edit });
-    let id = desk.put("mail", job("deleted"));
-    desk.given(Command::Delete { jobs: vec![id] });
+    harness.done(Command::Edit { job: id, edit });
+    let id = harness.put("mail", job("deleted"));
+    harness.given(Command::Delete { jobs: vec![id] });
     let cron =
         Cron { expression: "0 3 * * *".into(), time_zone: "Europe/Berlin".into(), missed: Missed::All };
     let nightly = NewJob { time_to_live: Some(60_000), ..keyed("nightly", "cron") };
-    desk.done(Command::Schedule { queue: queue("mail"), name: key("nightly"), cron, job: nightly });
-    desk.put("purged", job("purged"));
-    desk.count(Command::Purge { queue: queue("purged"), state: None });
-    desk.done(Command::Pause { queue: queue("purged") });
-    desk.put("gone", job("x"));
-    let lease = desk.reserve("gone", 1);
-    desk.settle_all(lease);
-    desk.done(Command::Drop { queue: queue("gone") });
-    desk.put("mail", job("lapses"));
-    desk.reserve("mail", 1);
-    desk.pass(40_000);
-    desk
+    harness.done(Command::Schedule { queue: queue("mail"), name: key("nightly"), cron, job: nightly });
+    harness.put("purged", job("purged"));
+    harness.count(Command::Purge { queue: queue("purged"), state: None });
+    harness.done(Command::Pause { queue: queue("purged") });
+    harness.put("gone", job("x"));
+    let lease = harness.reserve("gone", 1);
+    harness.settle_all(lease);
+    harness.done(Command::Drop { queue: queue("gone") });
+    harness.put("mail", job("lapses"));
+    harness.reserve("mail", 1);
+    harness.pass(40_000);
+    harness
 }
 
 /// Records as one file: position, time and length of each (8 bytes each, little-endian), then its bytes.
@@ -134,14 +136,14 @@ fn seen(queues: &Queues, now: Time) -> String {
 
 #[test]
 fn what_version_1_wrote_is_read() {
-    let mut desk = story();
-    let now = desk.now;
-    let chunks = checkpoint(&mut desk.queues, 1 << 16);
+    let mut harness = test();
+    let now = harness.now;
+    let chunks = checkpoint(&mut harness.queues, 1 << 16);
     if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
         std::fs::create_dir_all(folder()).unwrap();
-        std::fs::write(folder().join("records.bin"), to_file(&desk.records)).unwrap();
+        std::fs::write(folder().join("records.bin"), to_file(&harness.records)).unwrap();
         std::fs::write(folder().join("checkpoint.bin"), chunks_to_file(&chunks)).unwrap();
-        std::fs::write(folder().join("seen.txt"), seen(&desk.queues, now)).unwrap();
+        std::fs::write(folder().join("seen.txt"), seen(&harness.queues, now)).unwrap();
     }
     let read = |name: &str| std::fs::read(folder().join(name)).expect("the fixture is there");
     let expected = String::from_utf8(read("seen.txt")).unwrap();

@@ -2,11 +2,11 @@
 //! a filter, as in `cargo test -p stadium-queue --test integration allocations::`.
 
 mod allocations;
-mod desk;
+mod behaviours;
 mod format;
 mod fuzz;
+mod harness;
 mod model;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]
 #[path = "../../../../fuzz/src/queue_events.rs"]
 mod queue_events;
-mod stories;

@@ -125,7 +125,7 @@ fn a_broken_rule_is_answered_with_its_code() {
             1002,
         ),
         ("surrogate", Mode::Echo, text(&[0xed, 0xa0, 0x80]), 1007),
-        ("text that ends within a letter", Mode::Echo, text(&[0xe2, 0x82]), 1007),
+        ("text that ends within a item", Mode::Echo, text(&[0xe2, 0x82]), 1007),
     ];
     for (what, mode, bytes, code) in cases {
         for size in [1, bytes.len()] {

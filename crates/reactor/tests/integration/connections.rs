@@ -2,13 +2,13 @@
 //!
 //! Loops run on threads of their own; what they saw is asked with a deadline, never slept for.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::sync::Arc;
 
-use scenery::*;
+use fixture::*;
 use stadium_reactor::*;
 
 fn read_exactly(stream: &mut impl Read, count: usize) -> Vec<u8> {

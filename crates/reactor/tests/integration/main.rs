@@ -4,8 +4,8 @@
 mod connections;
 mod driven;
 mod ended;
-#[path = "../scenery/mod.rs"]
-mod scenery;
+#[path = "../fixture/mod.rs"]
+mod fixture;
 mod severed;
 mod tls;
 mod websocket;

@@ -3,12 +3,12 @@
 //! A second connection of the same loop and peer carries markers: loopback delivers in the sender's own call, so what
 //! has not come when a later marker has did not get through.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-use scenery::*;
+use fixture::*;
 use stadium_reactor::*;
 
 /// A connection of the loop's, and its peer.

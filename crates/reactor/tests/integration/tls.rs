@@ -1,17 +1,17 @@
 //! TLS against rustls' own buffered client and server: both versions, every suite, updates of keys,
 //! large and tiny pieces, certificates of clients, reload, and peers that do wrong.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fixture::*;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use scenery::*;
 use stadium_reactor::tls::*;
 use stadium_reactor::*;
 

@@ -1,12 +1,12 @@
 //! WebSocket on real sockets: the echo path, the stream path, upgrades that are refused, adoption.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use scenery::*;
+use fixture::*;
 use stadium_reactor::*;
 
 fn settings() -> Arc<WebSocketSettings> {

@@ -2,13 +2,13 @@
 //!
 //! Each test writes what a handler would on TCP, or what a peer would in frames of RFC 6455.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-use scenery::*;
+use fixture::*;
 use stadium_reactor::tls::*;
 use stadium_reactor::*;
 
@@ -23,7 +23,7 @@ fn settings() -> Arc<WebSocketSettings> {
 }
 
 fn listener() -> ListenerSettings {
-    ListenerSettings { websocket: Some(settings()), ..scenery::listener() }
+    ListenerSettings { websocket: Some(settings()), ..fixture::listener() }
 }
 
 /// A client that was upgraded without a subprotocol, as rsocket-js asks.
@@ -180,7 +180,7 @@ fn two_loops_exchange_messages_as_on_tcp_with_and_without_tls() {
             ListenerSettings { tls: server_tls, websocket: Some(Arc::new(websocket)), ..listener() };
         listener.limits.write_queue_bytes_max = 32 * 1024 * 1024;
         let server = start(Style::Echo, listener);
-        let client = start(Style::Tell, scenery::listener());
+        let client = start(Style::Tell, fixture::listener());
         let mut options = ConnectOptions {
             tls: client_tls,
             websocket: Some(Arc::new(WebSocketRequest {
@@ -214,7 +214,7 @@ fn two_loops_exchange_messages_as_on_tcp_with_and_without_tls() {
 
 #[test]
 fn a_socket_upgraded_elsewhere_keeps_its_boundaries() {
-    let server = start(Style::Echo, scenery::listener());
+    let server = start(Style::Echo, fixture::listener());
     let other = TcpListener::bind("127.0.0.1:0").expect("a port");
     let mut client = TcpStream::connect(other.local_addr().expect("bound")).expect("it listens");
     client.set_read_timeout(Some(DEADLINE)).expect("a timeout can be set");

@@ -55,58 +55,58 @@ fn play(address: &str, case: &str, options: &Options) -> Result<()> {
         config.keepalive_lifetime = Duration::from_secs(3);
     }
     let client = Client::start(config)?;
-    let story = Story { service: client.service("interop"), key: unique(case), options };
+    let test = Behaviour { service: client.service("interop"), key: unique(case), options };
     match case {
-        "echo" => equal(&story.ask(&ECHO, "hello")?, "hello"),
+        "echo" => equal(&test.ask(&ECHO, "hello")?, "hello"),
         "echo-large" => {
             let large: Vec<u8> = (0..100_000_u32).map(|at| (at * 31 + at / 256) as u8).collect();
-            let answer = story.service.call(&ECHO, &Bare(large.clone())).wait()?;
+            let answer = test.service.call(&ECHO, &Bare(large.clone())).wait()?;
             check(answer.0 == large, || format!("100 KB came back changed: {} bytes", answer.0.len()))
         }
-        "metadata" => story.metadata(),
-        "errors" => story.errors(),
+        "metadata" => test.metadata(),
+        "errors" => test.errors(),
         "note" => {
-            let note = Bare::from(format!("{} first", story.key));
-            story.service.one_way(&NOTE, &note, &CallOptions::default());
-            story.until_noted("first")
+            let note = Bare::from(format!("{} first", test.key));
+            test.service.one_way(&NOTE, &note, &CallOptions::default());
+            test.until_noted("first")
         }
-        "range" => story.range(10, 0, 1000),
-        "range-large" => story.range(5, 100_000, 1000),
-        "credit-one" => story.range(20, 0, 1),
+        "range" => test.range(10, 0, 1000),
+        "range-large" => test.range(5, 100_000, 1000),
+        "credit-one" => test.range(20, 0, 1),
         "cancel-stream" => {
-            let request = Bare::from(story.key.clone());
-            let mut stream = story.service.stream(&ENDLESS, &request, 3, &CallOptions::default());
+            let request = Bare::from(test.key.clone());
+            let mut stream = test.service.stream(&ENDLESS, &request, 3, &CallOptions::default());
             for number in 0..5 {
                 let next = stream.next_within(PATIENCE)?.ok_or("an endless stream has ended")?;
                 equal(&next.text(), &number.to_string())?;
             }
             drop(stream);
-            story.until_noted("cancelled")
+            test.until_noted("cancelled")
         }
         "cancel-response" => {
-            let waiting = story.service.call(&NEVER, &Bare::from(story.key.clone()));
-            equal(&story.ask(&ECHO, "fence")?, "fence")?;
+            let waiting = test.service.call(&NEVER, &Bare::from(test.key.clone()));
+            equal(&test.ask(&ECHO, "fence")?, "fence")?;
             drop(waiting);
-            story.until_noted("cancelled")
+            test.until_noted("cancelled")
         }
-        "fail-after" => story.fail_after(),
-        "channel" => story.channel(&(0..50).map(|number| format!("word {number}")).collect::<Vec<_>>(), 3),
-        "channel-large" => story
+        "fail-after" => test.fail_after(),
+        "channel" => test.channel(&(0..50).map(|number| format!("word {number}")).collect::<Vec<_>>(), 3),
+        "channel-large" => test
             .channel(&(0..5).map(|number| format!("{number}{}", "x".repeat(50_000))).collect::<Vec<_>>(), 1),
-        "sum" => story.sum(),
-        "frozen" => story.frozen(),
+        "sum" => test.sum(),
+        "frozen" => test.frozen(),
         _ => Err("no such case".into()),
     }
 }
 
-struct Story<'a> {
+struct Behaviour<'a> {
     service: ServiceClient,
     /// A key that no other case and no other process uses.
     key: String,
     options: &'a Options,
 }
 
-impl Story<'_> {
+impl Behaviour<'_> {
     fn ask(&self, method: &Unary, data: &str) -> Result<String, CallError> {
         Ok(self.service.call(method, &Bare::from(data.to_owned())).wait()?.text())
     }

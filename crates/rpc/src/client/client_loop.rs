@@ -28,7 +28,7 @@ use stadium_rsocket::connection::{
 use stadium_rsocket::frame::{Payload, StreamId};
 
 use super::config::ClientConfig;
-use super::letter::Letter;
+use super::item::Item;
 use super::link::{Links, Pool};
 use super::resolver::Found;
 use super::slot::{Deadlines, Slots};
@@ -199,9 +199,9 @@ pub(super) fn milliseconds(duration: Duration) -> u32 {
 }
 
 impl Handler for ClientLoop {
-    type Message = Letter;
+    type Message = Item;
 
-    fn connected(&mut self, io: &mut Io<Letter>, id: ConnectionId, _tag: u64) {
+    fn connected(&mut self, io: &mut Io<Item>, id: ConnectionId, _tag: u64) {
         self.now_us = io.now_us();
         let Some(link) = self.links.at(id) else { return io.close(id) };
         if let Some(old) = link.resumes {
@@ -234,7 +234,7 @@ impl Handler for ClientLoop {
         self.follow_up(io);
     }
 
-    fn received(&mut self, io: &mut Io<Letter>, id: ConnectionId, bytes: &[u8]) -> usize {
+    fn received(&mut self, io: &mut Io<Item>, id: ConnectionId, bytes: &[u8]) -> usize {
         let (now_ms, now_us) = (io.now(), io.now_us());
         self.now_us = now_us;
         let Some(link) = self.links.at(id) else { return bytes.len() };
@@ -306,7 +306,7 @@ impl Handler for ClientLoop {
         if closed { bytes.len() } else { used }
     }
 
-    fn timeout(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+    fn timeout(&mut self, io: &mut Io<Item>, id: ConnectionId) {
         let now_ms = io.now();
         let Some(connection) = self.links.at(id).and_then(|link| link.connection.as_mut()) else { return };
         let event = io.with_output(id, |out| connection.advance(now_ms, out));
@@ -323,7 +323,7 @@ impl Handler for ClientLoop {
         }
     }
 
-    fn closed(&mut self, io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
+    fn closed(&mut self, io: &mut Io<Item>, id: ConnectionId, reason: CloseReason) {
         let Some(mut link) = self.links.remove(id) else { return };
         let now_us = io.now_us();
         self.now_us = now_us;
@@ -361,24 +361,24 @@ impl Handler for ClientLoop {
         self.look_up_again();
     }
 
-    fn message(&mut self, io: &mut Io<Letter>, message: Letter) {
+    fn message(&mut self, io: &mut Io<Item>, message: Item) {
         self.now_us = io.now_us();
         match message {
-            Letter::Service { name, place } => {
+            Item::Service { name, place } => {
                 self.add_service(name, place);
                 self.place_service(io, place);
             }
-            Letter::Resolved(found) => self.resolved(io, found),
-            Letter::Instances { service, snapshot } => self.instances(io, service, &snapshot),
-            Letter::Call(call) => self.call(io, *call),
-            Letter::Datagram(call) => self.call_by_datagram(io, *call),
-            Letter::Cancel { place, serial } => {
+            Item::Resolved(found) => self.resolved(io, found),
+            Item::Instances { service, snapshot } => self.instances(io, service, &snapshot),
+            Item::Call(call) => self.call(io, *call),
+            Item::Datagram(call) => self.call_by_datagram(io, *call),
+            Item::Cancel { place, serial } => {
                 if self.slots.find(place, serial).is_some() {
                     self.end(place, Err(CallError::Cancelled), &[]);
                     self.follow_up(io);
                 }
             }
-            Letter::Credit { items, n } => {
+            Item::Credit { items, n } => {
                 if let Some(place) = self.items_place(&items)
                     && !self.piece_taken(io, place)
                     && let Some(attempt) = self.slots.at(place).first
@@ -388,7 +388,7 @@ impl Handler for ClientLoop {
                     });
                 }
             }
-            Letter::Send { items, message } => {
+            Item::Send { items, message } => {
                 if let Some(place) = self.items_place(&items) {
                     if let Some(channel) = &mut self.slots.at(place).channel {
                         match message {
@@ -399,8 +399,8 @@ impl Handler for ClientLoop {
                     self.send_channel(io, place);
                 }
             }
-            Letter::Farewell => self.take_leave(io),
-            Letter::Explain { service, key, answer } => {
+            Item::Farewell => self.take_leave(io),
+            Item::Explain { service, key, answer } => {
                 if let Some(explained) = self.explain(io, service, key) {
                     // Whoever asked may have gone.
                     let _ = answer.try_send(explained);
@@ -409,11 +409,11 @@ impl Handler for ClientLoop {
         }
     }
 
-    fn datagram(&mut self, io: &mut Io<Letter>, _socket: UdpId, peer: SocketAddr, bytes: &[u8]) {
+    fn datagram(&mut self, io: &mut Io<Item>, _socket: UdpId, peer: SocketAddr, bytes: &[u8]) {
         self.datagram_came(io, peer, bytes);
     }
 
-    fn turn_ended(&mut self, io: &mut Io<Letter>) {
+    fn turn_ended(&mut self, io: &mut Io<Item>) {
         let now_us = io.now_us();
         self.now_us = now_us;
         let tick = u32::try_from(now_us / TICK_US).unwrap_or(u32::MAX - 1);
@@ -443,7 +443,7 @@ impl Handler for ClientLoop {
         self.follow_up(io);
     }
 
-    fn turn_flushed(&mut self, io: &mut Io<Letter>) {
+    fn turn_flushed(&mut self, io: &mut Io<Item>) {
         let timers = self.wheel.next().map(|tick| u64::from(tick) * TICK_US / 1_000);
         let reconnect = self.reconnects.peek().map(|one| one.0.0.div_ceil(1_000));
         let deadline = [self.deadlines.next_us(), self.datagrams.next_us()].into_iter().flatten().min();

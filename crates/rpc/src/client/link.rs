@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::Connection;
 
-use super::letter::Letter;
+use super::item::Item;
 use crate::balance::{Backoff, InstanceId};
 
 /// A connection to an instance.
@@ -64,7 +64,7 @@ impl Links {
     /// one that lost its socket is kept until it has another.
     pub(crate) fn write<R>(
         &mut self,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         id: ConnectionId,
         write: impl FnOnce(&mut Connection, &mut Vec<u8>) -> R,
     ) -> Option<R> {
@@ -82,7 +82,7 @@ impl Links {
     }
 
     /// Whether a connection has sent all that it was given, and can be given more.
-    pub(crate) fn takes_more(&mut self, io: &Io<Letter>, id: ConnectionId) -> bool {
+    pub(crate) fn takes_more(&mut self, io: &Io<Item>, id: ConnectionId) -> bool {
         let is_open = self.at(id).is_some_and(|link| link.connection.is_some() && link.resumes.is_none());
         is_open && io.unsent(id) == 0
     }

@@ -12,7 +12,7 @@ use stadium_reactor::{Driven, Loop};
 
 use super::client_loop::ClientLoop;
 use super::config::{CallOptions, ClientConfig, Source};
-use super::letter::Letter;
+use super::item::Item;
 use super::resolver::resolver;
 use crate::answer::CallError;
 use crate::balance::KeyHash;
@@ -100,7 +100,7 @@ impl LocalClient {
                 let handle = self.driven.handle();
                 let watch = discovery.watch(name, versions.clone(), move |snapshot| {
                     // Where the mailbox is full nobody turns the loop, and nobody calls.
-                    let _ = handle.try_send(Letter::Instances { service: place, snapshot });
+                    let _ = handle.try_send(Item::Instances { service: place, snapshot });
                 })?;
                 self.watches.push(watch);
             }

@@ -6,7 +6,7 @@
 mod client_loop;
 mod completion;
 mod config;
-mod letter;
+mod item;
 mod link;
 mod local;
 mod pending;
@@ -27,7 +27,7 @@ use stadium_discovery::Watch;
 use stadium_reactor::{Full, Loop, LoopHandle};
 
 pub use config::{CallOptions, ClientConfig, ResumeSettings, Source};
-pub use letter::Explained;
+pub use item::Explained;
 pub use local::{Done, LocalClient, LocalService, Ticket};
 pub use pending::Pending;
 pub use stadium_discovery::Resolve;
@@ -39,7 +39,7 @@ use crate::method::{Idempotency, Interaction, Method, Raw};
 use crate::wire;
 use client_loop::ClientLoop;
 use completion::{Answer, AnswerEnd, CallbackEnd, Completion, Items, ItemsEnd};
-use letter::{Letter, NewCall};
+use item::{Item, NewCall};
 use resolver::resolver;
 use transfer::{Transfer, Upload};
 
@@ -57,7 +57,7 @@ type Known = HashMap<Arc<str>, (u16, Option<Watch>)>;
 
 struct Shared {
     config: Arc<ClientConfig>,
-    handle: LoopHandle<Letter>,
+    handle: LoopHandle<Item>,
     services: Mutex<Known>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -66,7 +66,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.services.lock().clear();
         if self.config.resume.is_some() {
-            self.tell(Letter::Farewell);
+            self.tell(Item::Farewell);
         }
         self.handle.stop();
         if let Some(thread) = self.thread.lock().take()
@@ -110,13 +110,13 @@ impl Client {
         }
         let place = services.len().min(SERVICES_MAX) as u16;
         let name: Arc<str> = name.into();
-        self.shared.tell(Letter::Service { name: Arc::clone(&name), place });
+        self.shared.tell(Item::Service { name: Arc::clone(&name), place });
         let watch = match &self.shared.config.source {
             Source::Static(_) | Source::Names(_) => None,
             Source::Discovery { discovery, versions } => {
                 let handle = self.shared.handle.clone();
                 let tell =
-                    move |snapshot| handle.send_beyond_bound(Letter::Instances { service: place, snapshot });
+                    move |snapshot| handle.send_beyond_bound(Item::Instances { service: place, snapshot });
                 let watch = discovery.watch(&name, versions.clone(), tell);
                 if let Err(error) = &watch {
                     tracing::warn!(service = %name, %error, "The service cannot be watched");
@@ -137,17 +137,17 @@ impl std::fmt::Debug for Client {
 
 impl Shared {
     /// Sends a word that must arrive: there are few for each service, stream and client.
-    fn tell(&self, letter: Letter) {
-        self.handle.send_beyond_bound(letter);
+    fn tell(&self, item: Item) {
+        self.handle.send_beyond_bound(item);
     }
 
     fn call(&self, call: NewCall) {
-        self.tell_call(Letter::Call(Box::new(call)));
+        self.tell_call(Item::Call(Box::new(call)));
     }
 
     /// Sends a call, or tells its caller Busy.
-    fn tell_call(&self, letter: Letter) {
-        if let Err(Full(Letter::Call(call) | Letter::Datagram(call))) = self.handle.try_send(letter) {
+    fn tell_call(&self, item: Item) {
+        if let Err(Full(Item::Call(call) | Item::Datagram(call))) = self.handle.try_send(item) {
             call.fail(CallError::Busy {
                 retry_after: Duration::from_millis(10),
                 reason: "this client has more calls than its loop takes".to_owned(),
@@ -199,7 +199,7 @@ impl ServiceClient {
         let answer = Arc::new(Answer::default());
         let completion = Completion::Future(AnswerEnd(Arc::clone(&answer)));
         let call = self.new_call(method, request, options, completion);
-        self.shared.tell_call(Letter::Datagram(Box::new(call)));
+        self.shared.tell_call(Item::Datagram(Box::new(call)));
         Pending::new(answer, self.shared.handle.clone())
     }
 
@@ -352,7 +352,7 @@ impl ServiceClient {
     #[must_use]
     pub fn explain(&self, key: Option<&[u8]>, within: Duration) -> Option<Explained> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        self.shared.tell(Letter::Explain { service: self.place, key: key.map(KeyHash::of), answer });
+        self.shared.tell(Item::Explain { service: self.place, key: key.map(KeyHash::of), answer });
         answered.recv_timeout(within).ok()
     }
 

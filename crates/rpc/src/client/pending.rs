@@ -10,7 +10,7 @@ use prost::Message;
 use stadium_reactor::LoopHandle;
 
 use super::completion::Answer;
-use super::letter::Letter;
+use super::item::Item;
 use crate::answer::CallError;
 
 /// The answer of a call that is under way, or is there already. Await it, or [`Pending::wait`] for it; dropping it
@@ -18,7 +18,7 @@ use crate::answer::CallError;
 #[must_use = "dropping it cancels the call"]
 pub struct Pending<A> {
     answer: Option<Arc<Answer>>,
-    handle: Option<LoopHandle<Letter>>,
+    handle: Option<LoopHandle<Item>>,
     decode: fn(Vec<u8>) -> Result<A, CallError>,
     message: PhantomData<fn() -> A>,
 }
@@ -27,7 +27,7 @@ pub struct Pending<A> {
 const WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl<A: Message + Default> Pending<A> {
-    pub(crate) fn new(answer: Arc<Answer>, handle: LoopHandle<Letter>) -> Self {
+    pub(crate) fn new(answer: Arc<Answer>, handle: LoopHandle<Item>) -> Self {
         Self { answer: Some(answer), handle: Some(handle), decode: decode::<A>, message: PhantomData }
     }
 
@@ -39,7 +39,7 @@ impl<A: Message + Default> Pending<A> {
 }
 
 impl Pending<Vec<u8>> {
-    pub(crate) fn raw(answer: Arc<Answer>, handle: LoopHandle<Letter>) -> Self {
+    pub(crate) fn raw(answer: Arc<Answer>, handle: LoopHandle<Item>) -> Self {
         Self { answer: Some(answer), handle: Some(handle), decode: Ok, message: PhantomData }
     }
 }
@@ -88,7 +88,7 @@ impl<A> Drop for Pending<A> {
             && !answer.is_ready()
             && let Some((place, serial)) = answer.place.give_up()
         {
-            handle.send_beyond_bound(Letter::Cancel { place, serial });
+            handle.send_beyond_bound(Item::Cancel { place, serial });
         }
     }
 }

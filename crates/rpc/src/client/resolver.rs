@@ -7,7 +7,7 @@ use stadium_discovery::{HostPort, Lookup, Resolver};
 use stadium_reactor::LoopHandle;
 
 use super::config::{ClientConfig, Source};
-use super::letter::Letter;
+use super::item::Item;
 
 /// How often names are looked up although no connection failed.
 const EVERY: Duration = Duration::from_secs(60);
@@ -15,14 +15,14 @@ const EVERY: Duration = Duration::from_secs(60);
 /// Starts looking names up, where the client is one of names.
 pub(crate) fn resolver(
     config: &ClientConfig,
-    handle: &LoopHandle<Letter>,
+    handle: &LoopHandle<Item>,
 ) -> std::io::Result<Option<Resolver>> {
     let Source::Names(names) = &config.source else { return Ok(None) };
     let refused = |error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error);
     let read = |name: &String| name.parse::<HostPort>().map_err(refused);
     let places = names.iter().map(read).collect::<std::io::Result<Vec<HostPort>>>()?;
     let handle = handle.clone();
-    let tell = move |known: &[Lookup]| handle.send_beyond_bound(Letter::Resolved(Found::of(known)));
+    let tell = move |known: &[Lookup]| handle.send_beyond_bound(Item::Resolved(Found::of(known)));
     Resolver::start(places, config.resolve.clone(), EVERY, tell).map(Some)
 }
 

@@ -12,7 +12,7 @@ use stadium_rsocket::connection::{Connection, Suspended};
 use stadium_rsocket::frame::ErrorCode;
 
 use super::client_loop::{ClientLoop, connect_options};
-use super::letter::Letter;
+use super::item::Item;
 use super::link::{Link, Lost};
 use super::slot::of_tag;
 use crate::balance::Backoff;
@@ -26,7 +26,7 @@ pub(super) fn new_token() -> Option<[u8; 32]> {
 
 impl Link {
     /// Tells an instance that nobody will come back for the session.
-    pub(super) fn take_leave(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn take_leave(&mut self, io: &mut Io<Item>) {
         if let Some(connection) = &mut self.connection
             && connection.resume_token().is_some()
         {
@@ -39,7 +39,7 @@ impl Link {
 
 impl ClientLoop {
     /// The client ends.
-    pub(super) fn take_leave(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn take_leave(&mut self, io: &mut Io<Item>) {
         for link in self.links.iter_mut() {
             link.take_leave(io);
         }
@@ -48,7 +48,7 @@ impl ClientLoop {
     /// A link's socket is gone: its session waits for another, or its calls have failed.
     pub(super) fn lost(
         &mut self,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         link: &Link,
         mut connection: Connection,
         reason: CloseReason,
@@ -68,7 +68,7 @@ impl ClientLoop {
     }
 
     /// Makes a new socket for a lost connection.
-    fn resume(&mut self, io: &mut Io<Letter>, old: ConnectionId) {
+    fn resume(&mut self, io: &mut Io<Item>, old: ConnectionId) {
         let Some(lost) = self.links.lost.get(&old) else { return };
         let (service, instance) = (lost.service, lost.instance);
         let is_over = lost.connection.deadline_ms().is_none_or(|at_ms| at_ms <= io.now());
@@ -92,7 +92,7 @@ impl ClientLoop {
     }
 
     /// The new socket of a lost connection came to nothing.
-    pub(super) fn resume_later(&mut self, io: &Io<Letter>, old: ConnectionId, reason: CloseReason) {
+    pub(super) fn resume_later(&mut self, io: &Io<Item>, old: ConnectionId, reason: CloseReason) {
         let Some(lost) = self.links.lost.get_mut(&old) else { return };
         if matches!(reason, CloseReason::ConnectRefused | CloseReason::Stopped) {
             // Nobody listens: the process has gone, and its sessions with it.
@@ -111,7 +111,7 @@ impl ClientLoop {
     }
 
     /// Tries what is due.
-    pub(super) fn try_resumptions(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn try_resumptions(&mut self, io: &mut Io<Item>) {
         while let Some(Reverse((at_us, old))) = self.resumptions.peek().copied()
             && at_us <= io.now_us()
         {
@@ -121,7 +121,7 @@ impl ClientLoop {
     }
 
     /// The new socket of a lost connection is there: asks the instance to go on.
-    pub(super) fn resume_on(&mut self, io: &mut Io<Letter>, id: ConnectionId, old: ConnectionId) {
+    pub(super) fn resume_on(&mut self, io: &mut Io<Item>, id: ConnectionId, old: ConnectionId) {
         let Some(Lost { mut connection, .. }) = self.links.lost.remove(&old) else { return io.close(id) };
         let now_ms = io.now();
         io.with_output(id, |out| connection.resume_client(now_ms, out));
@@ -142,7 +142,7 @@ impl ClientLoop {
     }
 
     /// The instance goes on.
-    pub(super) fn resumed(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+    pub(super) fn resumed(&mut self, io: &mut Io<Item>, id: ConnectionId) {
         let Some(link) = self.links.at(id) else { return };
         link.resumes = None;
         let (service, instance) = (link.service, link.instance);

@@ -10,7 +10,7 @@ use prost::Message;
 use stadium_reactor::LoopHandle;
 
 use super::completion::Items;
-use super::letter::Letter;
+use super::item::Item;
 use crate::answer::CallError;
 
 /// The messages of a stream. At most the credit that it was opened with is kept here; credit is given back as
@@ -18,7 +18,7 @@ use crate::answer::CallError;
 #[must_use = "dropping it cancels the stream"]
 pub struct Streaming<A> {
     items: Arc<Items>,
-    handle: LoopHandle<Letter>,
+    handle: LoopHandle<Item>,
     /// Messages taken after which credit goes back in one frame.
     worth: u32,
     decode: fn(Vec<u8>) -> Result<A, CallError>,
@@ -27,7 +27,7 @@ pub struct Streaming<A> {
 }
 
 impl<A: Message + Default> Streaming<A> {
-    pub(crate) fn new(items: Arc<Items>, handle: LoopHandle<Letter>, credit: u32) -> Self {
+    pub(crate) fn new(items: Arc<Items>, handle: LoopHandle<Item>, credit: u32) -> Self {
         let decode = |bytes: Vec<u8>| {
             A::decode(bytes.as_slice()).map_err(|error| CallError::Protocol(error.to_string()))
         };
@@ -37,7 +37,7 @@ impl<A: Message + Default> Streaming<A> {
 
 impl Streaming<Vec<u8>> {
     /// A stream whose messages are handed out as bytes.
-    pub(crate) fn raw(items: Arc<Items>, handle: LoopHandle<Letter>, credit: u32) -> Self {
+    pub(crate) fn raw(items: Arc<Items>, handle: LoopHandle<Item>, credit: u32) -> Self {
         Self { items, handle, worth: credit.div_ceil(2), decode: Ok, over: false, message: PhantomData }
     }
 }
@@ -80,8 +80,8 @@ impl<A> Streaming<A> {
     }
 
     fn give(&self, n: u32) {
-        // Credit that is lost would leave the stream standing. There is one letter for half of what it may send ahead.
-        self.handle.send_beyond_bound(Letter::Credit { items: Arc::clone(&self.items), n });
+        // Credit that is lost would leave the stream standing. There is one item for half of what it may send ahead.
+        self.handle.send_beyond_bound(Item::Credit { items: Arc::clone(&self.items), n });
     }
 }
 
@@ -90,7 +90,7 @@ impl<A> Drop for Streaming<A> {
         if !self.over
             && let Some((place, serial)) = self.items.place.give_up()
         {
-            self.handle.send_beyond_bound(Letter::Cancel { place, serial });
+            self.handle.send_beyond_bound(Item::Cancel { place, serial });
         }
     }
 }
@@ -104,12 +104,12 @@ impl<A> std::fmt::Debug for Streaming<A> {
 /// Sends a channel's further messages. Dropping it completes the caller's side.
 pub struct ChannelSender<Q> {
     items: Arc<Items>,
-    handle: LoopHandle<Letter>,
+    handle: LoopHandle<Item>,
     message: PhantomData<fn(Q)>,
 }
 
 impl<Q: Message> ChannelSender<Q> {
-    pub(crate) fn new(items: Arc<Items>, handle: LoopHandle<Letter>) -> Self {
+    pub(crate) fn new(items: Arc<Items>, handle: LoopHandle<Item>) -> Self {
         Self { items, handle, message: PhantomData }
     }
 
@@ -120,8 +120,8 @@ impl<Q: Message> ChannelSender<Q> {
     /// [`CallError::Cancelled`] where the channel has ended or the service takes no more.
     pub fn send(&self, message: &Q) -> Result<(), CallError> {
         self.items.give()?;
-        let letter = Letter::Send { items: Arc::clone(&self.items), message: Some(message.encode_to_vec()) };
-        self.handle.try_send(letter).map_err(|_| {
+        let item = Item::Send { items: Arc::clone(&self.items), message: Some(message.encode_to_vec()) };
+        self.handle.try_send(item).map_err(|_| {
             self.items.sent();
             CallError::Busy {
                 retry_after: Duration::from_millis(1),
@@ -133,7 +133,7 @@ impl<Q: Message> ChannelSender<Q> {
 
 impl<Q> Drop for ChannelSender<Q> {
     fn drop(&mut self) {
-        self.handle.send_beyond_bound(Letter::Send { items: Arc::clone(&self.items), message: None });
+        self.handle.send_beyond_bound(Item::Send { items: Arc::clone(&self.items), message: None });
     }
 }
 

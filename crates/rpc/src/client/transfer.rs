@@ -11,7 +11,7 @@ use stadium_rsocket::frame::{Completes, More};
 
 use super::client_loop::ClientLoop;
 use super::completion::Completion;
-use super::letter::Letter;
+use super::item::Item;
 use super::slot::of_tag;
 use crate::answer::CallError;
 use crate::balance::Outcome;
@@ -90,7 +90,7 @@ impl Upload {
 
 impl ClientLoop {
     /// Sends on what uploads have, where their connections have taken the last of it.
-    pub(super) fn send_uploads(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn send_uploads(&mut self, io: &mut Io<Item>) {
         let mut uploads = std::mem::take(&mut self.uploads);
         uploads.retain(|(place, serial)| {
             let Some(slot) = self.slots.find(*place, *serial) else { return false };
@@ -112,7 +112,7 @@ impl ClientLoop {
     }
 
     /// Whether an upload can go on at once.
-    pub(super) fn has_uploads_to_send(&mut self, io: &Io<Letter>) -> bool {
+    pub(super) fn has_uploads_to_send(&mut self, io: &Io<Item>) -> bool {
         let (slots, links) = (&mut self.slots, &mut self.links);
         self.uploads.iter().any(|(place, serial)| {
             let attempt = slots.find(*place, *serial).and_then(|slot| slot.first);
@@ -148,7 +148,7 @@ impl ClientLoop {
     }
 
     /// A download's receiver has taken a piece. Whether it is a download.
-    pub(super) fn piece_taken(&mut self, io: &mut Io<Letter>, place: u32) -> bool {
+    pub(super) fn piece_taken(&mut self, io: &mut Io<Item>, place: u32) -> bool {
         let slot = self.slots.at(place);
         if !slot.transfers {
             return false;
@@ -164,7 +164,7 @@ impl ClientLoop {
     }
 
     /// A connection has one reason less not to be read.
-    pub(super) fn read_on(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+    pub(super) fn read_on(&mut self, io: &mut Io<Item>, id: ConnectionId) {
         if let Some(link) = self.links.at(id) {
             link.behind = link.behind.saturating_sub(1);
             if link.behind == 0 {

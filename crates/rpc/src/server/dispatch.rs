@@ -22,7 +22,7 @@ use stadium_rsocket::frame::{Completes, Interaction as Pattern, More, StreamId};
 use super::admission::{Gate, Held};
 use super::counts::LoopCounts;
 use super::executor::Ready;
-use super::letter::Letter;
+use super::item::Item;
 use super::pace::Pace;
 use super::pool::PoolHandle;
 use super::recent::RecentRoute;
@@ -45,7 +45,7 @@ pub(crate) struct Core {
     pub(crate) tickers: Tickers,
     pub(crate) ready: Arc<Ready>,
     pub(crate) pool: PoolHandle,
-    pub(crate) handle: LoopHandle<Letter>,
+    pub(crate) handle: LoopHandle<Item>,
     /// Deadlines of calls under way: loop time, place, serial. Ends of calls leave theirs behind until then.
     pub(crate) deadlines: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// Connections that were not read because of an upload, which goes on or has ended.

@@ -10,18 +10,18 @@ use std::task::{Wake, Waker};
 use parking_lot::Mutex;
 use stadium_reactor::LoopHandle;
 
-use super::letter::Letter;
+use super::item::Item;
 
 /// Tasks that want to be polled.
 pub(crate) struct Ready {
     tasks: Mutex<Vec<u32>>,
     /// The loop knows, or will look before it sleeps.
     told: AtomicBool,
-    handle: LoopHandle<Letter>,
+    handle: LoopHandle<Item>,
 }
 
 impl Ready {
-    pub(crate) fn new(handle: LoopHandle<Letter>) -> Arc<Self> {
+    pub(crate) fn new(handle: LoopHandle<Item>) -> Arc<Self> {
         Arc::new(Self { tasks: Mutex::new(Vec::new()), told: AtomicBool::new(false), handle })
     }
 
@@ -40,7 +40,7 @@ impl Ready {
         self.tasks.lock().push(task);
         if !self.told.swap(true, Ordering::SeqCst) {
             // A full mailbox means that the loop is awake, and it looks before it sleeps.
-            let _ = self.handle.try_send(Letter::Woken);
+            let _ = self.handle.try_send(Item::Woken);
         }
     }
 

@@ -9,7 +9,7 @@ mod config;
 mod counts;
 mod dispatch;
 mod executor;
-mod letter;
+mod item;
 mod methods;
 mod pace;
 mod peer;
@@ -52,7 +52,7 @@ use counts::LoopCounts;
 use dispatch::Core;
 pub(crate) use dispatch::pattern_of;
 use executor::Ready;
-use letter::Letter;
+use item::Item;
 use methods::Methods;
 use pace::Pace;
 use pool::Pool;
@@ -119,7 +119,7 @@ enum Word {
 pub struct Server {
     shared: Arc<Shared>,
     status: Arc<Status>,
-    handles: Vec<LoopHandle<Letter>>,
+    handles: Vec<LoopHandle<Item>>,
     threads: Vec<JoinHandle<()>>,
     steward: Option<JoinHandle<()>>,
     words: mpsc::Sender<Word>,
@@ -175,7 +175,7 @@ impl Server {
             let one = listen_on(&config, index, &mut bound, &mut udp)?;
             made.push(one);
         }
-        let handles: Vec<LoopHandle<Letter>> = made.iter().map(Loop::handle).collect();
+        let handles: Vec<LoopHandle<Item>> = made.iter().map(Loop::handle).collect();
         let mut threads = Vec::with_capacity(made.len());
         let budget = Arc::new(Budget::new(config.loops, config.connections_max, config.partial_bytes_max));
         let (seats, siblings) = (Arc::new(Seats::default()), Arc::from(handles.as_slice()));
@@ -367,7 +367,7 @@ fn listen_on(
     index: usize,
     bound: &mut [SocketAddr],
     udp: &mut Option<SocketAddr>,
-) -> Result<Loop<Letter>, StartError> {
+) -> Result<Loop<Item>, StartError> {
     let settings = LoopSettings {
         name: format!("rpc-{index}"),
         cpu: config.first_cpu.map(|cpu| cpu + index),
@@ -410,7 +410,7 @@ fn core_of(
     shared: &Arc<Shared>,
     index: usize,
     pool: &Pool,
-    handle: LoopHandle<Letter>,
+    handle: LoopHandle<Item>,
 ) -> impl FnOnce() -> Core + Send + 'static {
     let shared = Arc::clone(shared);
     let pool = pool.handle();
@@ -471,7 +471,7 @@ fn register(
 fn steward(
     shared: &Shared,
     status: &Status,
-    handles: &[LoopHandle<Letter>],
+    handles: &[LoopHandle<Item>],
     mut registered: Vec<Registered>,
     heard: &mpsc::Receiver<Word>,
 ) {
@@ -489,7 +489,7 @@ fn steward(
                     }
                 }
                 for handle in handles {
-                    handle.send_beyond_bound(Letter::Quiesce);
+                    handle.send_beyond_bound(Item::Quiesce);
                 }
             }
             Ok(Word::Stop) | Err(mpsc::RecvTimeoutError::Disconnected) => return,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use stadium_reactor::{ConnectionId, Io};
 use stadium_rsocket::connection::Connection;
 
-use super::letter::Letter;
+use super::item::Item;
 use super::sessions::{Parked, ParkedLimits};
 
 /// A client's connection.
@@ -60,7 +60,7 @@ impl Peer {
     /// while the session waits is kept by its connection.
     pub(crate) fn write<R>(
         &mut self,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         write: impl FnOnce(&mut Connection, &mut Vec<u8>) -> R,
     ) -> Option<R> {
         let connection = &mut self.connection;

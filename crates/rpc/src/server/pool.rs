@@ -11,7 +11,7 @@ use stadium_reactor::LoopHandle;
 
 use super::config::Runtime;
 use super::dispatch::failed;
-use super::letter::Letter;
+use super::item::Item;
 use crate::service::Job;
 
 /// A blocking function's call, ready to run.
@@ -21,7 +21,7 @@ pub(crate) struct Work {
     pub(crate) serial: u64,
     pub(crate) deadline: Instant,
     pub(crate) cancelled: Arc<AtomicBool>,
-    pub(crate) handle: LoopHandle<Letter>,
+    pub(crate) handle: LoopHandle<Item>,
 }
 
 #[derive(Default)]
@@ -108,7 +108,7 @@ fn run(shared: &Shared) {
             Err(failed())
         });
         // At most one for each call under way; a stopped loop's is gone with it.
-        work.handle.send_beyond_bound(Letter::Done { place: work.place, serial: work.serial, answer });
+        work.handle.send_beyond_bound(Item::Done { place: work.place, serial: work.serial, answer });
     }
 }
 

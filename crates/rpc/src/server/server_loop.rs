@@ -22,7 +22,7 @@ use stadium_rsocket::frame::{ErrorCode, Next};
 use super::budget::Budget;
 use super::counts::LoopCounts;
 use super::dispatch::{Core, Request};
-use super::letter::Letter;
+use super::item::Item;
 use super::peer::{Peer, Peers};
 use super::sessions::{ParkedLimits, Resumption, Seats};
 use super::timers::Timers;
@@ -48,7 +48,7 @@ pub(crate) struct Station {
     /// Where sessions live.
     pub(crate) seats: Arc<Seats>,
     /// All loops, by their places.
-    pub(crate) siblings: Arc<[LoopHandle<Letter>]>,
+    pub(crate) siblings: Arc<[LoopHandle<Item>]>,
     /// What the loop keeps of lost connections.
     pub(crate) parked: ParkedLimits,
     /// What all connections may cost together.
@@ -134,14 +134,14 @@ impl ServerLoop {
         self.core.now_us = now_us;
     }
 
-    fn end(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+    fn end(&mut self, io: &mut Io<Item>, id: ConnectionId) {
         self.counts().violations.add(1);
         io.close(id);
     }
 }
 
 /// Writes what has gathered, which is not the functions' time.
-fn write_now(core: &mut Core, io: &mut Io<Letter>) {
+fn write_now(core: &mut Core, io: &mut Io<Item>) {
     let began = Instant::now();
     io.write_now();
     core.pace.wrote(began.elapsed());
@@ -213,7 +213,7 @@ fn handle_event(
 }
 
 impl Handler for ServerLoop {
-    type Message = Letter;
+    type Message = Item;
 
     fn accepting(&mut self, _peer: SocketAddr, _listener: ListenerTag) -> Admission {
         if self.station.budget.has_room() {
@@ -223,12 +223,12 @@ impl Handler for ServerLoop {
         Admission::Refuse
     }
 
-    fn accepted(&mut self, _io: &mut Io<Letter>, id: ConnectionId, accepted: &Accepted) {
+    fn accepted(&mut self, _io: &mut Io<Item>, id: ConnectionId, accepted: &Accepted) {
         self.station.budget.connected();
         self.addresses.insert(id.index, accepted.peer);
     }
 
-    fn established(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+    fn established(&mut self, io: &mut Io<Item>, id: ConnectionId) {
         self.turn_begins(io.now_us());
         let address = self.addresses.remove(&id.index);
         let connection = Connection::server(Arc::clone(&self.station.protocol), io.now());
@@ -237,7 +237,7 @@ impl Handler for ServerLoop {
         self.counts().connections.set(self.peers.len() as u64);
     }
 
-    fn received(&mut self, io: &mut Io<Letter>, id: ConnectionId, bytes: &[u8]) -> usize {
+    fn received(&mut self, io: &mut Io<Item>, id: ConnectionId, bytes: &[u8]) -> usize {
         self.turn_begins(io.now_us());
         io.reserve_turn();
         let now_ms = io.now();
@@ -327,7 +327,7 @@ impl Handler for ServerLoop {
         used
     }
 
-    fn timeout(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+    fn timeout(&mut self, io: &mut Io<Item>, id: ConnectionId) {
         self.turn_begins(io.now_us());
         let now_ms = io.now();
         let Some(peer) = self.peers.at(id) else { return };
@@ -346,7 +346,7 @@ impl Handler for ServerLoop {
         Self::set_timer(io, peer);
     }
 
-    fn drained(&mut self, io: &mut Io<Letter>, id: ConnectionId) {
+    fn drained(&mut self, io: &mut Io<Item>, id: ConnectionId) {
         self.turn_begins(io.now_us());
         let Some(peer) = self.peers.at(id) else { return };
         if std::mem::take(&mut peer.paused) {
@@ -356,10 +356,10 @@ impl Handler for ServerLoop {
     }
 
     /// A socket from another loop: its client resumes a session that is here.
-    fn adopted(&mut self, io: &mut Io<Letter>, id: ConnectionId, attachment: Letter) {
+    fn adopted(&mut self, io: &mut Io<Item>, id: ConnectionId, attachment: Item) {
         self.turn_begins(io.now_us());
         match attachment {
-            Letter::Resumes(resumption) => match self.station.seats.find(&resumption.token) {
+            Item::Resumes(resumption) => match self.station.seats.find(&resumption.token) {
                 Some(seat) if seat.owner == self.station.place => self.take_up(io, id, seat.id, &resumption),
                 _ => refuse_resumption(io, id),
             },
@@ -368,7 +368,7 @@ impl Handler for ServerLoop {
         self.counts().connections.set(self.peers.len() as u64);
     }
 
-    fn closed(&mut self, io: &mut Io<Letter>, id: ConnectionId, reason: CloseReason) {
+    fn closed(&mut self, io: &mut Io<Item>, id: ConnectionId, reason: CloseReason) {
         self.addresses.remove(&id.index);
         self.station.budget.disconnected();
         if matches!(reason, CloseReason::SlowReader | CloseReason::WriteStall) {
@@ -392,14 +392,14 @@ impl Handler for ServerLoop {
         self.counts().connections.set(self.peers.len() as u64);
     }
 
-    fn message(&mut self, io: &mut Io<Letter>, message: Letter) {
+    fn message(&mut self, io: &mut Io<Item>, message: Item) {
         self.turn_begins(io.now_us());
         match message {
             // A resumption comes with its socket, see `adopted`.
-            Letter::Woken | Letter::Resumes(_) => {}
-            Letter::OverBudget => self.is_suspected = true,
-            Letter::Done { place, serial, answer } => self.done.push_back((place, serial, answer)),
-            Letter::Quiesce => {
+            Item::Woken | Item::Resumes(_) => {}
+            Item::OverBudget => self.is_suspected = true,
+            Item::Done { place, serial, answer } => self.done.push_back((place, serial, answer)),
+            Item::Quiesce => {
                 if self.quiescing_since_ms.is_none() {
                     self.quiescing_since_ms = Some(io.now());
                     io.stop_listening();
@@ -414,16 +414,16 @@ impl Handler for ServerLoop {
         }
     }
 
-    fn alarm(&mut self, io: &mut Io<Letter>) {
+    fn alarm(&mut self, io: &mut Io<Item>) {
         self.turn_begins(io.now_us());
     }
 
-    fn datagram(&mut self, io: &mut Io<Letter>, socket: UdpId, peer: SocketAddr, bytes: &[u8]) {
+    fn datagram(&mut self, io: &mut Io<Item>, socket: UdpId, peer: SocketAddr, bytes: &[u8]) {
         self.turn_begins(io.now_us());
         self.datagrams.answer(&mut self.core, io, socket, peer, bytes);
     }
 
-    fn turn_ended(&mut self, io: &mut Io<Letter>) {
+    fn turn_ended(&mut self, io: &mut Io<Item>) {
         self.send_done(io);
         self.end_sessions(io.now());
         self.do_chores();
@@ -440,7 +440,7 @@ impl Handler for ServerLoop {
         }
     }
 
-    fn turn_flushed(&mut self, io: &mut Io<Letter>) {
+    fn turn_flushed(&mut self, io: &mut Io<Item>) {
         self.turn += 1;
         while let Some((id, place)) = self.crowded.pop() {
             if io.unsent(id) == 0
@@ -454,7 +454,7 @@ impl Handler for ServerLoop {
         let free = |id| io.unsent(id) == 0;
         if self.done.iter().any(|(place, serial, _)| core.is_current(*place, *serial).is_none_or(free)) {
             // Its connection has taken what was before it; for others `drained` comes.
-            let _ = self.core.handle.try_send(Letter::Woken);
+            let _ = self.core.handle.try_send(Item::Woken);
         }
         self.set_alarm(io);
         let counts = &self.core.counts;

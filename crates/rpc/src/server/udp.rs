@@ -12,7 +12,7 @@ use stadium_rsocket::frame::{
 };
 
 use super::dispatch::{Core, failure_text, outcome_of_failure, panicked};
-use super::letter::Letter;
+use super::item::Item;
 use crate::method::Interaction;
 use crate::service::{Call, Failure, Function, Outcome};
 use crate::wire::{self, DATAGRAM_BYTES_MAX};
@@ -32,7 +32,7 @@ impl Answers {
     pub(crate) fn answer(
         &mut self,
         core: &mut Core,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         socket: UdpId,
         peer: SocketAddr,
         bytes: &[u8],

@@ -59,8 +59,8 @@ fn connect(client: &str, incarnation: u64, will: Option<Will>) -> Change {
     }))
 }
 
-fn receiver(client: &str, letter: u32, qos: u8) -> Receiver {
-    Receiver { client: client.into(), letter, qos, retain: letter == 2, shared: 1, ids: [7, 300].into() }
+fn receiver(client: &str, delivery: u32, qos: u8) -> Receiver {
+    Receiver { client: client.into(), delivery, qos, retain: delivery == 2, shared: 1, ids: [7, 300].into() }
 }
 
 fn keep(payload: &[u8], receivers: Vec<Receiver>, origin: Option<Origin>, publisher: Option<&str>) -> Change {
@@ -97,8 +97,8 @@ fn changes() -> Vec<Change> {
         keep(b"two", vec![receiver("phone", 2, 2)], origin(9), None),
         keep(b"three", vec![receiver("phone", 3, 2), receiver("ends", 1, 1)], origin(10), Some("old")),
         keep(b"four", vec![receiver("old", 2, 1)], origin(11), None),
-        Change::Received { client: phone(), letter: 2 },
-        Change::Done { client: phone(), letters: vec![1, 900] },
+        Change::Received { client: phone(), delivery: 2 },
+        Change::Done { client: phone(), deliveries: vec![1, 900] },
         Change::Unreleased { client: "old".into(), packet_id: 65_535 },
         Change::Unreleased { client: "old".into(), packet_id: 4 },
         Change::Released { client: "old".into(), packet_id: 4 },
@@ -172,7 +172,7 @@ fn events_are_read(events: &[u8]) {
     assert_eq!(phone.connect.will, None);
     assert_eq!(phone.subscriptions.len(), 2);
     let owed: Vec<_> =
-        phone.owed.iter().map(|owed| (owed.letter, owed.message.is_some(), owed.retain)).collect();
+        phone.owed.iter().map(|owed| (owed.delivery, owed.message.is_some(), owed.retain)).collect();
     assert_eq!(owed, [(2, false, true), (3, true, false)]);
     let old = sessions.iter().find(|session| session.connect.client == "old").expect("it is there");
     assert_eq!(old.unreleased, [10, 65_535]);

@@ -100,8 +100,8 @@ fn connect(client: &str, incarnation: u64) -> Change {
     }))
 }
 
-fn receiver(client: &str, letter: u32) -> Receiver {
-    Receiver { client: client.into(), letter, qos: 1, retain: false, shared: 0, ids: [3].into() }
+fn receiver(client: &str, delivery: u32) -> Receiver {
+    Receiver { client: client.into(), delivery, qos: 1, retain: false, shared: 0, ids: [3].into() }
 }
 
 fn keep(payload: &str, receivers: Vec<Receiver>) -> Change {
@@ -113,7 +113,7 @@ fn owed(machine: &mut Sessions, client: &str) -> Vec<(u32, Option<String>)> {
     let all = everything(machine).0;
     let one = all.into_iter().find(|session| session.connect.client == client).expect("it has a session");
     let text = |message: Arc<Message>| String::from_utf8_lossy(message.payload()).into_owned();
-    one.owed.into_iter().map(|owed| (owed.letter, owed.message.map(text))).collect()
+    one.owed.into_iter().map(|owed| (owed.delivery, owed.message.map(text))).collect()
 }
 
 #[test]
@@ -126,13 +126,13 @@ fn a_session_is_owed_letters_in_their_order_until_it_is_done_with_them() {
     );
     let figures = one.machine.figures();
     assert_eq!(
-        (figures.letters, figures.message_bytes),
+        (figures.deliveries, figures.message_bytes),
         (3, 4),
         "a message is held once, however many are owed it"
     );
-    one.batch(Time(3), vec![Change::Received { client: "a".into(), letter: 1 }]);
+    one.batch(Time(3), vec![Change::Received { client: "a".into(), delivery: 1 }]);
     assert_eq!(owed(&mut one.machine, "a"), [(1, None), (2, Some("y".into()))]);
-    one.batch(Time(3), vec![Change::Done { client: "a".into(), letters: vec![1] }]);
+    one.batch(Time(3), vec![Change::Done { client: "a".into(), deliveries: vec![1] }]);
     assert_eq!(owed(&mut one.machine, "a"), [(2, Some("y".into()))]);
     assert_eq!(owed(&mut one.machine, "b"), [(1, Some("x".into()))]);
     one.batch(Time(4), vec![Change::End { client: "b".into(), incarnation: None }]);
@@ -157,8 +157,8 @@ fn a_publish_at_qos_2_is_taken_once() {
     for publisher in [None, Some("p".into())] {
         let mut one = Journalled::new();
         one.batch(Time(1), vec![connect("a", 1), connect("p", 5)]);
-        let publish = |letter| {
-            let receivers = vec![receiver("a", letter)];
+        let publish = |delivery| {
+            let receivers = vec![receiver("a", delivery)];
             let publisher = publisher.clone();
             Change::Keep(Box::new(Keep {
                 message: message("t", "x"),
@@ -181,7 +181,7 @@ const ORIGIN: Origin = Origin { incarnation: 5, packet_id: 77 };
 
 /// The publish [`ORIGIN`] for these receivers.
 fn publish(receivers: &[(&str, u32)]) -> Change {
-    let receivers = receivers.iter().map(|&(client, letter)| receiver(client, letter)).collect();
+    let receivers = receivers.iter().map(|&(client, delivery)| receiver(client, delivery)).collect();
     let message = message("t", "x");
     Change::Keep(Box::new(Keep { message, receivers, origin: Some(ORIGIN), publisher: None }))
 }
@@ -203,11 +203,11 @@ fn parts_of_a_publish_are_taken_once_for_each_receiver_however_they_are_cut() {
     let outcomes = again.batch(Time(3), vec![publish(&[("a", 2), ("c", 1), ("b", 2)])]);
     assert_eq!(outcomes, [Outcome::Partly([0, 2].into())]);
     assert_eq!(again.batch(Time(3), vec![publish(&[("c", 2), ("b", 3)])]), [Outcome::Known]);
-    for (client, letter) in [("a", 1), ("b", 1), ("c", 1)] {
-        assert_eq!(owed(&mut again.machine, client), [(letter, Some("x".into()))]);
+    for (client, delivery) in [("a", 1), ("b", 1), ("c", 1)] {
+        assert_eq!(owed(&mut again.machine, client), [(delivery, Some("x".into()))]);
     }
-    // A letter that was delivered meanwhile is not owed again, a session of another life is.
-    again.batch(Time(4), vec![Change::Done { client: "a".into(), letters: vec![1] }, connect("b", 9)]);
+    // A delivery that was delivered meanwhile is not owed again, a session of another life is.
+    again.batch(Time(4), vec![Change::Done { client: "a".into(), deliveries: vec![1] }, connect("b", 9)]);
     let outcomes = again.batch(Time(5), vec![publish(&[("a", 3), ("b", 4)])]);
     assert_eq!(outcomes, [Outcome::Partly([0].into())]);
     assert_eq!(again.batch(Time(6), vec![Change::Forget { origin: ORIGIN }]), [Outcome::Done]);
@@ -216,13 +216,13 @@ fn parts_of_a_publish_are_taken_once_for_each_receiver_however_they_are_cut() {
 
 #[test]
 fn a_repeated_publish_is_not_refused_where_some_were_owed_it_and_there_is_no_room_for_others() {
-    let mut one = Journalled::with(Bounds { letters_max: 3, ..Bounds::default() });
+    let mut one = Journalled::with(Bounds { deliveries_max: 3, ..Bounds::default() });
     one.batch(Time(1), vec![connect("a", 1), connect("b", 2)]);
     assert_eq!(one.batch(Time(2), vec![publish(&[("a", 1)])]), [Outcome::Done]);
     one.batch(Time(3), vec![keep("y", vec![receiver("a", 2)]), keep("z", vec![receiver("a", 3)])]);
     assert_eq!(one.batch(Time(4), vec![publish(&[("b", 1), ("a", 4)])]), [Outcome::PartlyFull([1].into())]);
     assert_eq!(owed(&mut one.machine, "b"), []);
-    one.batch(Time(5), vec![Change::Done { client: "a".into(), letters: vec![2] }]);
+    one.batch(Time(5), vec![Change::Done { client: "a".into(), deliveries: vec![2] }]);
     assert_eq!(one.batch(Time(6), vec![publish(&[("b", 1), ("a", 4)])]), [Outcome::Partly([1].into())]);
     assert_eq!(owed(&mut one.machine, "b"), [(1, Some("x".into()))]);
 }
@@ -230,7 +230,7 @@ fn a_repeated_publish_is_not_refused_where_some_were_owed_it_and_there_is_no_roo
 /// A loop's part as servers wrote it that had a key for each loop.
 /// A part of a publish that is taken back.
 fn withdraw(receivers: &[(&str, u32)], publisher: Option<&str>) -> Change {
-    let receivers = receivers.iter().map(|&(client, letter)| (client.into(), letter)).collect();
+    let receivers = receivers.iter().map(|&(client, delivery)| (client.into(), delivery)).collect();
     let publisher = publisher.map(Into::into);
     Change::Withdraw(Box::new(Withdraw { receivers, origin: Some(ORIGIN), publisher }))
 }
@@ -265,8 +265,8 @@ fn a_publish_of_which_all_is_taken_back_is_another_one_when_it_comes_again() {
 
 #[test]
 fn copies_by_shared_subscriptions_are_each_taken_once() {
-    let shared = |client: &str, letter, shared| {
-        let receivers = vec![Receiver { shared, ..receiver(client, letter) }];
+    let shared = |client: &str, delivery, shared| {
+        let receivers = vec![Receiver { shared, ..receiver(client, delivery) }];
         match publish(&[]) {
             Change::Keep(keep) => Change::Keep(Box::new(Keep { receivers, ..*keep })),
             other => other,
@@ -322,7 +322,7 @@ fn the_publish_that_is_forgotten_for_one_more_is_named() {
 
 #[test]
 fn receivers_of_publishes_that_are_not_released_are_bounded() {
-    let mut one = Journalled::with(Bounds { letters_max: 3, ..Bounds::default() });
+    let mut one = Journalled::with(Bounds { deliveries_max: 3, ..Bounds::default() });
     one.batch(Time(1), vec![connect("a", 1), connect("b", 2), connect("c", 3)]);
     let publish = |packet_id, clients: &[&str]| {
         let receivers = clients.iter().map(|client| receiver(client, u32::from(packet_id))).collect();
@@ -330,7 +330,8 @@ fn receivers_of_publishes_that_are_not_released_are_bounded() {
         Change::Keep(Box::new(Keep { message: message("t", "x"), receivers, origin, publisher: None }))
     };
     let done = |packet_id: u16| {
-        ["a", "b", "c"].map(|client| Change::Done { client: client.into(), letters: vec![packet_id.into()] })
+        ["a", "b", "c"]
+            .map(|client| Change::Done { client: client.into(), deliveries: vec![packet_id.into()] })
     };
     assert_eq!(
         one.batch(Time(2), vec![publish(1, &["a"]), publish(2, &["a"])]),
@@ -440,7 +441,7 @@ fn the_last_retained_message_of_a_topic_counts_whatever_arrives_last() {
 
 #[test]
 fn bounds_refuse_what_would_pass_them_and_nothing_else() {
-    let bounds = Bounds { sessions_max: 1, letters_max: 1, retained_max: 1, ..Bounds::default() };
+    let bounds = Bounds { sessions_max: 1, deliveries_max: 1, retained_max: 1, ..Bounds::default() };
     let mut one = Journalled::with(bounds);
     let retain = |topic| Change::Retain { number: 1, message: message(topic, "r") };
     let outcomes = one.batch(
@@ -452,7 +453,7 @@ fn bounds_refuse_what_would_pass_them_and_nothing_else() {
             keep("y", vec![receiver("a", 2)]),
             retain("one"),
             retain("two"),
-            Change::Done { client: "a".into(), letters: vec![1] },
+            Change::Done { client: "a".into(), deliveries: vec![1] },
             keep("z", vec![receiver("a", 3)]),
         ],
     );
@@ -464,7 +465,7 @@ fn bounds_refuse_what_would_pass_them_and_nothing_else() {
 #[test]
 fn a_change_of_a_session_that_ended_means_nothing() {
     let mut one = Journalled::new();
-    let done = Change::Done { client: "a".into(), letters: vec![1] };
+    let done = Change::Done { client: "a".into(), deliveries: vec![1] };
     assert_eq!(
         one.batch(Time(1), vec![done, keep("x", vec![receiver("a", 1)])]),
         [Outcome::Done, Outcome::Done]
@@ -531,13 +532,13 @@ fn change() -> impl Strategy<Value = Change> {
         )
             .prop_map(|(receivers, origin, publisher, bytes)| Change::Keep(Box::new(Keep {
                 message: message("t", &"x".repeat(bytes)),
-                receivers: receivers.iter().map(|(client, letter)| receiver(client, *letter)).collect(),
+                receivers: receivers.iter().map(|(client, delivery)| receiver(client, *delivery)).collect(),
                 publisher: publisher.filter(|_| origin.is_some()).map(Into::into),
                 origin,
             }))),
-        2 => (client(), 1..20_u32).prop_map(|(client, letter)| Change::Received { client: client.into(), letter }),
+        2 => (client(), 1..20_u32).prop_map(|(client, delivery)| Change::Received { client: client.into(), delivery }),
         4 => (client(), proptest::collection::vec(1..20_u32, 1..4))
-            .prop_map(|(client, letters)| Change::Done { client: client.into(), letters }),
+            .prop_map(|(client, deliveries)| Change::Done { client: client.into(), deliveries }),
         1 => (client(), 0..3_u16).prop_map(|(client, packet_id)| Change::Unreleased { client: client.into(), packet_id }),
         1 => (client(), 0..3_u16).prop_map(|(client, packet_id)| Change::Released { client: client.into(), packet_id }),
         1 => origin.prop_map(|origin| Change::Forget { origin }),

@@ -18,7 +18,7 @@ const PLACE: Place = Place { shard: 0, shards: 1, hash_seed: 7 };
 
 const NARROW: Bounds = Bounds {
     sessions_max: 1_000,
-    letters_max: 10_000,
+    deliveries_max: 10_000,
     message_bytes_max: 1 << 20,
     retained_max: 100_000,
     retained_bytes_max: 1 << 20,
@@ -268,8 +268,8 @@ impl Kind {
                 publisher: publisher.filter(|_| origin.is_some()).map(|client| name(client).into()),
                 origin: origin.map(|(incarnation, packet_id)| Origin { incarnation, packet_id }),
             })),
-            Kind::Received(client, letter) => Change::Received { client: name(client).into(), letter },
-            Kind::Done(client, letters) => Change::Done { client: name(client).into(), letters },
+            Kind::Received(client, delivery) => Change::Received { client: name(client).into(), delivery },
+            Kind::Done(client, deliveries) => Change::Done { client: name(client).into(), deliveries },
             Kind::Released(client, packet_id) => Change::Released { client: name(client).into(), packet_id },
             Kind::Forget(incarnation, packet_id) => {
                 Change::Forget { origin: Origin { incarnation, packet_id } }
@@ -278,8 +278,8 @@ impl Kind {
     }
 }
 
-fn receiver((client, letter): (u8, u32)) -> Receiver {
-    Receiver { client: name(client).into(), letter, qos: 2, retain: false, shared: 0, ids: Box::default() }
+fn receiver((client, delivery): (u8, u32)) -> Receiver {
+    Receiver { client: name(client).into(), delivery, qos: 2, retain: false, shared: 0, ids: Box::default() }
 }
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -295,9 +295,9 @@ fn kind() -> impl Strategy<Value = Kind> {
             proptest::option::of(client()),
         )
             .prop_map(|(receivers, origin, publisher)| Kind::Keep { receivers, origin, publisher }),
-        2 => (client(), 1..30_u32).prop_map(|(client, letter)| Kind::Received(client, letter)),
+        2 => (client(), 1..30_u32).prop_map(|(client, delivery)| Kind::Received(client, delivery)),
         3 => (client(), proptest::collection::vec(1..30_u32, 1..4))
-            .prop_map(|(client, letters)| Kind::Done(client, letters)),
+            .prop_map(|(client, deliveries)| Kind::Done(client, deliveries)),
         1 => (client(), 0..4_u16).prop_map(|(client, packet_id)| Kind::Released(client, packet_id)),
         1 => (0..3_u64, 0..4_u16).prop_map(|(incarnation, packet_id)| Kind::Forget(incarnation, packet_id)),
     ]

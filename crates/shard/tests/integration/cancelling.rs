@@ -1,8 +1,8 @@
 //! A cancellation asks one shard after the other; it is finished also where its client does not wait for it.
 
-use crate::scenery;
+use crate::fixture;
 
-use scenery::{Data, LONG, until};
+use fixture::{Data, LONG, until};
 use stadium_push::{
     Answer, AppName, Audience, Command, Content, DeviceId, NewPush, Options, PushId, PushView, Stage, When,
 };

@@ -1,11 +1,11 @@
-//! Stories of a core without a thread, on a disk in memory: crashes, failed syncs, a full disk.
+//! Behaviours of a core without a thread, on a disk in memory: crashes, failed syncs, a full disk.
 //!
-//! The journal's work is done step by step, so that each story decides what is durable when.
+//! The journal's work is done step by step, so that each test decides what is durable when.
 
-use crate::scenery;
+use crate::fixture;
 
 use bytes::Bytes;
-use scenery::machine::{Machine, Shard};
+use fixture::machine::{Machine, Shard};
 use stadium_journal::memory::{Kept, MemoryDisk};
 use stadium_queue::{Answer, Command, JobId, Lease, NewJob, QueueName, Refusal, Time};
 use stadium_shard::Answer::Queue;
@@ -13,7 +13,7 @@ use stadium_shard::core::{Claim, Request, Search, Trial};
 
 type Answered = Result<Answer<Bytes>, Refusal>;
 
-/// What these stories ask: queues only.
+/// What these behaviours ask: queues only.
 trait Asked {
     fn answer_to(&mut self, caller: u64) -> Option<Answered>;
     fn ask(&mut self, command: Command) -> Option<Answered>;
@@ -64,7 +64,7 @@ fn of_queue(answer: stadium_shard::Answer) -> Answer<Bytes> {
 }
 
 fn queue() -> QueueName {
-    QueueName::new("mail").expect("a story's queue")
+    QueueName::new("mail").expect("a test's queue")
 }
 
 fn put(payload: &str) -> Command {
@@ -77,10 +77,10 @@ fn reserve(wait: u64) -> Command {
 }
 
 fn text(payload: &Bytes) -> String {
-    String::from_utf8(payload.to_vec()).expect("a story's payload is text")
+    String::from_utf8(payload.to_vec()).expect("a test's payload is text")
 }
 
-/// What the story was told, and what it asked for without an answer.
+/// What the test was told, and what it asked for without an answer.
 #[derive(Default)]
 struct Told {
     placed: Vec<String>,
@@ -88,8 +88,8 @@ struct Told {
     open: Option<String>,
 }
 
-/// A small story: puts, a reserve, settles, a checkpoint, more puts. Ends where the power fails.
-fn story(shard: &mut Shard, told: &mut Told) -> Option<()> {
+/// A small test: puts, a reserve, settles, a checkpoint, more puts. Ends where the power fails.
+fn test(shard: &mut Shard, told: &mut Told) -> Option<()> {
     for number in 0..4 {
         let payload = format!("job {number}");
         told.open = Some(payload.clone());
@@ -119,7 +119,7 @@ fn story(shard: &mut Shard, told: &mut Told) -> Option<()> {
 fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
     let whole = Machine::new();
     let mut shard = whole.boot();
-    story(&mut shard, &mut Told::default()).expect("nothing fails");
+    test(&mut shard, &mut Told::default()).expect("nothing fails");
     let operations = whole.disk.operations() + whole.checkpoints.operations();
     let mut crashes = 0;
     for stop in 1..operations {
@@ -132,7 +132,7 @@ fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
             }
             machine.disk.stop_after(stop - used);
             let mut told = Told::default();
-            if story(&mut shard, &mut told).is_some() {
+            if test(&mut shard, &mut told).is_some() {
                 continue;
             }
             crashes += 1;
@@ -158,7 +158,7 @@ fn a_crash_at_any_operation_loses_nothing_that_was_acknowledged() {
             );
         }
     }
-    assert!(crashes > 20, "the story was cut {crashes} times");
+    assert!(crashes > 20, "the test was cut {crashes} times");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn who_waits_is_served_after_the_journal_was_opened_again() {
     shard.settle_down();
     machine.disk.fail_sync(0, Kept::Nothing);
     // Into another queue: else the job would be handed out, and that would not be acknowledged either.
-    let other = QueueName::new("sms").expect("a story's queue");
+    let other = QueueName::new("sms").expect("a test's queue");
     let lost = Command::Put { queue: other, jobs: vec![NewJob::default()] };
     shard.ask(lost).expect("power is on").expect_err("it is not acknowledged");
     let placed = shard.submit(put("found"));
@@ -417,11 +417,11 @@ fn the_warm_path_allocates_no_more_than_its_answers() {
     };
     (0..300).for_each(|_| round(&mut shard));
     let rounds = 100;
-    // Commands and answers are the story's own: three vectors for commands, three for answers, one text, one reply
+    // Commands and answers are the test's own: three vectors for commands, three for answers, one text, one reply
     // list for each answer. Payload buffers are shared.
     let counted = allocation_counter::measure(|| (0..rounds).for_each(|_| round(&mut shard)));
     let each = counted.count_total / rounds;
-    assert!(each <= 24, "{each} allocations for a put, a reserve and a settle, the story's own included");
+    assert!(each <= 24, "{each} allocations for a put, a reserve and a settle, the test's own included");
 }
 
 /// A consumer of a spread queue that this shard is told of while another one looks whether it has a job.

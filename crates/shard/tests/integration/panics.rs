@@ -1,9 +1,9 @@
 //! A turn panics, or the journal breaks its word, at every place where it may: who was answered, was answered the truth.
 //!
 //! Accepted is there, also after a crash. Busy is not there, and never comes. Of what is unknown, or has no answer since the panic took
-//! its caller along, nothing is said. The journal of these stories finishes what it was handed before it stops, as a thread of its own does.
+//! its caller along, nothing is said. The journal of these behaviours finishes what it was handed before it stops, as a thread of its own does.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use scenery::machine::Machine;
-use scenery::{Data, LONG, of_text, put, queue, until};
+use fixture::machine::Machine;
+use fixture::{Data, LONG, of_text, put, queue, until};
 use stadium_journal::{
     Checkpoints, Epoch, Error, FileJournal, Journal, JournalId, Metrics, Opening, Position, Reader, Room,
     Segmented, Stepper,
@@ -54,7 +54,7 @@ impl Store for Workshop {
 
     fn open(&mut self, opening: Opening) -> Result<Fragile, Error> {
         let inner = self.machine.open(opening)?;
-        let stepper = self.machine.stepper.lock().expect("no story panics in it").clone();
+        let stepper = self.machine.stepper.lock().expect("no test panics in it").clone();
         Ok(Fragile { inner, stepper: stepper.expect("it was made just now"), plan: self.plan.clone() })
     }
 
@@ -191,7 +191,7 @@ impl Journal for Fragile {
 }
 
 /// A shard whose journal has a plan, and what everybody was told.
-struct Story {
+struct Behaviour {
     core: Core<Workshop, u64>,
     workshop: Workshop,
     now: u64,
@@ -200,7 +200,7 @@ struct Story {
     told: BTreeMap<u64, Result<(), Refusal>>,
 }
 
-impl Story {
+impl Behaviour {
     fn begin(workshop: Workshop) -> Self {
         let settings = workshop.machine.settings();
         let core = Core::open(workshop.clone(), settings, Time(1_000_000), &mut |_| ());
@@ -303,21 +303,21 @@ impl Story {
     }
 }
 
-/// Goes through a story in which something goes wrong; says whether it did, and how many were accepted, refused and left without an answer.
+/// Goes through a test in which something goes wrong; says whether it did, and how many were accepted, refused and left without an answer.
 fn go_through(asked: Asked, nth: usize, wrong: Wrong) -> Option<(usize, usize, usize)> {
     let workshop = Workshop { machine: Machine::new(), plan: Plan::default() };
-    let mut story = Story::begin(workshop.clone());
+    let mut test = Behaviour::begin(workshop.clone());
     *workshop.plan.lock().expect("free") = Some((asked, nth, wrong));
-    story.tell();
+    test.tell();
     let has_happened = workshop.plan.lock().expect("free").take().is_none();
     let what = format!("{wrong:?} in {asked:?} {nth}");
-    let there = story.there();
-    let (accepted, refused) = story.check(&there, &what);
+    let there = test.there();
+    let (accepted, refused) = test.check(&there, &what);
     // Also when the power fails: what was cut stays away, what was accepted is there.
-    let Story { core, asked: all, told, .. } = story;
+    let Behaviour { core, asked: all, told, .. } = test;
     drop(core);
     workshop.machine.crash(true);
-    let mut again = Story { asked: all, told, ..Story::begin(workshop) };
+    let mut again = Behaviour { asked: all, told, ..Behaviour::begin(workshop) };
     let there = again.there();
     again.check(&there, &format!("{what}, after a crash"));
     let silent = again.asked.keys().filter(|caller| !again.told.contains_key(caller)).count();

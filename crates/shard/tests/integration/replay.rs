@@ -1,8 +1,8 @@
 //! A folder whose checksums are right and whose events are wrong: a start refuses it, and a replay says the same, without a start.
 
-use crate::scenery;
+use crate::fixture;
 
-use scenery::{Data, placed, put, queue, soon};
+use fixture::{Data, placed, put, queue, soon};
 use stadium_journal::conformance::{append, make_durable};
 use stadium_journal::inspect::Inspection;
 use stadium_journal::{FileJournal, Opening, Options, Position};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use stadium_session::{Answer, Change, Command, Connect, Keep, Message, Outcome, Receiver, Sessions};
 
-use crate::scenery::machine::{Machine, Shard};
+use crate::fixture::machine::{Machine, Shard};
 
 /// A batch, and what became of each change; the code where the shard refused it.
 fn batch(shard: &mut Shard, changes: Vec<Change>) -> Result<Vec<Outcome>, &'static str> {
@@ -31,11 +31,11 @@ fn connect(client: &str, incarnation: u64) -> Change {
     }))
 }
 
-fn keep(letter: u32) -> Change {
+fn keep(delivery: u32) -> Change {
     let mut message = Message::from_parts("t", b"", &[b'x'; 10 << 10]).expect("short parts");
     message.qos = 1;
     let receiver =
-        Receiver { client: "away".into(), letter, qos: 1, retain: false, shared: 0, ids: [].into() };
+        Receiver { client: "away".into(), delivery, qos: 1, retain: false, shared: 0, ids: [].into() };
     Change::Keep(Box::new(Keep {
         message: Arc::new(message),
         receivers: vec![receiver],
@@ -60,10 +60,10 @@ fn a_full_disk_refuses_messages_and_takes_acknowledgements() {
     let refused =
         (2..100_000).find_map(|client| batch(&mut shard, vec![connect(&client.to_string(), client)]).err());
     assert_eq!(refused, Some("SHARD-002"), "a session takes room, too");
-    for letter in 1..=kept {
-        let done = Change::Done { client: "away".into(), letters: vec![letter] };
+    for delivery in 1..=kept {
+        let done = Change::Done { client: "away".into(), deliveries: vec![delivery] };
         batch(&mut shard, vec![done]).expect("an acknowledgement is taken");
     }
     let figures = shard.core.sessions().expect("it runs").figures();
-    assert_eq!((figures.letters, figures.message_bytes), (0, 0), "nothing is owed any more");
+    assert_eq!((figures.deliveries, figures.message_bytes), (0, 0), "nothing is owed any more");
 }

@@ -1,13 +1,13 @@
-//! Stories of wallets on real shards: threads, files, restarts, many who spend at once.
+//! Behaviours of wallets on real shards: threads, files, restarts, many who spend at once.
 //!
 //! What is counted in the end is what was acknowledged.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::time::Duration;
 
-use scenery::town::{on, post, votes_asset, wallet};
-use scenery::{Data, LONG, named, queue};
+use fixture::town::{on, post, votes_asset, wallet};
+use fixture::{Data, LONG, named, queue};
 use stadium_queue::Refusal;
 use stadium_shard::{Shards, Together};
 use stadium_wallet::{
@@ -105,7 +105,7 @@ fn money_that_goes_round_between_shards_stays_the_same() {
     let booked: Vec<Outcome> = tickets.into_iter().map(|ticket| outcome(ticket.wait(LONG))).collect();
     assert!(booked.iter().filter(|one| one.is_ok()).count() > 100, "most have enough");
     let mut before = Vec::new();
-    scenery::until("all has arrived, and 300 are there", || {
+    fixture::until("all has arrived, and 300 are there", || {
         before = balances(&shards, &names);
         is_at_rest(&shards) && before.iter().sum::<i64>() == 300
     });
@@ -149,7 +149,7 @@ fn a_list_is_answered_in_its_order_whatever_shards_decide() {
     };
     assert_eq!(asked(&shards, linked(20, 1_000)).expect_err("there is not so much").code(), "WAL-032");
     assert!(matches!(done(&shards, linked(30, 1)), Answer::Booked(all) if all.iter().all(Result::is_ok)));
-    scenery::until("it is decided everywhere", || {
+    fixture::until("it is decided everywhere", || {
         shards.metrics().iter().all(|one| (one.wallet.pending, one.wallet.outgoing) == (0, 0))
     });
     assert_sums(&shards);
@@ -188,7 +188,7 @@ fn is_at_rest(shards: &Shards) -> bool {
 
 fn assert_balances(shards: &Shards, names: &[String], expected: [i64; 3]) {
     let mut last = Vec::new();
-    scenery::until(&format!("{expected:?} are there"), || {
+    fixture::until(&format!("{expected:?} are there"), || {
         last = balances(shards, names);
         is_at_rest(shards) && last == expected
     });
@@ -330,7 +330,7 @@ fn totals_show_what_wallets_have_and_no_internal_accounts() {
     let names: Vec<String> = (0..2).map(|shard| on(shard, 2)).collect();
     open(&shards, &names, 1_000);
     assert!(!alone(&shards, &post(1, &names[0], &names[1], 250)).expect("it is booked").duplicate);
-    scenery::until("it has arrived", || balances(&shards, &names) == [750, 1_250]);
+    fixture::until("it has arrived", || balances(&shards, &names) == [750, 1_250]);
     let Answer::Assets(assets) = done(&shards, Command::Assets) else { panic!("assets") };
     assert_eq!((assets[0].credit, assets[0].debit, assets[0].transit), (2_000, 2_000, 0));
     data.stop(shards);
@@ -350,8 +350,8 @@ fn a_vote_and_its_confirmation_are_one() {
     assert_eq!((done.booked.len(), done.placed.len()), (1, 1));
     assert!(ask(1).expect("known").placed.is_empty());
     assert!(ask(2).is_err());
-    scenery::until("the ballot is there", || scenery::stats(&shards, "ballots").due == 1);
-    assert_eq!(scenery::stats(&shards, "ballots").put, 1);
+    fixture::until("the ballot is there", || fixture::stats(&shards, "ballots").due == 1);
+    assert_eq!(fixture::stats(&shards, "ballots").put, 1);
     data.stop(shards);
 }
 
@@ -366,7 +366,7 @@ fn an_asset_that_only_some_shards_know_is_known_to_all_after_the_next_start() {
     std::fs::remove_dir_all(data.path().join(format!("shard-{other:04}"))).expect("it was there");
     let shards = data.open();
     let far = on(other, 2);
-    scenery::until("the asset is known there too", || {
+    fixture::until("the asset is known there too", || {
         let account = NewAccount {
             wallet: wallet(&far),
             asset: votes_asset(),
@@ -385,7 +385,7 @@ fn a_stopped_shard_says_busy_and_a_stopping_one_finishes() {
     let shards = data.open();
     open(&shards, &["ada".into()], 1);
     shards.stop_waiting();
-    let waits = shards.submit(scenery::wait_for("mail", 1, 60_000));
+    let waits = shards.submit(fixture::wait_for("mail", 1, 60_000));
     assert_eq!(waits.wait(LONG), Some(Ok(stadium_queue::Answer::Reserved(Vec::new()))));
     data.stop(shards.clone());
     let refused = shards.submit_wallet(Command::Assets).wait(Duration::ZERO).expect("at once");
@@ -407,7 +407,7 @@ fn the_data_of_the_version_before_there_were_wallets_is_opened() {
     std::fs::rename(place.path().join("data/shards"), data.path()).expect("it is moved");
     for start in 0..2 {
         let shards = data.open();
-        assert_eq!(scenery::stats(&shards, "mail").put, 20);
+        assert_eq!(fixture::stats(&shards, "mail").put, 20);
         if start == 0 {
             open(&shards, &["ada".into()], 5);
         }

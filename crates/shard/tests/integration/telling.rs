@@ -1,13 +1,13 @@
 //! A shard that hangs is told no more than it may hold; when it goes on, it forgets who was connected and has everybody arrive again.
 
-use crate::scenery;
+use crate::fixture;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use scenery::{Data, put, until};
+use fixture::{Data, put, until};
 use stadium_push::{AppName, Arrival, Command, ConnectionName, Departure, DeviceId, Time, TransportCommand};
 use stadium_shard::Shards;
 
@@ -30,8 +30,8 @@ struct Holding {
 
 impl Wake for Holding {
     fn wake(self: Arc<Self>) {
-        self.holds.lock().expect("nobody panics").send(()).expect("the story listens");
-        // An error means that the story has ended.
+        self.holds.lock().expect("nobody panics").send(()).expect("the test listens");
+        // An error means that the test has ended.
         let _ = self.go_on.lock().expect("nobody panics").recv();
     }
 }
@@ -72,7 +72,7 @@ fn a_shard_that_hangs_is_told_no_more_than_it_may_hold() {
         answer.expect("it is accepted");
         ticket = Box::pin(shards.submit(put("mail", "one more")));
     }
-    is_held.recv_timeout(scenery::LONG).expect("the shard's thread hangs");
+    is_held.recv_timeout(fixture::LONG).expect("the shard's thread hangs");
 
     let crowd =
         Command::Presence { arrived: (100..1_100).map(|n| arrival(n, n as u64)).collect(), left: vec![] };

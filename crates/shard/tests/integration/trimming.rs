@@ -10,8 +10,8 @@ use stadium_queue::{Answer, Command, Time};
 use stadium_shard::core::{Core, Output, Request, Search, Store};
 use stadium_wallet::{AssetCode, Command as WalletCommand, Ledger};
 
-use crate::scenery::machine::Machine;
-use crate::scenery::{put, queue, reserve};
+use crate::fixture::machine::Machine;
+use crate::fixture::{put, queue, reserve};
 
 #[derive(Clone)]
 struct InMemory(MemoryStore);

@@ -1,11 +1,11 @@
-//! Stories of wallets on shards: two machines in one record, transfers between shards, and what crashes do to them.
+//! Behaviours of wallets on shards: two machines in one record, transfers between shards, and what crashes do to them.
 //!
 //! Cores without threads on disks in memory, stopped at every operation of a disk in turn.
 
-use crate::scenery;
+use crate::fixture;
 
 use bytes::Bytes;
-use scenery::town::{Town, on, post, votes_asset, wallet};
+use fixture::town::{Town, on, post, votes_asset, wallet};
 use stadium_journal::Segmented as _;
 use stadium_journal::memory::Kept;
 use stadium_queue::{Command as QueueCommand, NewJob, QueueName};
@@ -13,7 +13,7 @@ use stadium_shard::Together;
 use stadium_wallet::{Answer, Balance, BookState, Command, Kind, NewTransfer, Range, Seal, TransferId};
 
 fn ballots() -> QueueName {
-    QueueName::new("ballots").expect("a story's queue")
+    QueueName::new("ballots").expect("a test's queue")
 }
 
 fn ballot(text: &str) -> NewJob {
@@ -319,7 +319,7 @@ fn what_names_only_an_id_is_done_by_the_shard_that_knows_it() {
 fn segments_with_records_of_the_wallets_stay_and_their_history_is_read() {
     let mut town = Town::new(1);
     town.open(&["ada"], 1_000);
-    let queue = QueueName::new("mail").expect("a story's queue");
+    let queue = QueueName::new("mail").expect("a test's queue");
     for round in 0..30_u128 {
         if round % 6 == 0 {
             town.book(post(round, "ada", "@shop", 1)).expect("power is on").expect("booked");

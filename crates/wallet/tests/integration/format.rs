@@ -3,12 +3,12 @@
 //! They stay for ever, and are read for ever: `v1` is of before a list told the shards that would decide its transfers alone, `v1-homes`
 //! of today. `STADIUM_WRITE_FIXTURE=1` writes `v1-homes` anew, which is right only before version 1 is released.
 
-use crate::desk;
+use crate::harness;
 
 use std::path::PathBuf;
 
-use desk::{
-    Desk, Place, Written, account, asset, capture, checkpoint, hold, post, restored, reverse, void, wallet,
+use harness::{
+    Harness, Place, Written, account, asset, capture, checkpoint, hold, post, restored, reverse, void, wallet,
 };
 use stadium_state_machine::Section;
 use stadium_wallet::{
@@ -36,63 +36,64 @@ fn place(shard: u16) -> Place {
 }
 
 /// Carries all messages, and their answers.
-fn carry(desks: &mut [Desk; 2]) {
+fn carry(harnesses: &mut [Harness; 2]) {
     for _ in 0..4 {
         for from in 0..2 {
-            for (to, delivery) in desks[from].messages() {
-                let taken =
-                    desks[usize::from(to)].record(|l, at, now, record| l.receive(at, now, &delivery, record));
-                desks[from].record(|l, at, now, record| l.confirm(at, now, delivery.number, &taken, record));
+            for (to, delivery) in harnesses[from].messages() {
+                let taken = harnesses[usize::from(to)]
+                    .record(|l, at, now, record| l.receive(at, now, &delivery, record));
+                harnesses[from]
+                    .record(|l, at, now, record| l.confirm(at, now, delivery.number, &taken, record));
             }
         }
     }
 }
 
-fn pending(desk: &mut Desk, transfers: Vec<NewTransfer>, linked: bool) {
-    let executed = desk.execute(&Command::Transfer { transfers, linked });
+fn pending(harness: &mut Harness, transfers: Vec<NewTransfer>, linked: bool) {
+    let executed = harness.execute(&Command::Transfer { transfers, linked });
     assert!(matches!(executed, Ok(Executed::Pending(_))), "{executed:?}");
 }
 
 /// Everything that version 1 can say, once at least.
-fn story() -> [Desk; 2] {
-    let mut desks = [0, 1].map(|shard| Desk::with(Bounds::default(), place(shard)));
+fn test() -> [Harness; 2] {
+    let mut harnesses = [0, 1].map(|shard| Harness::with(Bounds::default(), place(shard)));
     assert_eq!(post(BY_ID, "@shop", "@bank", "EUR", 1).home(2), Some(1));
-    for (desk, names) in desks.iter_mut().zip([HERE, THERE]) {
-        assert!(names.iter().all(|name| wallet(name).home(2) == Some(desk.place.shard)), "{names:?}");
-        desk.declare("EUR", 2);
-        desk.declare("VOTE", 0);
+    for (harness, names) in harnesses.iter_mut().zip([HERE, THERE]) {
+        assert!(names.iter().all(|name| wallet(name).home(2) == Some(harness.place.shard)), "{names:?}");
+        harness.declare("EUR", 2);
+        harness.declare("VOTE", 0);
         let rich = NewAccount { ceiling: Some(1_000), ..account(names[0], "EUR") };
         let house = NewAccount { overdraft: Overdraft::Allowed, ..account(names[1], "EUR") };
-        assert!(desk.open(vec![rich, house]).iter().all(Result::is_ok));
-        let id = 100 * u128::from(desk.place.shard);
-        desk.book(post(id + 1, "@bank", names[0], "EUR", 500)).unwrap();
+        assert!(harness.open(vec![rich, house]).iter().all(Result::is_ok));
+        let id = 100 * u128::from(harness.place.shard);
+        harness.book(post(id + 1, "@bank", names[0], "EUR", 500)).unwrap();
     }
-    let desk = &mut desks[0];
+    let harness = &mut harnesses[0];
     let change = Change { ceiling: Some(Some(900)), closed: Some(false), ..Change::default() };
-    desk.ask(Command::Change { wallet: wallet("alice"), asset: asset("EUR"), change }).unwrap();
+    harness.ask(Command::Change { wallet: wallet("alice"), asset: asset("EUR"), change }).unwrap();
     let noted = NewTransfer {
         reference: String::from("order 7 é"),
         metadata: vec![1, 2, 3].into(),
         effective: Some(Time(1_700_000_000_000)),
         ..post(2, "alice", "carl", "EUR", 7)
     };
-    desk.book(noted).unwrap();
-    desk.book(hold(3, "alice", "carl", "EUR", 40, 60_000)).unwrap();
-    desk.book(capture(4, 3, Some(30))).unwrap();
-    desk.book(reverse(5, 2)).unwrap();
-    desk.book(hold(6, "alice", "bob", "EUR", 11, 60_000)).unwrap();
-    desk.book(void(7, 6)).unwrap();
-    desk.book(hold(8, "alice", "@shop", "EUR", 12, 5_000)).unwrap();
+    harness.book(noted).unwrap();
+    harness.book(hold(3, "alice", "carl", "EUR", 40, 60_000)).unwrap();
+    harness.book(capture(4, 3, Some(30))).unwrap();
+    harness.book(reverse(5, 2)).unwrap();
+    harness.book(hold(6, "alice", "bob", "EUR", 11, 60_000)).unwrap();
+    harness.book(void(7, 6)).unwrap();
+    harness.book(hold(8, "alice", "@shop", "EUR", 12, 5_000)).unwrap();
     // Long enough for a jump.
     for number in 0..70 {
-        desk.book(post(1_000 + number, "carl", "@shop", "EUR", 1)).unwrap();
+        harness.book(post(1_000 + number, "carl", "@shop", "EUR", 1)).unwrap();
     }
-    desks.iter_mut().for_each(|desk| desk.pass(60_000));
-    let desk = &mut desks[0];
-    desk.book(hold(9, "alice", "bob", "EUR", 25, 3_600_000)).unwrap();
-    desk.book(hold(10, "alice", "@shop", "EUR", 5, 3_600_000)).unwrap();
-    pending(desk, vec![post(11, "alice", "bob", "EUR", 20)], false);
-    carry(&mut desks);
+    harnesses.iter_mut().for_each(|harness| harness.pass(60_000));
+    let harness = &mut harnesses[0];
+    harness.book(hold(9, "alice", "bob", "EUR", 25, 3_600_000)).unwrap();
+    harness.book(hold(10, "alice", "@shop", "EUR", 5, 3_600_000)).unwrap();
+    pending(harness, vec![post(11, "alice", "bob", "EUR", 20)], false);
+    carry(&mut harnesses);
     let list = vec![
         capture(12, 9, None),
         void(13, 10),
@@ -102,20 +103,20 @@ fn story() -> [Desk; 2] {
         post(17, "@shop", "carl", "EUR", 2),
         post(BY_ID, "@shop", "@bank", "EUR", 1),
     ];
-    pending(&mut desks[0], list, true);
-    carry(&mut desks);
+    pending(&mut harnesses[0], list, true);
+    carry(&mut harnesses);
     // One that is refused, and one that nobody answers.
-    pending(&mut desks[0], vec![post(18, "carl", "bob", "EUR", 900)], false);
-    carry(&mut desks);
-    pending(&mut desks[0], vec![post(19, "carl", "bob", "EUR", 1)], false);
-    desks[0].pass(30_000);
-    carry(&mut desks);
+    pending(&mut harnesses[0], vec![post(18, "carl", "bob", "EUR", 900)], false);
+    carry(&mut harnesses);
+    pending(&mut harnesses[0], vec![post(19, "carl", "bob", "EUR", 1)], false);
+    harnesses[0].pass(30_000);
+    carry(&mut harnesses);
     // And one that is under way when it ends: each shard asks the other.
-    pending(&mut desks[0], vec![post(20, "carl", "bob", "EUR", 4)], false);
-    pending(&mut desks[1], vec![post(120, "bob", "carl", "EUR", 5)], false);
-    let (to, delivery) = desks[0].messages().remove(0);
-    desks[usize::from(to)].record(|l, at, now, record| l.receive(at, now, &delivery, record)).unwrap();
-    desks
+    pending(&mut harnesses[0], vec![post(20, "carl", "bob", "EUR", 4)], false);
+    pending(&mut harnesses[1], vec![post(120, "bob", "carl", "EUR", 5)], false);
+    let (to, delivery) = harnesses[0].messages().remove(0);
+    harnesses[usize::from(to)].record(|l, at, now, record| l.receive(at, now, &delivery, record)).unwrap();
+    harnesses
 }
 
 /// Records as one file: position, time and length of each section (8 bytes each, little-endian), then the section.
@@ -217,21 +218,21 @@ fn what_version_1_wrote_before_homes_were_told_is_read() {
 #[test]
 fn what_version_1_wrote_is_read() {
     const FIXTURE: &str = "v1-homes";
-    for mut desk in story() {
-        let shard = desk.place.shard;
-        let chunks = checkpoint(&mut desk.ledger, 1 << 16);
+    for mut harness in test() {
+        let shard = harness.place.shard;
+        let chunks = checkpoint(&mut harness.ledger, 1 << 16);
         if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
             let name = |kind: &str| file(FIXTURE, shard, kind);
             std::fs::create_dir_all(name("").parent().unwrap()).unwrap();
-            std::fs::write(name("records.bin"), to_file(&desk.records)).unwrap();
+            std::fs::write(name("records.bin"), to_file(&harness.records)).unwrap();
             std::fs::write(name("checkpoint.bin"), chunks_to_file(&chunks)).unwrap();
-            std::fs::write(name("seen.txt"), seen(desk.place.shard, &desk.ledger)).unwrap();
-            std::fs::write(name("words.txt"), in_words(&to_file(&desk.records))).unwrap();
+            std::fs::write(name("seen.txt"), seen(harness.place.shard, &harness.ledger)).unwrap();
+            std::fs::write(name("words.txt"), in_words(&to_file(&harness.records))).unwrap();
         }
         is_read(FIXTURE, shard);
         // What is decided today is written as it was then.
         assert!(
-            to_file(&desk.records) == read(FIXTURE, shard, "records.bin"),
+            to_file(&harness.records) == read(FIXTURE, shard, "records.bin"),
             "the records of shard {shard} differ"
         );
         assert!(

@@ -2,9 +2,9 @@
 //! a filter, as in `cargo test -p stadium-wallet --test integration allocations::`.
 
 mod allocations;
-mod desk;
 mod format;
 mod fuzz;
+mod harness;
 mod house;
 mod model;
 #[expect(unreachable_pub, reason = "it is public in the crate fuzz/")]

@@ -3,11 +3,11 @@
 //! Each row is asked of a ledger; after a refusal every account must be as it was, and no record written. At the end of each table a
 //! replay of the records must give the same accounts.
 
-use crate::desk;
+use crate::harness;
 
 use std::collections::BTreeSet;
 
-use desk::{Desk, Place, account, asset, capture, hold, post, reverse, void, wallet};
+use harness::{Harness, Place, account, asset, capture, hold, post, reverse, void, wallet};
 use stadium_wallet::{
     AccountView, Answer, BookState, Bounds, CODES, Change, Command, NewTransfer, Outcome, Overdraft, Refusal,
     Time,
@@ -117,19 +117,19 @@ fn done(answer: Result<Answer, Refusal>) -> String {
     }
 }
 
-fn list(desk: &mut Desk, transfers: Vec<NewTransfer>, linked: bool) -> String {
-    match desk.transfers(transfers, linked) {
+fn list(harness: &mut Harness, transfers: Vec<NewTransfer>, linked: bool) -> String {
+    match harness.transfers(transfers, linked) {
         Ok(outcomes) => outcomes.iter().map(of_outcome).collect::<Vec<_>>().join(", "),
         Err(refusal) => refusal.code().into(),
     }
 }
 
-fn change(desk: &mut Desk, name: &str, change: Change) -> String {
-    done(desk.ask(Command::Change { wallet: wallet(name), asset: asset("VOTE"), change }))
+fn change(harness: &mut Harness, name: &str, change: Change) -> String {
+    done(harness.ask(Command::Change { wallet: wallet(name), asset: asset("VOTE"), change }))
 }
 
 /// Opens an account with the rules that are written behind its name.
-fn open(desk: &mut Desk, name: &str, rules: &[&str]) -> String {
+fn open(harness: &mut Harness, name: &str, rules: &[&str]) -> String {
     let mut new = account(name, "VOTE");
     let mut rules = rules.iter();
     while let Some(rule) = rules.next() {
@@ -139,7 +139,7 @@ fn open(desk: &mut Desk, name: &str, rules: &[&str]) -> String {
             code => new.asset = asset(code),
         }
     }
-    match desk.open(vec![new]).remove(0) {
+    match harness.open(vec![new]).remove(0) {
         Ok(true) => "opened".into(),
         Ok(false) => "there".into(),
         Err(refusal) => refusal.code().into(),
@@ -147,77 +147,77 @@ fn open(desk: &mut Desk, name: &str, rules: &[&str]) -> String {
 }
 
 /// Does what a row says, and answers in the table's words.
-fn command(desk: &mut Desk, text: &str) -> String {
+fn command(harness: &mut Harness, text: &str) -> String {
     if let Some((kind, rest)) = text.split_once('[') {
         let inner = rest.trim_end().strip_suffix(']').expect("a list ends with ]");
-        return list(desk, inner.split(';').map(transfer).collect(), kind.trim() == "linked");
+        return list(harness, inner.split(';').map(transfer).collect(), kind.trim() == "linked");
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     let ceiling = |ceiling| Change { ceiling: Some(ceiling), ..Change::default() };
     let closed = |closed| Change { closed: Some(closed), ..Change::default() };
     let overdraft = |overdraft| Change { overdraft: Some(overdraft), ..Change::default() };
     match words.as_slice() {
-        ["wait", time] => desk.pass(span(time)),
-        ["back", time] => desk.now = Time(desk.now.0 - span(time)),
-        ["crash"] => desk.crash(),
-        ["restart"] => desk.restart(100),
+        ["wait", time] => harness.pass(span(time)),
+        ["back", time] => harness.now = Time(harness.now.0 - span(time)),
+        ["crash"] => harness.crash(),
+        ["restart"] => harness.restart(100),
         ["find", of] => {
-            return match desk.find(id(of)) {
+            return match harness.find(id(of)) {
                 Ok(view) => word(view.state).into(),
                 Err(refusal) => refusal.code().into(),
             };
         }
-        ["open", name, rules @ ..] => return open(desk, name, rules),
-        ["close", name] => return change(desk, name, closed(true)),
-        ["reopen", name] => return change(desk, name, closed(false)),
-        ["set", name, "no", "ceiling"] => return change(desk, name, ceiling(None)),
-        ["set", name, "ceiling", most] => return change(desk, name, ceiling(Some(amount(most)))),
-        ["set", name, "overdraft"] => return change(desk, name, overdraft(Overdraft::Allowed)),
-        ["set", name, "no", "overdraft"] => return change(desk, name, overdraft(Overdraft::Never)),
+        ["open", name, rules @ ..] => return open(harness, name, rules),
+        ["close", name] => return change(harness, name, closed(true)),
+        ["reopen", name] => return change(harness, name, closed(false)),
+        ["set", name, "no", "ceiling"] => return change(harness, name, ceiling(None)),
+        ["set", name, "ceiling", most] => return change(harness, name, ceiling(Some(amount(most)))),
+        ["set", name, "overdraft"] => return change(harness, name, overdraft(Overdraft::Allowed)),
+        ["set", name, "no", "overdraft"] => return change(harness, name, overdraft(Overdraft::Never)),
         ["declare", code, scale] => {
             let scale = scale.parse().expect("a number of digits");
-            return done(desk.ask(Command::Declare { asset: asset(code), scale }));
+            return done(harness.ask(Command::Declare { asset: asset(code), scale }));
         }
         ["transfers", count] => {
             let count: u128 = count.parse().expect("a number");
             let many = (0..count).map(|at| post(1_000_000 + at, "@mint", "@many", "VOTE", 1)).collect();
-            return match desk.transfers(many, false) {
+            return match harness.transfers(many, false) {
                 Ok(outcomes) if outcomes.iter().all(Result::is_ok) => "done".into(),
                 Ok(outcomes) => format!("{outcomes:?}"),
                 Err(refusal) => refusal.code().into(),
             };
         }
-        _ => return list(desk, vec![transfer(text)], false),
+        _ => return list(harness, vec![transfer(text)], false),
     }
     "done".into()
 }
 
 /// Every account there is.
-fn everything(desk: &mut Desk) -> Vec<AccountView> {
+fn everything(harness: &mut Harness) -> Vec<AccountView> {
     let all = Command::Accounts { prefix: String::new(), asset: None, after: None, accounts_max: 1_000 };
-    match desk.ask(all) {
+    match harness.ask(all) {
         Ok(Answer::Accounts(views)) => views,
         other => panic!("accounts are answered by {other:?}"),
     }
 }
 
-fn new_books(before: &str, bounds: Bounds) -> Desk {
-    let mut desk = Desk::with(bounds, Place { shard: 0, shards: 1, hash_seed: 7 });
-    desk.declare("VOTE", 0);
-    desk.declare("EUR", 2);
+fn new_books(before: &str, bounds: Bounds) -> Harness {
+    let mut harness = Harness::with(bounds, Place { shard: 0, shards: 1, hash_seed: 7 });
+    harness.declare("VOTE", 0);
+    harness.declare("EUR", 2);
     for (at, item) in before.split(',').enumerate() {
         let words: Vec<&str> = item.split_whitespace().collect();
         let [name, has, rules @ ..] = words.as_slice() else { panic!("{item:?} is no wallet") };
-        assert_eq!(open(&mut desk, name, rules), "opened");
+        assert_eq!(open(&mut harness, name, rules), "opened");
         if *has != "0" {
             let grant = post(9_000_000 + at as u128, "@mint", name, "VOTE", amount(has));
-            assert_eq!(list(&mut desk, vec![grant], false), "booked");
+            assert_eq!(list(&mut harness, vec![grant], false), "booked");
         }
     }
-    desk
+    harness
 }
 
-fn check_after(desk: &mut Desk, after: &str, row: &str) {
+fn check_after(harness: &mut Harness, after: &str, row: &str) {
     for item in after.split(',').filter(|item| !item.trim().is_empty()) {
         let words: Vec<&str> = item.split_whitespace().collect();
         let (name, posted, rest) = (words[0], balance(words[1]), &words[2..]);
@@ -227,14 +227,14 @@ fn check_after(desk: &mut Desk, after: &str, row: &str) {
             [code] => (*code, 0),
             other => panic!("{other:?}"),
         };
-        let has = desk.balance(name, of);
+        let has = harness.balance(name, of);
         assert_eq!((has.posted, has.held), (posted, held), "{name} after: {row}");
     }
 }
 
 #[test]
 fn the_rules_hold() {
-    let mut desk: Option<Desk> = None;
+    let mut harness: Option<Harness> = None;
     let mut bounds = Bounds::default();
     let mut seen = BTreeSet::new();
     let mut rows = 0;
@@ -262,24 +262,24 @@ fn the_rules_hold() {
         rows += 1;
         let shown = format!("{title}: {line}");
         if !before.trim().is_empty() {
-            if let Some(mut desk) = desk.take() {
-                survives(&mut desk);
+            if let Some(mut harness) = harness.take() {
+                survives(&mut harness);
             }
-            desk = Some(new_books(before, bounds.clone()));
+            harness = Some(new_books(before, bounds.clone()));
         }
-        let desk = desk.as_mut().expect("a table begins with what was before");
-        let (records, was) = (desk.records.len(), everything(desk));
-        let said = command(desk, asked);
+        let harness = harness.as_mut().expect("a table begins with what was before");
+        let (records, was) = (harness.records.len(), everything(harness));
+        let said = command(harness, asked);
         assert_eq!(said, *answer, "{shown}");
         if answer.starts_with("WAL-") {
             seen.insert((*answer).to_owned());
-            assert_eq!(desk.records.len(), records, "a refusal writes nothing: {shown}");
-            assert_eq!(everything(desk), was, "a refusal changes nothing: {shown}");
+            assert_eq!(harness.records.len(), records, "a refusal writes nothing: {shown}");
+            assert_eq!(everything(harness), was, "a refusal changes nothing: {shown}");
         }
-        check_after(desk, after, &shown);
-        desk.ledger.audit().unwrap_or_else(|wrong| panic!("{wrong}: {shown}"));
+        check_after(harness, after, &shown);
+        harness.ledger.audit().unwrap_or_else(|wrong| panic!("{wrong}: {shown}"));
     }
-    survives(&mut desk.expect("there are tables"));
+    survives(&mut harness.expect("there are tables"));
     assert!(rows > 150, "only {rows} rows were read");
     for (code, what) in CODES {
         let is_seen = seen.contains(*code) || ELSEWHERE.iter().any(|(of, _)| of == code);
@@ -288,12 +288,12 @@ fn the_rules_hold() {
 }
 
 /// What a table came to comes back from its records, and from a checkpoint.
-fn survives(desk: &mut Desk) {
-    let was = everything(desk);
-    desk.crash();
-    assert_eq!(everything(desk), was);
-    desk.restart(64);
-    assert_eq!(everything(desk), was);
+fn survives(harness: &mut Harness) {
+    let was = everything(harness);
+    harness.crash();
+    assert_eq!(everything(harness), was);
+    harness.restart(64);
+    assert_eq!(everything(harness), was);
 }
 
 #[test]
@@ -304,64 +304,67 @@ fn the_rest_of_the_codes() {
         Err(refusal) => refusal.code(),
     };
     // As many assets as there may be.
-    let mut desk = Desk::new();
+    let mut harness = Harness::new();
     for number in 0..Bounds::ASSETS_MAX {
-        desk.declare(&format!("A{number}"), 0);
+        harness.declare(&format!("A{number}"), 0);
     }
     let one_more = Command::Declare { asset: asset("VOTE"), scale: 0 };
-    assert_eq!(code(desk.ask(one_more).expect_err("there are enough")), "WAL-044");
+    assert_eq!(code(harness.ask(one_more).expect_err("there are enough")), "WAL-044");
 
     // Two shards: wallets that live here, and there.
     let bounds = Bounds { pending_max: 1, ..Bounds::default() };
-    let mut desk = Desk::with(bounds, Place { shard: 0, shards: 2, hash_seed: 7 });
-    desk.declare("VOTE", 0);
+    let mut harness = Harness::with(bounds, Place { shard: 0, shards: 2, hash_seed: 7 });
+    harness.declare("VOTE", 0);
     let names: Vec<String> = (0..20).map(|number| format!("w{number}")).collect();
     let (here, there): (Vec<&str>, Vec<&str>) =
         names.iter().map(String::as_str).partition(|name| wallet(name).home(2) == Some(0));
     assert_eq!(
-        code(desk.open(vec![account(there[0], "VOTE")]).remove(0).expect_err("it lives elsewhere")),
+        code(harness.open(vec![account(there[0], "VOTE")]).remove(0).expect_err("it lives elsewhere")),
         "WAL-034"
     );
-    assert_eq!(desk.open(vec![account(here[0], "VOTE"), account(here[1], "VOTE")]), [Ok(true), Ok(true)]);
-    desk.book(post(1, "@mint", here[0], "VOTE", 100)).expect("the house gives");
-    assert_eq!(first(desk.transfers(vec![post(2, there[0], here[0], "VOTE", 1)], false)), "WAL-034");
+    assert_eq!(harness.open(vec![account(here[0], "VOTE"), account(here[1], "VOTE")]), [Ok(true), Ok(true)]);
+    harness.book(post(1, "@mint", here[0], "VOTE", 100)).expect("the house gives");
+    assert_eq!(first(harness.transfers(vec![post(2, there[0], here[0], "VOTE", 1)], false)), "WAL-034");
     // In one record with other work: on one shard only.
     let between = Command::Transfer { transfers: vec![post(3, here[0], there[0], "VOTE", 1)], linked: true };
-    assert_eq!(code(desk.ledger.check(desk.now, &between).expect_err("it needs another shard")), "WAL-033");
-    assert!(desk.execute(&between).is_ok(), "by itself it may");
-    // Now it is under way.
-    assert_eq!(code(desk.execute(&between).expect_err("it is not decided")), "WAL-043");
-    let another = Command::Transfer { transfers: vec![post(4, here[0], there[0], "VOTE", 1)], linked: true };
-    assert_eq!(code(desk.execute(&another).expect_err("one is under way")), "WAL-042");
     assert_eq!(
-        code(desk.ask(Command::Wallet { wallet: wallet("nobody") }).expect_err("there is none")),
+        code(harness.ledger.check(harness.now, &between).expect_err("it needs another shard")),
+        "WAL-033"
+    );
+    assert!(harness.execute(&between).is_ok(), "by itself it may");
+    // Now it is under way.
+    assert_eq!(code(harness.execute(&between).expect_err("it is not decided")), "WAL-043");
+    let another = Command::Transfer { transfers: vec![post(4, here[0], there[0], "VOTE", 1)], linked: true };
+    assert_eq!(code(harness.execute(&another).expect_err("one is under way")), "WAL-042");
+    assert_eq!(
+        code(harness.ask(Command::Wallet { wallet: wallet("nobody") }).expect_err("there is none")),
         "WAL-021"
     );
     let misread =
         Command::History { wallet: wallet(here[0]), asset: asset("VOTE"), range: Default::default() };
-    assert_eq!(code(desk.execute(&misread).expect_err("it is read from the journal")), "WAL-034");
+    assert_eq!(code(harness.execute(&misread).expect_err("it is read from the journal")), "WAL-034");
 }
 
 /// A setting is raised between two starts: ids that were forgotten when they came again are remembered now when the records are replayed.
 #[test]
 fn a_longer_memory_is_no_trouble() {
-    let mut desk = new_books("alice 100, bob 0", Bounds { transfers_remembered: 2, ..Bounds::default() });
+    let mut harness = new_books("alice 100, bob 0", Bounds { transfers_remembered: 2, ..Bounds::default() });
     for row in [
         "post t1 alice -> bob 1",
         "post t2 alice -> bob 2",
         "post t3 alice -> bob 3",
         "post t1 alice -> bob 4",
     ] {
-        assert_eq!(command(&mut desk, row), "booked");
+        assert_eq!(command(&mut harness, row), "booked");
     }
-    desk.bounds.transfers_remembered = 100;
-    survives(&mut desk);
-    assert_eq!(command(&mut desk, "post t1 alice -> bob 4"), "again", "the younger one is remembered");
-    assert_eq!(command(&mut desk, "post t1 alice -> bob 1"), "WAL-026");
-    desk.bounds.transfers_remembered = 1;
-    desk.restart(100);
+    harness.bounds.transfers_remembered = 100;
+    survives(&mut harness);
+    assert_eq!(command(&mut harness, "post t1 alice -> bob 4"), "again", "the younger one is remembered");
+    assert_eq!(command(&mut harness, "post t1 alice -> bob 1"), "WAL-026");
+    harness.bounds.transfers_remembered = 1;
+    harness.restart(100);
     for row in ["post t5 alice -> bob 1", "post t6 alice -> bob 1", "post t7 alice -> bob 1"] {
-        assert_eq!(command(&mut desk, row), "booked");
+        assert_eq!(command(&mut harness, row), "booked");
     }
-    survives(&mut desk);
+    survives(&mut harness);
 }

@@ -3,17 +3,18 @@
 //! When all is settled every client asks again: what was booked was booked once, on all shards or on none, nobody is overdrawn, and every
 //! balance is what the booked transfers give. `WALLET_SEEDS=n` runs more seeds.
 
-use crate::desk;
+use crate::harness;
 use crate::house;
 
-use desk::{Desk, Nowhere, Place};
+use harness::{Harness, Nowhere, Place};
 use house::House;
 use stadium_wallet::{Bounds, Direction, Kind, Range, Refusal, Time};
 
 fn house(seed: u64) -> House<Nowhere> {
-    let desk =
-        |shard| Desk::with(Bounds::default(), Place { shard, shards: 3, hash_seed: seed ^ u64::from(shard) });
-    House::new((0..3).map(desk).collect(), seed, true)
+    let harness = |shard| {
+        Harness::with(Bounds::default(), Place { shard, shards: 3, hash_seed: seed ^ u64::from(shard) })
+    };
+    House::new((0..3).map(harness).collect(), seed, true)
 }
 
 #[test]
@@ -54,14 +55,14 @@ fn apart(house: &House<Nowhere>) -> (usize, stadium_wallet::WalletName, stadium_
 fn nobody_waits_for_ever_for_a_shard_that_is_away() {
     let mut house = house(1);
     let (home, debit, credit) = apart(&house);
-    let asset = desk::asset("VOTE");
+    let asset = harness::asset("VOTE");
     let post = house.transfer(Kind::Post { debit: debit.clone(), credit: credit.clone(), asset, amount: 70 });
     house.ask(vec![post], false);
     house.sync(home);
     house.mail.clear();
-    assert_eq!(house.desks[home].balance(debit.as_str(), "VOTE").available(), 30, "it is promised");
+    assert_eq!(house.harnesses[home].balance(debit.as_str(), "VOTE").available(), 30, "it is promised");
     assert!(house.asked.last().is_some_and(|asked| asked.told.is_none()));
-    house.desks.iter_mut().for_each(|desk| desk.now = desk.now.after(60_000));
+    house.harnesses.iter_mut().for_each(|harness| harness.now = harness.now.after(60_000));
     house.settle();
     let told = house.asked.last().and_then(|asked| asked.told.clone()).expect("it was given up");
     let refusal = match told {
@@ -69,7 +70,7 @@ fn nobody_waits_for_ever_for_a_shard_that_is_away() {
         Err(refusal) => refusal,
     };
     assert!(matches!(refusal, Refusal::Busy { .. }), "{refusal}: it may be asked again");
-    assert_eq!(house.desks[home].balance(debit.as_str(), "VOTE").available(), 100);
+    assert_eq!(house.harnesses[home].balance(debit.as_str(), "VOTE").available(), 100);
     house.check();
 }
 
@@ -77,7 +78,7 @@ fn nobody_waits_for_ever_for_a_shard_that_is_away() {
 fn what_is_promised_to_another_shard_is_not_spent_twice() {
     let mut house = house(2);
     let (home, debit, credit) = apart(&house);
-    let asset = desk::asset("VOTE");
+    let asset = harness::asset("VOTE");
     for _ in 0..3 {
         let kind =
             Kind::Post { debit: debit.clone(), credit: credit.clone(), asset: asset.clone(), amount: 60 };
@@ -89,7 +90,7 @@ fn what_is_promised_to_another_shard_is_not_spent_twice() {
     let outcomes: Vec<bool> =
         last.iter().map(|asked| matches!(&asked.told, Some(Ok(outcomes)) if outcomes[0].is_ok())).collect();
     assert_eq!(outcomes, [true, false, false]);
-    assert_eq!(house.desks[home].balance(debit.as_str(), "VOTE").posted, 40);
+    assert_eq!(house.harnesses[home].balance(debit.as_str(), "VOTE").posted, 40);
     house.check();
 }
 
@@ -97,9 +98,13 @@ fn what_is_promised_to_another_shard_is_not_spent_twice() {
 fn sum_at(house: &mut House<Nowhere>, shard: usize, at: Time) -> i64 {
     let mut names: Vec<String> = house.wallets.iter().map(|name| name.as_str().to_owned()).collect();
     names.extend(["@mint".to_owned(), "@transit".to_owned()]);
-    let desk = &mut house.desks[shard];
+    let harness = &mut house.harnesses[shard];
     // A wallet that lives elsewhere has no account here.
-    names.iter().filter_map(|name| desk.balance_at(name, "VOTE", at).ok()).map(|balance| balance.posted).sum()
+    names
+        .iter()
+        .filter_map(|name| harness.balance_at(name, "VOTE", at).ok())
+        .map(|balance| balance.posted)
+        .sum()
 }
 
 /// The other shard books a transfer when it hears of the decision, at a time of its own clock. Its entry, its history and its
@@ -111,10 +116,10 @@ fn an_account_on_another_shard_has_its_entry_at_the_time_of_that_shard() {
         let mut house = house(3);
         let (home, debit, credit) = apart(&house);
         let other = usize::from(credit.home(3).expect("it is no system wallet"));
-        let start = house.desks[home].now;
-        house.desks[home].now = start.after(first_ms);
-        house.desks[other].now = start.after(other_ms);
-        let (asset, amount) = (desk::asset("VOTE"), 70);
+        let start = house.harnesses[home].now;
+        house.harnesses[home].now = start.after(first_ms);
+        house.harnesses[other].now = start.after(other_ms);
+        let (asset, amount) = (harness::asset("VOTE"), 70);
         let kind = Kind::Post { debit: debit.clone(), credit: credit.clone(), asset, amount };
         let post = house.transfer(kind);
         let id = post.id;
@@ -125,7 +130,7 @@ fn an_account_on_another_shard_has_its_entry_at_the_time_of_that_shard() {
         assert_eq!(booked_at, start.after(first_ms), "the answer has the time of the decision");
 
         let mut newest = |shard: usize, name: &str| {
-            let page = house.desks[shard].history(name, "VOTE", Range::default()).expect("it has one");
+            let page = house.harnesses[shard].history(name, "VOTE", Range::default()).expect("it has one");
             page.entries[0].clone()
         };
         let (gives, gets) = (newest(home, debit.as_str()), newest(other, credit.as_str()));
@@ -135,7 +140,7 @@ fn an_account_on_another_shard_has_its_entry_at_the_time_of_that_shard() {
 
         let before = |at: Time| Time(at.0 - 1);
         let mut posted = |shard: usize, name: &str, at: Time| {
-            house.desks[shard].balance_at(name, "VOTE", at).expect("it is answered").posted
+            house.harnesses[shard].balance_at(name, "VOTE", at).expect("it is answered").posted
         };
         assert_eq!(posted(home, debit.as_str(), booked_at), 30);
         assert_eq!(posted(home, debit.as_str(), before(booked_at)), 100);
@@ -154,12 +159,12 @@ fn a_balance_at_a_time_that_is_over_never_changes() {
     let mut house = house(4);
     let (home, debit, credit) = apart(&house);
     let other = usize::from(credit.home(3).expect("it is no system wallet"));
-    let (asset, amount) = (desk::asset("VOTE"), 70);
+    let (asset, amount) = (harness::asset("VOTE"), 70);
     let post = house.transfer(Kind::Post { debit, credit: credit.clone(), asset, amount });
     house.ask(vec![post], false);
     // Until the decision is answered, and the other shard has not heard of it.
     loop {
-        (0..house.desks.len()).for_each(|shard| house.sync(shard));
+        (0..house.harnesses.len()).for_each(|shard| house.sync(shard));
         if house.asked.last().is_some_and(|asked| asked.told.is_some()) {
             break;
         }
@@ -170,13 +175,13 @@ fn a_balance_at_a_time_that_is_over_never_changes() {
     }
     let told = house.asked.last().and_then(|asked| asked.told.clone()).expect("it was answered");
     let booked_at = told.expect("it is booked")[0].as_ref().expect("it is booked").at;
-    house.desks.iter_mut().for_each(|desk| desk.now = desk.now.after(1));
+    house.harnesses.iter_mut().for_each(|harness| harness.now = harness.now.after(1));
     let posted = |house: &mut House<Nowhere>, at: Time| {
-        house.desks[other].balance_at(credit.as_str(), "VOTE", at).expect("it is answered").posted
+        house.harnesses[other].balance_at(credit.as_str(), "VOTE", at).expect("it is answered").posted
     };
     assert_eq!(posted(&mut house, booked_at), 100, "it is on its way");
     house.settle();
-    let now = house.desks[home].now;
+    let now = house.harnesses[home].now;
     assert_eq!(posted(&mut house, booked_at), 100, "as it was answered before");
     assert_eq!(posted(&mut house, now), 170);
 }

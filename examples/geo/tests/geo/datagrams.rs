@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use prost::Message as _;
 use stadium_example_geo::proto::{Device, GeoEvent};
 
-use crate::scenery::{PATIENCE, Service, until};
+use crate::fixture::{PATIENCE, Service, until};
 
 /// RSocket 1.0: REQUEST_RESPONSE with metadata, REQUEST_FNF with metadata, PAYLOAD with next and complete, ERROR.
 const REQUEST_RESPONSE: u16 = 0x04 << 10 | 0x100;

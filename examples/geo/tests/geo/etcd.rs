@@ -14,7 +14,7 @@ use stadium_discovery::{Backend, Config, Discovery};
 use stadium_example_geo::proto::{GeoEvent, geo};
 use stadium_rpc::{CallOptions, Client, ClientConfig};
 
-use crate::scenery::{PATIENCE, Service, text, until};
+use crate::fixture::{PATIENCE, Service, text, until};
 
 /// An etcd of one member; killed when it goes out of scope.
 struct Etcd {

@@ -5,7 +5,7 @@
 
 mod datagrams;
 mod etcd;
+mod fixture;
 mod programs;
-mod scenery;
 mod traits;
 mod watches;

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use stadium_example_geo::proto::{Circle, geo};
 use stadium_rpc::{CallOptions, Client, ClientConfig};
 
-use crate::scenery::{PATIENCE, Service, text, until};
+use crate::fixture::{PATIENCE, Service, text, until};
 
 /// The four numbers of a storm's first line: stored, busy, rejected, failed.
 fn tally(output: &Output) -> [u64; 4] {

@@ -10,7 +10,7 @@ use stadium_rpc::proto::{
 };
 use stadium_rpc::{CallError, CallOptions, Client, ClientConfig, Method, ServiceClient};
 
-use crate::scenery::{PATIENCE, Service};
+use crate::fixture::{PATIENCE, Service};
 
 const HEALTH: Method<HealthRequest, Health> = Method::unary("geo/health");
 const DESCRIBE: Method<DescribeRequest, Description> = Method::unary("geo/describe");

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use stadium_example_geo::proto::{GeoEvent, WatchRequest, geo};
 use stadium_rpc::{CallOptions, Client, ClientConfig, ServiceClient, Streaming};
 
-use crate::scenery::{PATIENCE, Service};
+use crate::fixture::{PATIENCE, Service};
 
 fn client(service: &Service) -> ServiceClient {
     let config = ClientConfig { deadline: PATIENCE, ..ClientConfig::at(vec![service.address]) };

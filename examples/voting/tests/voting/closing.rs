@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result, bail, ensure};
 use stadium_testing::wallets::Wallets;
 
-use crate::scenery::{Voting, audit, stadium};
+use crate::fixture::{Voting, audit, stadium};
 
 /// People who vote without a pause.
 const VOTERS: usize = 8;

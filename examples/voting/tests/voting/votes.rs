@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use stadium_testing::deadline::PATIENCE;
 use stadium_testing::wallets::Wallets;
 
-use crate::scenery::{Phone, Voting, audit, stadium};
+use crate::fixture::{Phone, Voting, audit, stadium};
 
 #[test]
 fn votes_over_both_ways_are_paid_for_confirmed_and_in_the_books() -> Result<()> {

@@ -9,7 +9,7 @@ use stadium_mqtt::topic;
 
 use super::groups::{GroupPlan, Groups};
 use super::moment::{Moment, Over};
-use super::wills::{Fate, Leaves, Will};
+use super::wills::{Leaves, Outcome, Will};
 
 /// Which session of a device: they are numbered.
 pub(super) type SessionOf = (usize, u64);
@@ -99,7 +99,7 @@ pub struct Books {
     pub messages: BTreeMap<u64, Message>,
     /// By the numbers of their messages.
     pub(super) wills: BTreeMap<u64, Will>,
-    pub(super) fates: Vec<(u64, Fate)>,
+    pub(super) outcomes: Vec<(u64, Outcome)>,
     /// Numbers of what happened.
     now: u64,
     pub delivered: u64,
@@ -131,7 +131,7 @@ impl Books {
             groups: Groups::new(groups.to_vec(), devices),
             messages: BTreeMap::new(),
             wills: BTreeMap::new(),
-            fates: Vec::new(),
+            outcomes: Vec::new(),
             now: 0,
             delivered: 0,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use stadium_mqtt::broker::{
-    self, Away, Head, Publication, Restored, RestoredLetter, RestoredSubscription, RestoredWill, SharedId,
+    self, Away, Head, Publication, Restored, RestoredMessage, RestoredSubscription, RestoredWill, SharedId,
 };
 use stadium_mqtt::packet::{QoS, SubscriptionOptions, Version};
 use stadium_session::{
@@ -94,8 +94,12 @@ impl Clocks {
                 },
             },
             broker::Change::Unsubscribe { filter } => Change::Unsubscribe { client, filter: filter.into() },
-            broker::Change::Received { letter } => Change::Received { client, letter },
-            broker::Change::Done { letter } => Change::Done { client, letters: vec![letter] },
+            broker::Change::Received { queued_message } => {
+                Change::Received { client, delivery: queued_message }
+            }
+            broker::Change::Done { queued_message } => {
+                Change::Done { client, deliveries: vec![queued_message] }
+            }
             broker::Change::Unreleased { packet_id } => Change::Unreleased { client, packet_id },
             broker::Change::Released { packet_id } => Change::Released { client, packet_id },
         }
@@ -104,7 +108,7 @@ impl Clocks {
     pub fn keep(self, keep: &broker::Keep<'_>, origin: Option<Origin>) -> Change {
         let receiver = |one: &broker::Receiver<'_>| Receiver {
             client: one.client_id.into(),
-            letter: one.letter,
+            delivery: one.queued_message,
             qos: one.qos as u8,
             retain: one.retain,
             shared: one.shared.number(),
@@ -127,8 +131,8 @@ impl Clocks {
             id: kept.id,
             shared: SharedId::from_number(kept.shared),
         });
-        let letters = image.owed.into_iter().map(|owed| RestoredLetter {
-            number: owed.letter,
+        let queued = image.owed.into_iter().map(|owed| RestoredMessage {
+            number: owed.delivery,
             publication: owed.message.as_ref().map(|message| self.publication(message)),
             qos: if owed.qos == 2 { QoS::ExactlyOnce } else { QoS::AtLeastOnce },
             retain: owed.retain,
@@ -157,7 +161,7 @@ impl Clocks {
             },
             subscriptions: subscriptions.collect(),
             unreleased: image.unreleased,
-            letters: letters.collect(),
+            queued_messages: queued.collect(),
         }
     }
 }
@@ -169,7 +173,11 @@ pub fn kept_origin(origin: broker::Origin) -> Origin {
 
 pub fn kept_withdraw(withdraw: &broker::Withdraw<'_>, origin: Option<Origin>) -> Change {
     Change::Withdraw(Box::new(Withdraw {
-        receivers: withdraw.receivers.iter().map(|&(client, letter)| (client.into(), letter)).collect(),
+        receivers: withdraw
+            .receivers
+            .iter()
+            .map(|&(client, queued_message)| (client.into(), queued_message))
+            .collect(),
         origin,
         publisher: withdraw.publisher.map(Into::into),
     }))

@@ -23,4 +23,4 @@ pub use moment::{Moment, Over};
 pub use node::Node;
 pub use plan::{DevicePlan, Limits, MqttPlan};
 pub use retained::RetainedBooks;
-pub use wills::{Fate, Leaves};
+pub use wills::{Leaves, Outcome};

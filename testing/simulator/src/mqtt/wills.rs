@@ -43,7 +43,7 @@ pub(super) struct Will {
 
 /// The outcome of a will's message, for the books of retained messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Outcome {
     /// It may be published from now on.
     MayCome,
     Published,
@@ -58,8 +58,8 @@ impl Books {
     }
 
     /// The outcomes of wills since the last call.
-    pub fn fates(&mut self) -> Vec<(u64, Fate)> {
-        std::mem::take(&mut self.fates)
+    pub fn outcomes(&mut self) -> Vec<(u64, Outcome)> {
+        std::mem::take(&mut self.outcomes)
     }
 
     fn wills_of(&self, device: usize) -> Vec<(u64, Will)> {
@@ -68,13 +68,13 @@ impl Books {
     }
 
     fn will_is(&mut self, number: u64, state: State) {
-        let fate = match state {
-            State::Unknown | State::Due { .. } => Some(Fate::MayCome),
-            State::Published => Some(Fate::Published),
-            State::Never => Some(Fate::Never),
+        let outcome = match state {
+            State::Unknown | State::Due { .. } => Some(Outcome::MayCome),
+            State::Published => Some(Outcome::Published),
+            State::Never => Some(Outcome::Never),
             State::Asked | State::Held | State::Dropped => None,
         };
-        self.fates.extend(fate.map(|fate| (number, fate)));
+        self.outcomes.extend(outcome.map(|outcome| (number, outcome)));
         if let Some(will) = self.wills.get_mut(&number) {
             will.state = state;
         }

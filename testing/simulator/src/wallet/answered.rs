@@ -9,7 +9,7 @@ use stadium_wallet::{
 
 use super::Checker;
 use super::asked::{Ask, Asked};
-use super::books::{Books, Fate, Leg};
+use super::books::{Books, Leg, Outcome};
 use crate::ledger::Violation;
 
 /// An answer as a client gets it.
@@ -110,7 +110,7 @@ impl Checker {
         let is_open = [stadium_wallet::refusal::PENDING, stadium_shard::UNKNOWN].contains(&refusal.code());
         if is_open
             && let Some(known) = self.books.transfers.get_mut(&id)
-            && known.fate == Fate::Open
+            && known.outcome == Outcome::Open
         {
             known.is_lost = true;
         }
@@ -298,7 +298,7 @@ impl Books {
         if view.reference != known.reference {
             return wrong("reference");
         }
-        if let Fate::Booked(at) = known.fate
+        if let Outcome::Booked(at) = known.outcome
             && view.at != at
             && view.state != BookState::Pending
         {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stadium_queue::NewJob;
 use stadium_wallet::{Command, Kind, NewTransfer, Refusal, Time, TransferId, refusal};
 
-use super::books::{AccountNumber, Books, Effect, Fate, Sure};
+use super::books::{AccountNumber, Books, Effect, Outcome, Sure};
 use crate::message::Tag;
 use crate::place::QueueNumber;
 
@@ -151,7 +151,7 @@ impl Flying {
             doubts[effect.account].add(*effect);
         }
         let lost =
-            books.transfers.values().filter(|transfer| transfer.is_lost && transfer.fate == Fate::Open);
+            books.transfers.values().filter(|transfer| transfer.is_lost && transfer.outcome == Outcome::Open);
         for effect in lost.flat_map(|transfer| books.effects(&transfer.kind)) {
             doubts[effect.account].add(effect);
         }
@@ -231,7 +231,8 @@ impl Asked {
             refusal::NOT_HELD => target.is_some_and(|(id, target)| {
                 let Some(target) = target else { return true };
                 let Kind::Hold { expires_after, .. } = target.kind else { return true };
-                let may_be_over = target.fate == Fate::Open || target.asked.after(expires_after) <= high;
+                let may_be_over =
+                    target.outcome == Outcome::Open || target.asked.after(expires_after) <= high;
                 target.end.is_some() || is_contended || may_be_over || is_same_command(id)
             }),
             refusal::NOT_REVERSIBLE => target.is_some_and(|(id, target)| {

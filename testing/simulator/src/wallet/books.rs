@@ -76,7 +76,7 @@ pub struct Leg {
 
 /// Whether a transfer is booked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Outcome {
     /// Nobody has heard that it is.
     Open,
     /// It is, since then.
@@ -106,7 +106,7 @@ pub struct Transfer {
     /// It is one of a list that several shards book together.
     pub is_in_transaction: bool,
     /// What became of it.
-    pub fate: Fate,
+    pub outcome: Outcome,
     /// It was asked for and nobody heard the answer, since the last look.
     pub is_lost: bool,
     /// Answers that said that it was booked just now.
@@ -174,7 +174,7 @@ impl Books {
 
     /// Whether a transfer is known to be booked.
     pub fn is_booked(&self, id: TransferId) -> bool {
-        self.transfers.get(&id).is_some_and(|transfer| transfer.fate != Fate::Open)
+        self.transfers.get(&id).is_some_and(|transfer| transfer.outcome != Outcome::Open)
     }
 
     /// What a transfer of this content moves, once it is booked; none for a hold or a void.
@@ -287,15 +287,15 @@ impl Books {
             return Violation::new(format!("transfer {id} is booked, which nobody asked for"));
         };
         transfer.is_lost = false;
-        match transfer.fate {
-            Fate::Booked(before) if before != at => {
+        match transfer.outcome {
+            Outcome::Booked(before) if before != at => {
                 return Violation::new(format!(
                     "transfer {id} was booked at {} and is now said to be booked at {}",
                     before.0, at.0
                 ));
             }
-            Fate::Booked(_) => return Ok(false),
-            Fate::Open => transfer.fate = Fate::Booked(at),
+            Outcome::Booked(_) => return Ok(false),
+            Outcome::Open => transfer.outcome = Outcome::Booked(at),
         }
         let kind = transfer.kind.clone();
         match kind {
@@ -355,7 +355,7 @@ impl Books {
     pub fn expected(&self) -> Vec<Sure> {
         let mut all = vec![Sure::default(); self.accounts.len()];
         for transfer in self.transfers.values() {
-            if transfer.fate == Fate::Open {
+            if transfer.outcome == Outcome::Open {
                 continue;
             }
             if let Some(leg) = self.leg(&transfer.kind) {

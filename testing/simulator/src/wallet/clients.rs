@@ -10,7 +10,7 @@ use stadium_wallet::{
 };
 
 use super::asked::Ask;
-use super::books::{Books, Fate, Transfer};
+use super::books::{Books, Outcome, Transfer};
 use super::plan::{Kind, WalletPlan};
 use crate::clock::Clock;
 use crate::ledger::Ledger;
@@ -199,7 +199,7 @@ impl Clients {
                 reference: transfer.reference.clone(),
                 asked,
                 is_in_transaction,
-                fate: Fate::Open,
+                outcome: Outcome::Open,
                 is_lost: false,
                 firsts: 0,
                 end: None,
@@ -307,7 +307,7 @@ impl Clients {
             .books
             .transfers
             .iter()
-            .filter(|(_, transfer)| transfer.fate != Fate::Open)
+            .filter(|(_, transfer)| transfer.outcome != Outcome::Open)
             .map(|(id, transfer)| (*id, transfer.kind.clone()))
             .collect();
         let (id, kind) = booked.get(choice.random.usize(..booked.len().max(1)))?.clone();

@@ -10,7 +10,7 @@ use stadium_wallet::{
 };
 
 use super::answered::rules_hold;
-use super::books::{End, Fate};
+use super::books::{End, Outcome};
 use super::{Checker, WalletPlan};
 use crate::clock::Span;
 use crate::ledger::Violation;
@@ -156,7 +156,7 @@ impl Checker {
                 }
                 None => {
                     if let Some(transfer) = self.books.transfers.get_mut(id) {
-                        if transfer.fate != Fate::Open {
+                        if transfer.outcome != Outcome::Open {
                             return Violation::new(format!("{id} was booked, and is not known any more"));
                         }
                         transfer.is_lost = false;
@@ -173,7 +173,7 @@ impl Checker {
                 Kind::Reverse { transfer } => Some(transfer),
                 Kind::Post { .. } | Kind::Hold { .. } => None,
             };
-            if let (Fate::Booked(_), Some(target)) = (transfer.fate, target)
+            if let (Outcome::Booked(_), Some(target)) = (transfer.outcome, target)
                 && !self.books.is_booked(*target)
             {
                 return Violation::new(format!("{id} is booked, and {target} is not"));
@@ -185,7 +185,8 @@ impl Checker {
     fn holds_agree(&mut self, look: &Look, now: Time, high: Time, is_full: bool) -> Result<(), Violation> {
         let mut expired = Vec::new();
         for (id, transfer) in &self.books.transfers {
-            let (Kind::Hold { expires_after, .. }, Fate::Booked(since)) = (&transfer.kind, transfer.fate)
+            let (Kind::Hold { expires_after, .. }, Outcome::Booked(since)) =
+                (&transfer.kind, transfer.outcome)
             else {
                 continue;
             };

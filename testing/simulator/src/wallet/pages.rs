@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stadium_wallet::{AssetCode, Direction, Entry, EntryPage, Kind, TransferId, WalletName};
 
-use super::books::{AccountNumber, Books, Fate};
+use super::books::{AccountNumber, Books, Outcome};
 use crate::ledger::Violation;
 
 /// The entries of an account on one shard, oldest first, as they must follow each other.
@@ -89,7 +89,7 @@ impl Pages {
     pub fn check(&self, books: &Books) -> Result<(), Violation> {
         let mut wanted: BTreeMap<AccountNumber, BTreeSet<TransferId>> = BTreeMap::new();
         for (id, transfer) in &books.transfers {
-            if transfer.fate == Fate::Open {
+            if transfer.outcome == Outcome::Open {
                 continue;
             }
             for account in books.leg(&transfer.kind).into_iter().flat_map(|leg| [leg.debit, leg.credit]) {
@@ -139,9 +139,9 @@ impl Books {
         // its own: the amount was between shards until then. Which shard decides a list of several is not known here.
         if self.travels(id) && self.decided_by(id) != Some(shard) {
             let view = stadium_wallet::TransferView {
-                at: match known.fate {
-                    Fate::Booked(at) => at,
-                    Fate::Open => entry.transfer.at,
+                at: match known.outcome {
+                    Outcome::Booked(at) => at,
+                    Outcome::Open => entry.transfer.at,
                 },
                 ..entry.transfer.clone()
             };

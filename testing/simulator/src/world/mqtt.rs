@@ -19,7 +19,7 @@ use crate::asker::Asker;
 use crate::ledger::Violation;
 use crate::machine::Sabotage;
 use crate::mqtt::{
-    Admission, Books, Clocks, Device, DevicePlan, Fate, Heard, Leaves, Limits, Moment, MqttPlan, Node,
+    Admission, Books, Clocks, Device, DevicePlan, Heard, Leaves, Limits, Moment, MqttPlan, Node, Outcome,
     Outgoing, Over, RetainedBooks, WillAsked,
 };
 
@@ -629,14 +629,14 @@ impl Mqtt {
 
     /// The outcomes of wills that are retained.
     fn retain_wills(&mut self, now: Moment) {
-        for (number, fate) in self.books.fates() {
+        for (number, outcome) in self.books.outcomes() {
             let Some((topic, sent)) = self.retained_wills.get_mut(&number) else { continue };
-            match (fate, *sent) {
-                (Fate::MayCome, None) => *sent = Some(self.retained.may_come(topic, number)),
-                (Fate::Published | Fate::Never, Some(sent)) => {
-                    self.retained.answered(topic, sent, fate == Fate::Published, now);
+            match (outcome, *sent) {
+                (Outcome::MayCome, None) => *sent = Some(self.retained.may_come(topic, number)),
+                (Outcome::Published | Outcome::Never, Some(sent)) => {
+                    self.retained.answered(topic, sent, outcome == Outcome::Published, now);
                 }
-                (Fate::MayCome, Some(_)) | (Fate::Published | Fate::Never, None) => {}
+                (Outcome::MayCome, Some(_)) | (Outcome::Published | Outcome::Never, None) => {}
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use stadium_edge::auth::*;
 
-use crate::auth::scenery::{allowed, check, credentials, open, with_password};
+use crate::auth::fixture::{allowed, check, credentials, open, with_password};
 
 #[test]
 fn nobody_is_let_in_unless_configured() {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use stadium_edge::auth::*;
 
-use crate::auth::scenery::{DEADLINE, Files, allowed, check, line, open, password_config, with_password};
+use crate::auth::fixture::{DEADLINE, Files, allowed, check, line, open, password_config, with_password};
 
 /// A real HTTP service: each request's body comes out of `requests`, each answer is taken from `answers`.
 struct Service {

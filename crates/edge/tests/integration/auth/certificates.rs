@@ -2,7 +2,7 @@
 
 use stadium_edge::auth::*;
 
-use crate::auth::scenery::{allowed, check, credentials, open};
+use crate::auth::fixture::{allowed, check, credentials, open};
 
 #[test]
 fn a_verified_certificate_needs_no_password() {

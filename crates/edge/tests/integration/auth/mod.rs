@@ -6,7 +6,7 @@
 mod anonymous;
 mod callback;
 mod certificates;
+mod fixture;
 mod passwords;
 mod registry;
-mod scenery;
 mod tokens;

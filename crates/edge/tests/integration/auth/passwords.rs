@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use stadium_edge::auth::*;
 
-use crate::auth::scenery::{
+use crate::auth::fixture::{
     DEADLINE, Files, allowed, check, credentials, line, open, password_config, with_password,
 };
 

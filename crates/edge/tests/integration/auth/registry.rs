@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use stadium_edge::auth::*;
 
-use crate::auth::scenery::{Files, allowed, check, credentials, line, open, password_config, with_password};
+use crate::auth::fixture::{Files, allowed, check, credentials, line, open, password_config, with_password};
 
 /// Says the same of everybody, and remembers what it was asked.
 #[derive(Debug)]

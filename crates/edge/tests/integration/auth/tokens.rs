@@ -12,7 +12,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyP
 use serde_json::{Value, json};
 use stadium_edge::auth::*;
 
-use crate::auth::scenery::{
+use crate::auth::fixture::{
     DEADLINE, Files, allowed, check, credentials, line, open, password_config, with_password,
 };
 

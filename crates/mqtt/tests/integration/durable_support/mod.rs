@@ -1,4 +1,4 @@
-//! Sessions that persist, for tests: a server whose host keeps changes until a story makes them
+//! Sessions that persist, for tests: a server whose host keeps changes until a test makes them
 //! durable, and clients in words.
 
 use stadium_mqtt::broker::Config;

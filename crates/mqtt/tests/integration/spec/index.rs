@@ -1,4 +1,4 @@
-//! Holds docs/mqtt.md and the stories together, as testing/statements.rs says.
+//! Holds docs/mqtt.md and the behaviours together, as testing/statements.rs says.
 //!
 //! Statements are `MQTT-…` of 5.0 and `3.1.1 MQTT-…`.
 

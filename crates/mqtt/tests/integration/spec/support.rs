@@ -1,6 +1,6 @@
-//! The stage of the stories: a server without sockets, clients that say and hear whole packets.
+//! The stage of the behaviours: a server without sockets, clients that say and hear whole packets.
 //!
-//! Everything a client hears is leaked, so that a story can hold packets for as long as it likes.
+//! Everything a client hears is leaked, so that a test can hold packets for as long as it likes.
 
 use std::collections::HashMap;
 

@@ -23,7 +23,7 @@ fn file(version: u8, name: &str) -> PathBuf {
 }
 
 /// Every event and every option, once at least.
-fn story() -> Scene {
+fn test() -> Scene {
     let mut scene = Scene::new(2);
     for number in 0..8 {
         scene.register(&[&format!("phone-{number}")]);
@@ -196,7 +196,7 @@ fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
 #[test]
 fn what_version_3_wrote_is_read() {
     if std::env::var_os("STADIUM_WRITE_FIXTURE").is_some() {
-        let mut scene = story();
+        let mut scene = test();
         std::fs::create_dir_all(file(3, "")).unwrap();
         let now = scene.now;
         for shard in 0..2 {

@@ -14,7 +14,7 @@ use crate::platform::scene::{HOUR, Scene, app, device, push_id, to_all, to_one, 
 const INBOX_MAX: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Outcome {
     OptedOut,
     Owed,
     InFlight,
@@ -40,7 +40,7 @@ struct Sent {
     key: Option<u8>,
     qos: u8,
     until: Time,
-    fates: BTreeMap<String, Fate>,
+    outcomes: BTreeMap<String, Outcome>,
 }
 
 /// What is done how often.
@@ -167,14 +167,14 @@ impl Model {
                 self.scene.wait(span);
                 let now = self.scene.now;
                 for sent in self.sent.iter_mut().filter(|sent| sent.until <= now) {
-                    end_all(sent, Fate::Expired);
+                    end_all(sent, Outcome::Expired);
                 }
             }
             Deed::Cancel => {
                 let Some(place) = self.sent.len().checked_sub(1 + self.random.usize(0..5)) else { return };
                 let sent = &mut self.sent[place];
                 let _ = self.scene.ask(Command::Cancel { app: app(), push: push_id(sent.id) });
-                end_all(sent, Fate::Cancelled);
+                end_all(sent, Outcome::Cancelled);
             }
             Deed::Change => {
                 let name = self.any_phone();
@@ -186,7 +186,7 @@ impl Model {
                 let name = self.any_phone();
                 self.scene.ask(Command::Remove { app: app(), devices: vec![device(&name)] }).unwrap();
                 for sent in &mut self.sent {
-                    end(sent, &name, Fate::Cancelled);
+                    end(sent, &name, Outcome::Cancelled);
                 }
                 // One of another name gets its slot, after a while.
                 self.phones.remove(&name);
@@ -195,7 +195,7 @@ impl Model {
                 self.add(&format!("new-{}", self.next));
                 let now = self.scene.now;
                 for sent in self.sent.iter_mut().filter(|sent| sent.until <= now) {
-                    end_all(sent, Fate::Expired);
+                    end_all(sent, Outcome::Expired);
                 }
             }
             Deed::Restart => {
@@ -203,7 +203,7 @@ impl Model {
                 self.scene.tick(0);
                 let now = self.scene.now;
                 for sent in self.sent.iter_mut().filter(|sent| sent.until <= now) {
-                    end_all(sent, Fate::Expired);
+                    end_all(sent, Outcome::Expired);
                 }
                 self.flying.clear();
                 let names: Vec<String> = self.phones.keys().cloned().collect();
@@ -241,29 +241,32 @@ impl Model {
             2 => true,
             _ => phone.vip,
         });
-        let fates: BTreeMap<String, Fate> = matched
+        let outcomes: BTreeMap<String, Outcome> = matched
             .map(|(name, phone)| {
-                let fate = if phone.opted_in || kind < 2 { Fate::Owed } else { Fate::OptedOut };
-                (name.clone(), fate)
+                let outcome = if phone.opted_in || kind < 2 { Outcome::Owed } else { Outcome::OptedOut };
+                (name.clone(), outcome)
             })
             .collect();
-        let targeted: Vec<String> =
-            fates.iter().filter(|(_, fate)| **fate == Fate::Owed).map(|(name, _)| name.clone()).collect();
+        let targeted: Vec<String> = outcomes
+            .iter()
+            .filter(|(_, outcome)| **outcome == Outcome::Owed)
+            .map(|(name, _)| name.clone())
+            .collect();
         let until = now.after(if qos == 0 { expiry.min(60_000) } else { expiry });
         for name in &targeted {
             for sent in self.sent.iter_mut().filter(|sent| key.is_some() && sent.key == key) {
-                end(sent, name, Fate::Collapsed);
+                end(sent, name, Outcome::Collapsed);
             }
         }
-        self.sent.push(Sent { id, priority, key, qos, until, fates });
+        self.sent.push(Sent { id, priority, key, qos, until, outcomes });
         for name in &targeted {
             while self.inbox(name).len() > INBOX_MAX {
                 let owing = self.sent.iter_mut().filter(|sent| is_owed(sent, name));
                 let oldest = owing.min_by_key(|sent| (sent.priority, sent.id)).unwrap();
-                end(oldest, name, Fate::CrowdedOut);
+                end(oldest, name, Outcome::CrowdedOut);
             }
             if qos == 0 && !self.phones[name].connected {
-                end(self.sent.last_mut().unwrap(), name, Fate::Expired);
+                end(self.sent.last_mut().unwrap(), name, Outcome::Expired);
             }
         }
     }
@@ -279,16 +282,16 @@ impl Model {
             let connected = self.phones.get(&name).is_some_and(|phone| phone.connected);
             let sent = self.sent.iter_mut().find(|sent| sent.id == id).unwrap();
             step.at = self.scene.now;
-            let (what, fate) = match (sent.qos, self.random.u8(0..10)) {
-                (0, _) => (Happened::Sent, Fate::Delivered),
-                (_, 0) => (Happened::Refused, Fate::Refused),
-                _ => (Happened::Acknowledged, Fate::Delivered),
+            let (what, outcome) = match (sent.qos, self.random.u8(0..10)) {
+                (0, _) => (Happened::Sent, Outcome::Delivered),
+                (_, 0) => (Happened::Refused, Outcome::Refused),
+                _ => (Happened::Acknowledged, Outcome::Delivered),
             };
             step.what = what;
             self.scene.ask_shard(0, &Command::Progress { steps: vec![step, step] }).unwrap();
             // That it was written counts only for the connection that there is.
-            if what != Happened::Sent || connected && sent.fates.get(&name) == Some(&Fate::InFlight) {
-                end(sent, &name, fate);
+            if what != Happened::Sent || connected && sent.outcomes.get(&name) == Some(&Outcome::InFlight) {
+                end(sent, &name, outcome);
             }
         }
     }
@@ -296,8 +299,10 @@ impl Model {
     /// What was on its way to a device is owed still, or has expired where it goes at most once.
     fn take_down(&mut self, name: &str) {
         for sent in &mut self.sent {
-            if let Some(fate) = sent.fates.get_mut(name).filter(|fate| **fate == Fate::InFlight) {
-                *fate = if sent.qos == 0 { Fate::Expired } else { Fate::Owed };
+            if let Some(outcome) =
+                sent.outcomes.get_mut(name).filter(|outcome| **outcome == Outcome::InFlight)
+            {
+                *outcome = if sent.qos == 0 { Outcome::Expired } else { Outcome::Owed };
             }
         }
         // Steps of QoS 0 belong to a connection; acknowledgements may come late.
@@ -335,13 +340,13 @@ impl Model {
             for to in &dispatch.to {
                 let name = self.scene.shards[shard].device_at(&app(), to.slot).unwrap().to_string();
                 let sent = self.sent.iter_mut().find(|sent| sent.id == id).unwrap();
-                let fate = sent.fates.get_mut(&name).expect("only who is targeted is sent it");
+                let outcome = sent.outcomes.get_mut(&name).expect("only who is targeted is sent it");
                 assert!(self.phones[&name].connected, "{deed:?}: {name} is not there");
                 // Whatever ended in the same moment may have gone out before.
-                if *fate == Fate::Owed {
-                    *fate = Fate::InFlight;
+                if *outcome == Outcome::Owed {
+                    *outcome = Outcome::InFlight;
                 } else {
-                    panic!("{deed:?}: push {id} went to {name}, where it is {fate:?}");
+                    panic!("{deed:?}: push {id} went to {name}, where it is {outcome:?}");
                 }
                 let connection =
                     ConnectionName { loop_index: dispatch.loop_index, connection: to.connection };
@@ -359,7 +364,7 @@ impl Model {
             let owed: Vec<&Sent> = self
                 .sent
                 .iter()
-                .filter(|sent| sent.fates.get(name) == Some(&Fate::Owed) && sent.qos > 0)
+                .filter(|sent| sent.outcomes.get(name) == Some(&Outcome::Owed) && sent.qos > 0)
                 .collect();
             assert!(
                 !phone.connected || owed.is_empty(),
@@ -374,17 +379,17 @@ impl Model {
         for place in from..self.sent.len() {
             let counts = self.scene.counts(self.sent[place].id);
             let sent = &self.sent[place];
-            let count = |fate| sent.fates.values().filter(|&&other| other == fate).count() as u64;
+            let count = |outcome| sent.outcomes.values().filter(|&&other| other == outcome).count() as u64;
             let expected = [
-                Fate::OptedOut,
-                Fate::Owed,
-                Fate::InFlight,
-                Fate::Delivered,
-                Fate::Expired,
-                Fate::Collapsed,
-                Fate::CrowdedOut,
-                Fate::Refused,
-                Fate::Cancelled,
+                Outcome::OptedOut,
+                Outcome::Owed,
+                Outcome::InFlight,
+                Outcome::Delivered,
+                Outcome::Expired,
+                Outcome::Collapsed,
+                Outcome::CrowdedOut,
+                Outcome::Refused,
+                Outcome::Cancelled,
             ]
             .map(count);
             let shown = [
@@ -404,18 +409,18 @@ impl Model {
 }
 
 fn is_owed(sent: &Sent, name: &str) -> bool {
-    matches!(sent.fates.get(name), Some(Fate::Owed | Fate::InFlight))
+    matches!(sent.outcomes.get(name), Some(Outcome::Owed | Outcome::InFlight))
 }
 
-fn end(sent: &mut Sent, name: &str, fate: Fate) {
+fn end(sent: &mut Sent, name: &str, outcome: Outcome) {
     if is_owed(sent, name) {
-        sent.fates.insert(name.to_owned(), fate);
+        sent.outcomes.insert(name.to_owned(), outcome);
     }
 }
 
-fn end_all(sent: &mut Sent, fate: Fate) {
-    for old in sent.fates.values_mut().filter(|old| matches!(old, Fate::Owed | Fate::InFlight)) {
-        *old = fate;
+fn end_all(sent: &mut Sent, outcome: Outcome) {
+    for old in sent.outcomes.values_mut().filter(|old| matches!(old, Outcome::Owed | Outcome::InFlight)) {
+        *old = outcome;
     }
 }
 

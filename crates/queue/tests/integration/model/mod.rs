@@ -5,7 +5,7 @@
 //! checks that the machine chose something that is allowed. In between the machine is replaced by what a
 //! replay of its records makes, and by what a checkpoint and the records behind it make.
 
-use crate::desk;
+use crate::harness;
 mod naive;
 
 use proptest::collection::vec;

@@ -11,7 +11,7 @@ use stadium_queue::{
     QueueStats, Queues, Retry, Time, When,
 };
 
-use crate::model::desk::{Desk, checkpoint, job, key, queue, restored};
+use crate::model::harness::{Harness, checkpoint, job, key, queue, restored};
 
 #[derive(Debug, Clone)]
 pub enum Step {
@@ -78,7 +78,7 @@ struct Job {
 type Content = (u64, u8, u16, Option<u8>, Option<u64>);
 
 pub struct World {
-    desk: Desk,
+    harness: Harness,
     jobs: Vec<Job>,
     leases: Vec<Lease>,
     settled: Vec<Lease>,
@@ -100,17 +100,17 @@ fn name(of: usize) -> QueueName {
 
 impl World {
     pub fn new() -> Self {
-        let mut desk = Desk::new();
+        let mut harness = Harness::new();
         for of in 0..3 {
             let settings = QueueSettings {
                 backoff: BACKOFF,
                 dead_time_to_live: DEAD_TIME_TO_LIVE,
                 ..QueueSettings::default()
             };
-            desk.declare(name(of).as_str(), settings);
+            harness.declare(name(of).as_str(), settings);
         }
         Self {
-            desk,
+            harness,
             jobs: Vec::new(),
             leases: Vec::new(),
             settled: Vec::new(),
@@ -122,7 +122,7 @@ impl World {
     }
 
     fn now(&self) -> Time {
-        self.desk.now
+        self.harness.now
     }
 
     fn held(&self, lease: Lease) -> Option<usize> {
@@ -141,7 +141,7 @@ impl World {
             Step::Reserve { queue, jobs_max, lease } => self.reserve(queue, jobs_max, lease),
             Step::Settle(index) => {
                 let Some(lease) = self.pick_lease(index) else { return };
-                let outcome = self.desk.settle(lease);
+                let outcome = self.harness.settle(lease);
                 match self.held(lease) {
                     Some(at) => {
                         assert_eq!(outcome, Ok(stadium_queue::Given::Done));
@@ -157,7 +157,8 @@ impl World {
             Step::Release(index, retry) => self.release(index, retry),
             Step::Extend(index, span) => {
                 let Some(lease) = self.pick_lease(index) else { return };
-                let outcome = self.desk.given(Command::Extend { leases: vec![lease], lease: span }).remove(0);
+                let outcome =
+                    self.harness.given(Command::Extend { leases: vec![lease], lease: span }).remove(0);
                 match self.held(lease) {
                     Some(at) => self.jobs[at].lease_until = self.now().after(span),
                     None => assert!(outcome.is_err()),
@@ -165,7 +166,8 @@ impl World {
             }
             Step::Bury(index) => {
                 let Some(lease) = self.pick_lease(index) else { return };
-                let outcome = self.desk.given(Command::Bury { leases: vec![lease], reason: None }).remove(0);
+                let outcome =
+                    self.harness.given(Command::Bury { leases: vec![lease], reason: None }).remove(0);
                 match self.held(lease) {
                     Some(at) => {
                         self.jobs[at].state = JobState::Buried;
@@ -175,14 +177,15 @@ impl World {
                 }
             }
             Step::Kick(from) => {
-                let count = self.desk.count(Command::Kick { queue: name(from), jobs: JobSet::Oldest(1_000) });
+                let count =
+                    self.harness.count(Command::Kick { queue: name(from), jobs: JobSet::Oldest(1_000) });
                 self.revive(from, from, JobState::Buried, count);
             }
             Step::Redrive(from, to) => {
                 let target = to.unwrap_or(from);
                 let to = to.map(name);
                 let command = Command::Redrive { queue: name(from), jobs: JobSet::Oldest(1_000), to };
-                let count = self.desk.count(command);
+                let count = self.harness.count(command);
                 self.revive(from, target, JobState::Dead, count);
             }
             Step::Delete(index) => {
@@ -191,7 +194,7 @@ impl World {
                 }
                 let at = index.index(self.jobs.len());
                 let id = self.jobs[at].id;
-                let outcome = self.desk.given(Command::Delete { jobs: vec![id] }).remove(0);
+                let outcome = self.harness.given(Command::Delete { jobs: vec![id] }).remove(0);
                 assert_eq!(outcome, Ok(stadium_queue::Given::Done));
                 self.jobs.remove(at);
             }
@@ -203,37 +206,37 @@ impl World {
                         && state.map_or(job.state != JobState::Reserved, |state| job.state == state)
                 };
                 let expected = self.jobs.iter().filter(|job| matches(job)).count();
-                let count = self.desk.count(Command::Purge { queue: name(of), state });
+                let count = self.harness.count(Command::Purge { queue: name(of), state });
                 assert_eq!(count, expected as u64);
                 self.jobs.retain(|job| !matches(job));
             }
             Step::Forward(index, to) => self.forward(index, to),
             Step::Pause(of, paused) => {
                 let queue = name(of);
-                self.desk.done(if paused { Command::Pause { queue } } else { Command::Resume { queue } });
+                self.harness.done(if paused { Command::Pause { queue } } else { Command::Resume { queue } });
                 self.paused[of] = paused;
             }
             Step::Pass(span) => {
-                self.desk.pass(span);
+                self.harness.pass(span);
                 self.time_came();
             }
             Step::Back(span) => {
-                self.desk.now.0 -= span;
+                self.harness.now.0 -= span;
                 self.jumped |= span > 0;
-                self.desk.tick();
+                self.harness.tick();
                 self.time_came();
             }
             Step::Replay => {
-                self.desk.tick();
+                self.harness.tick();
                 self.time_came();
-                let queues = self.desk.replayed();
+                let queues = self.harness.replayed();
                 self.replace(queues);
             }
             Step::Checkpoint(bytes_max) => {
-                self.desk.tick();
+                self.harness.tick();
                 self.time_came();
-                let chunks = checkpoint(&mut self.desk.queues, bytes_max);
-                let queues = restored(self.desk.place, &self.desk.bounds, &chunks);
+                let chunks = checkpoint(&mut self.harness.queues, bytes_max);
+                let queues = restored(self.harness.place, &self.harness.bounds, &chunks);
                 self.replace(queues);
             }
         }
@@ -242,9 +245,9 @@ impl World {
 
     /// Another machine goes on in place of the first: it must answer everything alike.
     fn replace(&mut self, queues: Queues) {
-        let old = std::mem::replace(&mut self.desk.queues, queues);
-        self.desk.tick();
-        let queues = std::mem::replace(&mut self.desk.queues, old);
+        let old = std::mem::replace(&mut self.harness.queues, queues);
+        self.harness.tick();
+        let queues = std::mem::replace(&mut self.harness.queues, old);
         let now = self.now();
         let answers = |queues: &Queues| {
             let stats: Vec<QueueStats> = (0..3)
@@ -260,14 +263,14 @@ impl World {
                 .collect();
             (stats, jobs)
         };
-        let (before, after) = (answers(&self.desk.queues), answers(&queues));
+        let (before, after) = (answers(&self.harness.queues), answers(&queues));
         if !self.jumped {
             assert_eq!(before.0, after.0, "what came back is what was there");
             for (before, after) in before.1.into_iter().zip(after.1) {
                 assert_eq!(before, after, "what came back is what was there");
             }
         }
-        self.desk.queues = queues;
+        self.harness.queues = queues;
         self.time_came();
     }
 
@@ -291,7 +294,7 @@ impl World {
         let content = (delay, priority, attempts_max, lane, time_to_live);
         let known = dedup.and_then(|id| self.dedups.get(&(of, id)).copied());
         let known = known.filter(|(_, _, until)| *until > now);
-        let outcome = self.desk.try_put(name(of).as_str(), vec![new]);
+        let outcome = self.harness.try_put(name(of).as_str(), vec![new]);
         match (known, outcome) {
             // The clock may have been set back since: the machine counts on the latest moment for a second.
             _ if self.jumped && dedup.is_some() => {
@@ -311,7 +314,7 @@ impl World {
                 if let Some(dedup) = dedup {
                     self.dedups.insert((of, dedup), (id, content, now.after(WINDOW)));
                 }
-                let view = self.desk.find(id);
+                let view = self.harness.find(id);
                 if !self.jumped {
                     assert!(
                         view.due >= now.after(delay) && view.due <= now.after(delay + 5),
@@ -345,7 +348,7 @@ impl World {
         for of in 0..3 {
             let command =
                 Command::Peek { queue: name(of), state: None, key: None, after: None, jobs_max: 1_000 };
-            for view in self.desk.jobs(command) {
+            for view in self.harness.jobs(command) {
                 if self.jobs.iter().any(|job| job.id == view.job) {
                     continue;
                 }
@@ -432,7 +435,7 @@ impl World {
         let command =
             Command::Reserve { queue: name(of), jobs_max, lease: Some(lease), wait: 0, worker: None };
         self.time_came();
-        let Answer::Reserved(reserved) = self.desk.ask(command).unwrap() else { panic!("another answer") };
+        let Answer::Reserved(reserved) = self.harness.ask(command).unwrap() else { panic!("another answer") };
         let handed_out = reserved.len();
         for reserved in reserved {
             let at = self.jobs.iter().position(|job| job.id == reserved.lease.job);
@@ -444,7 +447,7 @@ impl World {
                 self.jobs[at],
                 candidates.iter().map(|&at| &self.jobs[at]).collect::<Vec<_>>()
             );
-            let payload = self.desk.read(reserved.payload);
+            let payload = self.harness.read(reserved.payload);
             let now = self.now();
             let jumped = self.jumped;
             let job = &mut self.jobs[at];
@@ -466,7 +469,7 @@ impl World {
 
     fn release(&mut self, index: Index, retry: Retry) {
         let Some(lease) = self.pick_lease(index) else { return };
-        let outcome = self.desk.release(lease, retry);
+        let outcome = self.harness.release(lease, retry);
         let Some(at) = self.held(lease) else {
             assert!(outcome.is_err(), "{lease} is lost");
             return;
@@ -498,7 +501,7 @@ impl World {
     fn died(&mut self, at: usize) {
         let now = self.now();
         let jumped = self.jumped;
-        let view = self.desk.find(self.jobs[at].id);
+        let view = self.harness.find(self.jobs[at].id);
         let job = &mut self.jobs[at];
         job.state = JobState::Dead;
         job.retry = false;
@@ -508,7 +511,7 @@ impl World {
 
     fn comes_again(&mut self, at: usize, now: Time, least: u64, most: u64) {
         let jumped = self.jumped;
-        let view = self.desk.find(self.jobs[at].id);
+        let view = self.harness.find(self.jobs[at].id);
         let job = &mut self.jobs[at];
         job.due = view.due;
         assert!(
@@ -530,7 +533,7 @@ impl World {
         let now = self.now();
         let mut revived = 0;
         for job in self.jobs.iter_mut().filter(|job| job.queue == from && job.state == state) {
-            let view = self.desk.find(job.id);
+            let view = self.harness.find(job.id);
             assert_eq!(view.queue, name(to));
             assert!(self.jumped || view.due >= now && view.due <= now.after(100), "{view:?}");
             revived += 1;
@@ -552,7 +555,7 @@ impl World {
         let at = index.index(self.jobs.len());
         let when = delay.map(|delay| if delay == 0 { When::Now } else { When::After(delay) });
         let edit = Edit { when, priority, ..Edit::default() };
-        let outcome = self.desk.ask(Command::Edit { job: self.jobs[at].id, edit });
+        let outcome = self.harness.ask(Command::Edit { job: self.jobs[at].id, edit });
         let now = self.now();
         let waits = matches!(self.jobs[at].state, JobState::Delayed | JobState::Due);
         if self.jobs[at].state == JobState::Reserved || !waits && delay.is_some() {
@@ -560,7 +563,7 @@ impl World {
             return;
         }
         assert_eq!(outcome, Ok(Answer::Done));
-        let view = self.desk.find(self.jobs[at].id);
+        let view = self.harness.find(self.jobs[at].id);
         let jumped = self.jumped;
         let job = &mut self.jobs[at];
         job.loose |= delay.is_some() || priority.is_some();
@@ -580,7 +583,7 @@ impl World {
 
     fn forward(&mut self, index: Index, to: usize) {
         let Some(lease) = self.pick_lease(index) else { return };
-        let outcome = self.desk.ask(Command::Forward { lease, queue: name(to), job: NewJob::default() });
+        let outcome = self.harness.ask(Command::Forward { lease, queue: name(to), job: NewJob::default() });
         let Some(at) = self.held(lease) else {
             if let Ok(Answer::Placed(placed)) = outcome {
                 assert!(placed[0].duplicate, "it was forwarded before, and is not twice");
@@ -588,7 +591,7 @@ impl World {
             return;
         };
         let Ok(Answer::Placed(placed)) = outcome else { panic!("{outcome:?}") };
-        let view = self.desk.find(placed[0].job);
+        let view = self.harness.find(placed[0].job);
         let old = self.jobs.remove(at);
         self.jobs.push(Job {
             id: placed[0].job,
@@ -616,7 +619,7 @@ impl World {
             let job = &self.jobs[at];
             let find = Command::Find { job: job.id };
             let over = job.expires.is_some_and(|at| at <= now);
-            let Ok(view) = self.desk.queues.read(now, &find) else {
+            let Ok(view) = self.harness.queues.read(now, &find) else {
                 let held = job.state == JobState::Reserved && job.lease_until > now;
                 assert!(self.jumped || over && !held, "{job:?} is gone at {now:?}");
                 self.jobs.remove(at);
@@ -660,7 +663,7 @@ impl World {
         self.time_came();
         let now = self.now();
         for job in &self.jobs {
-            let Ok(Answer::Jobs(mut views)) = self.desk.queues.read(now, &Command::Find { job: job.id })
+            let Ok(Answer::Jobs(mut views)) = self.harness.queues.read(now, &Command::Find { job: job.id })
             else {
                 panic!("{job:?} is not there")
             };
@@ -673,9 +676,9 @@ impl World {
             );
             assert!(self.jumped || view.due == job.due && view.expires == job.expires, "{job:?} is {view:?}");
         }
-        assert_eq!(self.desk.queues.jobs(), self.jobs.len() as u64);
+        assert_eq!(self.harness.queues.jobs(), self.jobs.len() as u64);
         for of in 0..3 {
-            let stats = self.desk.stats(name(of).as_str());
+            let stats = self.harness.stats(name(of).as_str());
             for (state, count) in
                 STATES.into_iter().zip([stats.delayed, stats.due, stats.reserved, stats.buried, stats.dead])
             {
@@ -701,28 +704,28 @@ impl World {
             for of in 0..3 {
                 self.take(Step::Kick(of));
                 self.take(Step::Redrive(of, None));
-                let leases = self.desk.reserve(name(of).as_str(), 1_000);
+                let leases = self.harness.reserve(name(of).as_str(), 1_000);
                 idle &= leases.is_empty();
                 for lease in leases {
                     self.jobs.retain(|job| job.id != lease.job);
-                    self.desk.settle_all(vec![lease]);
+                    self.harness.settle_all(vec![lease]);
                 }
-                self.desk.tick();
+                self.harness.tick();
                 self.time_came();
             }
-            self.desk.pass(100);
+            self.harness.pass(100);
             self.time_came();
             rounds += 1;
-            if idle && self.desk.queues.jobs() == 0 {
+            if idle && self.harness.queues.jobs() == 0 {
                 break;
             }
             assert!(rounds < 1_000, "{:?} cannot be worked off", self.jobs);
         }
         let mut live = 0;
-        self.desk.queues.live_payloads(&mut |_| live += 1);
+        self.harness.queues.live_payloads(&mut |_| live += 1);
         assert_eq!(live, 0);
         let mut changes = Vec::new();
-        self.desk.queues.take_payload_changes(&mut changes);
+        self.harness.queues.take_payload_changes(&mut changes);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Stories of grants, and what holds for any of them.
+//! Behaviours of grants, and what holds for any of them.
 
 use proptest::prelude::*;
 

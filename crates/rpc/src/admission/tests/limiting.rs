@@ -131,20 +131,20 @@ impl Server {
     }
 
     /// Whether the stretch shows a limit that fits this server.
-    fn assert_fits(&self, stretch: &Stretch, story: &str) {
-        self.assert_nearly_fits(stretch, story, 0.2);
+    fn assert_fits(&self, stretch: &Stretch, test: &str) {
+        self.assert_nearly_fits(stretch, test, 0.2);
     }
 
-    fn assert_nearly_fits(&self, stretch: &Stretch, story: &str, off_max: f64) {
-        println!("{story}: ideal {:.0}, capacity {:.0}/s, {stretch:?}", self.ideal(), self.capacity_per_s());
+    fn assert_nearly_fits(&self, stretch: &Stretch, test: &str, off_max: f64) {
+        println!("{test}: ideal {:.0}, capacity {:.0}/s, {stretch:?}", self.ideal(), self.capacity_per_s());
         assert!(
             self.off(stretch) <= off_max,
-            "{story}: limit {:.1}, ideal {:.1}",
+            "{test}: limit {:.1}, ideal {:.1}",
             stretch.limit,
             self.ideal()
         );
-        assert!(stretch.answered_per_s > 0.9 * self.capacity_per_s(), "{story}: {stretch:?}");
-        assert!(stretch.latency_us < 1.6 * self.mean_us, "{story}: {stretch:?}");
+        assert!(stretch.answered_per_s > 0.9 * self.capacity_per_s(), "{test}: {stretch:?}");
+        assert!(stretch.latency_us < 1.6 * self.mean_us, "{test}: {stretch:?}");
     }
 }
 

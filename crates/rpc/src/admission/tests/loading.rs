@@ -1,4 +1,4 @@
-//! Stories of the load factor.
+//! Behaviours of the load factor.
 
 use crate::admission::*;
 
@@ -26,9 +26,9 @@ fn the_factor_as_a_table() {
         ("a full limit and half a queue", Reading { inflight: 100, queue_fill: 0.5, ..reading() }, 1.5),
         ("nonsense", Reading { queue_fill: f32::NAN, limit: 0, busy_ns: u64::MAX, ..reading() }, 1.0),
     ];
-    for (story, reading, factor) in table {
+    for (test, reading, factor) in table {
         let load = settled(reading);
-        assert!((load.factor() - factor).abs() < 0.01, "{story}: {}", load.factor());
+        assert!((load.factor() - factor).abs() < 0.01, "{test}: {}", load.factor());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Stories about admission: what a server does when more comes than it can do.
+//! Behaviours about admission: what a server does when more comes than it can do.
 
 mod leasing;
 mod limiting;

@@ -1,4 +1,4 @@
-//! Stories of calls that wait for a worker.
+//! Behaviours of calls that wait for a worker.
 
 use crate::admission::*;
 

@@ -1,8 +1,8 @@
-//! Stories of where calls go while nobody fails.
+//! Behaviours of where calls go while nobody fails.
 //!
-//! Draws are seeded, so that each story goes the same way every time.
+//! Draws are seeded, so that each test goes the same way every time.
 
-use super::scenery::*;
+use super::fixture::*;
 use crate::balance::*;
 
 #[test]

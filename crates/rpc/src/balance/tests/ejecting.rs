@@ -1,8 +1,8 @@
-//! Stories of instances that fail, sit out, and prove themselves.
+//! Behaviours of instances that fail, sit out, and prove themselves.
 //!
-//! Time is a number that the stories move on.
+//! Time is a number that the behaviours move on.
 
-use super::scenery::*;
+use super::fixture::*;
 use crate::balance::*;
 
 #[test]
@@ -128,7 +128,7 @@ fn when_all_are_ejected_all_are_used() {
 #[test]
 fn a_success_rate_far_below_the_others_ejects() {
     let mut fleet = Fleet::of(&["a:1", "b:1", "c:1", "d:1"]);
-    // The first window starts with the first update; let it pass, so that the story has one of its own.
+    // The first window starts with the first update; let it pass, so that the test has one of its own.
     fleet.wait(10 * SECOND);
     fleet.calls(1, "a:1", Outcome::Ok);
     for turn in 0..100 {

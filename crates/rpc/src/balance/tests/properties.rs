@@ -1,10 +1,10 @@
-//! What holds for any story: rules checked on random fleets and random happenings.
+//! What holds for any test: rules checked on random fleets and random happenings.
 //!
 //! A failure prints the happenings that led to it, made as few as possible.
 
 use proptest::prelude::*;
 
-use super::scenery::*;
+use super::fixture::*;
 use crate::balance::*;
 
 /// Something that happens to one of eight instances.

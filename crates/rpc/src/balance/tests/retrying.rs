@@ -1,6 +1,6 @@
-//! Stories of calls that are made again, and of those that are not.
+//! Behaviours of calls that are made again, and of those that are not.
 
-use super::scenery::*;
+use super::fixture::*;
 use crate::balance::*;
 
 /// A first attempt at an idempotent method that was refused, with others to ask and a second to go.
@@ -39,8 +39,8 @@ fn the_rule_as_a_table() {
         ("third time", Attempt { made: 3, ..refused() }, No(Stop::Attempts)),
         ("no time left", Attempt { deadline_us: 0, ..refused() }, No(Stop::Deadline)),
     ];
-    for (story, attempt, decision) in table {
-        assert_eq!(decide(attempt), decision, "{story}");
+    for (test, attempt, decision) in table {
+        assert_eq!(decide(attempt), decision, "{test}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use super::scenery::*;
+use super::fixture::*;
 use crate::balance::*;
 
 /// How an instance does its work.

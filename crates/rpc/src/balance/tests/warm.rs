@@ -1,6 +1,6 @@
 //! Nothing is allocated for a call once warm: choosing, learning, retrying and hedging live in what there is.
 
-use super::scenery::*;
+use super::fixture::*;
 use crate::balance::*;
 
 #[test]
@@ -42,5 +42,5 @@ fn a_call_allocates_nothing_once_warm() {
     (0..20_000).for_each(|n| turn(&mut fleet, n));
     let counted = allocation_counter::measure(|| (0..200_000).for_each(|n| turn(&mut fleet, n)));
     assert_eq!(counted.count_total, 0, "{counted:?}");
-    assert!(fleet.balancer.ejections() > 0, "the story has ejections in it");
+    assert!(fleet.balancer.ejections() > 0, "the test has ejections in it");
 }

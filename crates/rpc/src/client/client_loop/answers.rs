@@ -11,7 +11,7 @@ use super::{ClientLoop, Done, milliseconds};
 use crate::answer::CallError;
 use crate::balance::{Balancer, InstanceId, Outcome};
 use crate::client::completion::{Completion, Items};
-use crate::client::letter::Letter;
+use crate::client::item::Item;
 use crate::client::slot::{Attempt, NEVER, of_tag};
 use crate::client::transfer::Transfer;
 use crate::method::{Idempotency, Interaction};
@@ -185,7 +185,7 @@ impl ClientLoop {
 
     /// Sends what a channel's caller has given, as far as the service's credit goes. A message that is too large
     /// ends the call: the service would miss it among the others.
-    pub(super) fn send_channel(&mut self, io: &mut Io<Letter>, place: u32) {
+    pub(super) fn send_channel(&mut self, io: &mut Io<Item>, place: u32) {
         let slot = self.slots.at(place);
         let (Some(attempt), Some(channel)) = (slot.first, slot.channel.as_mut()) else { return };
         let sent = self.links.write(io, attempt.connection, |connection, out| {
@@ -214,7 +214,7 @@ impl ClientLoop {
     }
 
     /// What reading one connection asks of others.
-    pub(super) fn follow_up(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn follow_up(&mut self, io: &mut Io<Item>) {
         while let Some((place, which, outcome, error)) = self.failed.pop() {
             self.attempt_failed(io, place, which, outcome, error);
         }

@@ -11,7 +11,7 @@ use stadium_rsocket::connection::{Connection, Role, Tag};
 use super::ClientLoop;
 use crate::answer::CallError;
 use crate::balance::Outcome;
-use crate::client::letter::Letter;
+use crate::client::item::Item;
 use crate::client::slot::of_tag;
 
 /// Calls that fail in one turn because their connection was lost, or because no instance can be reached: two or three
@@ -61,7 +61,7 @@ impl Broken {
 
 impl ClientLoop {
     /// Fails some of the calls whose connections were lost.
-    pub(super) fn fail_broken(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn fail_broken(&mut self, io: &mut Io<Item>) {
         let calls = if self.broken.is_last_turn { usize::MAX } else { CALLS_A_TURN };
         for _ in 0..calls {
             let Some((id, reason, tag)) = self.broken.next() else { return };

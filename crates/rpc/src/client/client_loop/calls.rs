@@ -14,7 +14,7 @@ use super::{ClientLoop, Route, TICK_US};
 use crate::answer::CallError;
 use crate::balance::{self, Choice, Decision, Elsewhere, Hedge, Idempotence, InstanceId, Outcome};
 use crate::client::completion::Completion;
-use crate::client::letter::{Letter, NewCall, tell_place};
+use crate::client::item::{Item, NewCall, tell_place};
 use crate::client::slot::{Attempt, ChannelOut, NEVER, Slot, tag_of};
 use crate::client::transfer::Transfer;
 use crate::method::{Idempotency, Interaction};
@@ -41,7 +41,7 @@ impl ClientLoop {
     }
 
     /// Takes a call from another thread.
-    pub(super) fn call(&mut self, io: &mut Io<Letter>, new: NewCall) {
+    pub(super) fn call(&mut self, io: &mut Io<Item>, new: NewCall) {
         let route = self.route(&new.route);
         let place = self.slots.take();
         let slot = self.slots.at(place);
@@ -76,7 +76,7 @@ impl ClientLoop {
     }
 
     /// Begins the call in a place.
-    pub(crate) fn begin(&mut self, io: &mut Io<Letter>, place: u32, deadline: Option<Duration>) {
+    pub(crate) fn begin(&mut self, io: &mut Io<Item>, place: u32, deadline: Option<Duration>) {
         let now_us = io.now_us();
         let slot = self.slots.at(place);
         let unary = matches!(slot.interaction, Interaction::Unary | Interaction::OneWay);
@@ -124,7 +124,7 @@ impl ClientLoop {
     }
 
     /// Sends a call's attempt to the instance that is best now, or has it wait for a connection.
-    fn dispatch(&mut self, io: &mut Io<Letter>, place: u32, which: usize) {
+    fn dispatch(&mut self, io: &mut Io<Item>, place: u32, which: usize) {
         let now_us = io.now_us();
         self.now_us = now_us;
         let slot = self.slots.at(place);
@@ -192,7 +192,7 @@ impl ClientLoop {
     }
 
     /// A connection is there: calls that waited for one go out.
-    pub(in crate::client) fn send_waiting(&mut self, io: &mut Io<Letter>, service: u16) {
+    pub(in crate::client) fn send_waiting(&mut self, io: &mut Io<Item>, service: u16) {
         let hopeless_us = self.services[usize::from(service)].hopeless_us;
         if hopeless_us.is_some_and(|at_us| at_us <= self.now_us) {
             // Nobody can be reached, and the calls are being ended, some in each turn.
@@ -211,14 +211,7 @@ impl ClientLoop {
         }
     }
 
-    fn send(
-        &mut self,
-        io: &mut Io<Letter>,
-        place: u32,
-        which: usize,
-        id: ConnectionId,
-        instance: InstanceId,
-    ) {
+    fn send(&mut self, io: &mut Io<Item>, place: u32, which: usize, id: ConnectionId, instance: InstanceId) {
         let now_us = io.now_us();
         let slot = self.slots.at(place);
         let Some(connection) = self.links.at(id).and_then(|link| link.connection.as_mut()) else { return };
@@ -291,7 +284,7 @@ impl ClientLoop {
     /// An attempt did not end well: the call goes again, or ends.
     pub(super) fn attempt_failed(
         &mut self,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         place: u32,
         which: usize,
         outcome: Outcome,
@@ -343,7 +336,7 @@ impl ClientLoop {
         }
     }
 
-    pub(super) fn fire(&mut self, io: &mut Io<Letter>, place: u32) {
+    pub(super) fn fire(&mut self, io: &mut Io<Item>, place: u32) {
         let now_us = io.now_us();
         let slot = self.slots.at(place);
         if !slot.busy {
@@ -378,7 +371,7 @@ impl ClientLoop {
         }
     }
 
-    pub(super) fn expire(&mut self, io: &mut Io<Letter>, place: u32) {
+    pub(super) fn expire(&mut self, io: &mut Io<Item>, place: u32) {
         let now_us = io.now_us();
         let slot = self.slots.at(place);
         let one = &mut self.services[usize::from(slot.service)];

@@ -20,7 +20,7 @@ use super::answers::outcome_of;
 use crate::answer::CallError;
 use crate::balance::{Choice, InstanceId, Outcome};
 use crate::client::completion::Completion;
-use crate::client::letter::{Letter, NewCall};
+use crate::client::item::{Item, NewCall};
 use crate::method::Interaction;
 use crate::wire::{self, DATAGRAM_BYTES_MAX};
 
@@ -72,7 +72,7 @@ impl Datagrams {
     }
 
     /// The socket for an address of that family.
-    fn socket(&mut self, io: &mut Io<Letter>, address: SocketAddr) -> std::io::Result<UdpId> {
+    fn socket(&mut self, io: &mut Io<Item>, address: SocketAddr) -> std::io::Result<UdpId> {
         let (socket, any): (_, SocketAddr) = match address {
             SocketAddr::V4(_) => (&mut self.v4, (Ipv4Addr::UNSPECIFIED, 0).into()),
             SocketAddr::V6(_) => (&mut self.v6, (Ipv6Addr::UNSPECIFIED, 0).into()),
@@ -92,7 +92,7 @@ impl Datagrams {
 
 impl ClientLoop {
     /// Sends a call's only datagram.
-    pub(super) fn call_by_datagram(&mut self, io: &mut Io<Letter>, mut new: NewCall) {
+    pub(super) fn call_by_datagram(&mut self, io: &mut Io<Item>, mut new: NewCall) {
         let sent = self.send_datagram(io, &new);
         let (id, instance, address) = match sent {
             Ok(sent) => sent,
@@ -112,7 +112,7 @@ impl ClientLoop {
 
     fn send_datagram(
         &mut self,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         new: &NewCall,
     ) -> Result<(u32, InstanceId, SocketAddr), CallError> {
         if self.datagrams.is_full() {
@@ -146,7 +146,7 @@ impl ClientLoop {
 
     fn send_frame(
         &mut self,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         new: &NewCall,
         frame: &[u8],
     ) -> Result<(InstanceId, SocketAddr), CallError> {
@@ -177,7 +177,7 @@ impl ClientLoop {
     }
 
     /// A datagram came: the answer of a call that waits, or nothing to us.
-    pub(super) fn datagram_came(&mut self, io: &Io<Letter>, peer: SocketAddr, bytes: &[u8]) {
+    pub(super) fn datagram_came(&mut self, io: &Io<Item>, peer: SocketAddr, bytes: &[u8]) {
         let (stream, answer) = match frame::decode(bytes) {
             Ok(Frame::Payload { stream, more: More::Whole, payload, .. }) => (stream, Ok(payload.data)),
             Ok(Frame::Error { stream, code, data }) => (stream, Err(wire::call_error(code, data))),

@@ -15,7 +15,7 @@ use stadium_reactor::{ConnectOptions, ConnectionId, ConnectionLimits, Io};
 use super::{ClientLoop, Service};
 use crate::balance::{self, Balancer, Choice, InstanceId, Known, RetryBudget};
 use crate::client::config::{ClientConfig, Source};
-use crate::client::letter::{Explained, Letter};
+use crate::client::item::{Explained, Item};
 use crate::client::link::{Link, Pool};
 use crate::client::resolver::Found;
 
@@ -40,7 +40,7 @@ impl ClientLoop {
     }
 
     /// What discovery says about a service now.
-    pub(crate) fn instances(&mut self, io: &mut Io<Letter>, service: u16, snapshot: &Snapshot) {
+    pub(crate) fn instances(&mut self, io: &mut Io<Item>, service: u16, snapshot: &Snapshot) {
         let now_us = io.now_us();
         self.now_us = now_us;
         let Some(one) = self.services.get_mut(usize::from(service)) else { return };
@@ -73,7 +73,7 @@ impl ClientLoop {
     }
 
     /// A service's instances, where they are known without discovery.
-    pub(crate) fn place_service(&mut self, io: &mut Io<Letter>, service: u16) {
+    pub(crate) fn place_service(&mut self, io: &mut Io<Item>, service: u16) {
         let config = Arc::clone(&self.config);
         match &config.source {
             Source::Static(addresses) => self.fixed(io, service, addresses, "static"),
@@ -90,14 +90,14 @@ impl ClientLoop {
     }
 
     /// The names of instances have been looked up.
-    pub(super) fn resolved(&mut self, io: &mut Io<Letter>, found: Found) {
+    pub(super) fn resolved(&mut self, io: &mut Io<Item>, found: Found) {
         for service in 0..self.services.len() {
             self.apply(io, service as u16, &found);
         }
         self.found = Some(found);
     }
 
-    fn apply(&mut self, io: &mut Io<Letter>, service: u16, found: &Found) {
+    fn apply(&mut self, io: &mut Io<Item>, service: u16, found: &Found) {
         match &found.trouble {
             Some(trouble) if found.addresses.is_empty() => {
                 self.services[usize::from(service)].freshness.clone_from(trouble);
@@ -110,7 +110,7 @@ impl ClientLoop {
     }
 
     /// Addresses that serve a service, where there is no discovery.
-    fn fixed(&mut self, io: &mut Io<Letter>, service: u16, addresses: &[SocketAddr], freshness: &str) {
+    fn fixed(&mut self, io: &mut Io<Item>, service: u16, addresses: &[SocketAddr], freshness: &str) {
         let now_us = io.now_us();
         self.now_us = now_us;
         let one = &mut self.services[usize::from(service)];
@@ -132,7 +132,7 @@ impl ClientLoop {
     }
 
     /// Connections to instances that discovery no longer names finish what is under way, and end.
-    fn close_links_of_the_gone(&mut self, io: &mut Io<Letter>, service: u16) {
+    fn close_links_of_the_gone(&mut self, io: &mut Io<Item>, service: u16) {
         let one = &mut self.services[usize::from(service)];
         for pool in &mut one.pools {
             let Some(instance) = pool.instance else { continue };
@@ -153,7 +153,7 @@ impl ClientLoop {
     }
 
     /// Opens what is missing of the connections that the balancer wants.
-    fn ensure_connected(&mut self, io: &mut Io<Letter>, service: u16) {
+    fn ensure_connected(&mut self, io: &mut Io<Item>, service: u16) {
         let mut ids = std::mem::take(&mut self.scratch_ids);
         ids.clear();
         ids.extend(self.services[usize::from(service)].balancer.wanted());
@@ -164,7 +164,7 @@ impl ClientLoop {
     }
 
     /// Opens connections to an instance up to its number, unless it is too early to try again.
-    pub(super) fn connect(&mut self, io: &mut Io<Letter>, service: u16, instance: InstanceId) {
+    pub(super) fn connect(&mut self, io: &mut Io<Item>, service: u16, instance: InstanceId) {
         let now_us = io.now_us();
         let wanted = self.config.connections_per_instance.max(1);
         let one = &mut self.services[usize::from(service)];
@@ -226,7 +226,7 @@ impl ClientLoop {
 
     pub(super) fn explain(
         &self,
-        io: &Io<Letter>,
+        io: &Io<Item>,
         service: u16,
         key: Option<balance::KeyHash>,
     ) -> Option<Explained> {

@@ -11,7 +11,7 @@ use stadium_rsocket::frame::ErrorCode;
 
 use super::ServerLoop;
 use crate::server::budget::Verdict;
-use crate::server::letter::Letter;
+use crate::server::item::Item;
 use crate::server::peer::Peer;
 
 /// Streams that are woken or cancelled in one turn because of their connection: two or three milliseconds of work.
@@ -51,7 +51,7 @@ impl ServerLoop {
         self.do_some_chores(STREAMS_A_TURN);
         if !self.chores.is_empty() {
             // The rest has its turn after the others: knock, so that the loop does not sleep.
-            let _ = self.core.handle.try_send(Letter::Woken);
+            let _ = self.core.handle.try_send(Item::Woken);
         }
     }
 
@@ -86,7 +86,7 @@ impl ServerLoop {
     }
 
     /// Reports what is held that is unfinished, and cuts connections where it is too much.
-    pub(super) fn keep_within_budget(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn keep_within_budget(&mut self, io: &mut Io<Item>) {
         let bytes = io.held_by_all() as usize + self.fragments;
         if bytes == self.reported && !std::mem::take(&mut self.is_suspected) {
             return;
@@ -97,14 +97,14 @@ impl ServerLoop {
             Verdict::Cut(over) => self.cut(io, over),
             Verdict::Elsewhere(place) => {
                 // A full mailbox: that loop has a turn anyway, and looks where what it holds has changed.
-                let _ = self.station.siblings[place].try_send(Letter::OverBudget);
+                let _ = self.station.siblings[place].try_send(Item::OverBudget);
             }
         }
     }
 
     /// Cuts the connections that hold most.
     #[cold]
-    fn cut(&mut self, io: &mut Io<Letter>, over: usize) {
+    fn cut(&mut self, io: &mut Io<Item>, over: usize) {
         let mut holders: Vec<(usize, ConnectionId)> =
             self.peers.iter_mut().map(|peer| (io.held(peer.id) + peer.partial, peer.id)).collect();
         holders.extend(self.peers.parked.partials());

@@ -8,7 +8,7 @@ use stadium_rsocket::frame::ErrorCode;
 
 use super::ServerLoop;
 use crate::admission::{Asker, Capacity};
-use crate::server::letter::Letter;
+use crate::server::item::Item;
 use crate::server::peer::Peer;
 use crate::wire;
 
@@ -32,7 +32,7 @@ pub(super) const LEASE_MS: u32 = (HOUSEKEEPING_MS * 4) as u32;
 pub(super) const FIRST_LEASE: u32 = 1_000;
 
 impl ServerLoop {
-    pub(super) fn keep_house(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn keep_house(&mut self, io: &mut Io<Item>) {
         let now_ms = io.now();
         if now_ms < self.next_housekeeping_ms {
             return;
@@ -64,7 +64,7 @@ impl ServerLoop {
     }
 
     /// Grants for a little longer than until the next look, so that clients are never without.
-    fn grant_leases(&mut self, io: &mut Io<Letter>) {
+    fn grant_leases(&mut self, io: &mut Io<Item>) {
         let capacity = match self.quiescing_since_ms {
             Some(_) => Capacity::Quiescing,
             None => self.core.gate.capacity(),
@@ -91,7 +91,7 @@ impl ServerLoop {
         }
     }
 
-    pub(super) fn set_alarm(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn set_alarm(&mut self, io: &mut Io<Item>) {
         let deadline = self.core.deadlines.peek().map(|one| one.0.0);
         let house = (self.peers.len() > 0).then_some(self.next_housekeeping_ms);
         let session = self.peers.parked.next_ms();
@@ -103,14 +103,14 @@ impl ServerLoop {
     }
 
     /// Has the connection's keep-alive looked at in time.
-    pub(super) fn set_timer(io: &mut Io<Letter>, peer: &Peer) {
+    pub(super) fn set_timer(io: &mut Io<Item>, peer: &Peer) {
         if let Some(at_ms) = peer.connection.deadline_ms() {
             io.set_timer(peer.id, at_ms.saturating_sub(io.now()));
         }
     }
 
     /// Has a connection that is not read looked at long before either side holds the other for dead.
-    pub(super) fn look_soon(io: &mut Io<Letter>, peer: &Peer) {
+    pub(super) fn look_soon(io: &mut Io<Item>, peer: &Peer) {
         if let Some(at_ms) = peer.connection.deadline_ms() {
             io.set_timer(peer.id, (at_ms.saturating_sub(io.now()) / 2).max(LOOK_MS_MIN));
         }

@@ -10,18 +10,18 @@ use stadium_rsocket::frame::{self, ErrorCode, Frame, StreamId};
 use super::bounds::{What, for_each_stream};
 use super::house::{FIRST_LEASE, LEASE_MS};
 use super::{ServerLoop, Station};
-use crate::server::letter::Letter;
+use crate::server::item::Item;
 use crate::server::peer::Peer;
 use crate::server::sessions::{Resumption, Seat, TOKEN_BYTES_MIN};
 
 impl ServerLoop {
     /// A client comes back for its session, with a new socket that `id` names.
-    pub(super) fn resumes(&mut self, io: &mut Io<Letter>, id: ConnectionId, resumption: Box<Resumption>) {
+    pub(super) fn resumes(&mut self, io: &mut Io<Item>, id: ConnectionId, resumption: Box<Resumption>) {
         match self.station.seats.find(&resumption.token) {
             Some(seat) if seat.owner == self.station.place => self.take_up(io, id, seat.id, &resumption),
             Some(seat) => {
                 self.peers.remove(id);
-                io.handoff(id, &self.station.siblings[seat.owner], Letter::Resumes(resumption));
+                io.handoff(id, &self.station.siblings[seat.owner], Item::Resumes(resumption));
             }
             None => refuse_resumption(io, id),
         }
@@ -31,7 +31,7 @@ impl ServerLoop {
     /// Goes on with a session that had the socket `old` on the socket `id`.
     pub(super) fn take_up(
         &mut self,
-        io: &mut Io<Letter>,
+        io: &mut Io<Item>,
         id: ConnectionId,
         old: ConnectionId,
         resumption: &Resumption,
@@ -102,7 +102,7 @@ pub(super) fn begin_session(station: &Station, id: ConnectionId, token: &[u8]) -
 }
 
 /// Tells a client that its session is not known, and closes its new socket.
-pub(super) fn refuse_resumption(io: &mut Io<Letter>, id: ConnectionId) {
+pub(super) fn refuse_resumption(io: &mut Io<Item>, id: ConnectionId) {
     let text = "this session is not known here";
     let error = Frame::Error {
         stream: StreamId::CONNECTION,

@@ -10,7 +10,7 @@ use super::{ServerLoop, UNSENT_HIGH};
 use crate::admission::{Popped, Work};
 use crate::answer::Refusal;
 use crate::server::dispatch::Displaced;
-use crate::server::letter::Letter;
+use crate::server::item::Item;
 use crate::server::work::Kind;
 
 /// Messages of ticking streams that leave in one turn, or a few more: some milliseconds of work.
@@ -22,7 +22,7 @@ const ROUNDS_MAX: usize = 8;
 impl ServerLoop {
     /// Sends the answers of blocking functions, as far as their connections take them: several large ones at once
     /// would be more than a connection may have unsent.
-    pub(super) fn send_done(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn send_done(&mut self, io: &mut Io<Item>) {
         for _ in 0..self.done.len() {
             let Some((place, serial, answer)) = self.done.pop_front() else { return };
             let Some(id) = self.core.is_current(place, serial) else { continue };
@@ -44,7 +44,7 @@ impl ServerLoop {
         }
     }
 
-    pub(super) fn expire(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn expire(&mut self, io: &mut Io<Item>) {
         let now_ms = io.now();
         let mut expired = std::mem::take(&mut self.expired);
         while let Some(one) = self.core.next_expired(now_ms) {
@@ -60,7 +60,7 @@ impl ServerLoop {
     }
 
     /// Sends what is due on ticking streams; the rest of very much has its turn after the sockets.
-    pub(super) fn send_due(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn send_due(&mut self, io: &mut Io<Item>) {
         let now_ms = io.now();
         if self.core.tickers.next_ms().is_none_or(|at_ms| at_ms > now_ms) {
             return;
@@ -89,7 +89,7 @@ impl ServerLoop {
     }
 
     /// Calls that waited go on as far as others have left, and those that waited for nothing are told.
-    pub(super) fn start_held(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn start_held(&mut self, io: &mut Io<Item>) {
         let (now_ms, now_us) = (io.now(), io.now_us());
         while let Some(((place, serial), how)) = self.core.displaced.pop() {
             self.turn_away(io, place, serial, how);
@@ -133,7 +133,7 @@ impl ServerLoop {
         }
     }
 
-    fn turn_away(&mut self, io: &mut Io<Letter>, place: u32, serial: u64, how: Displaced) {
+    fn turn_away(&mut self, io: &mut Io<Item>, place: u32, serial: u64, how: Displaced) {
         let Some(id) = self.core.is_current(place, serial) else { return };
         let core = &mut self.core;
         let retry_after = core.gate.retry_after();
@@ -152,7 +152,7 @@ impl ServerLoop {
     }
 
     /// Polls what is ready. What that makes ready is polled in the same turn, a few times over.
-    pub(super) fn poll_ready(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn poll_ready(&mut self, io: &mut Io<Item>) {
         for _ in 0..ROUNDS_MAX {
             let mut ready = std::mem::take(&mut self.ready);
             self.core.ready.take(&mut ready);
@@ -200,11 +200,11 @@ impl ServerLoop {
             }
         }
         // The rest has its turn after the others: knock, so that the loop does not sleep.
-        let _ = self.core.handle.try_send(Letter::Woken);
+        let _ = self.core.handle.try_send(Item::Woken);
     }
 
     /// Connections are read again whose uploads have caught up.
-    pub(super) fn read_on(&mut self, io: &mut Io<Letter>) {
+    pub(super) fn read_on(&mut self, io: &mut Io<Item>) {
         while let Some(id) = self.core.caught_up.pop() {
             if let Some(peer) = self.peers.at(id) {
                 peer.behind = peer.behind.saturating_sub(1);

@@ -13,7 +13,7 @@ use stadium_wallet::{
     WalletName,
 };
 
-use crate::desk::{Desk, Log, account, asset, wallet};
+use crate::harness::{Harness, Log, account, asset, wallet};
 
 /// SplitMix64: small, and the same on every machine.
 pub struct Random(pub u64);
@@ -72,7 +72,7 @@ pub struct Asked {
 }
 
 pub struct House<L> {
-    pub desks: Vec<Desk<L>>,
+    pub harnesses: Vec<Harness<L>>,
     /// Records of each shard that are durable.
     durable: Vec<usize>,
     /// What leaves a shard when all its records are durable.
@@ -95,23 +95,23 @@ pub const GRANT: u64 = 100;
 
 impl<L: Log> House<L> {
     /// Wallets on all shards, each with something.
-    pub fn new(mut desks: Vec<Desk<L>>, seed: u64, tears: bool) -> Self {
-        let shards = desks.len() as u16;
+    pub fn new(mut harnesses: Vec<Harness<L>>, seed: u64, tears: bool) -> Self {
+        let shards = harnesses.len() as u16;
         let wallets: Vec<WalletName> = (0..shards * 3).map(|number| wallet(&format!("w{number}"))).collect();
-        for (shard, desk) in desks.iter_mut().enumerate() {
+        for (shard, harness) in harnesses.iter_mut().enumerate() {
             for (scale, code) in ASSETS.into_iter().enumerate() {
-                desk.declare(code, scale as u8);
+                harness.declare(code, scale as u8);
             }
             let here = wallets.iter().filter(|wallet| wallet.home(shards) == Some(shard as u16));
             for code in ASSETS {
                 for name in here.clone() {
-                    assert_eq!(desk.open(vec![account(name.as_str(), code)]), [Ok(true)]);
+                    assert_eq!(harness.open(vec![account(name.as_str(), code)]), [Ok(true)]);
                 }
             }
         }
-        let count = desks.len();
+        let count = harnesses.len();
         let mut house = Self {
-            desks,
+            harnesses,
             durable: vec![0; count],
             leaving: vec![Vec::new(); count],
             mail: Vec::new(),
@@ -141,7 +141,7 @@ impl<L: Log> House<L> {
 
     pub fn transfer(&mut self, kind: Kind) -> NewTransfer {
         self.ids += 1;
-        crate::desk::transfer(self.ids, kind)
+        crate::harness::transfer(self.ids, kind)
     }
 
     /// A client asks the shard that decides; where only an id is named, each in turn.
@@ -159,13 +159,13 @@ impl<L: Log> House<L> {
         }
         let Asked { list, linked, attempts: attempt, .. } = one.clone();
         let asked = Question { command: asked, attempt };
-        let shards = self.desks.len();
+        let shards = self.harnesses.len();
         let home = list[0].home(shards as u16);
         let candidates: Vec<usize> =
             home.map_or_else(|| (0..shards).collect(), |home| vec![usize::from(home)]);
         let command = Command::Transfer { transfers: list, linked };
         for (at, &shard) in candidates.iter().enumerate() {
-            let answer = match self.desks[shard].execute(&command) {
+            let answer = match self.harnesses[shard].execute(&command) {
                 Ok(Executed::Pending(number)) => {
                     self.waiting.insert((shard, number), asked);
                     self.take_finished(shard);
@@ -190,7 +190,7 @@ impl<L: Log> House<L> {
     }
 
     fn take_finished(&mut self, shard: usize) {
-        for (number, answer) in self.desks[shard].decided() {
+        for (number, answer) in self.harnesses[shard].decided() {
             let asked = self.waiting.remove(&(shard, number)).expect("somebody waits for it");
             self.leaving[shard].push(Mail::Answer { asked, answer });
         }
@@ -198,7 +198,7 @@ impl<L: Log> House<L> {
 
     /// All records of a shard become durable: what speaks of them leaves. Messages that are not confirmed leave again.
     pub fn sync(&mut self, shard: usize) {
-        self.durable[shard] = self.desks[shard].records.len();
+        self.durable[shard] = self.harnesses[shard].records.len();
         let leaving = std::mem::take(&mut self.leaving[shard]);
         for mail in leaving {
             match mail {
@@ -206,7 +206,7 @@ impl<L: Log> House<L> {
                 mail => self.mail.push(mail),
             }
         }
-        for (to, delivery) in self.desks[shard].messages() {
+        for (to, delivery) in self.harnesses[shard].messages() {
             self.mail.push(Mail::ShardMessage { to, delivery });
         }
     }
@@ -252,7 +252,7 @@ impl<L: Log> House<L> {
         match mail {
             Mail::ShardMessage { to, delivery } => {
                 let shard = usize::from(to);
-                let taken = self.desks[shard]
+                let taken = self.harnesses[shard]
                     .record(|ledger, at, now, record| ledger.receive(at, now, &delivery, record));
                 self.take_finished(shard);
                 if !matches!(taken, Err(Refusal::Busy { .. })) {
@@ -265,7 +265,7 @@ impl<L: Log> House<L> {
             }
             Mail::Taken { to, number, taken } => {
                 let shard = usize::from(to);
-                self.desks[shard]
+                self.harnesses[shard]
                     .record(|ledger, at, now, record| ledger.confirm(at, now, number, &taken, record));
                 self.take_finished(shard);
             }
@@ -276,17 +276,17 @@ impl<L: Log> House<L> {
     /// A shard's process dies and comes back. Who waited waits in vain.
     pub fn crash(&mut self, shard: usize) {
         if self.tears {
-            self.desks[shard].records.truncate(self.durable[shard]);
+            self.harnesses[shard].records.truncate(self.durable[shard]);
         }
         self.leaving[shard].clear();
         self.waiting.retain(|&(of, _), _| of != shard);
-        self.desks[shard].crash();
+        self.harnesses[shard].crash();
     }
 
     pub fn restart(&mut self, shard: usize, bytes_max: usize) {
         self.sync(shard);
         self.waiting.retain(|&(of, _), _| of != shard);
-        self.desks[shard].restart(bytes_max);
+        self.harnesses[shard].restart(bytes_max);
     }
 
     fn a_wallet(&mut self) -> WalletName {
@@ -400,7 +400,7 @@ impl<L: Log> House<L> {
 
     /// One thing happens.
     pub fn step(&mut self) {
-        let shard = self.random.below(self.desks.len() as u64) as usize;
+        let shard = self.random.below(self.harnesses.len() as u64) as usize;
         match self.random.below(40) {
             0..=7 => self.wish(),
             8..=17 => self.sync(shard),
@@ -423,8 +423,8 @@ impl<L: Log> House<L> {
             }
             38 => {
                 let span = if self.random.one_in(4) { 31_000 } else { self.random.below(2_000) };
-                self.desks.iter_mut().for_each(|desk| desk.now = desk.now.after(span));
-                self.desks[shard].tick();
+                self.harnesses.iter_mut().for_each(|harness| harness.now = harness.now.after(span));
+                self.harnesses[shard].tick();
                 self.take_finished(shard);
             }
             39 => {
@@ -438,11 +438,11 @@ impl<L: Log> House<L> {
             let lost = self.random.below(self.mail.len() as u64) as usize;
             self.mail.swap_remove(lost);
         }
-        let desk = &mut self.desks[shard];
-        desk.ledger.audit().unwrap_or_else(|wrong| panic!("shard {shard}: {wrong}"));
+        let harness = &mut self.harnesses[shard];
+        harness.ledger.audit().unwrap_or_else(|wrong| panic!("shard {shard}: {wrong}"));
         let wallets = self.wallets.clone();
         for name in wallets {
-            for view in desk.accounts(name.as_str()) {
+            for view in harness.accounts(name.as_str()) {
                 assert!(view.balance.available() >= 0, "{name} is overdrawn: {view:?}");
             }
         }
@@ -451,24 +451,24 @@ impl<L: Log> House<L> {
     /// Everything that is under way arrives.
     pub fn settle(&mut self) {
         for _ in 0..200 {
-            (0..self.desks.len()).for_each(|shard| {
-                self.desks[shard].tick();
+            (0..self.harnesses.len()).for_each(|shard| {
+                self.harnesses[shard].tick();
                 self.take_finished(shard);
                 self.sync(shard);
             });
             while !self.mail.is_empty() {
                 self.deliver(self.mail.len() - 1);
             }
-            let is_open = self.desks.iter().any(|desk| {
-                let figures = desk.ledger.figures();
+            let is_open = self.harnesses.iter().any(|harness| {
+                let figures = harness.ledger.figures();
                 figures.pending > 0 || figures.outgoing > 0
             });
             if !is_open {
-                (0..self.desks.len()).for_each(|shard| self.sync(shard));
+                (0..self.harnesses.len()).for_each(|shard| self.sync(shard));
                 return;
             }
         }
-        let figures: Vec<_> = self.desks.iter().map(|desk| desk.ledger.figures()).collect();
+        let figures: Vec<_> = self.harnesses.iter().map(|harness| harness.ledger.figures()).collect();
         panic!("it never settles: {figures:#?}");
     }
 
@@ -515,18 +515,22 @@ impl<L: Log> House<L> {
             self.wallets.iter().cloned().chain([wallet("@shop"), wallet("@mint")]).collect();
         for name in names {
             for code in ASSETS {
-                let posted: i64 =
-                    self.desks.iter_mut().map(|desk| desk.balance(name.as_str(), code).posted).sum();
+                let posted: i64 = self
+                    .harnesses
+                    .iter_mut()
+                    .map(|harness| harness.balance(name.as_str(), code).posted)
+                    .sum();
                 let counted = expected.get(&(name.clone(), asset(code))).copied().unwrap_or_default();
                 assert_eq!(posted, counted, "{name}'s {code}");
             }
         }
         for code in ASSETS {
-            let transit: i64 = self.desks.iter_mut().map(|desk| desk.balance("@transit", code).posted).sum();
+            let transit: i64 =
+                self.harnesses.iter_mut().map(|harness| harness.balance("@transit", code).posted).sum();
             assert_eq!(transit, 0, "nothing of {code} is between shards");
         }
-        for (shard, desk) in self.desks.iter().enumerate() {
-            desk.ledger.audit().unwrap_or_else(|wrong| panic!("shard {shard}: {wrong}"));
+        for (shard, harness) in self.harnesses.iter().enumerate() {
+            harness.ledger.audit().unwrap_or_else(|wrong| panic!("shard {shard}: {wrong}"));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The naive ledger is a list of transfers that is counted from end to end for every question. It knows the rules, not how they are kept. In
 //! between the ledger is replaced by what a replay of its records makes, and by what a checkpoint and the records behind it make.
 
-use crate::desk;
+use crate::harness;
 mod naive;
 mod world;
 

@@ -10,7 +10,9 @@ use stadium_wallet::{
     Refusal, Time, TransferId, WalletName,
 };
 
-use crate::model::desk::{self, Desk, Nowhere, account, asset, capture, hold, post, reverse, void, wallet};
+use crate::model::harness::{
+    self, Harness, Nowhere, account, asset, capture, hold, post, reverse, void, wallet,
+};
 use crate::model::naive::{Account, Codes, Naive};
 
 #[derive(Debug, Clone)]
@@ -82,7 +84,7 @@ struct Taking {
 }
 
 pub struct World {
-    desk: Desk,
+    harness: Harness,
     naive: Naive,
     /// Everything that was ever sent.
     sent: Vec<NewTransfer>,
@@ -93,13 +95,13 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let mut desk: Desk<Nowhere> = Desk::new();
-        let mut naive = Naive { latest: desk.now, ..Naive::default() };
+        let mut harness: Harness<Nowhere> = Harness::new();
+        let mut naive = Naive { latest: harness.now, ..Naive::default() };
         for (code, scale) in [("VOTE", 0), ("EUR", 2)] {
-            desk.declare(code, scale);
+            harness.declare(code, scale);
             naive.assets.insert(asset(code));
         }
-        let mut world = Self { desk, naive, sent: Vec::new(), ids: 0, jumped: false, taking: None };
+        let mut world = Self { harness, naive, sent: Vec::new(), ids: 0, jumped: false, taking: None };
         for number in 0..3 {
             world.take(Step::Open { wallet: number, asset: 0, overdraft: false, ceiling: None });
         }
@@ -138,7 +140,7 @@ impl World {
         // Every few carry what clients may add.
         let reference = if id.is_multiple_of(5) { format!("order {id}") } else { String::new() };
         let metadata = if id.is_multiple_of(7) { vec![id as u8; 9].into() } else { Vec::new().into() };
-        let effective = (id.is_multiple_of(11)).then(|| Time(self.desk.now.0 - 5_000));
+        let effective = (id.is_multiple_of(11)).then(|| Time(self.harness.now.0 - 5_000));
         NewTransfer { reference, metadata, effective, ..new }
     }
 
@@ -151,7 +153,7 @@ impl World {
                 let new =
                     NewAccount { overdraft: overdraft_rule, ceiling, ..account(WALLETS[wallet], ASSETS[of]) };
                 let key = (new.wallet.clone(), new.asset.clone());
-                let opened = self.desk.open(vec![new]).remove(0);
+                let opened = self.harness.open(vec![new]).remove(0);
                 match self.naive.accounts.get(&key) {
                     None => {
                         assert_eq!(opened, Ok(true));
@@ -165,29 +167,29 @@ impl World {
             }
             Step::Change { .. } => self.change(&step),
             Step::Pass(span) => {
-                self.desk.pass(span);
-                self.naive.pass(self.desk.now);
+                self.harness.pass(span);
+                self.naive.pass(self.harness.now);
             }
             Step::Back(span) => {
-                self.desk.now = Time(self.desk.now.0 - span);
+                self.harness.now = Time(self.harness.now.0 - span);
                 self.jumped = true;
             }
             Step::Crash => {
-                self.desk.crash();
+                self.harness.crash();
                 self.taking = None;
                 // What replay saw of the clock is what records say; a server that starts looks at its clock.
-                self.desk.tick();
-                self.naive.latest = self.desk.ledger.now();
+                self.harness.tick();
+                self.naive.latest = self.harness.ledger.now();
             }
             Step::Restart(bytes) => {
-                self.desk.ledger.checkpoint_abort();
+                self.harness.ledger.checkpoint_abort();
                 self.taking = None;
-                self.desk.restart(bytes);
+                self.harness.restart(bytes);
             }
             Step::Checkpoint(bytes) => {
-                self.desk.ledger.checkpoint_abort();
-                self.desk.ledger.checkpoint_begin();
-                self.taking = Some(Taking { chunks: Vec::new(), records: self.desk.records.len(), bytes });
+                self.harness.ledger.checkpoint_abort();
+                self.harness.ledger.checkpoint_begin();
+                self.taking = Some(Taking { chunks: Vec::new(), records: self.harness.records.len(), bytes });
             }
             Step::Look(index) => self.look(index),
         }
@@ -198,8 +200,8 @@ impl World {
     /// Transfers, each with its outcome compared; balances are not.
     pub fn list(&mut self, list: Vec<What>, linked: bool) {
         let list: Vec<NewTransfer> = list.iter().map(|what| self.make(what)).collect();
-        let at = self.desk.now;
-        let outcomes = self.desk.transfers(list.clone(), linked);
+        let at = self.harness.now;
+        let outcomes = self.harness.transfers(list.clone(), linked);
         let mut ids: Vec<TransferId> = list.iter().map(|new| new.id).collect();
         ids.sort();
         if ids.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -208,7 +210,7 @@ impl World {
         }
         // A hold is over when its moment comes, also where nobody has looked.
         self.naive.pass(at);
-        self.desk.tick();
+        self.harness.tick();
         let agrees = |refusal: &Refusal, codes: &Codes| {
             assert!(codes.contains(refusal.code()), "{refusal} is none of {codes:?}: {list:#?}");
         };
@@ -256,7 +258,7 @@ impl World {
             overdraft.map(|allowed| if allowed { Overdraft::Allowed } else { Overdraft::Never });
         let change = Change { overdraft: overdraft_rule, ceiling: *ceiling, closed: *closed };
         let command = Command::Change { wallet: key.0.clone(), asset: key.1.clone(), change };
-        let answer = self.desk.ask(command);
+        let answer = self.harness.ask(command);
         let available = self.naive.posted(&key.0, &key.1) - self.naive.held(&key.0, &key.1);
         let Some(has) = self.naive.accounts.get_mut(&key) else {
             assert!(answer.is_err(), "there is no such account");
@@ -276,23 +278,23 @@ impl World {
     fn slice(&mut self) {
         let Some(taking) = &mut self.taking else { return };
         let mut chunk = Vec::new();
-        let more = self.desk.ledger.checkpoint_next(&mut chunk, taking.bytes);
+        let more = self.harness.ledger.checkpoint_next(&mut chunk, taking.bytes);
         taking.chunks.push(chunk);
         if !more {
             let taking = self.taking.take().expect("it is there");
-            let mut back = desk::restored(self.desk.place, &self.desk.bounds, &taking.chunks);
-            self.desk.replay_into(&mut back, taking.records);
-            self.desk.ledger = back;
-            self.desk.tick();
-            self.naive.latest = self.desk.ledger.now();
+            let mut back = harness::restored(self.harness.place, &self.harness.bounds, &taking.chunks);
+            self.harness.replay_into(&mut back, taking.records);
+            self.harness.ledger = back;
+            self.harness.tick();
+            self.naive.latest = self.harness.ledger.now();
         }
     }
 
     /// Balances, rules and totals.
     fn compare(&mut self) {
-        self.desk.ledger.audit().expect("the ledger's own count");
+        self.harness.ledger.audit().expect("the ledger's own count");
         for name in WALLETS {
-            let views = self.desk.accounts(name);
+            let views = self.harness.accounts(name);
             let name = wallet(name);
             let expected = self.naive.accounts.iter().filter(|((of, _), _)| *of == name);
             assert_eq!(views.len(), expected.clone().count(), "{name}");
@@ -309,7 +311,7 @@ impl World {
                 assert_eq!(view.entries, self.naive.entries(&name, code).len() as u64, "{name}'s {code}");
             }
         }
-        let Ok(Answer::Assets(assets)) = self.desk.ask(Command::Assets) else {
+        let Ok(Answer::Assets(assets)) = self.harness.ask(Command::Assets) else {
             panic!("assets are answered")
         };
         for view in assets {
@@ -332,7 +334,7 @@ impl World {
             return;
         }
         let id = index.get(&self.sent).id;
-        let found = self.desk.find(id.0);
+        let found = self.harness.find(id.0);
         let Some(deed) = self.naive.deed(id) else {
             assert!(found.is_err(), "{id} was never booked, yet {found:?}");
             return;
@@ -354,7 +356,7 @@ impl World {
             let sent: Vec<TransferId> = self.sent.iter().map(|new| new.id).collect();
             // All of a short list, some of a long one.
             for id in sent.iter().step_by(1 + sent.len() / 200) {
-                let found = self.desk.find(id.0).map(|view| (view.state, view.at));
+                let found = self.harness.find(id.0).map(|view| (view.state, view.at));
                 let expected = self.naive.deed(*id).map(|deed| (deed.state, deed.at));
                 assert_eq!(found.ok(), expected, "{id}");
             }
@@ -370,7 +372,7 @@ impl World {
         for name in WALLETS {
             let name = wallet(name);
             let Ok(Answer::Holds(views)) =
-                self.desk.ask(Command::Holds { wallet: name.clone(), holds_max: 1_000 })
+                self.harness.ask(Command::Holds { wallet: name.clone(), holds_max: 1_000 })
             else {
                 continue;
             };
@@ -397,7 +399,8 @@ impl World {
             loop {
                 let entries_max = if self.sent.len() > 1_000 { 333 } else { 7 };
                 let range = Range { before, entries_max, ..Range::default() };
-                let page = self.desk.history(name.as_str(), code.as_str(), range).expect("it has a history");
+                let page =
+                    self.harness.history(name.as_str(), code.as_str(), range).expect("it has a history");
                 pages.extend(page.entries);
                 match page.before {
                     Some(next) => before = Some(next),
@@ -428,8 +431,10 @@ impl World {
                 for moment in [Time(at.0 - 1), *at, Time(at.0 + 1)] {
                     let last = moments.iter().rev().find(|(at, _)| *at <= moment);
                     let expected = last.map_or(0, |(_, balance)| *balance as i64);
-                    let balance =
-                        self.desk.balance_at(name.as_str(), code.as_str(), moment).expect("it is answered");
+                    let balance = self
+                        .harness
+                        .balance_at(name.as_str(), code.as_str(), moment)
+                        .expect("it is answered");
                     assert_eq!(balance.posted, expected, "{name}'s {code} at {moment:?}");
                 }
             }
