@@ -6,18 +6,18 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stadium_push::Transport;
-use stadium_queue::{Command, Place, Queues, Route as QueueRoute, Spreading as _};
-use stadium_state_machine::{Merge as _, Refusal, Route, Routed, StateMachine};
+use stadium_queue::{Command, Place, Route as QueueRoute, Spreading as _};
+use stadium_state_machine::{Merge as _, Route, Routed, StateMachine};
 
 use crate::answer::{Answer, of_machine, of_queues};
-use crate::core::{AnyCommand, Confirmation, Delivery, Kinds, Progress, Request, Search};
-use crate::error::{busy, rejected};
+use crate::core::{Progress, Search};
 use crate::gather::{Gather, Step};
+use crate::inner::Inner;
 use crate::mailbox::{Item, Mailbox};
+use crate::reply_slot::Answered;
 use crate::routes::Routes;
 use crate::threads::Threads;
-use crate::ticket::{Answered, Holder, One, Slot, Ticket};
+use crate::ticket::Ticket;
 use crate::{Error, Settings, ShardMetrics};
 
 /// The shards of this process. Cheap to clone.
@@ -26,15 +26,6 @@ use crate::{Error, Settings, ShardMetrics};
 #[derive(Clone)]
 pub struct Shards {
     pub(crate) inner: Arc<Inner>,
-}
-
-/// What all who submit and all shards share.
-pub(crate) struct Inner {
-    pub(crate) mailboxes: Vec<Mailbox>,
-    pub(crate) routes: Routes,
-    pub(crate) kinds: Kinds,
-    pub(crate) threads: Threads,
-    pub(crate) transport: OnceLock<Arc<dyn Transport>>,
 }
 
 impl Shards {
@@ -56,7 +47,7 @@ impl Shards {
             threads: Threads::new(settings.count),
             transport: OnceLock::new(),
         });
-        crate::threads::start(&inner, settings, Arc::new(progress))?;
+        crate::driver::start(&inner, settings, Arc::new(progress))?;
         let shards = Shards { inner };
         shards.finish_spreading();
         shards.finish_declaring();
@@ -172,128 +163,5 @@ impl Shards {
                 drop(self.submit(Command::Declare { queue, settings }));
             }
         }
-    }
-}
-
-impl Inner {
-    /// Asks the queues of one shard.
-    fn ask_queues(self: &Arc<Self>, shard: u16, command: Command, search: Search) -> Result<One, Refusal> {
-        let mailbox = self.mailbox(shard)?;
-        let taken_back = matches!(command, Command::Reserve { .. }).then(|| Arc::clone(self));
-        let slot = Slot::new();
-        mailbox.queue_request(Request { caller: Holder::new(&slot), command, search })?;
-        Ok(One::new(slot, taken_back))
-    }
-
-    /// Asks a machine of one shard.
-    fn ask<M: StateMachine>(self: &Arc<Self>, shard: u16, command: M::Command) -> Result<One, Refusal> {
-        self.ask_any(shard, AnyCommand::of::<M>(command))
-    }
-
-    fn ask_any(self: &Arc<Self>, shard: u16, command: AnyCommand) -> Result<One, Refusal> {
-        self.kinds.known(command.machine()).map_err(|reason| rejected("SHARD-009", reason))?;
-        let mailbox = self.mailbox(shard)?;
-        let slot = Slot::new();
-        let bytes = command.bytes();
-        mailbox.request(Item::Command(Holder::new(&slot), command), bytes)?;
-        Ok(One::followed(slot, Arc::clone(self)))
-    }
-
-    /// Shards that follow an answer do so although nobody takes it.
-    pub(crate) fn follow_up(self: &Arc<Self>, answer: &Answer) {
-        if let Answer::Machine(machine, answer) = answer {
-            for (shard, command) in self.kinds.of(*machine).follow_up(&**answer, self.routes.shards()) {
-                // One that has no room is asked when the command is given again: nobody was answered.
-                drop(self.ask_any(shard, command));
-            }
-        }
-    }
-
-    pub(crate) fn mailbox(&self, shard: u16) -> Result<&Mailbox, Refusal> {
-        self.mailboxes.get(usize::from(shard)).ok_or_else(|| {
-            let reason =
-                format!("a job of the shard {shard} cannot be here: there are {}", self.mailboxes.len());
-            rejected("SHARD-009", reason)
-        })
-    }
-
-    /// Nobody waits for this request any more.
-    pub(crate) fn vanished(&self, caller: u64) {
-        for mailbox in &self.mailboxes {
-            mailbox.post(Item::Vanished(caller));
-        }
-    }
-
-    /// What an answer reserved goes back, since nobody took it.
-    pub(crate) fn release(&self, answer: &Answer) {
-        let Answer::Queue(stadium_queue::Answer::Reserved(jobs)) = answer else {
-            return;
-        };
-        if let Some(first) = jobs.first() {
-            let shard = usize::from(first.lease.job.shard());
-            let leases = jobs.iter().map(|job| job.lease).collect();
-            if let Some(mailbox) = self.mailboxes.get(shard) {
-                mailbox.post(Item::Release(leases));
-            }
-        }
-    }
-
-    /// A shard found nothing to reserve: the next one is asked, or all at once.
-    pub(crate) fn pass_on(&self, shard: u16, request: Request<Holder>) {
-        let Request { caller, command, search } = request;
-        match search {
-            Search::Then { shards: 0 } | Search::Here | Search::Everywhere(_) => {
-                let claim = crate::core::Claim::new();
-                let mut refused = None;
-                for mailbox in &self.mailboxes {
-                    let search = Search::Everywhere(claim.clone());
-                    let request = Request { caller: caller.clone(), command: command.clone(), search };
-                    refused = mailbox.queue_request(request).err().or(refused);
-                }
-                // One that is waited for nowhere would wait for ever; where some shards took it, those answer.
-                if let Some(refusal) = refused
-                    && claim.take()
-                {
-                    answer(&caller, refusal);
-                }
-            }
-            Search::Then { shards } => {
-                let next = (usize::from(shard) + 1) % self.mailboxes.len();
-                let search = Search::Then { shards: shards - 1 };
-                let kept = caller.clone();
-                if let Err(refusal) = self.mailboxes[next].queue_request(Request { caller, command, search })
-                {
-                    answer(&kept, refusal);
-                }
-            }
-        }
-    }
-
-    /// A message for another shard. Where that has stopped, the answer comes back.
-    pub(crate) fn deliver(&self, from: u16, to: u16, delivery: Delivery) {
-        // A job goes where its queue lives by now.
-        let job = delivery.of::<Queues>();
-        let shard = job.map_or(to, |job| job.message.shard(&self.routes));
-        let stopped = |shard: u16| busy("SHARD-004", 5_000, format!("the shard {shard} has stopped"));
-        let confirmation = delivery.confirmation(Err(stopped(shard)));
-        let is_posted = self
-            .mailboxes
-            .get(usize::from(shard))
-            .is_some_and(|mailbox| mailbox.post(Item::Delivery(delivery)));
-        if !is_posted {
-            self.confirm(from, confirmation);
-        }
-    }
-
-    pub(crate) fn confirm(&self, to: u16, confirmation: Confirmation) {
-        if let Some(mailbox) = self.mailboxes.get(usize::from(to)) {
-            mailbox.post(Item::Confirmation(confirmation));
-        }
-    }
-}
-
-fn answer(caller: &Holder, refusal: Refusal) {
-    if let Ok(Some(waker)) = caller.answer(Err(refusal)) {
-        waker.wake();
     }
 }

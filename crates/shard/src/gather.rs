@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use stadium_state_machine::Refusal;
 
-use crate::ticket::{Answered, One};
+use crate::reply_slot::{Answered, One};
 
 /// What comes after all parts have answered.
 pub(crate) enum Step {

@@ -15,7 +15,7 @@ use stadium_state_machine::{Refusal, StateMachine as _};
 use crate::answer::Together;
 use crate::core::{AnyCommand, Confirmation, Delivery, Request};
 use crate::error::busy;
-use crate::ticket::Holder;
+use crate::reply_slot::Holder;
 
 /// An item of a shard's mailbox.
 pub(crate) enum Item {

@@ -15,7 +15,7 @@ use crate::core::AnyCommand;
 use crate::core::composition::feeds;
 use crate::error::rejected;
 use crate::mailbox::Item;
-use crate::ticket::{Holder, Slot};
+use crate::reply_slot::{Holder, Slot};
 use crate::{Shards, Ticket};
 
 impl Shards {

@@ -10,7 +10,7 @@ use stadium_wallet::{Answer, AssetCode, Command, Ledger, NewTransfer, Seal};
 use crate::answer::{Done, Together, of_machine, of_together};
 use crate::gather::{Gather, Step};
 use crate::mailbox::Item;
-use crate::ticket::{Holder, One, Slot};
+use crate::reply_slot::{Holder, One, Slot};
 use crate::{Shards, Ticket};
 
 impl Shards {

@@ -8,6 +8,8 @@ mod checkpointing;
 pub(crate) mod composition;
 mod cross_shard;
 mod fault;
+mod feed_jobs;
+mod input;
 mod kinds;
 mod machines;
 mod opening;
@@ -20,6 +22,7 @@ mod segments;
 mod settings;
 mod slot;
 mod stretches;
+mod target;
 mod turn;
 mod waiting;
 
@@ -40,6 +43,7 @@ pub(crate) use slot::AnyAnswer;
 pub use slot::AnyCommand;
 
 use self::checkpointing::CheckpointCounts;
+use self::input::Input;
 use self::opening::Measured;
 use self::running::{Figures, Running};
 use self::waiting::Waiting;
@@ -78,19 +82,6 @@ pub struct Core<S: Store, C: Caller> {
     before: Figures,
     checkpoints_before: CheckpointCounts,
 }
-
-/// What is handed in.
-enum Input<C> {
-    Request(Request<C>),
-    Command(C, AnyCommand),
-    Together(C, Box<composition::Beside>),
-    Release(Vec<Lease>),
-    Delivery(Delivery),
-    Confirmation(Confirmation),
-}
-
-/// A command to the queues must not pay for what else there is.
-const _: () = assert!(size_of::<Input<u64>>() <= size_of::<Request<u64>>() + size_of::<u64>());
 
 /// Why and since when the journal is not open.
 #[derive(Debug, Default)]

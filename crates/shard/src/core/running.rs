@@ -11,15 +11,16 @@ use stadium_queue::{Answer, Command, Lease, PayloadAt, Queues, Retry};
 use stadium_state_machine::{Executed, Lookup, Record, Refusal, Time};
 
 use super::checkpointing::{Checkpointing, Step};
-use super::composition::Feeds;
 use super::fault::{FULL_RETRY, Fault, Lack, NoRoom, not_read, too_large};
+use super::feed_jobs::FeedJobs;
 use super::machines::Machines;
 use super::outbox::Outbox;
 use super::payloads::{How, Payloads, Spoilt, Unreadable};
 use super::ports::{Caller, Confirmation, Output, Reply};
 use super::segments::Segments;
 use super::settings::CoreSettings;
-use super::slot::{AnyAnswer, AnyWalk, Target, Typed};
+use super::slot::{AnyAnswer, AnyWalk};
+use super::target::{Target, Typed};
 use crate::error::rejected;
 use crate::frame::{Frame, HEADER_BYTES, MachineId, write_header};
 use crate::metrics::Counts;
@@ -87,7 +88,7 @@ pub(super) struct Running<J, C> {
     full_at: Option<Time>,
     /// Messages to other shards, by machine.
     pub(super) outboxes: Vec<Outbox>,
-    pub(super) feeds: Feeds,
+    pub(super) feed_jobs: FeedJobs,
     pub(super) figures: Figures,
 }
 
@@ -140,7 +141,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
             uncommitted: false,
             full_at: None,
             outboxes,
-            feeds: Feeds::default(),
+            feed_jobs: FeedJobs::default(),
             figures: Figures { tail_records, ..Figures::default() },
         }
     }

@@ -10,14 +10,14 @@ use stadium_queue::{Answer, Command, QueueName, Queues, Spread};
 use stadium_state_machine::{Refusal, StateMachine, Time};
 
 use super::checkpointing::Step;
-use super::composition::Beside;
 use super::fault::{AFTER_PANIC, Fault};
+use super::input::{Beside, Input};
 use super::opening;
 use super::ports::{Caller, Claim, Next, Output, Reply, Request, Search, Store, Trial};
 use super::running::{Running, Taken, Waits};
-use super::slot::{InSlot, Target, Typed};
+use super::target::{InSlot, Target, Typed};
 use super::waiting::Waiter;
-use super::{Core, Input, Stopping};
+use super::{Core, Stopping};
 use crate::error::{busy, rejected, unknown};
 
 /// A failure to open is tried again after at most so many times the first delay.

@@ -8,35 +8,22 @@ mod together;
 
 use stadium_journal::Journal;
 use stadium_push::Platform;
-use stadium_queue::{NewJob, QueueName, Queues};
+use stadium_queue::Queues;
 use stadium_session::Sessions;
-use stadium_state_machine::{MachineState as _, StateMachine as _, Time};
+use stadium_state_machine::{MachineState as _, Time};
 use stadium_wallet::Ledger;
 
+use super::Core;
+use super::input::{Beside, Input};
 use super::kinds::{Kind, Kinds};
 use super::ports::{Caller, Store};
 use super::running::{Running, Waits};
 use super::settings::CoreSettings;
-use super::{AnyCommand, Core, Input};
+use super::slot::AnyCommand;
 use crate::{ShardMetrics, Together};
-
-pub(super) use feeds::Feeds;
 
 /// Connections that one command says to have ended, where all are forgotten.
 const DEPARTURES_AT_ONCE: usize = 256;
-
-/// Transfers, and jobs that are put beside them.
-pub(super) struct Beside {
-    pub(super) transfers: stadium_wallet::Command,
-    pub(super) jobs: Vec<(QueueName, NewJob)>,
-}
-
-impl Beside {
-    /// Items that it is about.
-    pub(super) fn items(&self) -> usize {
-        Ledger::items(&self.transfers) + self.jobs.len()
-    }
-}
 
 impl CoreSettings {
     /// The kinds of state machines that the shard runs: a row for each.
