@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 
+use crate::command::{Command, Subscription};
 use crate::config::{Config, StaticService};
 use crate::error::Error;
-use crate::handle::{Command, Subscription};
 use crate::host_port::HostPort;
 use crate::hub::{LISTS_MAX, PendingList, earlier, tell};
 use crate::instance::{Instance, Value};

@@ -1,19 +1,20 @@
 //! [`Discovery`]: what the rest of the process holds. Every call but [`Discovery::list`] returns at once; the work is
 //! done by the thread `discovery`, which ends when the last handle, [`Watch`] and [`Registered`] are gone.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use crate::command::{Command, Subscription};
 use crate::config::{Backend, Config};
 use crate::error::Error;
 use crate::fixed::{LOOKING, Names};
+use crate::held::{Held, Taken};
 use crate::name;
-use crate::registration::{Entry, Registered, Registration, entry};
+use crate::registration::{Registered, Registration, entry};
 use crate::resolver::Resolver;
 use crate::snapshot::{Service, Snapshot, Versions};
 use crate::status::{Connection, Status};
@@ -89,15 +90,15 @@ impl Discovery {
             registered: 0,
         }));
         let unwatched = Arc::new(Notify::new());
-        crate::hub::start(config, received, status.clone(), unwatched.clone(), names)?;
-        let held = || Held(Arc::new(AtomicUsize::new(0)));
+        crate::thread::start(config, received, status.clone(), unwatched.clone(), names)?;
+
         Ok(Self {
             shared: Arc::new(Shared {
                 commands,
                 status,
                 unwatched,
-                watches: held(),
-                entries: held(),
+                watches: Held::default(),
+                entries: Held::default(),
                 resolver,
             }),
         })
@@ -194,7 +195,7 @@ impl Drop for Watch {
 
 /// What handles, watches and registrations share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+struct Shared {
     commands: mpsc::Sender<Command>,
     status: Arc<Mutex<Status>>,
     /// Told when a watch was dropped.
@@ -213,56 +214,4 @@ impl Shared {
             TrySendError::Closed(_) => Error::Ended("the thread `discovery` has ended".to_owned()),
         })
     }
-}
-
-/// Counts what is held against a bound.
-#[derive(Debug)]
-struct Held(Arc<AtomicUsize>);
-
-impl Held {
-    fn take(&self, max: usize, full: &'static str) -> Result<Taken, Error> {
-        let one_more = |held| (held < max).then_some(held + 1);
-        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
-            Ok(_) => Ok(Taken(self.0.clone())),
-            Err(_) => Err(Error::Busy(full)),
-        }
-    }
-}
-
-/// One of what is counted; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Taken(Arc<AtomicUsize>);
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Where the answer to [`Discovery::list`] goes.
-pub(crate) type ListAnswer = std::sync::mpsc::SyncSender<Result<Vec<Service>, Error>>;
-
-/// What the thread is asked.
-pub(crate) enum Command {
-    Watch(Subscription),
-    Register(Entry),
-    List { within: Duration, answer: ListAnswer },
-}
-
-impl fmt::Debug for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Watch(_) => "Watch",
-            Self::Register(_) => "Register",
-            Self::List { .. } => "List",
-        })
-    }
-}
-
-/// A watcher's side of a watch.
-pub(crate) struct Subscription {
-    pub(crate) name: String,
-    pub(crate) versions: Versions,
-    pub(crate) on_change: Box<dyn FnMut(Snapshot) + Send>,
-    pub(crate) ended: Arc<AtomicBool>,
 }

@@ -1,4 +1,4 @@
-//! The thread `discovery`: owns what is known and who wants to know it.
+//! What is known, and who wants to know it: the state of the thread `discovery`.
 //!
 //! Everything here runs on that one thread; other threads send a [`Command`] or raise a flag. Watchers are
 //! called here too, after a change is complete, and may use the handle again: it only sends.
@@ -13,25 +13,18 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::LocalSet;
 
-use crate::config::{Backend, Config};
+use crate::command::{Command, ListAnswer, Subscription};
+use crate::config::Config;
 use crate::error::Error;
-#[cfg(feature = "etcd")]
-use crate::etcd;
-use crate::fixed::{Fixed, Names};
-use crate::handle::{Command, ListAnswer, Subscription};
+
 use crate::instance::Instance;
-#[cfg(any(feature = "etcd", feature = "zookeeper"))]
-use crate::link;
 use crate::name::Place;
 use crate::registration::{Entry, Standing};
 use crate::roster::{After, Change, Patience, Roster};
 use crate::snapshot::Snapshot;
 use crate::status::{Connection, Status};
 use crate::timing::sleep_until;
-#[cfg(feature = "zookeeper")]
-use crate::zookeeper;
 
 /// The shortest time between two snapshots of one name that differ in load factors only.
 ///
@@ -84,69 +77,23 @@ struct Watched {
     told_at: Option<Instant>,
 }
 
-/// Starts the thread.
-pub(crate) fn start(
-    config: Config,
-    commands: mpsc::Receiver<Command>,
-    status: Arc<Mutex<Status>>,
-    unwatched: Arc<Notify>,
-    names: Option<Names>,
-) -> Result<(), Error> {
-    let ended = |why: std::io::Error| Error::Ended(format!("cannot start the thread `discovery`: {why}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ended)?;
-    let run = move || {
-        LocalSet::new().block_on(&runtime, async move {
-            let hub = Rc::new(Hub {
-                wanted: Notify::new(),
-                changed: Notify::new(),
-                status,
-                state: RefCell::new(State {
-                    away: Some((Instant::now(), "not reached yet".to_owned())),
-                    ..State::default()
-                }),
-                config,
-            });
-            hub.run(commands, &unwatched, names).await;
-        });
-        // Sockets of a backend that is away must not hold the process.
-        runtime.shutdown_background();
-    };
-    std::thread::Builder::new().name("discovery".to_owned()).spawn(run).map(drop).map_err(ended)
-}
-
 impl Hub {
-    async fn run(
-        self: Rc<Self>,
-        commands: mpsc::Receiver<Command>,
-        unwatched: &Notify,
-        names: Option<Names>,
-    ) {
-        let fixed = |services| Fixed::new(services, names, self.status.clone());
-        match self.config.backend.clone() {
-            Backend::None => fixed(Vec::new()).serve(commands, unwatched).await,
-            Backend::Static(services) => fixed(services).serve(commands, unwatched).await,
-            #[cfg(feature = "etcd")]
-            Backend::Etcd { endpoints, user, tls } => {
-                let backend = etcd::Backend::new(&self.config, endpoints, user, tls);
-                let link = tokio::task::spawn_local(link::run(self.clone(), backend));
-                self.serve(commands, unwatched).await;
-                link.abort();
-            }
-            #[cfg(feature = "zookeeper")]
-            Backend::ZooKeeper { connect, user } => {
-                let backend = zookeeper::Backend::new(&self.config, connect, user);
-                let link = tokio::task::spawn_local(link::run(self.clone(), backend));
-                self.serve(commands, unwatched).await;
-                link.abort();
-            }
-            // The settings were refused.
-            #[cfg(not(all(feature = "etcd", feature = "zookeeper")))]
-            _ => fixed(Vec::new()).serve(commands, unwatched).await,
+    /// Knows nothing yet.
+    pub(crate) fn new(config: Config, status: Arc<Mutex<Status>>) -> Self {
+        Hub {
+            wanted: Notify::new(),
+            changed: Notify::new(),
+            status,
+            state: RefCell::new(State {
+                away: Some((Instant::now(), "not reached yet".to_owned())),
+                ..State::default()
+            }),
+            config,
         }
     }
 
     /// Obeys commands and calls watchers while the link does its work.
-    async fn serve(self: &Rc<Self>, mut commands: mpsc::Receiver<Command>, unwatched: &Notify) {
+    pub(crate) async fn serve(self: &Rc<Self>, mut commands: mpsc::Receiver<Command>, unwatched: &Notify) {
         loop {
             let next = self.tell_watchers(Instant::now());
             tokio::select! {

@@ -14,12 +14,14 @@
     allow(dead_code, unused_imports, unused_variables)
 )]
 
+mod command;
 mod config;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
 mod fixed;
 mod handle;
+mod held;
 mod host_port;
 mod hub;
 mod instance;
@@ -33,6 +35,7 @@ mod resolver;
 mod roster;
 mod snapshot;
 mod status;
+mod thread;
 mod timing;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;

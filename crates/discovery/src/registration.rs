@@ -3,6 +3,7 @@
 //! The handle holds what is wanted; the thread `discovery` makes the backend agree and reports back what it knows.
 //! Neither waits for the other.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
 use crate::error::Error;
-use crate::handle::{Shared, Taken};
+use crate::held::Taken;
 use crate::instance::{State, Value};
 use crate::name::{self, Place};
 
@@ -55,7 +56,7 @@ pub struct Registered {
     wanted: Option<watch::Sender<Value>>,
     standing: Arc<StandingCell>,
     /// Keeps the thread.
-    _shared: Arc<Shared>,
+    _thread: Arc<dyn fmt::Debug + Send + Sync>,
     _place: Taken,
 }
 
@@ -160,10 +161,14 @@ impl Entry {
 }
 
 /// Both sides of a new entry.
-pub(crate) fn entry(registration: Registration, shared: Arc<Shared>, taken: Taken) -> (Registered, Entry) {
+pub(crate) fn entry(
+    registration: Registration,
+    thread: Arc<dyn fmt::Debug + Send + Sync>,
+    taken: Taken,
+) -> (Registered, Entry) {
     let (wanted, receiver) = watch::channel(registration.value);
     let standing = Arc::new(StandingCell { standing: Mutex::new(Standing::Unsure), changed: Condvar::new() });
     let place = Place { version: registration.version, address: registration.address };
     let entry = Entry { name: registration.name, place, wanted: receiver, standing: standing.clone() };
-    (Registered { wanted: Some(wanted), standing, _shared: shared, _place: taken }, entry)
+    (Registered { wanted: Some(wanted), standing, _thread: thread, _place: taken }, entry)
 }
