@@ -4,6 +4,7 @@
 //! the file, the line and what to do. Rules with judgement in them (a long file) only print a note.
 
 mod arrows;
+mod circles;
 mod figures;
 mod links;
 mod names;
@@ -61,9 +62,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let mut findings = Vec::new();
     findings.extend(paths.iter().filter_map(|path| names::path(path)));
 
+    let mut circles = circles::Circles::default();
     for path in paths.iter().filter(|path| path.ends_with(".rs")) {
         let file = read(root, path)?;
         let source = Source::new(&file.text);
+        circles.add(path, &source);
         findings.extend(opening::check(path, &file.text));
         findings.extend(names::functions(path, &source));
         findings.extend(purity::no_io(path, &source));
@@ -74,6 +77,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         }
     }
 
+    findings.extend(circles.check());
     findings.extend(arrows::check()?);
     findings.extend(profiles::check(&read(root, "Cargo.toml")?.text));
 
