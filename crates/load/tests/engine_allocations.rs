@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 use counting::Counting;
-use stadium_load::engine::{Run, RunOptions};
+use stadium_load::run::{Run, RunOptions};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::all_threads_but();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::Parser;
 use crew::{Web, compile, folder, in_time, scenario, until};
 use libtest_mimic::{Arguments, Failed, Trial};
-use stadium_load::engine::{Run, RunOptions};
+use stadium_load::run::{Run, RunOptions};
 use stadium_load::workers::launch::{Hosts, Launched};
 use stadium_load::workers::{self, Crew, WORKER_ARGUMENTS, WorkerArgs};
 use tempfile::TempDir;

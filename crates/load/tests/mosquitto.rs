@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use broker::Broker;
 use broker::relay::Relay;
 use libtest_mimic::{Arguments, Failed, Trial};
+use stadium_load::run::{Swarm, swarm_worker as worker};
 use stadium_load::swarm::{
     Acknowledge, ConnectPace, Ended, Level, Processes, Progress, Protocol, Reconnect, Resumption, Session,
-    Swarm, SwarmConfig, SwarmReport, Target, Tls, Traffic, Transport, Trust, worker,
+    SwarmConfig, SwarmReport, Target, Tls, Traffic, Transport, Trust,
 };
 use stadium_mqtt::packet::QoS;
 

@@ -10,12 +10,13 @@ use stadium_reactor::tls::ClientTls;
 use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 use stadium_scenario::check::Test;
 use stadium_scenario::extract::Source;
-use stadium_scenario::program::{Action, Connections, Mqtt, Program, Scheme, Step, Target, Version};
+use stadium_scenario::program::{Action, Mqtt, Program, Scheme, Step, Target, Version};
 
-use super::Error;
+use super::planned::{PlannedStep, PlannedTarget};
 use super::protocol::http1;
-use super::protocol::mqtt::Unread;
+use super::protocol::mqtt::inbox::Unread;
 use crate::client_tls::{Asked, client_tls};
+use crate::error::Error;
 
 /// The largest answer that is taken, in bytes: what a loop keeps of one that is not whole.
 const ANSWER_BYTES_MAX: u32 = 64 * 1024 * 1024;
@@ -31,35 +32,6 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<PlannedStep>,
     /// Weights of sessions by phase, summed up from the first on.
     pub(crate) mixes: Vec<Vec<f64>>,
-}
-
-/// A target that can be connected to.
-#[derive(Debug)]
-pub(crate) struct PlannedTarget {
-    pub(crate) addresses: Vec<SocketAddr>,
-    pub(crate) options: ConnectOptions,
-    /// For what needs HTTP/1.1 at a target of HTTP/2 over TLS: event streams and WebSockets.
-    pub(crate) options_http1: Option<ConnectOptions>,
-    /// Its name or address, without port: whose cookies it sets and gets.
-    pub(crate) host: String,
-    /// What goes into the Host header, or `:authority`.
-    pub(crate) authority: String,
-    pub(crate) connections: Connections,
-    pub(crate) version: Version,
-    pub(crate) scheme: Scheme,
-    /// What becomes of messages that come before a step receives them.
-    pub(crate) unread: Unread,
-}
-
-/// A step that can be sent.
-#[derive(Debug)]
-pub(crate) struct PlannedStep {
-    /// The whole request in HTTP/1.1, where nothing in it changes.
-    pub(crate) fixed: Option<Vec<u8>>,
-    /// Whether a check or an extraction asks for headers.
-    pub(crate) keeps_headers: bool,
-    /// Whether one asks for the body.
-    pub(crate) keeps_body: bool,
 }
 
 impl Plan {

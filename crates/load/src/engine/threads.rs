@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use stadium_reactor::{Loop, LoopHandle, LoopSettings};
 
-use super::Error;
-use super::driver::{Driver, Order};
-use super::head::Event;
+use super::event::Event;
+use super::order::Order;
 use super::plan::Plan;
+use super::users::Driver;
 use crate::clock::monotonic_ns;
+use crate::error::Error;
 use crate::share::Share;
 
 /// A wait of the system may be longer by so much, in nanoseconds: its grain and a wake-up.

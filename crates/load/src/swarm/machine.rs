@@ -3,7 +3,7 @@
 //! A generator that shares its processors with the broker measures both. The kernel's own account of idle time
 //! tells; where there is none, the report says so by leaving the figure out.
 
-use crate::account::Watch;
+use crate::machine::Watch;
 
 /// Idle below this is busy: the rest is what accounting rounds.
 const IDLE_SHARE_MIN: f64 = 0.03;

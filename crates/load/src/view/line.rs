@@ -3,7 +3,7 @@
 use stadium_report::{Interval, number};
 
 use super::point::Times;
-use crate::engine::Progress;
+use crate::run::Progress;
 
 /// An interval in one line, without the end of line.
 ///

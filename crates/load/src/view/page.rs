@@ -26,7 +26,7 @@ use tokio::sync::{oneshot, watch};
 use super::health::{self, Sign};
 use super::point::{Point, Times};
 use super::series::Series;
-use crate::engine::Progress;
+use crate::run::Progress;
 
 /// Points that a stream may lie behind and still be sent one by one; beyond it, it gets the whole series again.
 const RECENT_POINTS: usize = 64;

@@ -11,7 +11,7 @@ use stadium_discovery::Discovery;
 
 use super::files::Compile;
 use super::worker::{Worker, WorkerConfig};
-use crate::engine::Error;
+use crate::error::Error;
 
 /// What makes a process of this binary a worker; [`WorkerArgs`] follow.
 pub const WORKER_ARGUMENTS: [&str; 2] = ["load", "worker"];

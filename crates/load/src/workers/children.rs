@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::args::{KEY_VARIABLE, WORKER_ARGUMENTS, read_announcement};
-use crate::engine::Error;
+use crate::error::Error;
 
 /// How long a process may take until it listens.
 const START_WITHIN: Duration = Duration::from_secs(20);

@@ -10,16 +10,19 @@ use std::time::Duration;
 use stadium_rpc::{CallError, Client, ClientConfig, ServiceClient, Streaming};
 use stadium_scenario::Program;
 
+use super::changes;
 use super::children::Children;
 use super::files::{self, Compile, Files};
 use super::launch::Launched;
 use super::offset::{Exchange, Offset};
 use super::proto::{self, event, load_worker};
-use super::remote::{CALL_WITHIN, Part, Remote, ServiceOf, within};
+use super::remote::{CALL_WITHIN, Part, Remote, SILENCE_MAX, ServiceOf, within};
+use super::together::together;
+use super::version::VERSION;
 use super::worker::PREPARE_WITHIN;
-use super::{SILENCE_MAX, VERSION, changes};
 use crate::clock::monotonic_ns;
-use crate::engine::{Error, Event};
+use crate::engine::event::Event;
+use crate::error::Error;
 
 /// Exchanges by which a clock is compared.
 const EXCHANGES: usize = 32;
@@ -195,19 +198,6 @@ impl Prepared {
     pub(crate) fn way_ns(&self) -> u64 {
         self.remotes.iter().map(|remote| remote.offset.error_ns * 2).max().unwrap_or(0)
     }
-}
-
-/// Does something for each, all at once.
-pub(super) fn together<T: Send, R: Send>(
-    of: impl Iterator<Item = T>,
-    each: impl Fn(T) -> Result<R, Error> + Sync,
-) -> Result<Vec<R>, Error> {
-    let each = &each;
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = of.map(|one| scope.spawn(move || each(one))).collect();
-        let gone = || Err(Error::Worker("a thread of the coordinator ended by a panic".to_owned()));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
-    })
 }
 
 fn greet(address: &str, key: &str) -> Result<Found, Error> {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use stadium_scenario::Program;
 
-use crate::engine::Error;
+use crate::error::Error;
 
 /// Makes a program of a scenario's text; the function that it is given reads the files that the text names.
 pub type Compile = fn(&str, &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Result<Program, String>;

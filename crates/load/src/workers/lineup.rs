@@ -5,7 +5,8 @@ use std::ops::Range;
 use stadium_report::{Doubt, Worker};
 
 use super::remote::Remote;
-use crate::engine::{Load, Tally};
+use crate::engine::tally::Tally;
+use crate::machine::Load;
 
 /// The workers of a run, by their numbers; nobody where a process makes its load itself.
 #[derive(Debug, Default)]

@@ -17,6 +17,8 @@ pub mod proto;
 mod queue;
 mod remote;
 mod seat;
+mod together;
+mod version;
 mod worker;
 
 pub use args::{KEY_VARIABLE, WORKER_ARGUMENTS, WorkerArgs, serve};
@@ -27,7 +29,5 @@ pub use find::find;
 pub(crate) use lineup::Lineup;
 pub(crate) use remote::Remote;
 pub use remote::SILENCE_MAX;
+pub use version::VERSION;
 pub use worker::{Worker, WorkerConfig};
-
-/// The version that coordinator and workers have to share.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");

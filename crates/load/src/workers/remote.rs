@@ -14,7 +14,10 @@ use stadium_rpc::{CallError, CallOptions, Client, Pending, ServiceClient, Stream
 
 use super::offset::Offset;
 use super::proto::{self, event, load_worker};
-use crate::engine::{Error, Event, Load, Order};
+use crate::engine::event::Event;
+use crate::engine::order::Order;
+use crate::error::Error;
+use crate::machine::Load;
 
 /// How long a worker may show no sign of life; it shows one every half second.
 pub const SILENCE_MAX: Duration = Duration::from_millis(2_500);
@@ -113,7 +116,7 @@ impl Remote {
             Order::Finish => false,
             Order::Stop => true,
             // See `begin`, whose answer counts.
-            Order::Start { .. } => return,
+            Order::Start { .. } | Order::Broadcast { .. } | Order::Cut(_) => return,
         };
         let request = proto::EndRequest { run: self.run, at_once }.encode_to_vec();
         let name = self.name.clone();
@@ -215,11 +218,11 @@ impl Follower {
     fn take(&mut self, event: proto::Event) -> Result<bool, String> {
         match event.event {
             Some(event::Event::Tally(json)) => {
-                let tally: Box<crate::engine::Tally> = serde_json::from_slice(&json)
+                let tally: Box<crate::engine::tally::Tally> = serde_json::from_slice(&json)
                     .map_err(|error| format!("its tally cannot be read: {error}"))?;
                 let place = self.place(tally.share)?;
                 *place = (!tally.last).then(Instant::now);
-                let _ = self.out.send(Event::Tally(tally));
+                let _ = self.out.send(Event::Users(tally));
             }
             Some(event::Event::Ended(ended)) => {
                 *self.place(ended.share)? = None;

@@ -14,9 +14,12 @@ use stadium_rpc::Refusal;
 use super::proto::{self, event};
 use super::queue::Queue;
 use super::{Compile, changes, files};
-use crate::account::Watch;
 use crate::clock::monotonic_ns;
-use crate::engine::{Event, Load, Order, Plan, ThreadMember, start_members};
+use crate::engine::event::Event;
+use crate::engine::order::Order;
+use crate::engine::plan::Plan;
+use crate::engine::threads;
+use crate::machine::{Load, Watch};
 
 /// Between two signs of life.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
@@ -53,7 +56,7 @@ struct Run {
 /// Loops that were made.
 #[derive(Debug)]
 struct Loops {
-    members: Vec<ThreadMember>,
+    members: Vec<threads::Member>,
     /// Files that loops' plans were made from.
     _folder: tempfile::TempDir,
 }
@@ -154,7 +157,7 @@ impl Seat {
         changes::apply(request, &mut program).map_err(refuse)?;
         let plan = Plan::new(program, folder.path()).map_err(|error| refuse(error.to_string()))?;
         let (sender, events) = mpsc::channel();
-        let members = start_members(&Arc::new(plan), request.first, request.count, request.of, &[], &sender)
+        let members = threads::start(&Arc::new(plan), request.first, request.count, request.of, &[], &sender)
             .map_err(|error| refuse(error.to_string()))?;
         let mut held = self.run.lock();
         let run = match of(&mut held, request.run) {
@@ -248,7 +251,7 @@ impl Seat {
         let mut running = count;
         while running > 0 {
             let event = match events.recv_timeout(beat_at.saturating_duration_since(Instant::now())) {
-                Ok(Event::Tally(tally)) => match serde_json::to_vec(&tally) {
+                Ok(Event::Users(tally)) => match serde_json::to_vec(&tally) {
                     Ok(json) => event::Event::Tally(json),
                     Err(error) => {
                         tracing::error!(%error, "A tally cannot be written");

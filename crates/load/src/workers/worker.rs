@@ -11,11 +11,13 @@ use stadium_discovery::Discovery;
 use stadium_rpc::{Listen, Refusal, Server, ServerConfig, Service};
 use subtle::ConstantTimeEq as _;
 
+use super::Compile;
 use super::proto::{self, load_worker};
 use super::seat::Seat;
-use super::{Compile, VERSION};
+use super::version::VERSION;
 use crate::clock::monotonic_ns;
-use crate::engine::{Error, Order};
+use crate::engine::order::Order;
+use crate::error::Error;
 
 /// Time that the last figures have to reach a coordinator when the worker leaves.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -102,7 +104,7 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
         (Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat));
     let (seat, name) = (Arc::clone(seat), config.name.clone());
     let (key, key_again) = (config.key.clone(), config.key.clone());
-    let machine = crate::engine::describe_machine();
+    let machine = crate::machine::describe();
     let loops = if config.loops == 0 { machine.processors } else { config.loops };
     Service::new(load_worker::NAME, load_worker::VERSION)
         .descriptors(load_worker::FILE_DESCRIPTOR_SET)

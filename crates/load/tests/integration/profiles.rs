@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use broker::Broker;
+use stadium_load::run::Swarm;
 use stadium_load::swarm::profile::{Address, Background, Carrier, Mixture, Profile, Radio, Weighted};
 use stadium_load::swarm::{
-    Back, ConnectPace, Level, Processes, Progress, Reconnect, Session, Span, StormShape, Swarm, SwarmConfig,
+    Back, ConnectPace, Level, Processes, Progress, Reconnect, Session, Span, StormShape, SwarmConfig,
     SwarmReport, Target, Traffic,
 };
 use stadium_mqtt::packet::QoS;

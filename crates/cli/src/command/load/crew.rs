@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use stadium_load::engine::{self, Run, RunOptions};
+use stadium_load::Error;
+use stadium_load::run::{Run, RunOptions};
 use stadium_load::workers::launch::{Hosts, Launched};
 use stadium_load::workers::{self, Children, Crew, compile_scenario};
 use stadium_scenario::Program;
@@ -73,11 +74,7 @@ impl CrewFlags {
 }
 
 /// Starts a run on the crew, or in this process where there is none.
-pub(super) fn start(
-    program: Program,
-    options: &RunOptions,
-    crew: Option<&Crew>,
-) -> Result<Run, engine::Error> {
+pub(super) fn start(program: Program, options: &RunOptions, crew: Option<&Crew>) -> Result<Run, Error> {
     match crew {
         Some(crew) => Run::start_on(program, options, crew),
         None => Run::start(program, options),

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         Action::Swarm(swarm) => swarm::run(swarm, terminal),
         // The parent has been told what failed, and tells the user.
         Action::SwarmWorker => {
-            stadium_load::swarm::worker::run().map_err(|error| Failure::new(error.to_string()))
+            stadium_load::run::swarm_worker::run().map_err(|error| Failure::new(error.to_string()))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use stadium_load::engine::RunOptions;
+use stadium_load::run::RunOptions;
 use stadium_load::search::{SearchOptions, search};
 use stadium_report::Trial;
 

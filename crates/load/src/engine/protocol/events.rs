@@ -9,7 +9,7 @@ use stadium_scenario::program::Action;
 use super::http1::malformed;
 use super::request::{Draft, with_request};
 use super::stamps::Stamps;
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::{Failure, Reply};
 use crate::engine::tally::MessageCounter;

@@ -8,7 +8,7 @@ use stadium_scenario::scope::Scope;
 
 use super::coding::{BODY_BYTES_MAX, Coding};
 use super::request::{Draft, with_request};
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::engine::cookies::Cookies;
 use crate::engine::reply::{Failure, Reply};
 

@@ -22,8 +22,8 @@ pub use hosts::{Host, Hosts};
 
 use super::args::WORKER_ARGUMENTS;
 use super::children::{announced, end_within};
-use super::crew::together;
-use crate::engine::Error;
+use super::together::together;
+use crate::error::Error;
 
 /// Options that ssh always gets: nobody is there to be asked, and a host that is away is noticed.
 const OPTIONS: [&str; 11] = [

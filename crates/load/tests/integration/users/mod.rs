@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use stadium_load::engine::{Progress, Run, RunOptions, RunResult};
+use stadium_load::run::{Progress, Run, RunOptions, RunResult};
 use stadium_report::Step as Figures;
 use stadium_scenario::check::{Check, Test, Want};
 use stadium_scenario::program::{

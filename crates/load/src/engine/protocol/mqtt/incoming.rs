@@ -8,8 +8,9 @@ use stadium_mqtt::encode;
 use stadium_mqtt::packet::{AckKind, Connack, Packet, Publish, QoS, Role, Suback};
 use stadium_mqtt::reason::ReasonCode;
 
-use super::{Desk, Mqtt, Phase, Wait};
+use super::{Mqtt, Phase, Wait};
 use crate::clock::monotonic_ns;
+use crate::engine::protocol::talk::Desk;
 use crate::engine::reply::Failure;
 use crate::words::spoken;
 

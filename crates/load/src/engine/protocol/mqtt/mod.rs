@@ -3,7 +3,7 @@
 //! Messages come whenever they come: they are acknowledged and counted at once, and wait in an [`inbox`] for the step
 //! that receives them. Over WebSocket the reactor does the framing: this sees packets alone.
 
-mod inbox;
+pub(crate) mod inbox;
 mod incoming;
 mod numbers;
 
@@ -18,11 +18,10 @@ use stadium_scenario::program::{Action, Mqtt as Does};
 use stadium_scenario::template::Template;
 
 use self::inbox::Inbox;
-pub(crate) use self::inbox::Unread;
 use self::numbers::Numbers;
 use super::stamps::Stamps;
-use super::{Ask, Begun, Desk, Done, Talk};
-use crate::engine::plan::PlannedTarget;
+use super::talk::{Ask, Begun, Desk, Done, Talk};
+use crate::engine::planned::PlannedTarget;
 use crate::engine::reply::{Failure, Reply};
 use crate::stamp::STAMP_BYTES;
 use crate::words::spoken;

@@ -1,0 +1,34 @@
+//! The tally that takes everything a loop has counted since the one before.
+
+use super::driver::Driver;
+use crate::engine::event::Event;
+use crate::engine::order::Io;
+use crate::swarm::memory::{Memory, anonymous_bytes};
+use crate::swarm::tally::Tally;
+
+impl Driver {
+    /// What the process needs for its devices, where this is the loop that tells.
+    fn measure_memory(&self) -> Option<Memory> {
+        Some(Memory { without_devices: self.memory_before?, now: anonymous_bytes()? })
+    }
+
+    /// Hands on everything counted since the last tally.
+    pub(super) fn send_tally(&mut self, io: &Io) {
+        let mut sums = std::mem::take(&mut self.sums);
+        self.counts.measure(io.handle().stats(), &mut sums);
+        let tally = Tally {
+            share: self.share.index,
+            now: self.now,
+            sums,
+            latencies: self.latencies.take(),
+            refused: self.counts.take_refused(),
+            lost_connections: self.counts.take_lost(),
+            spreads: self.following.take(),
+            storms: std::mem::take(&mut self.storms),
+            last_up_ns: std::mem::take(&mut self.last_up_ns),
+            memory: self.measure_memory(),
+        };
+        // Nobody listens any more only when the swarm is being dropped.
+        let _ = self.out.send(Event::Devices(Box::new(tally)));
+    }
+}
