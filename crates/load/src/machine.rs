@@ -5,15 +5,18 @@
 
 use stadium_report::Machine;
 
+/// More than this share of the processors' time is all of it: the rest is what accounting rounds.
+const BUSY: f64 = 0.97;
+
 /// Hundredths of a second, summed over all processors since the machine began.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Account {
+struct Account {
     /// Nobody used them, or they waited for a disk.
-    pub(crate) idle: u64,
+    idle: u64,
     /// The hypervisor took them away.
-    pub(crate) steal: u64,
+    steal: u64,
     /// All.
-    pub(crate) total: u64,
+    total: u64,
 }
 
 /// Looks at the account again and again.
@@ -28,7 +31,7 @@ impl Watch {
     }
 
     /// What happened since last time; `None` where that is too short, or nobody keeps account.
-    pub(crate) fn look(&mut self) -> Option<Account> {
+    pub(crate) fn look(&mut self) -> Option<Load> {
         let (before, now) = (self.last?, read()?);
         let total = now.total.saturating_sub(before.total);
         // Fewer than ten hundredths of a second say nothing.
@@ -36,11 +39,8 @@ impl Watch {
             return None;
         }
         self.last = Some(now);
-        Some(Account {
-            idle: now.idle.saturating_sub(before.idle),
-            steal: now.steal.saturating_sub(before.steal),
-            total,
-        })
+        let part = |now: u64, before: u64| now.saturating_sub(before) as f64 / total as f64;
+        Some(Load { busy: 1.0 - part(now.idle, before.idle), steal: part(now.steal, before.steal) })
     }
 }
 
@@ -68,10 +68,29 @@ pub(crate) struct Load {
     pub(crate) steal: f64,
 }
 
-impl From<Account> for Load {
-    fn from(account: Account) -> Self {
-        let part = |ticks: u64| ticks as f64 / account.total as f64;
-        Load { busy: 1.0 - part(account.idle), steal: part(account.steal) }
+/// Loads of a run, looked at again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Loads {
+    looks: u32,
+    busy: u32,
+    steal: f64,
+}
+
+impl Loads {
+    pub(crate) fn add(&mut self, load: Load) {
+        self.looks += 1;
+        self.busy += u32::from(load.busy > BUSY);
+        self.steal += load.steal;
+    }
+
+    /// Share of the looks at which all processors were busy; `None` where there was none.
+    pub(crate) fn busy_share(&self) -> Option<f64> {
+        (self.looks > 0).then(|| f64::from(self.busy) / f64::from(self.looks))
+    }
+
+    /// Share of the time that the hypervisor took away, on average.
+    pub(crate) fn steal(&self) -> f64 {
+        self.steal / f64::from(self.looks.max(1))
     }
 }
 

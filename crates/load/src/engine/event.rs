@@ -2,20 +2,17 @@
 
 use std::sync::mpsc::Sender;
 
-use super::order::Order;
-use super::tally::Tally;
+use serde::{Deserialize, Serialize};
+
+use super::tally;
 use crate::error::Error;
 use crate::machine::Load;
 use crate::swarm;
 
 /// What reaches the coordinator of a run.
 pub(crate) enum Event {
-    /// A worker has its assignment.
-    Ready,
-    /// What happened on a loop of users.
-    Users(Box<Tally>),
-    /// What happened on a loop of devices.
-    Devices(Box<swarm::Tally>),
+    /// What happened on a loop.
+    Tally(Tally),
     /// A loop has ended.
     Ended {
         /// Its number.
@@ -23,8 +20,6 @@ pub(crate) enum Event {
         /// Whether it should have.
         result: Result<(), Error>,
     },
-    /// To all loops; in workers, from the parent.
-    Order(Order),
     /// From a [`Control`].
     Ask(Ask),
     /// A worker reports nothing more, before its loops have ended.
@@ -41,6 +36,32 @@ pub(crate) enum Event {
         /// Since its last report.
         load: Load,
     },
+}
+
+/// What a loop counted since its tally before.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tally {
+    Users(Box<tally::Tally>),
+    Devices(Box<swarm::Tally>),
+}
+
+impl Tally {
+    /// Number of the loop, over all processes of the run.
+    pub(crate) fn share(&self) -> u32 {
+        match self {
+            Tally::Users(tally) => tally.share,
+            Tally::Devices(tally) => tally.share,
+        }
+    }
+
+    /// Whether it is the loop's last.
+    pub(crate) fn is_last(&self) -> bool {
+        match self {
+            Tally::Users(tally) => tally.last,
+            Tally::Devices(tally) => tally.last,
+        }
+    }
 }
 
 /// What a [`Control`] asks.

@@ -8,6 +8,7 @@ mod arrivals;
 mod cookies;
 pub(crate) mod devices;
 pub(crate) mod event;
+pub(crate) mod loops;
 pub(crate) mod order;
 pub(crate) mod plan;
 mod planned;
@@ -16,5 +17,4 @@ mod reply;
 pub(crate) mod tally;
 #[cfg(test)]
 pub(crate) mod testing;
-pub(crate) mod threads;
 mod users;

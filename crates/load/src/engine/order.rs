@@ -1,13 +1,10 @@
 //! The orders that a run gives to its loops, and a loop's handle to its connections.
 
-use serde::{Deserialize, Serialize};
-
 /// A loop of this crate: its mailbox takes orders.
 pub(crate) type Io = stadium_reactor::Io<Order>;
 
 /// What a loop is ordered to do. Users know nothing of broadcasts and cuts; devices finish at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The run's start, in [`crate::clock::monotonic_ns`].
     Start {
@@ -28,7 +25,7 @@ pub(crate) enum Order {
 }
 
 /// Which devices a storm cuts, and when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// Counts storms from 1.
     pub(crate) number: u32,

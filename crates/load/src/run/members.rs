@@ -1,231 +1,138 @@
-//! Who holds the devices: loops in threads of this process, or workers that this binary makes of itself.
+//! Those that make the load of a run: loops of this process, or workers with theirs.
 //!
-//! Both take the same [`Order`]s and send the same [`Event`]s. A worker reads one line of JSON a command and writes
-//! one a message; its standard input is its lifeline: when it closes, the worker ends.
+//! Both take the same orders and send the same events, and are counted by their loops' numbers.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::thread::JoinHandle;
 
-use serde::{Deserialize, Serialize};
-use stadium_reactor::{Loop, LoopHandle, LoopSettings};
-
-use crate::engine::devices::Driver;
-use crate::engine::devices::plan::Plan;
+use crate::clock::monotonic_ns;
 use crate::engine::event::Event;
+use crate::engine::loops::{self, Assignment, Shares};
 use crate::engine::order::Order;
 use crate::error::Error;
-use crate::share::Share;
-use crate::swarm::Tally;
-use crate::swarm::config::{Processes, SwarmConfig};
+use crate::workers::{Lineup, Prepared, Remote};
 
-/// What a worker is made with: the arguments that the binary's command line has for it.
-pub const WORKER_ARGUMENTS: [&str; 2] = ["load", "swarm-worker"];
-/// Orders that a loop's mailbox holds: there are never more than a handful a second.
-const ORDERS_MAX: usize = 1_024;
+/// The start is this far ahead, in nanoseconds, so that all loops know of it in time.
+const START_AHEAD_NS: u64 = 50_000_000;
+/// The same where loops are workers', besides the way to them.
+const START_FAR_AHEAD_NS: u64 = 250_000_000;
 
-/// The first line that a worker reads.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Assignment {
-    /// The swarm; its processes are the worker's own business no more.
-    pub(crate) config: SwarmConfig,
-    /// Which of the workers this one is.
-    pub(crate) worker: u32,
-    /// How many there are.
-    pub(crate) workers: u32,
+/// The members of a run that has been given its start.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    list: Vec<Member>,
+    /// The workers among them, for the report.
+    pub(super) workers: Lineup,
+    /// Whether each loop still reports.
+    running: Vec<bool>,
+    /// The start, in [`monotonic_ns`].
+    pub(super) epoch_ns: u64,
 }
 
-/// A line that a worker writes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
-    /// It has read its assignment and waits for the start.
-    Ready,
-    /// What happened.
-    Tally(Box<Tally>),
-    /// It could not do its part, and ends.
-    Failed(String),
-}
-
-/// A part of the swarm that takes orders.
-pub(crate) enum Member {
+#[derive(Debug)]
+enum Member {
     /// A loop of this process.
-    Thread { handle: LoopHandle<Order>, thread: Option<JoinHandle<()>> },
-    /// A worker process.
-    Worker { child: Child, stdin: Option<ChildStdin>, reader: Option<JoinHandle<()>> },
+    Thread(loops::Member),
+    /// A worker elsewhere.
+    Remote(Remote),
 }
 
-impl Member {
-    /// Tells it something. A member that has ended hears nothing more, and says so by its own event.
-    pub(crate) fn order(&mut self, order: Order) {
-        match self {
-            Member::Thread { handle, .. } => {
-                let _ = handle.try_send(order);
-            }
-            Member::Worker { stdin: Some(stdin), .. } => {
-                let _ = write_line(stdin, &order);
-            }
-            Member::Worker { .. } => {}
-        }
-    }
-
-    /// Its process's id, where it has one of its own.
-    pub(crate) fn pid(&self) -> Option<u32> {
-        match self {
-            Member::Thread { .. } => None,
-            Member::Worker { child, .. } => Some(child.id()),
-        }
-    }
-
-    /// Waits for its end, which it was asked for or has told of.
-    pub(crate) fn join(&mut self) {
-        match self {
-            Member::Thread { thread, .. } => {
-                let _ = thread.take().map(JoinHandle::join);
-            }
-            Member::Worker { child, stdin, reader } => {
-                *stdin = None;
-                let _ = child.wait();
-                let _ = reader.take().map(JoinHandle::join);
-            }
-        }
-    }
-
-    /// Ends it without asking.
-    pub(crate) fn end(&mut self) {
-        match self {
-            Member::Thread { handle, .. } => handle.stop(),
-            Member::Worker { child, .. } => {
-                let _ = child.kill();
-            }
-        }
-    }
-}
-
-/// Makes this process's loops: `count` of them, the shares from `first` on of `of`.
-pub(crate) fn start_loops(
-    plan: Plan,
-    first: u32,
-    of: u32,
-    out: &Sender<Event>,
-) -> Result<Vec<Member>, Error> {
-    let plan = Arc::new(plan);
-    let mut members = Vec::with_capacity(plan.config.loops);
-    for at in 0..plan.config.loops as u32 {
-        let share = Share { index: first + at, of };
-        let cpus = &plan.config.cpus;
-        let settings = LoopSettings {
-            name: format!("swarm-{}", share.index),
-            cpu: (!cpus.is_empty()).then(|| cpus[share.index as usize % cpus.len()]),
-            mailbox_messages_max: ORDERS_MAX,
-            ..LoopSettings::default()
+impl Members {
+    /// Starts so many loops of this process.
+    pub(super) fn here(
+        assignment: &Assignment,
+        loops: u32,
+        cpus: &[usize],
+        out: &Sender<Event>,
+    ) -> Result<Self, Error> {
+        let threads = loops::start(assignment, Shares::all(loops), cpus, out)?;
+        let epoch_ns = monotonic_ns() + START_AHEAD_NS;
+        let members = Members {
+            list: threads.into_iter().map(Member::Thread).collect(),
+            workers: Lineup::default(),
+            running: vec![true; loops as usize],
+            epoch_ns,
         };
-        let name = settings.name.clone();
-        let own = Loop::new(settings).map_err(Error::system(format!("making the loop {name}")))?;
-        let handle = own.handle();
-        let driver = Driver::new(plan.clone(), share, out.clone());
-        let events = out.clone();
-        let member = members.len() as u32;
-        let thread = std::thread::Builder::new()
-            .name(name.clone())
-            .spawn(move || {
-                let result =
-                    own.run(driver).map(drop).map_err(Error::system(format!("running the loop {name}")));
-                let _ = events.send(Event::Ended { share: member, result });
-            })
-            .map_err(Error::system("starting a thread"))?;
-        members.push(Member::Thread { handle, thread: Some(thread) });
+        members.order(Order::Start { epoch_ns });
+        Ok(members)
     }
-    Ok(members)
-}
 
-/// Starts workers, each with its assignment; [`Event::Ready`] follows from each.
-pub(crate) fn start_workers(
-    config: &SwarmConfig,
-    workers: u32,
-    out: &Sender<Event>,
-) -> Result<Vec<Member>, Error> {
-    let binary = std::env::current_exe().map_err(Error::system("finding this binary"))?;
-    let mut members = Vec::with_capacity(workers as usize);
-    for worker in 0..workers {
-        match start_worker(&binary, config, worker, workers, out) {
-            Ok(member) => members.push(member),
-            Err(error) => {
-                members.iter_mut().for_each(|member: &mut Member| {
+    /// Gives workers that are ready their start.
+    pub(super) fn on(prepared: Prepared) -> Result<Self, Error> {
+        let epoch_ns = monotonic_ns() + START_FAR_AHEAD_NS + 4 * prepared.way_ns();
+        prepared.begin(epoch_ns)?;
+        Ok(Members {
+            workers: Lineup::new(&prepared.remotes),
+            list: prepared.remotes.into_iter().map(Member::Remote).collect(),
+            running: vec![true; prepared.loops as usize],
+            epoch_ns,
+        })
+    }
+
+    /// Loops of all of them.
+    pub(super) fn loops(&self) -> u32 {
+        self.running.len() as u32
+    }
+
+    /// Gives all an order.
+    pub(super) fn order(&self, order: Order) {
+        for member in &self.list {
+            match member {
+                Member::Thread(member) => member.order(order),
+                Member::Remote(remote) => remote.order(order),
+            }
+        }
+    }
+
+    /// A loop reports nothing more.
+    pub(super) fn ended(&mut self, share: u32) {
+        if let Some(running) = self.running.get_mut(share as usize) {
+            *running = false;
+        }
+    }
+
+    /// A worker is lost, and its loops with it.
+    pub(super) fn lose(&mut self, worker: usize, why: &str) {
+        let elapsed_s = monotonic_ns().saturating_sub(self.epoch_ns) as f64 / 1e9;
+        let shares = self.workers.lose(worker, elapsed_s, why);
+        shares.for_each(|share| self.ended(share));
+    }
+
+    /// Whether a loop still reports.
+    pub(super) fn is_running(&self, share: u32) -> bool {
+        self.running.get(share as usize).is_some_and(|running| *running)
+    }
+
+    /// Whether any loop does.
+    pub(super) fn are_running(&self) -> bool {
+        self.running.contains(&true)
+    }
+
+    /// Waits for the end of all, which they have reported or were ordered to.
+    pub(super) fn join(&mut self) {
+        for member in &mut self.list {
+            match member {
+                Member::Thread(member) => member.join(),
+                Member::Remote(remote) => remote.join(),
+            }
+        }
+    }
+
+    /// Ends all without asking, and waits for that.
+    pub(super) fn end(&mut self) {
+        for member in std::mem::take(&mut self.list) {
+            match member {
+                Member::Thread(mut member) => {
                     member.end();
                     member.join();
-                });
-                return Err(error);
+                }
+                // Its lease ends with it.
+                Member::Remote(remote) => drop(remote),
             }
         }
     }
-    Ok(members)
-}
 
-fn start_worker(
-    binary: &std::path::Path,
-    config: &SwarmConfig,
-    worker: u32,
-    workers: u32,
-    out: &Sender<Event>,
-) -> Result<Member, Error> {
-    let mut child = Command::new(binary)
-        .args(WORKER_ARGUMENTS)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        // A group of its own: Ctrl-C is the parent's, which then asks for the last figures.
-        .process_group(0)
-        .spawn()
-        .map_err(Error::system(format!("starting {}", binary.display())))?;
-    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(Error::Worker("it has no pipes".to_owned()));
-    };
-    let config = SwarmConfig { processes: Processes::Here, ..config.clone() };
-    let assigned = write_line(&mut stdin, &Assignment { config, worker, workers });
-    let events = out.clone();
-    let member = worker;
-    let reader = std::thread::Builder::new()
-        .name(format!("worker-{worker}"))
-        .spawn(move || {
-            let result = listen(BufReader::new(stdout), &events);
-            let _ = events.send(Event::Ended { share: member, result });
-        })
-        .map_err(Error::system("starting a thread"))?;
-    let mut member = Member::Worker { child, stdin: Some(stdin), reader: Some(reader) };
-    if let Err(error) = assigned {
-        member.end();
-        member.join();
-        return Err(Error::System { doing: "giving a worker its assignment".to_owned(), error });
+    #[cfg(test)]
+    pub(super) fn of_loops(loops: u32, epoch_ns: u64) -> Self {
+        Members { running: vec![true; loops as usize], epoch_ns, ..Members::default() }
     }
-    Ok(member)
-}
-
-/// Passes on what a worker writes, until it ends.
-fn listen(lines: impl BufRead, events: &Sender<Event>) -> Result<(), Error> {
-    for line in lines.lines() {
-        let line = line.map_err(Error::system("reading from a worker"))?;
-        let parsed = serde_json::from_str(&line).map_err(|error| {
-            Error::Worker(format!("wrote what is no message of a worker ({error}): {line:.80}"))
-        })?;
-        let event = match parsed {
-            Line::Ready => Event::Ready,
-            Line::Tally(tally) => Event::Devices(tally),
-            Line::Failed(text) => return Err(Error::Worker(text)),
-        };
-        if events.send(event).is_err() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Writes a message as one line of JSON.
-pub(crate) fn write_line(out: &mut impl Write, message: &impl Serialize) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    out.write_all(&line)?;
-    out.flush()
 }

@@ -5,12 +5,10 @@
 
 mod describe;
 mod fleets;
-mod member;
 mod members;
 mod options;
 mod scenario;
 mod swarm;
-pub mod swarm_worker;
 
 pub use crate::engine::event::Control;
 pub use options::RunOptions;

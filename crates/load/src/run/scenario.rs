@@ -16,23 +16,19 @@ use stadium_scenario::secret::Secrets;
 
 use super::describe::describe;
 use super::fleets::Fleets;
-use super::member::Member;
+use super::members::Members;
 use super::options::RunOptions;
 use crate::clock::monotonic_ns;
 use crate::conceal;
-use crate::engine::event::{Ask, Control, Event};
+use crate::engine::event::{self, Ask, Control, Event};
+use crate::engine::loops::Assignment;
 use crate::engine::order::Order;
 use crate::engine::plan::Plan;
 use crate::engine::tally::{StepTally, Tally};
-use crate::engine::threads;
 use crate::error::Error;
-use crate::machine::{Load, Watch};
-use crate::workers::{Crew, Lineup};
+use crate::machine::{Loads, Watch};
+use crate::workers::Crew;
 
-/// The start is this far ahead, in nanoseconds, so that all loops know of it in time.
-const START_AHEAD_NS: u64 = 50_000_000;
-/// The same where loops are workers', besides the way to them.
-const START_FAR_AHEAD_NS: u64 = 250_000_000;
 /// How long an interval waits for loops that are late with their tallies.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Between two looks at how far the run is.
@@ -64,21 +60,16 @@ pub struct Progress<'a> {
 /// A run that has been started.
 pub struct Run {
     program: Program,
-    members: Vec<Member>,
-    crew: Lineup,
+    members: Members,
     events: Receiver<Event>,
     control: Control,
-    shares: u32,
-    epoch_ns: u64,
     planned_s: f64,
     watch: Watch,
-    /// Loops that still tell.
-    running: Vec<bool>,
     /// Intervals below this number are closed.
     next: u32,
     /// Tallies of intervals that are not whole, and since when they wait.
     open: BTreeMap<u32, (Vec<Tally>, Instant)>,
-    load: Vec<Load>,
+    loads: Loads,
     result: RunResult,
     /// What no text of the result may have.
     secrets: Secrets,
@@ -93,7 +84,10 @@ pub struct Run {
 
 impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run").field("scenario", &self.program.name).field("loops", &self.shares).finish()
+        f.debug_struct("Run")
+            .field("scenario", &self.program.name)
+            .field("loops", &self.members.loops())
+            .finish()
     }
 }
 
@@ -112,12 +106,10 @@ impl Run {
         // A small swarm of users on many loops would be nobody on some of them: harmless.
         let plan = Arc::new(Plan::new(program, &options.folder)?);
         let (sender, events) = mpsc::channel();
-        let members = threads::start(&plan, 0, loops, loops, &options.cpus, &sender)?;
-        let epoch_ns = monotonic_ns() + START_AHEAD_NS;
-        members.iter().for_each(|member| member.order(Order::Start { epoch_ns }));
+        let assignment = Assignment::Users(plan.clone());
+        let members = Members::here(&assignment, loops, &options.cpus, &sender)?;
         let mut run = Run::new(plan.program.clone(), options, thresholds, (sender, events));
-        run.members = members.into_iter().map(Member::Thread).collect();
-        run.begin(loops, epoch_ns, &options.folder)?;
+        run.begin(members, &options.folder)?;
         Ok(run)
     }
 
@@ -128,14 +120,9 @@ impl Run {
     pub fn start_on(program: Program, options: &RunOptions, crew: &Crew) -> Result<Self, Error> {
         let thresholds = read_thresholds(&program)?;
         let (sender, events) = mpsc::channel();
-        let prepared = crew.prepare(&program, &options.folder, &sender)?;
-        let ahead_ns = START_FAR_AHEAD_NS + 4 * prepared.way_ns();
-        let epoch_ns = monotonic_ns() + ahead_ns;
-        prepared.begin(epoch_ns)?;
+        let members = Members::on(crew.prepare_users(&program, &options.folder, &sender)?)?;
         let mut run = Run::new(program, options, thresholds, (sender, events));
-        run.crew = Lineup::new(&prepared.remotes);
-        run.members = prepared.remotes.into_iter().map(Member::Remote).collect();
-        run.begin(prepared.loops, epoch_ns, &options.folder)?;
+        run.begin(members, &options.folder)?;
         Ok(run)
     }
 
@@ -151,18 +138,14 @@ impl Run {
         let result = describe(&program, options, &secrets);
         Run {
             program,
-            members: Vec::new(),
-            crew: Lineup::default(),
+            members: Members::default(),
             events,
             control: Control::new(sender),
-            shares: 0,
-            epoch_ns: 0,
             planned_s: seconds(planned_ns),
             watch: Watch::new(),
-            running: Vec::new(),
             next: 0,
             open: BTreeMap::new(),
-            load: Vec::new(),
+            loads: Loads::default(),
             result,
             secrets,
             thresholds,
@@ -174,14 +157,12 @@ impl Run {
         }
     }
 
-    /// So many loops were told to begin at that moment.
-    fn begin(&mut self, loops: u32, epoch_ns: u64, folder: &Path) -> Result<(), Error> {
-        self.shares = loops;
-        self.running = vec![true; loops as usize];
-        self.epoch_ns = epoch_ns;
-        let fleets = Fleets::start(&self.program, folder, epoch_ns);
+    /// The members have their start; the fleets get theirs.
+    fn begin(&mut self, members: Members, folder: &Path) -> Result<(), Error> {
+        self.members = members;
+        let fleets = Fleets::start(&self.program, folder, self.members.epoch_ns);
         if fleets.is_err() {
-            self.members.iter().for_each(|member| member.order(Order::Stop));
+            self.members.order(Order::Stop);
         }
         self.fleets = fleets?;
         Ok(())
@@ -197,28 +178,24 @@ impl Run {
     /// # Errors
     /// Where a loop failed. Requests that failed are figures of the result.
     pub fn wait(mut self, watch: &mut dyn FnMut(&Progress<'_>)) -> Result<RunResult, Error> {
-        while self.running.iter().any(|running| *running) || !self.open.is_empty() {
+        while self.members.are_running() || !self.open.is_empty() {
             match self.events.recv_timeout(LOOK) {
-                Ok(Event::Users(tally)) => self.hear(*tally),
+                Ok(Event::Tally(event::Tally::Users(tally))) => self.hear(*tally),
                 Ok(Event::Ended { share, result }) => {
-                    self.running[share as usize] = false;
+                    self.members.ended(share);
                     if let Err(error) = result {
                         self.failure = Some(error);
                         self.control.stop();
                     }
                 }
                 Ok(Event::Ask(ask)) => self.end(ask),
-                Ok(Event::Lost { worker, why }) => {
-                    let elapsed_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
-                    let shares = self.crew.lose(worker, elapsed_s, &why);
-                    shares.for_each(|share| self.running[share as usize] = false);
-                }
-                Ok(Event::Load { worker, load }) => self.crew.hear_load(worker, load),
-                Ok(Event::Devices(_) | Event::Ready | Event::Order(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Event::Lost { worker, why }) => self.members.lose(worker, &why),
+                Ok(Event::Load { worker, load }) => self.members.workers.hear_load(worker, load),
+                Ok(Event::Tally(event::Tally::Devices(_))) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             let whole = self.close_intervals();
-            let elapsed_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
+            let elapsed_s = seconds(monotonic_ns().saturating_sub(self.members.epoch_ns));
             let phase = self.phase_at(elapsed_s);
             let from = self.result.series.len() - whole;
             let intervals: Vec<Option<&Interval>> = match whole {
@@ -235,7 +212,7 @@ impl Run {
                 });
             }
         }
-        self.members.iter_mut().for_each(Member::join);
+        self.members.join();
         for fleet in std::mem::take(&mut self.fleets).finish() {
             match fleet {
                 Ok(fleet) => self.result.fleets.push(fleet),
@@ -256,7 +233,7 @@ impl Run {
             Ask::Stop => Order::Stop,
         };
         self.interrupted = true;
-        self.members.iter().for_each(|member| member.order(order));
+        self.members.order(order);
     }
 
     fn phase_at(&self, at_s: f64) -> Option<usize> {
@@ -269,9 +246,9 @@ impl Run {
 
     fn hear(&mut self, tally: Tally) {
         if tally.last {
-            self.running[tally.share as usize] = false;
+            self.members.ended(tally.share);
         }
-        self.crew.hear(&tally);
+        self.members.workers.hear(&tally);
         if tally.interval < self.next {
             // Its interval was closed without it: what it tells happened then all the same.
             let late = self.gather(tally.interval, std::slice::from_ref(&tally));
@@ -287,8 +264,8 @@ impl Run {
     fn close_intervals(&mut self) -> usize {
         let mut whole = 0;
         while let Some((number, (tallies, since))) = self.open.first_key_value() {
-            let missing = (0..self.shares).any(|share| {
-                self.running[share as usize] && !tallies.iter().any(|tally| tally.share == share)
+            let missing = (0..self.members.loops()).any(|share| {
+                self.members.is_running(share) && !tallies.iter().any(|tally| tally.share == share)
             });
             if missing && since.elapsed() < PATIENCE {
                 break;
@@ -304,8 +281,8 @@ impl Run {
     /// Adds an interval to the series; false for one after all phases in which nothing happened.
     fn close_interval(&mut self, number: u32, tallies: &[Tally]) -> bool {
         self.next = number + 1;
-        let load = self.crew.busiest(self.watch.look().map_or_else(Load::default, Load::from));
-        let now_s = seconds(monotonic_ns().saturating_sub(self.epoch_ns));
+        let load = self.members.workers.busiest(self.watch.look().unwrap_or_default());
+        let now_s = seconds(monotonic_ns().saturating_sub(self.members.epoch_ns));
         let mut interval = self.gather(number, tallies);
         interval.at_s = interval.at_s.min(now_s.max(f64::from(number) + 0.001));
         interval.length_s = interval.at_s - f64::from(number);
@@ -320,7 +297,7 @@ impl Run {
         if happened == 0 && f64::from(number) >= self.planned_s {
             return false;
         }
-        self.load.push(load);
+        self.loads.add(load);
         self.saturated += u32::from(interval.busy > SATURATED);
         self.result.duration_s = interval.at_s;
         self.result.measured_s += if self.is_measured(number) { interval.length_s } else { 0.0 };
@@ -407,18 +384,18 @@ impl Run {
         }
         let intervals = result.series.len().max(1) as f64;
         let generator = &mut result.generator;
-        generator.loops = self.shares;
+        generator.loops = self.members.loops();
         generator.busy = result.series.iter().map(|interval| interval.busy).sum::<f64>() / intervals;
         generator.saturated = f64::from(self.saturated) / intervals;
-        generator.machine_busy = self.load.iter().filter(|load| load.busy > 0.97).count() as f64 / intervals;
-        generator.steal = self.load.iter().map(|load| load.steal).sum::<f64>() / intervals;
+        generator.machine_busy = self.loads.busy_share().unwrap_or_default();
+        generator.steal = self.loads.steal();
         let more = doubts(generator, &result.total);
         generator.doubts.extend(more);
-        generator.doubts.extend(self.crew.doubts());
-        if self.crew.is_lost() {
+        generator.doubts.extend(self.members.workers.doubts());
+        if self.members.workers.is_lost() {
             result.outcome = Outcome::Failed { reason: "all workers were lost".to_owned() };
         }
-        result.workers = self.crew.into_workers();
+        result.workers = std::mem::take(&mut self.members.workers).into_workers();
         result.thresholds = thresholds::evaluate_all(&self.thresholds, result);
         // What workers and fleets told comes last.
         conceal(result, &self.secrets);
@@ -527,9 +504,7 @@ mod tests {
     #[test]
     fn what_comes_after_its_interval_was_closed_counts_in_it() {
         let mut run = Run::new(program(), &RunOptions::default(), Vec::new(), mpsc::channel());
-        run.shares = 2;
-        run.running = vec![true; 2];
-        run.epoch_ns = monotonic_ns().saturating_sub(60_000_000_000);
+        run.members = Members::of_loops(2, monotonic_ns().saturating_sub(60_000_000_000));
         let tally = |share, interval| Tally { share, interval, arrived: 10, ..Tally::default() };
         for interval in 0..2 {
             (0..2).for_each(|share| run.hear(tally(share, interval)));
@@ -537,7 +512,7 @@ mod tests {
         }
         run.hear(tally(0, 2));
         assert_eq!(run.close_intervals(), 0, "the other loop is waited for");
-        run.running[1] = false;
+        run.members.ended(1);
         assert_eq!(run.close_intervals(), 1);
         run.hear(tally(1, 1));
         run.hear(tally(1, 2));

@@ -1,47 +1,49 @@
-//! The head of a swarm: starts its members, puts what they tell together, decides when what happens.
+//! A swarm's run: starts its loops or workers, adds up their tallies, decides when what happens.
 //!
 //! Nothing here touches a socket. A swarm goes through arrival, then (when all devices are up) broadcast, storm and
 //! hold, as far as its configuration has them, then goodbye.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::members::{Member, start_loops, start_workers};
+use super::members::Members;
 use crate::clock::monotonic_ns;
 use crate::engine::devices::plan::Plan;
-use crate::engine::event::{Ask, Control, Event};
+use crate::engine::event::{self, Ask, Control, Event};
+use crate::engine::loops::Assignment;
 use crate::engine::order::{Cut, Order};
 use crate::error::Error;
 use crate::latency::Latency;
+use crate::machine::{Loads, Watch};
 use crate::swarm::broadcast::Spreads;
 use crate::swarm::caveats::caveats;
 use crate::swarm::config::SwarmConfig;
-use crate::swarm::machine::Machine;
 use crate::swarm::memory::Memory;
 use crate::swarm::report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};
 use crate::swarm::storm::StormShape;
 use crate::swarm::tally::{Latencies, Now, Storm, Sums, Tally, add_named};
+use crate::workers::{Children, Crew, compile_scenario};
 
 /// Between two looks at how far the swarm is.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// How long workers may take to read their assignments, and devices to say goodbye.
+/// How long devices may take to say goodbye.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The start is this far ahead, in nanoseconds, so that all members know of it in time.
-const START_AHEAD_NS: u64 = 20_000_000;
 /// Where devices never come up, the rest of the plan begins so long after the last one's time, in seconds.
 const STRAGGLERS_S: f64 = 30.0;
 
 /// A swarm that has been started. Dropping it ends it without a report.
 pub struct Swarm {
     config: SwarmConfig,
-    members: Vec<Member>,
-    running: Vec<bool>,
+    members: Members,
+    /// The processes that hold the devices, where this one does not: they end with it.
+    workers: Option<Crew>,
     events: Receiver<Event>,
     control: Control,
     processes: u32,
-    epoch_ns: u64,
-    machine: Machine,
+    watch: Watch,
+    loads: Loads,
 
     // What was told.
     now: BTreeMap<u32, Now>,
@@ -76,27 +78,35 @@ impl std::fmt::Debug for Swarm {
 }
 
 impl Swarm {
-    /// Starts it: on return all members are ready and the first device's time is 20 ms ahead.
+    /// Starts it: on return all loops are ready and the first device's time is 50 ms ahead, or 250 ms where workers hold
+    /// the devices.
     ///
     /// # Errors
     /// [`Error`] where it cannot run as configured, or a worker cannot be started.
     pub fn start(config: SwarmConfig) -> Result<Self, Error> {
         let (sender, events) = mpsc::channel();
-        // Also where workers read certificates again: what is wrong should be said by this process.
+        // Also where workers read certificates again: this process reports what is wrong.
         let plan = Plan::new(config.clone())?;
-        let workers = config.workers();
-        let members = match workers {
-            None => start_loops(plan, 0, config.loops as u32, &sender)?,
-            Some(workers) => start_workers(&config, workers, &sender)?,
+        let (processes, loops) = (config.workers(), config.loops as u32);
+        let (members, workers) = match processes {
+            None => {
+                let assignment = Assignment::Devices(Arc::new(plan));
+                (Members::here(&assignment, loops, &config.cpus, &sender)?, None)
+            }
+            Some(processes) => {
+                let own = std::env::current_exe().map_err(Error::system("finding this binary"))?;
+                let crew = Crew::of_children(Children::start(processes, loops, &own)?, compile_scenario)?;
+                (Members::on(crew.prepare_devices(&config, &sender)?)?, Some(crew))
+            }
         };
-        let mut swarm = Swarm {
-            running: vec![true; members.len()],
+        Ok(Swarm {
             members,
+            workers,
             events,
             control: Control::new(sender),
-            processes: workers.unwrap_or(1),
-            epoch_ns: 0,
-            machine: Machine::new(),
+            processes: processes.unwrap_or(1),
+            watch: Watch::new(),
+            loads: Loads::default(),
             now: BTreeMap::new(),
             sums: Sums::default(),
             latencies: Latencies::default(),
@@ -113,13 +123,7 @@ impl Swarm {
             storm_ns: None,
             storms_asked: 0,
             config,
-        };
-        if workers.is_some() {
-            swarm.await_workers()?;
-        }
-        swarm.epoch_ns = monotonic_ns() + START_AHEAD_NS;
-        swarm.order(Order::Start { epoch_ns: swarm.epoch_ns });
-        Ok(swarm)
+        })
     }
 
     /// What cuts or stops it from elsewhere.
@@ -129,7 +133,7 @@ impl Swarm {
 
     /// The worker processes' ids, to look at what they need; empty where this process holds the devices.
     pub fn worker_pids(&self) -> Vec<u32> {
-        self.members.iter().filter_map(Member::pid).collect()
+        self.workers.as_ref().map(Crew::pids).unwrap_or_default()
     }
 
     /// Runs it to its end, telling `watch` four times a second how far it is.
@@ -154,7 +158,9 @@ impl Swarm {
             }
             if looked.elapsed() >= INTERVAL {
                 looked = Instant::now();
-                self.machine.sample();
+                if let Some(load) = self.watch.look() {
+                    self.loads.add(load);
+                }
                 let progress = self.progress(before.0.elapsed(), &before.1);
                 before = (Instant::now(), self.sums);
                 watch(&progress);
@@ -162,7 +168,7 @@ impl Swarm {
             self.proceed();
         }
         self.stop_ns = monotonic_ns();
-        self.order(Order::Stop);
+        self.members.order(Order::Stop);
         self.await_goodbyes();
         match failure {
             Some(error) if self.sums.attempts == 0 => Err(error),
@@ -170,53 +176,24 @@ impl Swarm {
         }
     }
 
-    fn order(&mut self, order: Order) {
-        for (member, running) in self.members.iter_mut().zip(&self.running) {
-            if *running {
-                member.order(order);
-            }
-        }
-    }
-
-    fn await_workers(&mut self) -> Result<(), Error> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut ready = 0;
-        while ready < self.members.len() {
-            match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Event::Ready) => ready += 1,
-                Ok(Event::Ended { share, result }) => {
-                    self.running[share as usize] = false;
-                    return Err(result.err().unwrap_or_else(|| {
-                        Error::Worker(
-                            "it ended before it began; does this binary know `load swarm-worker`?".to_owned(),
-                        )
-                    }));
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    return Err(Error::Worker(format!(
-                        "{ready} of {} were ready in time",
-                        self.members.len()
-                    )));
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Takes an event; returns why a member failed, if that is what it says.
     fn take(&mut self, event: Event) -> Option<Error> {
         match event {
-            Event::Devices(tally) => self.add(&tally),
+            Event::Tally(event::Tally::Devices(tally)) => self.add(&tally),
             Event::Ask(Ask::Cut) => self.cut(StormShape::default()),
             Event::Ask(Ask::Finish | Ask::Stop) => self.ended = self.ended.or(Some(Ended::Interrupted)),
             Event::Ended { share, result } => {
-                self.running[share as usize] = false;
+                self.members.ended(share);
                 // Before the goodbyes nobody should end.
                 self.ended = self.ended.or(Some(Ended::WorkerDied));
                 return result.err();
             }
-            Event::Ready | Event::Order(_) | Event::Users(_) | Event::Lost { .. } | Event::Load { .. } => {}
+            Event::Lost { worker, why } => {
+                self.members.lose(worker, &why);
+                self.ended = self.ended.or(Some(Ended::WorkerDied));
+                return Some(Error::Worker(why));
+            }
+            Event::Tally(event::Tally::Users(_)) | Event::Load { .. } => {}
         }
         None
     }
@@ -244,7 +221,7 @@ impl Swarm {
 
     fn cut(&mut self, shape: StormShape) {
         self.storms_asked += 1;
-        self.order(Order::Cut(Cut {
+        self.members.order(Order::Cut(Cut {
             number: self.storms_asked,
             at_ns: monotonic_ns(),
             share_ppm: (shape.share * 1e6) as u32,
@@ -267,7 +244,7 @@ impl Swarm {
             self.storm_ns = self.config.storm_after_ms.map(|ms| now_ns + ms * 1_000_000);
             if self.config.broadcast.is_some() {
                 // Any number but zero that another run is unlikely to use.
-                self.order(Order::Broadcast { stream: fastrand::u32(1..) });
+                self.members.order(Order::Broadcast { stream: fastrand::u32(1..) });
             }
         }
         if self.storm_ns.is_some_and(|at_ns| now_ns >= at_ns) {
@@ -278,7 +255,7 @@ impl Swarm {
         }
         let over =
             |after_ms: Option<u64>, from_ns: u64| after_ms.is_some_and(|ms| since(from_ns) >= ms * 1_000_000);
-        if over(self.config.duration_ms, self.epoch_ns)
+        if over(self.config.duration_ms, self.members.epoch_ns)
             || self.settled_ns.is_some_and(|settled_ns| over(self.config.hold_ms, settled_ns))
         {
             self.ended = self.ended.or(Some(Ended::Complete));
@@ -290,7 +267,7 @@ impl Swarm {
         let devices = u64::from(self.config.devices);
         let connect = &self.config.connect;
         let ramp_s = if connect.per_second > 0.0 { devices as f64 / connect.per_second } else { 0.0 };
-        let late = now_ns.saturating_sub(self.epoch_ns) as f64 / 1e9 > ramp_s + STRAGGLERS_S;
+        let late = now_ns.saturating_sub(self.members.epoch_ns) as f64 / 1e9 > ramp_s + STRAGGLERS_S;
         self.sums.first_ups + u64::from(self.now().given_up) >= devices || late
     }
 
@@ -299,7 +276,7 @@ impl Swarm {
         let delivery = self.recent.summary();
         self.recent.take();
         Progress {
-            elapsed_s: monotonic_ns().saturating_sub(self.epoch_ns) as f64 / 1e9,
+            elapsed_s: monotonic_ns().saturating_sub(self.members.epoch_ns) as f64 / 1e9,
             devices: self.config.devices,
             now: self.now(),
             settled: self.settled_ns.is_some(),
@@ -317,7 +294,7 @@ impl Swarm {
     /// Takes the last figures, and waits until all have ended.
     fn await_goodbyes(&mut self) {
         let deadline = Instant::now() + PATIENCE;
-        while self.running.contains(&true) {
+        while self.members.are_running() {
             match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(event) => {
                     self.take(event);
@@ -325,12 +302,7 @@ impl Swarm {
                 Err(_) => break,
             }
         }
-        for (member, running) in self.members.iter_mut().zip(&self.running) {
-            if *running {
-                member.end();
-            }
-            member.join();
-        }
+        self.members.end();
     }
 
     /// What processes grew by since they had no device, shared out over all devices.
@@ -360,8 +332,8 @@ impl Swarm {
     }
 
     fn report(mut self) -> SwarmReport {
-        let elapsed_s = self.stop_ns.saturating_sub(self.epoch_ns) as f64 / 1e9;
-        let up_s = self.last_up_ns.saturating_sub(self.epoch_ns) as f64 / 1e9;
+        let elapsed_s = self.stop_ns.saturating_sub(self.members.epoch_ns) as f64 / 1e9;
+        let up_s = self.last_up_ns.saturating_sub(self.members.epoch_ns) as f64 / 1e9;
         let all_up = self.sums.first_ups == u64::from(self.config.devices);
         let sums = self.sums;
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
@@ -382,7 +354,7 @@ impl Swarm {
             cpu_s,
             cpu_share: if elapsed_s > 0.0 { cpu_s / elapsed_s } else { 0.0 },
             saturated_share: share(sums.intervals_saturated, sums.intervals),
-            machine_busy_share: self.machine.busy_share(),
+            machine_busy_share: self.loads.busy_share(),
             memory_bytes: self.memory.values().map(|memory| memory.now).sum(),
             memory_per_device: self.memory_per_device(),
         };
@@ -421,11 +393,6 @@ impl Swarm {
 
 impl Drop for Swarm {
     fn drop(&mut self) {
-        for (member, running) in self.members.iter_mut().zip(&self.running) {
-            if *running {
-                member.end();
-            }
-            member.join();
-        }
+        self.members.end();
     }
 }

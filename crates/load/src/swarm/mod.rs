@@ -8,7 +8,6 @@ mod args;
 pub(crate) mod broadcast;
 pub(crate) mod caveats;
 pub(crate) mod config;
-pub(crate) mod machine;
 pub(crate) mod memory;
 pub mod profile;
 pub(crate) mod report;

@@ -222,6 +222,8 @@ pub struct Storm {
 pub struct Tally {
     /// The loop, counted over all processes.
     pub share: u32,
+    /// Whether it is the loop's last.
+    pub last: bool,
     /// State at this moment.
     pub now: Now,
     /// Sums.

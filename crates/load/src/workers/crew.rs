@@ -15,6 +15,7 @@ use super::children::Children;
 use super::files::{self, Compile, Files};
 use super::launch::Launched;
 use super::offset::{Exchange, Offset};
+use super::proto::prepare_request::Assignment;
 use super::proto::{self, event, load_worker};
 use super::remote::{CALL_WITHIN, Part, Remote, SILENCE_MAX, ServiceOf, within};
 use super::together::together;
@@ -23,6 +24,7 @@ use super::worker::PREPARE_WITHIN;
 use crate::clock::monotonic_ns;
 use crate::engine::event::Event;
 use crate::error::Error;
+use crate::swarm::SwarmConfig;
 
 /// Exchanges by which a clock is compared.
 const EXCHANGES: usize = 32;
@@ -40,7 +42,7 @@ pub struct Crew {
     key: String,
     workers: Vec<Found>,
     /// Where they were started for it: they end with the crew.
-    _kept: Option<Kept>,
+    started: Option<Started>,
 }
 
 /// A worker that answers, for people.
@@ -62,8 +64,8 @@ pub struct Met {
 
 /// What was started for a crew.
 #[derive(Debug)]
-enum Kept {
-    Children(#[expect(dead_code, reason = "it is kept for its end")] Children),
+enum Started {
+    Children(Children),
     Launched(#[expect(dead_code, reason = "it is kept for its end")] Launched),
 }
 
@@ -101,7 +103,7 @@ impl Crew {
             }
         }
         let workers = together(addresses.iter(), |address| greet(address, key))?;
-        Ok(Crew { compile, key: key.to_owned(), workers, _kept: None })
+        Ok(Crew { compile, key: key.to_owned(), workers, started: None })
     }
 
     /// Meets workers that were started on this machine; they end with the crew.
@@ -110,7 +112,7 @@ impl Crew {
     /// As [`Crew::meet`].
     pub fn of_children(children: Children, compile: Compile) -> Result<Self, Error> {
         let crew = Crew::meet(children.addresses(), children.key(), compile)?;
-        Ok(Crew { _kept: Some(Kept::Children(children)), ..crew })
+        Ok(Crew { started: Some(Started::Children(children)), ..crew })
     }
 
     /// Meets workers that were started over SSH; they end with the crew.
@@ -119,7 +121,15 @@ impl Crew {
     /// As [`Crew::meet`].
     pub fn of_launched(launched: Launched, compile: Compile) -> Result<Self, Error> {
         let crew = Crew::meet(launched.addresses(), "", compile)?;
-        Ok(Crew { _kept: Some(Kept::Launched(launched)), ..crew })
+        Ok(Crew { started: Some(Started::Launched(launched)), ..crew })
+    }
+
+    /// The ids of their processes, where they were started on this machine.
+    pub fn pids(&self) -> Vec<u32> {
+        match &self.started {
+            Some(Started::Children(children)) => children.pids(),
+            Some(Started::Launched(_)) | None => Vec::new(),
+        }
     }
 
     /// Who they are.
@@ -135,14 +145,38 @@ impl Crew {
         self.workers.iter().map(met).collect()
     }
 
-    /// Gives each its part of a run, and makes it ready to start. Clocks are compared anew: they may have drifted.
-    pub(crate) fn prepare(
+    /// Gives each its part of a scenario's users, and makes it ready to start. Clocks are compared anew: they may have
+    /// drifted.
+    pub(crate) fn prepare_users(
         &self,
         program: &Program,
         folder: &Path,
         out: &Sender<Event>,
     ) -> Result<Prepared, Error> {
         let files = files::read(self.compile, program, folder)?;
+        let mut users = proto::Users { scenario: program.text.clone(), ..proto::Users::default() };
+        changes::write(program, &mut users);
+        self.prepare(&files, &Assignment::Users(users), out)
+    }
+
+    /// The same with the devices of a swarm.
+    pub(crate) fn prepare_devices(
+        &self,
+        config: &SwarmConfig,
+        out: &Sender<Event>,
+    ) -> Result<Prepared, Error> {
+        let files = files::read_certificates(config)?;
+        let config = serde_json::to_vec(config)
+            .map_err(|error| Error::Config(format!("the swarm cannot be sent to workers: {error}")))?;
+        self.prepare(&files, &Assignment::Devices(proto::Devices { config }), out)
+    }
+
+    fn prepare(
+        &self,
+        files: &Files,
+        assignment: &Assignment,
+        out: &Sender<Event>,
+    ) -> Result<Prepared, Error> {
         let run = fastrand::u64(..);
         let of: u32 = self.workers.iter().map(|worker| worker.loops).fold(0, u32::saturating_add);
         if of == 0 || of > LOOPS_MAX {
@@ -167,7 +201,7 @@ impl Crew {
             let events = compare(&service.service)
                 .and_then(|offset| {
                     part.offset = offset;
-                    prepare(&part, &self.key, of, &service.service, program, &files)
+                    prepare(&part, &self.key, of, &service.service, files, assignment)
                 })
                 .map_err(|error| failed(&named(&part.name, &part.address), &error))?;
             Remote::follow(part, service, events, out.clone())
@@ -252,14 +286,14 @@ fn compare(service: &ServiceClient) -> Result<Offset, CallError> {
     Offset::of(&exchanges).ok_or(CallError::Cancelled)
 }
 
-/// Attaches, sends what the scenario needs, and has the loops made. Dropping the stream undoes all of it.
+/// Attaches, sends the files, and has the loops made. Dropping the stream undoes all of it.
 fn prepare(
     part: &Part,
     key: &str,
     of: u32,
     service: &ServiceClient,
-    program: &Program,
     files: &Files,
+    assignment: &Assignment,
 ) -> Result<Streaming<proto::Event>, CallError> {
     let request = proto::AttachRequest { version: VERSION.to_owned(), run: part.run, key: key.to_owned() };
     let mut events =
@@ -281,15 +315,13 @@ fn prepare(
             service.call_with(&load_worker::DELIVER, &piece, &within(CALL_WITHIN)).wait()?;
         }
     }
-    let mut request = proto::PrepareRequest {
+    let request = proto::PrepareRequest {
         run: part.run,
-        scenario: program.text.clone(),
         first: part.first,
         count: part.count,
         of,
-        ..proto::PrepareRequest::default()
+        assignment: Some(assignment.clone()),
     };
-    changes::write(program, &mut request);
     service.call_with(&load_worker::PREPARE, &request, &within(PREPARE_WITHIN)).wait()?;
     Ok(events)
 }

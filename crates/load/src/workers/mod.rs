@@ -13,6 +13,7 @@ mod find;
 pub mod launch;
 mod lineup;
 mod offset;
+mod orders;
 pub mod proto;
 mod queue;
 mod remote;
@@ -23,6 +24,7 @@ mod worker;
 
 pub use args::{KEY_VARIABLE, WORKER_ARGUMENTS, WorkerArgs, serve};
 pub use children::Children;
+pub(crate) use crew::Prepared;
 pub use crew::{Crew, Met};
 pub use files::{Compile, compile_scenario};
 pub use find::find;

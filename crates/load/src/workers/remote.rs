@@ -13,8 +13,9 @@ use prost::Message as _;
 use stadium_rpc::{CallError, CallOptions, Client, Pending, ServiceClient, Streaming};
 
 use super::offset::Offset;
+use super::orders;
 use super::proto::{self, event, load_worker};
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Tally};
 use crate::engine::order::Order;
 use crate::error::Error;
 use crate::machine::Load;
@@ -112,21 +113,16 @@ impl Remote {
 
     /// Tells the worker something; whether it heard is seen by what it does.
     pub(crate) fn order(&self, order: Order) {
-        let at_once = match order {
-            Order::Finish => false,
-            Order::Stop => true,
-            // See `begin`, whose answer counts.
-            Order::Start { .. } | Order::Broadcast { .. } | Order::Cut(_) => return,
-        };
-        let request = proto::EndRequest { run: self.run, at_once }.encode_to_vec();
+        let Some(order) = orders::write(order, &self.offset) else { return };
+        let request = proto::OrderRequest { run: self.run, order: Some(order) }.encode_to_vec();
         let name = self.name.clone();
         self.service.service.call_bytes_then(
-            load_worker::END.route(),
+            load_worker::ORDER.route(),
             request,
             &within(CALL_WITHIN),
             move |answer| {
                 if let Err(error) = answer {
-                    tracing::debug!(worker = name, %error, "A worker was not told to end");
+                    tracing::debug!(worker = name, %error, "A worker did not take an order");
                 }
             },
         );
@@ -218,11 +214,11 @@ impl Follower {
     fn take(&mut self, event: proto::Event) -> Result<bool, String> {
         match event.event {
             Some(event::Event::Tally(json)) => {
-                let tally: Box<crate::engine::tally::Tally> = serde_json::from_slice(&json)
+                let tally: Tally = serde_json::from_slice(&json)
                     .map_err(|error| format!("its tally cannot be read: {error}"))?;
-                let place = self.place(tally.share)?;
-                *place = (!tally.last).then(Instant::now);
-                let _ = self.out.send(Event::Users(tally));
+                let place = self.place(tally.share())?;
+                *place = (!tally.is_last()).then(Instant::now);
+                let _ = self.out.send(Event::Tally(tally));
             }
             Some(event::Event::Ended(ended)) => {
                 *self.place(ended.share)? = None;

@@ -4,6 +4,7 @@
 //! the loops to stop at once, and the place is free when the last of them has ended.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -11,15 +12,19 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use stadium_rpc::Refusal;
 
+use super::files::Files;
+use super::proto::prepare_request::Assignment as Asked;
 use super::proto::{self, event};
 use super::queue::Queue;
 use super::{Compile, changes, files};
 use crate::clock::monotonic_ns;
+use crate::engine::devices;
 use crate::engine::event::Event;
+use crate::engine::loops::{self, Assignment, Shares};
 use crate::engine::order::Order;
 use crate::engine::plan::Plan;
-use crate::engine::threads;
-use crate::machine::{Load, Watch};
+use crate::machine::Watch;
+use crate::swarm::{SwarmConfig, devices_per_process};
 
 /// Between two signs of life.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
@@ -56,7 +61,7 @@ struct Run {
 /// Loops that were made.
 #[derive(Debug)]
 struct Loops {
-    members: Vec<threads::Member>,
+    members: Vec<loops::Member>,
     /// Files that loops' plans were made from.
     _folder: tempfile::TempDir,
 }
@@ -151,14 +156,12 @@ impl Seat {
         // Reading a large table takes its time: signs of life go on meanwhile.
         let refuse = |what: String| Refusal::rejected("LOAD-004", what);
         let folder = tempfile::tempdir().map_err(|error| refuse(format!("a temporary folder: {error}")))?;
-        let mut program =
-            files::compile(self.compile, &request.scenario, &files, folder.path()).map_err(refuse)?;
+        let assignment = self.assignment(request, &files, folder.path()).map_err(refuse)?;
         drop(files);
-        changes::apply(request, &mut program).map_err(refuse)?;
-        let plan = Plan::new(program, folder.path()).map_err(|error| refuse(error.to_string()))?;
         let (sender, events) = mpsc::channel();
-        let members = threads::start(&Arc::new(plan), request.first, request.count, request.of, &[], &sender)
-            .map_err(|error| refuse(error.to_string()))?;
+        let shares = Shares { first: request.first, count: request.count, of: request.of };
+        let members =
+            loops::start(&assignment, shares, &[], &sender).map_err(|error| refuse(error.to_string()))?;
         let mut held = self.run.lock();
         let run = match of(&mut held, request.run) {
             Ok(run) => run,
@@ -178,6 +181,34 @@ impl Seat {
         }
         run.loops = Some(Loops { members, _folder: folder });
         Ok(())
+    }
+
+    /// What the loops are to run: files are read where they were delivered.
+    fn assignment(
+        &self,
+        request: &proto::PrepareRequest,
+        files: &Files,
+        folder: &Path,
+    ) -> Result<Assignment, String> {
+        match &request.assignment {
+            Some(Asked::Users(users)) => {
+                let mut program = files::compile(self.compile, &users.scenario, files, folder)?;
+                changes::apply(users, &mut program)?;
+                let plan = Plan::new(program, folder).map_err(|error| error.to_string())?;
+                Ok(Assignment::Users(Arc::new(plan)))
+            }
+            Some(Asked::Devices(devices)) => {
+                let mut config: SwarmConfig = serde_json::from_slice(&devices.config)
+                    .map_err(|error| format!("the swarm cannot be read: {error}"))?;
+                files::place_certificates(&mut config, files, folder)?;
+                config.loops = request.count as usize;
+                // Raises the limit of open files of this process.
+                devices_per_process();
+                let plan = devices::plan::Plan::new(config).map_err(|error| error.to_string())?;
+                Ok(Assignment::Devices(Arc::new(plan)))
+            }
+            None => Err("there is nothing to run in it".to_owned()),
+        }
     }
 
     /// Starts the loops at that moment of this machine's monotonic clock; returns how far ahead it is, in nanoseconds.
@@ -251,7 +282,7 @@ impl Seat {
         let mut running = count;
         while running > 0 {
             let event = match events.recv_timeout(beat_at.saturating_duration_since(Instant::now())) {
-                Ok(Event::Users(tally)) => match serde_json::to_vec(&tally) {
+                Ok(Event::Tally(tally)) => match serde_json::to_vec(&tally) {
                     Ok(json) => event::Event::Tally(json),
                     Err(error) => {
                         tracing::error!(%error, "A tally cannot be written");
@@ -266,7 +297,7 @@ impl Seat {
                 Ok(_) => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     beat_at = Instant::now() + BEAT;
-                    let load = watch.look().map_or_else(Load::default, Load::from);
+                    let load = watch.look().unwrap_or_default();
                     event::Event::Beat(proto::Beat { machine_busy: load.busy, steal: load.steal })
                 }
                 Err(RecvTimeoutError::Disconnected) => break,

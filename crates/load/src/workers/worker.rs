@@ -12,11 +12,11 @@ use stadium_rpc::{Listen, Refusal, Server, ServerConfig, Service};
 use subtle::ConstantTimeEq as _;
 
 use super::Compile;
+use super::orders;
 use super::proto::{self, load_worker};
 use super::seat::Seat;
 use super::version::VERSION;
 use crate::clock::monotonic_ns;
-use crate::engine::order::Order;
 use crate::error::Error;
 
 /// Time that the last figures have to reach a coordinator when the worker leaves.
@@ -100,7 +100,7 @@ impl Worker {
 }
 
 fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
-    let (attached, kept, prepared, begun, ended) =
+    let (attached, delivered, prepared, begun, ordered) =
         (Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat));
     let (seat, name) = (Arc::clone(seat), config.name.clone());
     let (key, key_again) = (config.key.clone(), config.key.clone());
@@ -140,7 +140,7 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
                 Ok(())
             }
         })
-        .inline(&load_worker::DELIVER, move |_call, piece, _done| kept.keep(piece))
+        .inline(&load_worker::DELIVER, move |_call, piece, _done| delivered.keep(piece))
         .blocking(&load_worker::PREPARE, move |_call, request| {
             prepared.prepare(&request).map(|()| proto::Done {})
         })
@@ -148,8 +148,10 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
             answer.ahead_ns = begun.begin(request.run, request.at_ns)?;
             Ok(())
         })
-        .inline(&load_worker::END, move |_call, request, _done| {
-            ended.order(request.run, if request.at_once { Order::Stop } else { Order::Finish })
+        .inline(&load_worker::ORDER, move |_call, request, _done| {
+            let order = orders::read(request.order.as_ref())
+                .ok_or_else(|| Refusal::rejected("LOAD-003", "the order says nothing"))?;
+            ordered.order(request.run, order)
         })
 }
 

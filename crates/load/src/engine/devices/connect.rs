@@ -18,6 +18,7 @@ use stadium_reactor::{CloseReason, ConnectionId};
 use super::backoff::{Away, delay_ms};
 use super::device::{Ending, Phase, UPLINKS_IN_FLIGHT_MAX};
 use super::driver::Driver;
+use super::figures::Last;
 use crate::clock::monotonic_ns;
 use crate::engine::order::Io;
 use crate::swarm::config::Session;
@@ -352,7 +353,7 @@ impl Driver {
         for device in &mut self.devices {
             self.sums.lost += u64::from(device.window.rejoin());
         }
-        self.send_tally(io);
+        self.send_tally(io, Last::Yes);
         self.stopping = true;
         let version = self.plan.version;
         let goodbye = Packet::Disconnect(Disconnect::default());

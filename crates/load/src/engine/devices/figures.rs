@@ -1,10 +1,17 @@
 //! The tally that takes everything a loop has counted since the one before.
 
 use super::driver::Driver;
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Tally};
 use crate::engine::order::Io;
+use crate::swarm;
 use crate::swarm::memory::{Memory, anonymous_bytes};
-use crate::swarm::tally::Tally;
+
+/// Whether a tally is the loop's last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Last {
+    Yes,
+    No,
+}
 
 impl Driver {
     /// What the process needs for its devices, where this is the loop that tells.
@@ -13,11 +20,12 @@ impl Driver {
     }
 
     /// Hands on everything counted since the last tally.
-    pub(super) fn send_tally(&mut self, io: &Io) {
+    pub(super) fn send_tally(&mut self, io: &Io, last: Last) {
         let mut sums = std::mem::take(&mut self.sums);
         self.counts.measure(io.handle().stats(), &mut sums);
-        let tally = Tally {
+        let tally = swarm::Tally {
             share: self.share.index,
+            last: last == Last::Yes,
             now: self.now,
             sums,
             latencies: self.latencies.take(),
@@ -29,6 +37,6 @@ impl Driver {
             memory: self.measure_memory(),
         };
         // Nobody listens any more only when the swarm is being dropped.
-        let _ = self.out.send(Event::Devices(Box::new(tally)));
+        let _ = self.out.send(Event::Tally(Tally::Devices(Box::new(tally))));
     }
 }

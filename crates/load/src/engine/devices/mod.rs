@@ -80,12 +80,4 @@ impl Handler for Driver {
             Order::Finish | Order::Stop => self.say_goodbye(io),
         }
     }
-
-    fn alarm(&mut self, _io: &mut Io) {
-        // What is due is done when the turn ends.
-    }
-
-    fn turn_ended(&mut self, io: &mut Io) {
-        self.advance(io);
-    }
 }

@@ -1,17 +1,19 @@
 //! Each thing at its time: arrivals, returns, uplinks, broadcasts, late acknowledgements, tallies.
 //!
-//! Times are fixed beforehand and never move, so that being late shows. The loop's alarm has a grain of a
-//! millisecond; what is done within [`GRAIN_NS`] of its time was done in time, and latency counts from then.
+//! Times are fixed beforehand and never move, so that being late shows. A loop that is not punctual wakes to
+//! the millisecond; what is done within [`GRAIN_NS`] of its time was done in time, and latency counts from then.
 
 use std::cmp::Reverse;
 
 use super::device::Phase;
 use super::driver::Driver;
+use super::figures::Last;
 use super::flight::Published;
 use crate::clock::monotonic_ns;
+use crate::engine::loops::{Clients, Punctuality};
 use crate::engine::order::Io;
 
-/// How far the alarm's grain puts things off at most, in nanoseconds.
+/// How far the grain of a loop's sleep puts things off at most, in nanoseconds.
 const GRAIN_NS: u64 = 2_000_000;
 /// Between two tallies, in nanoseconds.
 const TALLY_NS: u64 = 250_000_000;
@@ -22,17 +24,11 @@ const UPLINKS_PER_TURN: u32 = 1_024;
 /// Broadcasts of one turn.
 const BROADCASTS_PER_TURN: u32 = 64;
 
-impl Driver {
-    /// Does what is due and sets the alarm for what is next.
-    pub(super) fn advance(&mut self, io: &mut Io) {
-        let Some(epoch_ns) = self.epoch_ns else { return };
-        if self.stopping {
-            if self.open == 0 {
-                io.stop();
-            }
-            return;
-        }
-        let now_ns = monotonic_ns();
+impl Clients for Driver {
+    const PUNCTUALITY: Punctuality = Punctuality::Relaxed;
+
+    fn advance(&mut self, io: &mut Io, now_ns: u64, _worked_ns: u64) -> Option<u64> {
+        let epoch_ns = self.epoch_ns.filter(|_| !self.stopping)?;
         self.cut_due(io, now_ns);
         self.send_late_acks(io, now_ns);
         self.broadcast(io, now_ns);
@@ -40,15 +36,18 @@ impl Driver {
         self.start(io, epoch_ns, now_ns);
         if now_ns >= self.tally_ns {
             self.tidy_left(io);
-            self.send_tally(io);
+            self.send_tally(io, Last::No);
             self.tally_ns = now_ns + TALLY_NS;
         }
-        let due_ns = self.next_ns(epoch_ns);
-        // Rounded up: an alarm before its time would only be set again.
-        let wait_ms = due_ns.saturating_sub(now_ns).div_ceil(1_000_000);
-        io.set_alarm(io.now() + wait_ms);
+        Some(self.next_ns(epoch_ns))
     }
 
+    fn is_finished(&self) -> bool {
+        self.stopping && self.open == 0
+    }
+}
+
+impl Driver {
     /// The next time at which anything is due.
     fn next_ns(&self, epoch_ns: u64) -> u64 {
         let start_ns =

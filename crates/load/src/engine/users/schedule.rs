@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::driver::Driver;
 use super::user::State;
 use crate::engine::arrivals::Arrival;
-use crate::engine::event::Event;
+use crate::engine::event::{Event, Tally};
+use crate::engine::loops::{Clients, Punctuality};
 use crate::engine::order::Io;
 use crate::engine::reply::Failure;
 
@@ -19,22 +20,10 @@ const SWEEP_NS: u64 = 20_000_000;
 /// The length of an interval, in nanoseconds.
 pub(crate) const INTERVAL_NS: u64 = 1_000_000_000;
 
-impl Driver {
-    /// The run begins at this moment.
-    pub(super) fn start(&mut self, epoch_ns: u64) {
-        self.epoch_ns = Some(epoch_ns);
-        self.end_ns = self.end_ns.min(epoch_ns + self.schedule.end_ns());
-        self.tally_ns = epoch_ns + INTERVAL_NS;
-        self.sweep_ns = epoch_ns;
-    }
+impl Clients for Driver {
+    const PUNCTUALITY: Punctuality = Punctuality::Punctual;
 
-    /// Whether the loop has nothing more to do.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.finished
-    }
-
-    /// Does what is due. Returns when something is due next; `None` before the start.
-    pub(crate) fn advance(&mut self, io: &mut Io, now_ns: u64, worked_ns: u64) -> Option<u64> {
+    fn advance(&mut self, io: &mut Io, now_ns: u64, worked_ns: u64) -> Option<u64> {
         let epoch_ns = self.epoch_ns?;
         if now_ns < epoch_ns {
             return Some(epoch_ns);
@@ -65,6 +54,24 @@ impl Driver {
         let end = (!ending).then_some(self.end_ns);
         let level = (!is_full).then_some(now_ns);
         [arrival, timer, level, end, Some(self.sweep_ns), Some(self.tally_ns)].into_iter().flatten().min()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn conclude(&mut self, now_ns: u64, worked_ns: u64) {
+        self.send_tally(worked_ns, now_ns, true);
+    }
+}
+
+impl Driver {
+    /// The run begins at this moment.
+    pub(super) fn start(&mut self, epoch_ns: u64) {
+        self.epoch_ns = Some(epoch_ns);
+        self.end_ns = self.end_ns.min(epoch_ns + self.schedule.end_ns());
+        self.tally_ns = epoch_ns + INTERVAL_NS;
+        self.sweep_ns = epoch_ns;
     }
 
     /// The run ends now: users finish what they are at.
@@ -151,7 +158,7 @@ impl Driver {
     }
 
     /// Tells the head what was counted since the last time.
-    pub(crate) fn send_tally(&mut self, worked_ns: u64, now_ns: u64, last: bool) {
+    fn send_tally(&mut self, worked_ns: u64, now_ns: u64, last: bool) {
         let mut tally = self.counter.take();
         let length_ns = (now_ns + INTERVAL_NS).saturating_sub(self.tally_ns).max(1);
         tally.share = self.share.index;
@@ -163,6 +170,6 @@ impl Driver {
         self.interval += 1;
         self.tally_ns += INTERVAL_NS;
         // The head may be gone: then nobody wants to know.
-        let _ = self.out.send(Event::Users(Box::new(tally)));
+        let _ = self.out.send(Event::Tally(Tally::Users(Box::new(tally))));
     }
 }
