@@ -7,6 +7,7 @@
 mod arrivals;
 mod cookies;
 pub(crate) mod devices;
+mod dial;
 pub(crate) mod event;
 pub(crate) mod loops;
 pub(crate) mod order;

@@ -7,10 +7,7 @@ use std::cmp::Reverse;
 
 use stadium_mqtt::decode::DecodeError;
 use stadium_mqtt::encode;
-use stadium_mqtt::packet::{
-    Connack, Connect, Disconnect, FiltersBuffer, Packet, RetainHandling, Suback, Subscribe,
-    SubscriptionOptions,
-};
+use stadium_mqtt::packet::{Connack, Connect, Disconnect, FiltersBuffer, Packet, Suback, Subscribe};
 use stadium_mqtt::property::UserProperties;
 use stadium_mqtt::reason::ReasonCode;
 use stadium_reactor::{CloseReason, ConnectionId};
@@ -21,6 +18,7 @@ use super::driver::Driver;
 use super::figures::Last;
 use crate::clock::monotonic_ns;
 use crate::engine::order::Io;
+use crate::engine::protocol::mqtt::rules;
 use crate::swarm::config::Session;
 use crate::swarm::storm::Back;
 
@@ -174,12 +172,7 @@ impl Driver {
         self.touch(io, slot);
         let number = self.share.nth(slot);
         let (config, version) = (&self.plan.config, self.plan.version);
-        let options = SubscriptionOptions {
-            qos: config.subscription_qos.0,
-            no_local: false,
-            retain_as_published: false,
-            retain_handling: RetainHandling::Send,
-        };
+        let options = rules::subscription(config.subscription_qos.0);
         let mut filters = FiltersBuffer::new(version);
         for template in &config.subscriptions {
             let topic = &mut self.text.topic;

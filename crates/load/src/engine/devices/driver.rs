@@ -18,6 +18,7 @@ use super::left::Left;
 use super::plan::Plan;
 use crate::engine::event::Event;
 use crate::engine::order::Io;
+use crate::engine::protocol::mqtt::rules::Unreleased;
 use crate::share::Share;
 use crate::swarm::broadcast::Following;
 use crate::swarm::memory::anonymous_bytes;
@@ -69,7 +70,7 @@ pub(crate) struct Driver {
     /// Acknowledgements that wait for their time. As many as brokers let be in flight, 65,535 a device.
     pub(super) late_acks: VecDeque<LateAck>,
     /// Packet ids received with QoS 2 and not released, by device.
-    pub(super) unreleased: HashMap<u32, Vec<u16>>,
+    pub(super) unreleased: HashMap<u32, Unreleased>,
     /// Messages that devices published and nobody acknowledged yet, by device and packet id.
     pub(super) flights: HashMap<(u32, u16), Flight>,
 

@@ -4,18 +4,15 @@
 //! puts the same load on each loop.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use stadium_mqtt::packet::Version;
+use stadium_reactor::ConnectOptions;
 use stadium_reactor::tls::ClientTls;
-use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 
 use crate::client_tls::{Asked, client_tls};
+use crate::engine::dial::{self, mqtt_over_websocket};
 use crate::error::Error;
 use crate::swarm::config::{Resumption, SwarmConfig, Tls, Transport, Trust, left_per_process};
-
-/// The largest packet that a device takes, in bytes, and so what a loop keeps of an incomplete one.
-pub(crate) const PACKET_BYTES_MAX: u32 = 64 * 1024 * 1024;
 
 /// What all loops of a process share.
 #[derive(Debug)]
@@ -38,36 +35,18 @@ impl Plan {
             Transport::Ws { path } => (None, Some(path)),
             Transport::Wss { path, tls } => (Some(tls), Some(path)),
         };
-        let socket = SocketSettings {
-            connect_timeout_ms: config.connect.timeout_ms,
-            // Small on purpose: a hundred thousand devices share the kernel's memory.
-            receive_buffer_bytes: None,
-            ..SocketSettings::default()
-        };
-        let limits = ConnectionLimits {
-            carry_bytes_max: PACKET_BYTES_MAX,
-            write_queue_bytes_max: PACKET_BYTES_MAX,
-            ..ConnectionLimits::default()
-        };
-        let mut options = Vec::with_capacity(config.targets.len());
-        for target in &config.targets {
-            let websocket = path.map(|path| {
-                Arc::new(WebSocketRequest {
-                    host: format!("{}:{}", target.host, target.address.port()),
-                    path: path.clone(),
-                    subprotocol: Some("mqtt".to_owned()),
-                    ..WebSocketRequest::default()
-                })
-            });
-            options.push(ConnectOptions {
-                bind: None,
-                socket: socket.clone(),
-                limits,
-                tls: tls.map(|tls| tls_to(tls, &target.host)).transpose()?,
-                websocket,
-                tag: 0,
-            });
-        }
+        let options = config
+            .targets
+            .iter()
+            .map(|target| {
+                let websocket = path.map(|path| {
+                    let host = format!("{}:{}", target.host, target.address.port());
+                    mqtt_over_websocket(host, path.clone())
+                });
+                let tls = tls.map(|tls| tls_to(tls, &target.host)).transpose()?;
+                Ok(dial::options(config.connect.timeout_ms, tls, websocket))
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
         let left_max = (left_per_process() / config.loops).max(1);
         let (version, sources) = (config.version.into(), config.sources());
         Ok(Plan { version, sources, options, left_max, config })

@@ -11,6 +11,7 @@ use super::device::Phase;
 use super::driver::Driver;
 use super::flight::{Copy, Flight, Published, What};
 use crate::engine::order::Io;
+use crate::engine::protocol::mqtt::rules;
 use crate::stamp::Stamp;
 use crate::swarm::config::Traffic;
 
@@ -93,14 +94,7 @@ impl Driver {
         );
         let head = PublishHead {
             dup: copy == Copy::Again,
-            qos: traffic.qos.0,
-            retain: false,
-            topic: &self.text.topic,
-            packet_id,
-            forwardable: &[],
-            message_expiry_s: None,
-            topic_alias: None,
-            subscription_ids: &[],
+            ..rules::message(&self.text.topic, traffic.qos.0, packet_id)
         };
         let payload = &self.payload;
         io.send(self.devices[slot as usize].connection, |buffer| {

@@ -3,18 +3,18 @@
 //! A packet that breaks the specification ends the connection and is counted. A QoS 2 message is counted once,
 //! however often it comes before its PUBREL.
 
-use stadium_mqtt::decode::{self, DecodeError};
+use stadium_mqtt::decode::DecodeError;
 use stadium_mqtt::encode;
-use stadium_mqtt::packet::{AckKind, Packet, Publish, QoS, Role};
+use stadium_mqtt::packet::{AckKind, Packet, Publish, QoS};
 use stadium_mqtt::reason::ReasonCode;
 
 use super::device::{Ending, Phase};
 use super::driver::Driver;
 use super::flight::LateAck;
-use super::plan::PACKET_BYTES_MAX;
 use super::sequence::Heard;
 use crate::clock::monotonic_ns;
 use crate::engine::order::Io;
+use crate::engine::protocol::mqtt::rules::{Accepted, acknowledgement, next_packet};
 use crate::stamp::Stamp;
 use crate::swarm::config::Acknowledge;
 
@@ -24,11 +24,13 @@ impl Driver {
         let now_ns = monotonic_ns();
         let mut used = 0;
         loop {
-            let taken = match decode::frame(&bytes[used..], PACKET_BYTES_MAX) {
+            let accepted = match self.device(slot).phase {
+                Phase::Opening | Phase::Greeting => Accepted::No,
+                _ => Accepted::Yes,
+            };
+            let taken = match next_packet(&bytes[used..], self.plan.version, accepted) {
                 Ok(None) => return used,
-                Ok(Some(frame)) => decode::packet_from(&frame, self.plan.version, Role::Server)
-                    .and_then(|packet| self.take(io, slot, &packet, now_ns))
-                    .map(|()| frame.total),
+                Ok(Some((packet, length))) => self.take(io, slot, &packet, now_ns).map(|()| length),
                 Err(error) => Err(error),
             };
             match taken {
@@ -49,15 +51,11 @@ impl Driver {
         match packet {
             Packet::Connack(connack) => return self.greeted(io, slot, connack),
             Packet::Disconnect(disconnect) => self.dismissed(io, slot, disconnect),
-            _ if matches!(self.device(slot).phase, Phase::Opening | Phase::Greeting) => {
-                // The first packet of a broker is CONNACK [MQTT-3.2.0-1].
-                return Err(DecodeError::WrongSender);
-            }
             Packet::Suback(suback) => return self.subscribed(io, slot, suback),
             Packet::Publish(publish) => self.message_came(io, slot, publish, now_ns),
             Packet::Pubrel(ack) => {
                 if let Some(unreleased) = self.unreleased.get_mut(&slot) {
-                    unreleased.retain(|&packet_id| packet_id != ack.packet_id);
+                    unreleased.release(ack.packet_id);
                 }
                 self.acknowledge(io, slot, AckKind::Pubcomp, ack.packet_id, now_ns);
             }
@@ -65,32 +63,21 @@ impl Driver {
             Packet::Pubrec(ack) => self.flight_received(io, slot, ack.packet_id, ack.reason, now_ns),
             Packet::Pubcomp(ack) => self.flight_ended(slot, ack.packet_id, ack.reason, now_ns),
             Packet::Pingresp => self.ping_answered(io, slot),
-            Packet::Unsuback(_) => {}
-            // The others are a client's, or answer an authentication that no device asks for.
-            _ => return Err(DecodeError::WrongSender),
+            _ => {}
         }
         Ok(())
     }
 
     fn message_came(&mut self, io: &mut Io, slot: u32, publish: &Publish<'_>, now_ns: u64) {
-        let again = publish.qos == QoS::ExactlyOnce && {
-            let unreleased = self.unreleased.entry(slot).or_default();
-            let again = unreleased.contains(&publish.packet_id);
-            if !again {
-                unreleased.push(publish.packet_id);
-            }
-            again
-        };
-        let is_new = !again && self.measure(slot, publish, now_ns);
+        let came_before =
+            publish.qos == QoS::ExactlyOnce && !self.unreleased.entry(slot).or_default().note(publish);
+        let is_new = !came_before && self.measure(slot, publish, now_ns);
         if is_new {
             self.answer(io, slot, publish, now_ns);
         }
-        let kind = match publish.qos {
-            QoS::AtMostOnce => return,
-            QoS::AtLeastOnce => AckKind::Puback,
-            QoS::ExactlyOnce => AckKind::Pubrec,
-        };
-        self.acknowledge(io, slot, kind, publish.packet_id, now_ns);
+        if let Some(kind) = acknowledgement(publish.qos) {
+            self.acknowledge(io, slot, kind, publish.packet_id, now_ns);
+        }
     }
 
     /// Whether it was heard for the first time, as far as its stamp tells.
