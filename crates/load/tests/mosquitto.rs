@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         ("every_device_hears_every_broadcast", every_device_hears_every_broadcast),
         ("every_device_hears_every_broadcast_in_3_1_1", every_device_hears_every_broadcast_in_3_1_1),
         ("workers_hold_their_part_and_figures_add_up", workers_hold_their_part_and_figures_add_up),
-        ("a_dead_worker_is_told", a_dead_worker_is_told),
+        ("a_dead_worker_is_reported", a_dead_worker_is_reported),
         ("a_device_costs_less_than_300_bytes", a_device_costs_less_than_300_bytes),
         ("a_worker_ends_with_its_parent", a_worker_ends_with_its_parent),
         ("what_a_worker_cannot_do_is_said", what_a_worker_cannot_do_is_said),
@@ -195,7 +195,7 @@ fn signal(pid: u32, name: &str) {
     assert!(status.success());
 }
 
-fn a_dead_worker_is_told() {
+fn a_dead_worker_is_reported() {
     let broker = Broker::start();
     let config = SwarmConfig { processes: Processes::Workers(2), ..fleet(&broker, 100) };
     let swarm = Swarm::start(config).expect("the swarm starts");

@@ -13,7 +13,7 @@ pub(crate) enum Order {
     },
     /// Begin to broadcast.
     Broadcast {
-        /// Tells this run's messages from others'.
+        /// Distinguishes this run's messages from others'.
         stream: u32,
     },
     /// Cut connections; their devices come back.

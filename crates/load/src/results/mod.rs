@@ -1,4 +1,4 @@
-//! Keeps what a run measured: files in a folder, and copies of them in an object store.
+//! The results of a run: files in a folder, and copies of them in an object store.
 //!
 //! A folder is one run: `result.json` has everything, the other files are made from it. A result that is there already
 //! is never written over.

@@ -1,6 +1,6 @@
 //! An S3 server for tests: the crates `s3s` and `s3s-fs` on a loopback port, keeping objects in a folder.
 //!
-//! It checks signatures as S3 does. It can answer *slow down* for a while, and be gone from one moment to the next.
+//! It checks signatures as S3 does. It can answer *slow down* for a while, and be gone at once.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -11,7 +11,7 @@ use super::transfer::{Sent, UploadOptions};
 /// Whether this program can upload: it was built with the feature `upload`.
 pub const CAN_UPLOAD: bool = cfg!(feature = "upload");
 
-/// Copies files under their own names to `url`, telling `progress` how far it is. Gives the URLs of the copies.
+/// Copies files under their own names to `url`, reporting to `progress` how far it is. Gives the URLs of the copies.
 ///
 /// What is there under the same name is replaced: let the URL end with the run's id. Blocks until all is stored.
 ///

@@ -1,6 +1,6 @@
 //! A scenario's fleets: swarms of MQTT devices that are there beside its users, each watched by a thread of its own.
 //!
-//! Swarms hold their devices in processes of their own where open files ask for it. They run where the head runs, also
+//! Swarms hold their devices in processes of their own where open files ask for it. They run in the coordinator, also
 //! where workers make the rest of the load.
 
 use std::net::ToSocketAddrs;
@@ -93,7 +93,7 @@ impl Fleets {
         self.running
             .into_iter()
             .map(|Fleet { name, watched, thread }| match thread.join() {
-                Ok(Ok(Some(result))) => Ok(told(&name, &watched, result)),
+                Ok(Ok(Some(result))) => Ok(fleet_of(&name, &watched, result)),
                 Ok(Ok(None)) => {
                     Err(format!("the fleet {name:?} never began: its start is after the run's end"))
                 }
@@ -130,7 +130,7 @@ fn run(config: SwarmConfig, start_ns: u64, watched: &Watched) -> Result<Option<S
 }
 
 /// A swarm's report as a fleet of a result.
-fn told(name: &str, watched: &Watched, swarm: SwarmReport) -> report::Fleet {
+fn fleet_of(name: &str, watched: &Watched, swarm: SwarmReport) -> report::Fleet {
     let sums = swarm.sums;
     let histograms = swarm.histograms;
     let mut facts: Vec<(String, String)> = swarm

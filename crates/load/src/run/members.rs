@@ -9,7 +9,7 @@ use crate::engine::event::Event;
 use crate::engine::loops::{self, Assignment, Shares};
 use crate::engine::order::Order;
 use crate::error::Error;
-use crate::workers::{Lineup, Prepared, Remote};
+use crate::workers::{Prepared, Remote, WorkerStates};
 
 /// The start is this far ahead, in nanoseconds, so that all loops know of it in time.
 const START_AHEAD_NS: u64 = 50_000_000;
@@ -21,7 +21,7 @@ const START_FAR_AHEAD_NS: u64 = 250_000_000;
 pub(super) struct Members {
     list: Vec<Member>,
     /// The workers among them, for the report.
-    pub(super) workers: Lineup,
+    pub(super) workers: WorkerStates,
     /// Whether each loop still reports.
     running: Vec<bool>,
     /// The start, in [`monotonic_ns`].
@@ -48,7 +48,7 @@ impl Members {
         let epoch_ns = monotonic_ns() + START_AHEAD_NS;
         let members = Members {
             list: threads.into_iter().map(Member::Thread).collect(),
-            workers: Lineup::default(),
+            workers: WorkerStates::default(),
             running: vec![true; loops as usize],
             epoch_ns,
         };
@@ -61,7 +61,7 @@ impl Members {
         let epoch_ns = monotonic_ns() + START_FAR_AHEAD_NS + 4 * prepared.way_ns();
         prepared.begin(epoch_ns)?;
         Ok(Members {
-            workers: Lineup::new(&prepared.remotes),
+            workers: WorkerStates::new(&prepared.remotes),
             list: prepared.remotes.into_iter().map(Member::Remote).collect(),
             running: vec![true; prepared.loops as usize],
             epoch_ns,

@@ -1,7 +1,7 @@
-//! The head of a run: starts it, puts together what loops tell, interval by interval, and says what came of it.
+//! A scenario's run: starts it, adds up the tallies of its loops, interval by interval, and makes the result.
 //!
-//! Loops are this process's threads or those of workers elsewhere: both tell [`Tally`]s, and an interval is whole when
-//! all that still live have told theirs. Nothing here touches a target.
+//! Loops are this process's threads or those of workers elsewhere: both send [`Tally`]s, and an interval is whole when
+//! all that still live have sent theirs. Nothing here touches a target.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ use crate::engine::plan::Plan;
 use crate::engine::tally::{StepTally, Tally};
 use crate::error::Error;
 use crate::machine::{Loads, Watch};
-use crate::workers::Crew;
+use crate::workers::Workers;
 
 /// How long an interval waits for loops that are late with their tallies.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -113,14 +113,14 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts a run on the loops of workers; this process only puts together what they tell.
+    /// Starts a run on the loops of workers; this process only adds up their tallies.
     ///
     /// # Errors
     /// As [`Run::start`], and [`Error::Worker`] for a worker that cannot do its part: then none of them has begun.
-    pub fn start_on(program: Program, options: &RunOptions, crew: &Crew) -> Result<Self, Error> {
+    pub fn start_on(program: Program, options: &RunOptions, group: &Workers) -> Result<Self, Error> {
         let thresholds = read_thresholds(&program)?;
         let (sender, events) = mpsc::channel();
-        let members = Members::on(crew.prepare_users(&program, &options.folder, &sender)?)?;
+        let members = Members::on(group.prepare_users(&program, &options.folder, &sender)?)?;
         let mut run = Run::new(program, options, thresholds, (sender, events));
         run.begin(members, &options.folder)?;
         Ok(run)
@@ -173,7 +173,7 @@ impl Run {
         self.control.clone()
     }
 
-    /// Follows the run to its end, telling `watch` how far it is.
+    /// Follows the run to its end, reporting to `watch` how far it is.
     ///
     /// # Errors
     /// Where a loop failed. Requests that failed are figures of the result.
@@ -250,7 +250,7 @@ impl Run {
         }
         self.members.workers.hear(&tally);
         if tally.interval < self.next {
-            // Its interval was closed without it: what it tells happened then all the same.
+            // Its interval was closed without it: its counts are of that interval all the same.
             let late = self.gather(tally.interval, std::slice::from_ref(&tally));
             if let Some(interval) = self.result.series.iter_mut().rfind(|own| own.at_s <= late.at_s) {
                 interval.merge(&Interval { at_s: 0.0, ..late });
@@ -309,7 +309,7 @@ impl Run {
         self.phase_at(f64::from(interval) + 0.5).is_none_or(|phase| self.program.phases[phase].measured)
     }
 
-    /// Counts what loops tell of an interval, in the result's totals and in the interval that is returned.
+    /// Counts the tallies of an interval, in the result's totals and in the interval that is returned.
     fn gather(&mut self, number: u32, tallies: &[Tally]) -> Interval {
         let measured = self.is_measured(number);
         let mut interval = Interval { at_s: f64::from(number) + 1.0, ..Interval::default() };
@@ -397,7 +397,7 @@ impl Run {
         }
         result.workers = std::mem::take(&mut self.members.workers).into_workers();
         result.thresholds = thresholds::evaluate_all(&self.thresholds, result);
-        // What workers and fleets told comes last.
+        // Texts of workers and fleets come last.
         conceal(result, &self.secrets);
         self.result
     }
@@ -417,7 +417,7 @@ fn read_thresholds(program: &Program) -> Result<Vec<thresholds::Threshold>, Erro
         .collect()
 }
 
-/// Why the figures cannot be relied on, as far as the generator can tell.
+/// Why the figures cannot be relied on, as far as the generator knows.
 fn doubts(generator: &stadium_report::Generator, total: &Requests) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let mut doubt = |refuse: bool, text: String| doubts.push(Doubt { refuse, text });

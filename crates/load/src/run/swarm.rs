@@ -24,7 +24,7 @@ use crate::swarm::memory::Memory;
 use crate::swarm::report::{Ended, GeneratorReport, LatencyReport, Progress, StormReport, SwarmReport};
 use crate::swarm::storm::StormShape;
 use crate::swarm::tally::{Latencies, Now, Storm, Sums, Tally, add_named};
-use crate::workers::{Children, Crew, compile_scenario};
+use crate::workers::{Children, Workers, compile_scenario};
 
 /// Between two looks at how far the swarm is.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -38,14 +38,14 @@ pub struct Swarm {
     config: SwarmConfig,
     members: Members,
     /// The processes that hold the devices, where this one does not: they end with it.
-    workers: Option<Crew>,
+    workers: Option<Workers>,
     events: Receiver<Event>,
     control: Control,
     processes: u32,
     watch: Watch,
     loads: Loads,
 
-    // What was told.
+    // What loops reported.
     now: BTreeMap<u32, Now>,
     sums: Sums,
     latencies: Latencies,
@@ -55,7 +55,7 @@ pub struct Swarm {
     lost_connections: BTreeMap<String, u64>,
     spreads: Spreads,
     storms: BTreeMap<u32, Storm>,
-    /// Of each process, by the loop that tells.
+    /// Of each process, by the loop that reports it.
     memory: BTreeMap<u32, Memory>,
     last_up_ns: u64,
     /// Why the run ends, once it does.
@@ -95,8 +95,8 @@ impl Swarm {
             }
             Some(processes) => {
                 let own = std::env::current_exe().map_err(Error::system("finding this binary"))?;
-                let crew = Crew::of_children(Children::start(processes, loops, &own)?, compile_scenario)?;
-                (Members::on(crew.prepare_devices(&config, &sender)?)?, Some(crew))
+                let group = Workers::of_children(Children::start(processes, loops, &own)?, compile_scenario)?;
+                (Members::on(group.prepare_devices(&config, &sender)?)?, Some(group))
             }
         };
         Ok(Swarm {
@@ -133,13 +133,13 @@ impl Swarm {
 
     /// The worker processes' ids, to look at what they need; empty where this process holds the devices.
     pub fn worker_pids(&self) -> Vec<u32> {
-        self.workers.as_ref().map(Crew::pids).unwrap_or_default()
+        self.workers.as_ref().map(Workers::pids).unwrap_or_default()
     }
 
-    /// Runs it to its end, telling `watch` four times a second how far it is.
+    /// Runs it to its end, reporting to `watch` four times a second how far it is.
     ///
     /// # Errors
-    /// [`Error`] where no member is left and none has told anything. A worker that dies on the way is no error: the
+    /// [`Error`] where no loop is left and none has reported anything. A worker that dies on the way is no error: the
     /// report says so.
     pub fn wait(mut self, watch: &mut dyn FnMut(&Progress)) -> Result<SwarmReport, Error> {
         let mut failure = None;

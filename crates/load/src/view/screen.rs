@@ -250,7 +250,7 @@ impl Screen {
         }
         let room = usize::from(area.height) - 1;
         let fits = if self.steps.len() > room { room.saturating_sub(1) } else { self.steps.len() };
-        // Names need room more than a count that the rate tells of too.
+        // Names need room more than a count that follows from the rate.
         let counts = area.width >= COUNTS_WIDTH_MIN;
         let one_session = self.steps.iter().all(|step| step.session == self.steps[0].session);
         let right = |text: String| Cell::from(Line::from(text).right_aligned());

@@ -7,7 +7,7 @@ use stadium_scenario::value::Value;
 
 use super::proto;
 use super::proto::phase::Model;
-use super::proto::value::Value as Told;
+use super::proto::value::Value as Sent;
 
 /// Writes what a program has into a request.
 pub(crate) fn write(program: &Program, request: &mut proto::Users) {
@@ -20,9 +20,9 @@ pub(crate) fn write(program: &Program, request: &mut proto::Users) {
     let value = |value: &Value| proto::Value {
         value: match value {
             Value::Null => None,
-            Value::Bool(value) => Some(Told::Bool(*value)),
-            Value::Number(value) => Some(Told::Number(*value)),
-            Value::Text(text) => Some(Told::Text(text.clone())),
+            Value::Bool(value) => Some(Sent::Bool(*value)),
+            Value::Number(value) => Some(Sent::Number(*value)),
+            Value::Text(text) => Some(Sent::Text(text.clone())),
         },
     };
     request.initial = program.initial.iter().map(value).collect();
@@ -84,9 +84,9 @@ pub(crate) fn apply(request: &proto::Users, program: &mut Program) -> Result<(),
     for (own, value) in program.initial.iter_mut().zip(&request.initial) {
         *own = match &value.value {
             None => Value::Null,
-            Some(Told::Bool(value)) => Value::Bool(*value),
-            Some(Told::Number(value)) => Value::Number(*value),
-            Some(Told::Text(text)) => Value::Text(text.clone()),
+            Some(Sent::Bool(value)) => Value::Bool(*value),
+            Some(Sent::Number(value)) => Value::Number(*value),
+            Some(Sent::Text(text)) => Value::Text(text.clone()),
         };
     }
     Ok(())

@@ -4,7 +4,6 @@
 //! `compare` read what runs left; `import` makes scenarios of recordings; `swarm` is a fleet without a scenario.
 
 mod check;
-mod crew;
 mod import;
 mod launch;
 mod read;
@@ -13,6 +12,7 @@ mod run;
 mod search;
 mod swarm;
 mod worker;
+mod workers;
 
 use clap::{Args, Subcommand};
 use stadium_scenario::secret::Secrets;

@@ -13,13 +13,13 @@ use stadium_load::results::{self, UploadOptions};
 use stadium_load::run::{Control, Progress, RunOptions};
 use stadium_load::scrape::{self, Scrape};
 use stadium_load::view::{self, Lines, Page, Wish};
-use stadium_load::workers::Crew;
+use stadium_load::workers::Workers;
 use stadium_load::{Error, conceal, on_interrupt};
 use stadium_report::{Outcome, RunResult};
 use stadium_scenario::secret::Secrets;
 
-use super::crew::{CrewFlags, start};
 use super::read::Scenario;
+use super::workers::{WorkerFlags, start};
 use crate::failure::{Context, Failure};
 use crate::terminal::Terminal;
 
@@ -62,7 +62,7 @@ pub(super) struct Generator {
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     cpus: Vec<usize>,
     #[command(flatten)]
-    crew: CrewFlags,
+    workers: WorkerFlags,
 }
 
 impl Generator {
@@ -76,8 +76,8 @@ impl Generator {
     }
 
     /// The workers, where this process does not make the load itself.
-    pub(super) fn crew(&self, terminal: &Terminal) -> Result<Option<Crew>, Failure> {
-        self.crew.meet(self.loops, terminal)
+    pub(super) fn workers(&self, terminal: &Terminal) -> Result<Option<Workers>, Failure> {
+        self.workers.connect(self.loops, terminal)
     }
 }
 
@@ -89,10 +89,10 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
     let program = arguments.scenario.read(terminal)?;
     let secrets = Secrets::of(&program);
     let options = RunOptions { folder: arguments.scenario.folder(), ..arguments.generator.options() };
-    let crew = arguments.generator.crew(terminal)?;
+    let group = arguments.generator.workers(terminal)?;
     let mut views = Views::open(arguments, terminal)?;
     let sources = scrape::sources(&program);
-    let run = start(program, &options, crew.as_ref()).map_err(failure)?;
+    let run = start(program, &options, group.as_ref()).map_err(failure)?;
     let scrape = Scrape::start(sources, Instant::now()).context("asking targets for their figures")?;
     let control = run.control();
     stop_on_interrupt(control.clone())?;

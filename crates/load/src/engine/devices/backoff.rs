@@ -13,7 +13,7 @@ pub(crate) enum Away {
     /// The broker is busy and did not say for how long: longer than for a failure.
     Busy,
     /// The broker named a time.
-    Told { after_ms: u32 },
+    Named { after_ms: u32 },
     /// The swarm cut it, to see how fast it is back.
     Storm,
     /// Its address changed: it is back at once.
@@ -47,7 +47,7 @@ pub(crate) fn delay_ms(
     Some(match away {
         Away::Storm | Away::Moved => 0,
         Away::Background { after_ms } => u64::from(after_ms),
-        Away::Told { after_ms } => u64::from(after_ms) + random.u64(0..=u64::from(after_ms) / 10),
+        Away::Named { after_ms } => u64::from(after_ms) + random.u64(0..=u64::from(after_ms) / 10),
         Away::Failed | Away::Busy => {
             let factor = 1_u64 << doublings.min(32);
             let longest = policy.delay_min_ms.saturating_mul(factor).min(policy.delay_max_ms);
@@ -71,7 +71,7 @@ mod tests {
             (Away::Failed, 20, 2_500..=5_000),
             (Away::Failed, u16::MAX, 2_500..=5_000),
             (Away::Busy, 1, 200..=400),
-            (Away::Told { after_ms: 3_000 }, 9, 3_000..=3_300),
+            (Away::Named { after_ms: 3_000 }, 9, 3_000..=3_300),
             (Away::Storm, 9, 0..=0),
             (Away::Moved, 9, 0..=0),
             (Away::Background { after_ms: 7 }, 9, 7..=7),

@@ -27,16 +27,16 @@ const SUBSCRIBE_PACKET_ID: u16 = u16::MAX;
 /// The user property by which a busy broker says when to come back, in seconds.
 const RETRY_AFTER: &str = "retry-after";
 /// The longest time that a broker is obeyed for: an hour, in milliseconds.
-const TOLD_MS_MAX: u32 = 3_600_000;
+const NAMED_MS_MAX: u32 = 3_600_000;
 
 impl Driver {
     /// Begins an attempt that was intended for `intended_ns`.
     pub(super) fn open(&mut self, io: &mut Io, slot: u32, intended_ns: u64) {
         self.sums.attempts += u64::from(!self.is_broadcaster(slot));
         self.enter(slot, Phase::Opening);
-        self.habit_returns(slot);
+        self.behaviour_returns(slot);
         let nth = self.share.nth(slot);
-        let moves = self.habits.get(slot as usize).map_or(0, |habit| habit.moves);
+        let moves = self.behaviours.get(slot as usize).map_or(0, |behaviour| behaviour.moves);
         let device = &mut self.devices[slot as usize];
         device.began_ns = intended_ns;
         device.ending = Ending::Theirs;
@@ -154,7 +154,7 @@ impl Driver {
             ReasonCode::ServerBusy
             | ReasonCode::ServerUnavailable
             | ReasonCode::ConnectionRateExceeded
-            | ReasonCode::QuotaExceeded => told(connack),
+            | ReasonCode::QuotaExceeded => named_wait(connack),
             ReasonCode::UseAnotherServer | ReasonCode::ServerMoved => {
                 self.move_on(slot, connack.server_reference);
                 Away::Failed
@@ -213,7 +213,7 @@ impl Driver {
         let keep_alive_ms = u64::from(self.device(slot).keep_alive_s) * 1_000;
         match keep_alive_ms {
             // Its timer is set below.
-            _ if self.has_habit(slot) => {}
+            _ if self.has_behaviour(slot) => {}
             0 => io.cancel_timer(id),
             // Between half and three quarters of it, so that a fleet that came together does not ping together.
             ms => io.set_timer(id, self.random.u64(ms / 2..=ms * 3 / 4)),
@@ -236,7 +236,7 @@ impl Driver {
             self.last_up_ns = now_ns;
         }
         self.back_from_storm(slot, now_ns);
-        if self.has_habit(slot) {
+        if self.has_behaviour(slot) {
             self.begin_life(io, slot, known);
         }
         Ok(())
@@ -278,7 +278,7 @@ impl Driver {
         let device = self.device(slot);
         device.connection = ConnectionId::NONE;
         let ending = device.ending;
-        self.habit_ended(io, slot, ending);
+        self.behaviour_ended(io, slot, ending);
         if !self.is_broadcaster(slot) {
             self.counts.lost(ending, reason);
         }
@@ -356,7 +356,7 @@ impl Driver {
                 continue;
             }
             device.ending = Ending::Stop;
-            let severed = self.habits.get(slot).is_some_and(|habit| habit.severed);
+            let severed = self.behaviours.get(slot).is_some_and(|behaviour| behaviour.severed);
             if device.phase == Phase::Up && !severed {
                 io.send(device.connection, |buffer| goodbye.encode(version, buffer));
                 io.close(device.connection);
@@ -369,7 +369,7 @@ impl Driver {
 
 /// What a busy broker says of when to come back: a user property of ours, or its keep-alive, which a refused device
 /// has no other use for.
-fn told(connack: &Connack<'_>) -> Away {
+fn named_wait(connack: &Connack<'_>) -> Away {
     let seconds = connack
         .user_properties
         .iter()
@@ -378,7 +378,7 @@ fn told(connack: &Connack<'_>) -> Away {
         .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
         .or(connack.server_keep_alive_s.map(f64::from));
     match seconds {
-        Some(seconds) => Away::Told { after_ms: ((seconds * 1_000.0) as u32).min(TOLD_MS_MAX) },
+        Some(seconds) => Away::Named { after_ms: ((seconds * 1_000.0) as u32).min(NAMED_MS_MAX) },
         None => Away::Busy,
     }
 }
@@ -416,18 +416,18 @@ mod tests {
         properties.push("Retry-After", "1.5");
         let table = [
             (Connack::default(), Away::Busy),
-            (Connack { server_keep_alive_s: Some(7), ..Connack::default() }, Away::Told { after_ms: 7_000 }),
+            (Connack { server_keep_alive_s: Some(7), ..Connack::default() }, Away::Named { after_ms: 7_000 }),
             (
                 Connack {
                     server_keep_alive_s: Some(7),
                     user_properties: properties.properties(),
                     ..Connack::default()
                 },
-                Away::Told { after_ms: 1_500 },
+                Away::Named { after_ms: 1_500 },
             ),
         ];
         for (connack, expected) in table {
-            assert_eq!(told(&connack), expected);
+            assert_eq!(named_wait(&connack), expected);
         }
     }
 }

@@ -10,10 +10,10 @@ use std::sync::mpsc::Sender;
 
 use stadium_reactor::ConnectionId;
 
+use super::behaviour::Behaviour;
 use super::counts::Counts;
 use super::device::{Device, Ending, Phase};
 use super::flight::{Flight, LateAck};
-use super::habit::Habit;
 use super::left::Left;
 use super::plan::Plan;
 use crate::engine::event::Event;
@@ -33,7 +33,7 @@ pub(crate) struct Driver {
     pub(super) devices: Vec<Device>,
     pub(super) broadcaster: Option<u32>,
     /// What devices go through, by device; empty where there are no profiles.
-    pub(super) habits: Vec<Habit>,
+    pub(super) behaviours: Vec<Behaviour>,
     pub(super) dice: Dice,
     /// Severed connections that their devices have left, oldest first. At most the plan's `left_max`.
     pub(super) left: VecDeque<Left>,
@@ -55,7 +55,7 @@ pub(crate) struct Driver {
     pub(super) away: BinaryHeap<Reverse<(u64, u32)>>,
     /// Until when the limit of handshakes held devices back.
     pub(super) held_ns: u64,
-    /// Uplinks whose time has passed, over all devices.
+    /// Uplinks that have been due, over all devices.
     pub(super) uplinks_due: u64,
     pub(super) broadcast_from_ns: Option<u64>,
     pub(super) broadcasts_due: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Driver {
     pub(super) storm_ns: u64,
     /// Devices that it has still to cut, with their times, the next one last.
     pub(super) to_cut: Vec<(u64, u32)>,
-    /// Anonymous memory of the process before it had devices, on the loop that tells of it.
+    /// Anonymous memory of the process before it had devices, on the loop that reports it.
     pub(super) memory_before: Option<u64>,
     pub(super) last_up_ns: u64,
     pub(super) out: Sender<Event>,
@@ -118,7 +118,7 @@ impl Driver {
             share,
             devices,
             broadcaster,
-            habits: Vec::new(),
+            behaviours: Vec::new(),
             dice: Dice { seed: 0 },
             left: VecDeque::new(),
             device_of: Vec::new(),
@@ -156,7 +156,7 @@ impl Driver {
             payload: Vec::new(),
             plan,
         };
-        driver.make_habits();
+        driver.make_behaviours();
         driver
     }
 
@@ -167,7 +167,8 @@ impl Driver {
             return;
         }
         // The tables of devices are there already, on each loop of the process.
-        let tables = self.devices.len() * size_of::<Device>() + self.habits.len() * size_of::<Habit>();
+        let tables =
+            self.devices.len() * size_of::<Device>() + self.behaviours.len() * size_of::<Behaviour>();
         self.memory_before = anonymous_bytes().map(|bytes| bytes.saturating_sub((tables * loops) as u64));
     }
 

@@ -1,20 +1,20 @@
 //! What one loop does for its devices: the client's half of MQTT, and the clockwork behind it.
 //!
 //! [`driver`] is what the loop knows, [`connect`] brings devices up and back, [`receive`] takes what brokers send, [`publish`] sends what devices
-//! say, [`answer`] what they say when asked, [`habits`] does what their profiles say, [`severed`] keeps connections
+//! say, [`answer`] what they say when asked, [`behaviours`] does what their profiles say, [`severed`] keeps connections
 //! that are dead without a word, [`storm`] cuts many at once, [`schedule`] does each thing at its time. All of it runs
-//! on the loop's thread and tells the rest of the swarm four times a second by a [`Tally`](crate::swarm::Tally).
+//! on the loop's thread and reports four times a second by a [`Tally`](crate::swarm::Tally).
 
 mod answer;
 mod backoff;
+mod behaviour;
+mod behaviours;
 mod connect;
 mod counts;
 mod device;
 mod driver;
 mod figures;
 mod flight;
-mod habit;
-mod habits;
 mod left;
 pub(crate) mod plan;
 mod publish;
@@ -51,7 +51,7 @@ impl Handler for Driver {
         let Some(slot) = self.slot_of(id) else { return };
         let phase = self.device(slot).phase;
         match phase {
-            Phase::Up if self.has_habit(slot) => self.live(io, slot),
+            Phase::Up if self.has_behaviour(slot) => self.live(io, slot),
             Phase::Up => self.keep_alive(io, slot),
             _ => self.abort(io, slot, Ending::Timeout),
         }

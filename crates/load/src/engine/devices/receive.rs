@@ -1,4 +1,4 @@
-//! What brokers send: packets are read, messages measured, and acknowledged as the swarm was told to.
+//! Packets of brokers: they are read, messages measured, and acknowledged as the configuration says.
 //!
 //! A packet that breaks the specification ends the connection and is counted. A QoS 2 message is counted once,
 //! however often it comes before its PUBREL.
@@ -80,7 +80,7 @@ impl Driver {
         }
     }
 
-    /// Whether it was heard for the first time, as far as its stamp tells.
+    /// Whether it came for the first time, as far as its stamp shows.
     fn measure(&mut self, slot: u32, publish: &Publish<'_>, now_ns: u64) -> bool {
         let stamp = match Stamp::decode(publish.payload) {
             // A retained message was sent for whoever came later: its age is no latency.

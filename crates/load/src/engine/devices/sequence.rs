@@ -16,7 +16,7 @@ pub(crate) struct Window {
 pub(crate) enum Heard {
     /// Never before. So many others left the window unseen.
     New { lost: u32 },
-    /// The first after a time away without a session, in which so many passed.
+    /// The first after a time away without a session, in which so many were sent.
     Rejoined { missed: u32 },
     /// Before.
     Again,
@@ -50,7 +50,7 @@ impl Window {
         }
     }
 
-    /// Moves the window and tells how many leave it unseen.
+    /// Moves the window. Returns how many leave it unseen.
     fn shift(&mut self, ahead: u32) -> u32 {
         if ahead < 64 {
             let leaving = self.seen >> (64 - ahead);
@@ -63,7 +63,7 @@ impl Window {
         }
     }
 
-    /// The device comes back without a session: what passed meanwhile was not for it. Tells how many are lost of
+    /// The device comes back without a session: what was sent meanwhile was not for it. Returns how many are lost of
     /// what came before.
     pub(crate) fn rejoin(&mut self) -> u32 {
         match self.seen {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passed_while_away_is_no_loss() {
+    fn messages_sent_while_away_are_no_loss() {
         let mut window = Window::default();
         window.hear(1);
         assert_eq!(window.rejoin(), 0);

@@ -21,7 +21,7 @@ impl Driver {
     /// Nothing gets through the device's connection from now on, and it does not know.
     pub(super) fn sever(&mut self, io: &mut Io, slot: u32) {
         let id = self.device(slot).connection;
-        if self.habit(slot).severed {
+        if self.behaviour(slot).severed {
             return;
         }
         if io.sever(id).is_err() {
@@ -30,15 +30,15 @@ impl Driver {
             return self.abort(io, slot, Ending::Severed);
         }
         let now = io.now() as u32;
-        let habit = self.habit(slot);
-        habit.severed = true;
-        habit.severed_ms = now.max(1);
+        let behaviour = self.behaviour(slot);
+        behaviour.severed = true;
+        behaviour.severed_ms = now.max(1);
         self.now.severed += 1;
     }
 
     /// The device has found out that its connection is dead.
     pub(super) fn notice(&mut self, io: &mut Io, slot: u32) {
-        if self.habit(slot).severed {
+        if self.behaviour(slot).severed {
             self.leave(io, slot, Ending::Severed);
         } else {
             self.abort(io, slot, Ending::Silent);
@@ -49,7 +49,7 @@ impl Driver {
     pub(super) fn leave(&mut self, io: &mut Io, slot: u32, ending: Ending) {
         self.sever(io, slot);
         self.device(slot).ending = ending;
-        if !self.habit(slot).severed {
+        if !self.behaviour(slot).severed {
             // It could not be severed, and is being reset instead.
             return;
         }
@@ -87,21 +87,22 @@ impl Driver {
         }
     }
 
-    /// The device's connection has ended: what its habit knew of it is over.
-    pub(super) fn habit_ended(&mut self, io: &Io, slot: u32, ending: Ending) {
-        if !self.has_habit(slot) {
+    /// The device's connection has ended: what its behaviour knew of it is over.
+    pub(super) fn behaviour_ended(&mut self, io: &Io, slot: u32, ending: Ending) {
+        if !self.has_behaviour(slot) {
             return;
         }
         let now = io.now() as u32;
-        let habit = self.habit(slot);
-        let (asleep, severed) = (std::mem::take(&mut habit.asleep), std::mem::take(&mut habit.severed));
-        habit.answer_by_ms = 0;
-        let skipped = std::mem::take(&mut habit.uplink_ms) != 0;
-        let severed_ms = habit.severed_ms;
+        let behaviour = self.behaviour(slot);
+        let (asleep, severed) =
+            (std::mem::take(&mut behaviour.asleep), std::mem::take(&mut behaviour.severed));
+        behaviour.answer_by_ms = 0;
+        let skipped = std::mem::take(&mut behaviour.uplink_ms) != 0;
+        let severed_ms = behaviour.severed_ms;
         if let Ending::Background { .. } = ending {
-            habit.background = true;
+            behaviour.background = true;
             // It is away because it wants to be: no time to come back is counted.
-            habit.severed_ms = 0;
+            behaviour.severed_ms = 0;
             self.now.background += 1;
         }
         self.now.asleep -= u32::from(asleep);
@@ -114,8 +115,8 @@ impl Driver {
     }
 
     /// The device begins an attempt to come back.
-    pub(super) fn habit_returns(&mut self, slot: u32) {
-        if self.has_habit(slot) && std::mem::take(&mut self.habit(slot).background) {
+    pub(super) fn behaviour_returns(&mut self, slot: u32) {
+        if self.has_behaviour(slot) && std::mem::take(&mut self.behaviour(slot).background) {
             self.now.background -= 1;
         }
     }

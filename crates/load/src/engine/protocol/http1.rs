@@ -97,7 +97,7 @@ impl Talk for Http1 {
         });
         match whole {
             Ok(_) if ended => self.finish(false, desk),
-            // The driver tells the user that the connection was lost.
+            // The driver fails the step: the connection was lost.
             Ok(_) => {}
             Err(reason) => {
                 if let Some(exchange) = self.exchange.take() {

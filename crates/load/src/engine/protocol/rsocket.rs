@@ -48,7 +48,7 @@ pub(crate) struct Rsocket {
     /// Whether it takes no request any more.
     closing: bool,
     stamps: Stamps,
-    /// Bytes of frames that told nothing yet: fragments, keep-alive.
+    /// Bytes of frames that completed nothing yet: fragments, keep-alive.
     bytes_in: u64,
 }
 

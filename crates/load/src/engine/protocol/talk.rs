@@ -12,7 +12,7 @@ use crate::engine::tally::MessageCounter;
 
 /// A step that a user wants done.
 pub(crate) struct Ask<'a> {
-    /// The user: who is told.
+    /// The user whose step it is.
     pub(crate) user: u32,
     pub(crate) step: &'a Step,
     pub(crate) planned: &'a PlannedStep,
@@ -73,7 +73,7 @@ impl Done {
 /// What became of a step that was begun.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// Its end will be told by [`Desk::done`].
+    /// Its end will be in [`Desk::done`].
     Waiting,
     /// It is done with what was sent, or with what had come before.
     Done(Reply),

@@ -47,7 +47,7 @@ pub(crate) struct Driver {
     pub(super) dialled: Vec<usize>,
 
     pub(super) epoch_ns: Option<u64>,
-    /// When the run's last phase ends; earlier where it was told to finish.
+    /// When the run's last phase ends; earlier where it was ordered to finish.
     pub(super) end_ns: u64,
     pub(super) interval: u32,
     pub(super) tally_ns: u64,

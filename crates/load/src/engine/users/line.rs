@@ -173,7 +173,7 @@ impl Driver {
         if !bytes.is_empty() {
             io.send(id, |out| out.extend_from_slice(bytes));
         }
-        self.tell_done(io, id);
+        self.end_steps(io, id);
         match next {
             // Never again at once: a tick that is always due must not hold the thread.
             Ok(Some(next_ns)) => self.ticks.push(Reverse((next_ns.max(now_ns + 1), id))),
@@ -196,7 +196,7 @@ impl Driver {
         if !out.is_empty() {
             io.send(id, |buffer| buffer.extend_from_slice(out));
         }
-        self.tell_done(io, id);
+        self.end_steps(io, id);
         match result {
             Ok(used) => {
                 // The target may allow more at a time than before.
@@ -226,12 +226,12 @@ impl Driver {
             line.talk.ended(&mut Desk { out: bytes, done, spare, messages: &mut counter.messages });
         }
         let ready = line.ready;
-        self.tell_done(io, id);
+        self.end_steps(io, id);
         self.fail_line(io, id, &lost(reason, ready));
     }
 
-    /// Tells users that their steps are done.
-    fn tell_done(&mut self, io: &mut Io, id: ConnectionId) {
+    /// Ends the steps of users that are done.
+    fn end_steps(&mut self, io: &mut Io, id: ConnectionId) {
         if self.done.is_empty() {
             return;
         }
@@ -257,7 +257,7 @@ impl Driver {
                 Err(failure) => self.fail(io, done.user, failure, done.again),
             }
         }
-        // Whatever was said meanwhile has been told by whoever said it.
+        // Steps that ended meanwhile were handled by their own call.
         self.done = done;
     }
 
@@ -338,7 +338,7 @@ impl Driver {
     fn refill(&mut self, io: &mut Io, target: u32) {
         let pool = &self.pools[target as usize];
         let Some(&user) = pool.queue.front().filter(|_| pool.open == 0) else { return };
-        // Where no socket can be had, time-outs tell those who wait.
+        // Where no socket can be had, those who wait time out.
         if self.open_line(io, target, Owner::Pool, user).is_ok() {
             self.pools[target as usize].open += 1;
         }

@@ -66,7 +66,7 @@ impl Clients for Driver {
 }
 
 impl Driver {
-    /// The run begins at this moment.
+    /// The run begins at this time.
     pub(super) fn start(&mut self, epoch_ns: u64) {
         self.epoch_ns = Some(epoch_ns);
         self.end_ns = self.end_ns.min(epoch_ns + self.schedule.end_ns());
@@ -157,7 +157,7 @@ impl Driver {
         }
     }
 
-    /// Tells the head what was counted since the last time.
+    /// Reports what was counted since the last tally.
     fn send_tally(&mut self, worked_ns: u64, now_ns: u64, last: bool) {
         let mut tally = self.counter.take();
         let length_ns = (now_ns + INTERVAL_NS).saturating_sub(self.tally_ns).max(1);
@@ -169,7 +169,7 @@ impl Driver {
         self.worked_ns = worked_ns;
         self.interval += 1;
         self.tally_ns += INTERVAL_NS;
-        // The head may be gone: then nobody wants to know.
+        // The run may have been dropped: then nobody receives it.
         let _ = self.out.send(Event::Tally(Tally::Users(Box::new(tally))));
     }
 }

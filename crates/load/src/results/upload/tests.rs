@@ -48,7 +48,7 @@ fn what_is_uploaded_is_listed_and_read_back_the_same() {
     assert!(seen.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{seen:?}");
     assert_eq!(seen.first(), Some(&("series.csv".to_owned(), 0, bytes)));
     assert_eq!(seen.last(), Some(&("result.json".to_owned(), bytes, bytes)));
-    assert!(seen.len() >= 6, "each part is told: {seen:?}");
+    assert!(seen.len() >= 6, "each part is reported: {seen:?}");
 
     // As any other client of S3 sees it.
     let mut client = AmazonS3Builder::new().with_bucket_name("runs").with_allow_http(true);

@@ -1,7 +1,7 @@
-//! A worker's one place: the run that has it, from the coordinator's arrival to the end of its last loop.
+//! The run that has a worker, from the coordinator's arrival to the end of its last loop; there is one at a time.
 //!
-//! The place is free, or held by one [`Run`]. Whoever holds the coordinator's stream holds a [`Lease`]; dropping it tells
-//! the loops to stop at once, and the place is free when the last of them has ended.
+//! A worker is free, or taken by one [`Run`]. The coordinator's stream holds a [`Lease`]; dropping it orders the loops to
+//! stop at once, and the worker is free when the last of them has ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,14 +37,14 @@ const LOOPS_MAX: u32 = 1_024;
 /// When a busy worker is worth asking again: a run takes longer.
 const BUSY_FOR: Duration = Duration::from_secs(5);
 
-/// The place.
+/// The run that has the worker, if any.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct CurrentRun {
     compile: Compile,
     run: Mutex<Option<Run>>,
 }
 
-/// The run that has the place.
+/// A run that has the worker.
 #[derive(Debug)]
 struct Run {
     id: u64,
@@ -66,38 +66,38 @@ struct Loops {
     _folder: tempfile::TempDir,
 }
 
-/// A coordinator's hold of the place.
+/// A coordinator's hold of the worker.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    seat: Arc<Seat>,
+    current: Arc<CurrentRun>,
     id: u64,
     queue: Arc<Queue>,
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.seat.leave(self.id);
+        self.current.leave(self.id);
     }
 }
 
 impl Lease {
-    /// The next thing to tell the coordinator; `None` when all loops have ended.
+    /// The next event for the coordinator; `None` when all loops have ended.
     pub(crate) async fn next(&self) -> Option<proto::Event> {
         self.queue.next().await
     }
 }
 
-impl Seat {
+impl CurrentRun {
     pub(crate) fn new(compile: Compile) -> Arc<Self> {
-        Arc::new(Seat { compile, run: Mutex::new(None) })
+        Arc::new(CurrentRun { compile, run: Mutex::new(None) })
     }
 
-    /// Whether a run has it.
+    /// Whether there is one.
     pub(crate) fn is_taken(&self) -> bool {
         self.run.lock().is_some()
     }
 
-    /// Takes it for a run.
+    /// Takes the worker for a run.
     pub(crate) fn take(self: &Arc<Self>, id: u64) -> Result<Lease, Refusal> {
         let mut run = self.run.lock();
         if run.is_some() {
@@ -113,11 +113,11 @@ impl Seat {
             ending: false,
             over: false,
         });
-        Ok(Lease { seat: Arc::clone(self), id, queue })
+        Ok(Lease { current: Arc::clone(self), id, queue })
     }
 
-    /// Keeps a piece of a file.
-    pub(crate) fn keep(&self, piece: &proto::Piece) -> Result<(), Refusal> {
+    /// Stores a piece of a file.
+    pub(crate) fn store(&self, piece: &proto::Piece) -> Result<(), Refusal> {
         let mut run = self.run.lock();
         let run = of(&mut run, piece.run)?;
         run.bytes += piece.data.len();
@@ -170,11 +170,11 @@ impl Seat {
                 return Err(gone);
             }
         };
-        let seat = Arc::clone(self);
+        let current = Arc::clone(self);
         let (queue, id, count) = (Arc::clone(&run.queue), request.run, request.count);
         let gatherer = std::thread::Builder::new()
             .name("load-gather".to_owned())
-            .spawn(move || seat.gather(id, &queue, &events, sender, count));
+            .spawn(move || current.gather(id, &queue, &events, sender, count));
         if let Err(error) = gatherer {
             members.iter().for_each(|member| member.order(Order::Stop));
             return Err(refuse(format!("a thread: {error}")));
@@ -211,14 +211,14 @@ impl Seat {
         }
     }
 
-    /// Starts the loops at that moment of this machine's monotonic clock; returns how far ahead it is, in nanoseconds.
+    /// Starts the loops at that time of this machine's monotonic clock; returns how far ahead it is, in nanoseconds.
     pub(crate) fn begin(&self, id: u64, at_ns: u64) -> Result<i64, Refusal> {
         self.order(id, Order::Start { epoch_ns: at_ns })?;
         let ahead = i128::from(at_ns) - i128::from(monotonic_ns());
         Ok(i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX }))
     }
 
-    /// Tells all loops of a run something.
+    /// Gives all loops of a run an order.
     pub(crate) fn order(&self, id: u64, order: Order) -> Result<(), Refusal> {
         let mut run = self.run.lock();
         match &of(&mut run, id)?.loops {
@@ -232,14 +232,14 @@ impl Seat {
     pub(crate) fn vacate(&self) {
         let held = self.run.lock().as_ref().map(|run| (run.id, Arc::clone(&run.queue)));
         if let Some((id, queue)) = held {
-            let leaving = event::Event::Leaving("it was told to leave".to_owned());
+            let leaving = event::Event::Leaving("it was ordered to leave".to_owned());
             // A full queue means that nobody listens.
             let _ = queue.push(proto::Event { event: Some(leaving) });
             self.leave(id);
         }
     }
 
-    /// Waits until nobody has it.
+    /// Waits until the worker is free.
     pub(crate) fn wait_free(&self, within: Duration) -> bool {
         let until = Instant::now() + within;
         while self.is_taken() {
@@ -257,13 +257,13 @@ impl Seat {
         let Some(run) = held.as_mut().filter(|run| run.id == id) else { return };
         run.ending = true;
         match &run.loops {
-            // Its gatherer frees the place when they have ended.
+            // Its gatherer frees the worker when they have ended.
             Some(loops) if !run.over => loops.members.iter().for_each(|member| member.order(Order::Stop)),
             _ => *held = None,
         }
     }
 
-    /// All loops have ended: the place is free once the coordinator has gone too.
+    /// All loops have ended: the worker is free once the coordinator has gone too.
     fn ended(&self, id: u64) {
         let mut held = self.run.lock();
         let Some(run) = held.as_mut().filter(|run| run.id == id) else { return };
@@ -273,7 +273,7 @@ impl Seat {
         }
     }
 
-    /// Follows the loops to their end, and tells the coordinator.
+    /// Follows the loops to their end, and reports to the coordinator.
     fn gather(&self, id: u64, queue: &Queue, events: &Receiver<Event>, own: Sender<Event>, count: u32) {
         // The loops have senders of their own: without this one the channel ends with the last of them.
         drop(own);

@@ -7,7 +7,7 @@ use clap::Args;
 use stadium_load::Error;
 use stadium_load::run::{Run, RunOptions};
 use stadium_load::workers::launch::{Hosts, Launched};
-use stadium_load::workers::{self, Children, Crew, compile_scenario};
+use stadium_load::workers::{self, Children, Workers, compile_scenario};
 use stadium_scenario::Program;
 
 use super::run::failure;
@@ -21,7 +21,7 @@ const FIND_WITHIN: Duration = Duration::from_secs(10);
 /// The workers of a run; without any of these this process makes the load.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workers")]
-pub(super) struct CrewFlags {
+pub(super) struct WorkerFlags {
     /// Let these make the load: `stadium load worker` on other machines; name several by commas
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',', conflicts_with_all = ["discovery", "hosts", "processes"])]
     workers: Vec<String>,
@@ -42,41 +42,41 @@ pub(super) struct CrewFlags {
     processes: Option<u32>,
 }
 
-impl CrewFlags {
+impl WorkerFlags {
     /// Meets them, where there are any; `loops` are those of each process of this machine.
-    pub(super) fn meet(&self, loops: u32, terminal: &Terminal) -> Result<Option<Crew>, Failure> {
-        let crew = if !self.workers.is_empty() {
-            Crew::meet(&self.workers, &self.worker_key, compile_scenario).map_err(failure)?
+    pub(super) fn connect(&self, loops: u32, terminal: &Terminal) -> Result<Option<Workers>, Failure> {
+        let group = if !self.workers.is_empty() {
+            Workers::connect(&self.workers, &self.worker_key, compile_scenario).map_err(failure)?
         } else if let Some(url) = &self.discovery {
             let found = workers::find(&discovery(url, &self.prefix)?, FIND_WITHIN).map_err(failure)?;
-            Crew::meet(&found, &self.worker_key, compile_scenario).map_err(failure)?
+            Workers::connect(&found, &self.worker_key, compile_scenario).map_err(failure)?
         } else if let Some(file) = &self.hosts {
-            Crew::of_launched(launch(file)?, compile_scenario).map_err(failure)?
+            Workers::of_launched(launch(file)?, compile_scenario).map_err(failure)?
         } else if let Some(count) = self.processes {
             let children = Children::start(count, loops, &own()?).map_err(failure)?;
-            Crew::of_children(children, compile_scenario).map_err(failure)?
+            Workers::of_children(children, compile_scenario).map_err(failure)?
         } else {
             return Ok(None);
         };
-        for met in crew.met() {
+        for worker in group.facts() {
             terminal.note(format!(
                 "worker {} at {}: {} loops, {} open files, clock {:+.3} ms (within {:.3} ms)",
-                met.name,
-                met.address,
-                met.loops,
-                met.open_files,
-                met.clock_offset_us / 1e3,
-                met.clock_error_us / 1e3
+                worker.name,
+                worker.address,
+                worker.loops,
+                worker.open_files,
+                worker.clock_offset_us / 1e3,
+                worker.clock_error_us / 1e3
             ));
         }
-        Ok(Some(crew))
+        Ok(Some(group))
     }
 }
 
-/// Starts a run on the crew, or in this process where there is none.
-pub(super) fn start(program: Program, options: &RunOptions, crew: Option<&Crew>) -> Result<Run, Error> {
-    match crew {
-        Some(crew) => Run::start_on(program, options, crew),
+/// Starts a run on the workers, or in this process where there are none.
+pub(super) fn start(program: Program, options: &RunOptions, group: Option<&Workers>) -> Result<Run, Error> {
+    match group {
+        Some(group) => Run::start_on(program, options, group),
         None => Run::start(program, options),
     }
 }

@@ -1,4 +1,4 @@
-//! The workers of a run: met, compared with this machine's clock, given their parts.
+//! The workers of a run: connected, compared with this machine's clock, given their parts.
 //!
 //! Each worker gets loops in proportion to those it has, all of them numbered through. Who cannot do its part is an error
 //! before anything was started; later it is lost, and the run goes on.
@@ -37,17 +37,17 @@ const LOOPS_MAX: u32 = 100_000;
 
 /// Workers that answer: one run after the other can be given to them.
 #[derive(Debug)]
-pub struct Crew {
+pub struct Workers {
     compile: Compile,
     key: String,
     workers: Vec<Found>,
-    /// Where they were started for it: they end with the crew.
+    /// Where they were started for this group: they end with it.
     started: Option<Started>,
 }
 
 /// A worker that answers, for people.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Met {
+pub struct WorkerFacts {
     /// Its name.
     pub name: String,
     /// Where it was reached.
@@ -62,7 +62,7 @@ pub struct Met {
     pub clock_error_us: f64,
 }
 
-/// What was started for a crew.
+/// Those that were started for a group.
 #[derive(Debug)]
 enum Started {
     Children(Children),
@@ -87,13 +87,13 @@ pub(crate) struct Prepared {
     pub(crate) loops: u32,
 }
 
-impl Crew {
-    /// Meets workers at these addresses (`HOST:PORT`): each has to answer, be of this version, and not be busy. Those that ask for a
+impl Workers {
+    /// Connects to workers at these addresses (`HOST:PORT`): each has to answer, be of this version, and not be busy. Those that ask for a
     /// key have to ask for this one.
     ///
     /// # Errors
     /// [`Error::Worker`] with the first worker that cannot be had; [`Error::Config`] for no address at all, or one twice.
-    pub fn meet(addresses: &[String], key: &str, compile: Compile) -> Result<Self, Error> {
+    pub fn connect(addresses: &[String], key: &str, compile: Compile) -> Result<Self, Error> {
         if addresses.is_empty() {
             return Err(Error::Config("no worker is named".to_owned()));
         }
@@ -103,25 +103,25 @@ impl Crew {
             }
         }
         let workers = together(addresses.iter(), |address| greet(address, key))?;
-        Ok(Crew { compile, key: key.to_owned(), workers, started: None })
+        Ok(Workers { compile, key: key.to_owned(), workers, started: None })
     }
 
-    /// Meets workers that were started on this machine; they end with the crew.
+    /// Connects to workers that were started on this machine; they end when this is dropped.
     ///
     /// # Errors
-    /// As [`Crew::meet`].
+    /// As [`Workers::connect`].
     pub fn of_children(children: Children, compile: Compile) -> Result<Self, Error> {
-        let crew = Crew::meet(children.addresses(), children.key(), compile)?;
-        Ok(Crew { started: Some(Started::Children(children)), ..crew })
+        let group = Workers::connect(children.addresses(), children.key(), compile)?;
+        Ok(Workers { started: Some(Started::Children(children)), ..group })
     }
 
-    /// Meets workers that were started over SSH; they end with the crew.
+    /// Connects to workers that were started over SSH; they end when this is dropped.
     ///
     /// # Errors
-    /// As [`Crew::meet`].
+    /// As [`Workers::connect`].
     pub fn of_launched(launched: Launched, compile: Compile) -> Result<Self, Error> {
-        let crew = Crew::meet(launched.addresses(), "", compile)?;
-        Ok(Crew { started: Some(Started::Launched(launched)), ..crew })
+        let group = Workers::connect(launched.addresses(), "", compile)?;
+        Ok(Workers { started: Some(Started::Launched(launched)), ..group })
     }
 
     /// The ids of their processes, where they were started on this machine.
@@ -132,9 +132,9 @@ impl Crew {
         }
     }
 
-    /// Who they are.
-    pub fn met(&self) -> Vec<Met> {
-        let met = |found: &Found| Met {
+    /// The facts of each, for people.
+    pub fn facts(&self) -> Vec<WorkerFacts> {
+        let facts = |found: &Found| WorkerFacts {
             name: found.name.clone(),
             address: found.address.clone(),
             loops: found.loops,
@@ -142,7 +142,7 @@ impl Crew {
             clock_offset_us: found.offset.ns as f64 / 1e3,
             clock_error_us: found.offset.error_ns as f64 / 1e3,
         };
-        self.workers.iter().map(met).collect()
+        self.workers.iter().map(facts).collect()
     }
 
     /// Gives each its part of a scenario's users, and makes it ready to start. Clocks are compared anew: they may have
@@ -211,16 +211,16 @@ impl Crew {
 }
 
 impl Prepared {
-    /// Tells all when the run starts, in [`monotonic_ns`] of this process.
+    /// Gives all their start, in [`monotonic_ns`] of this process.
     pub(crate) fn begin(&self, epoch_ns: u64) -> Result<(), Error> {
-        let told: Vec<_> = self.remotes.iter().map(|remote| (remote, remote.begin(epoch_ns))).collect();
-        for (remote, answer) in told {
+        let begun: Vec<_> = self.remotes.iter().map(|remote| (remote, remote.begin(epoch_ns))).collect();
+        for (remote, answer) in begun {
             let answer =
                 answer.wait().map_err(|error| failed(&named(&remote.name, &remote.address), &error))?;
             if answer.ahead_ns <= 0 {
                 let late_ms = answer.ahead_ns.unsigned_abs() as f64 / 1e6;
                 return Err(Error::Worker(format!(
-                    "{} ({}) heard of the start {late_ms:.1} ms after it: its network or its processors are too slow",
+                    "{} ({}) got the start {late_ms:.1} ms after it: its network or its processors are too slow",
                     remote.name, remote.address
                 )));
             }
@@ -244,7 +244,7 @@ fn greet(address: &str, key: &str) -> Result<Found, Error> {
     config.retry.attempts_max = 1;
     config.keepalive_interval = Duration::from_millis(500);
     config.keepalive_lifetime = SILENCE_MAX;
-    config.name = "load-crew".to_owned();
+    config.name = "load-workers".to_owned();
     let client = Client::start(config).map_err(Error::system("starting a client"))?;
     let service = client.service(load_worker::NAME);
     let request = proto::HelloRequest { version: VERSION.to_owned(), key: key.to_owned() };

@@ -1,4 +1,4 @@
-//! The workers of a run, as the head accounts for them: who is lost, what each began, how busy their machines are.
+//! The states of a run's workers: which are lost, what each began, how busy their machines are.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::machine::Load;
 
 /// The workers of a run, by their numbers; nobody where a process makes its load itself.
 #[derive(Debug, Default)]
-pub(crate) struct Lineup {
+pub(crate) struct WorkerStates {
     places: Vec<Place>,
 }
 
@@ -21,7 +21,7 @@ struct Place {
     load: Load,
 }
 
-impl Lineup {
+impl WorkerStates {
     pub(crate) fn new(remotes: &[Remote]) -> Self {
         let place = |remote: &Remote| Place {
             worker: Worker {
@@ -34,7 +34,7 @@ impl Lineup {
             shares: remote.first..remote.first + remote.count,
             load: Load::default(),
         };
-        Lineup { places: remotes.iter().map(place).collect() }
+        WorkerStates { places: remotes.iter().map(place).collect() }
     }
 
     /// A worker is lost. Returns its loops.
@@ -46,14 +46,14 @@ impl Lineup {
         place.shares.clone()
     }
 
-    /// A loop told something.
+    /// A loop reported.
     pub(crate) fn hear(&mut self, tally: &Tally) {
         if let Some(place) = self.places.iter_mut().find(|place| place.shares.contains(&tally.share)) {
             place.worker.started += tally.sessions.iter().map(|session| session.started).sum::<u64>();
         }
     }
 
-    /// A worker told how busy its machine is.
+    /// A worker reported how busy its machine is.
     pub(crate) fn hear_load(&mut self, worker: usize, load: Load) {
         if let Some(place) = self.places.get_mut(worker) {
             place.load = load;
@@ -89,7 +89,7 @@ impl Lineup {
         .collect()
     }
 
-    /// What the report says of them.
+    /// As the report lists them.
     pub(crate) fn into_workers(self) -> Vec<Worker> {
         self.places.into_iter().map(|place| place.worker).collect()
     }

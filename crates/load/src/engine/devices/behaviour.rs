@@ -4,7 +4,7 @@
 
 /// The state of one device's behaviours.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Habit {
+pub(crate) struct Behaviour {
     /// When it wakes, while it is asleep; when it last woke, while it is not.
     pub(crate) wake_ms: u32,
     /// When its connection was severed; kept until it is back, for how long that took.
@@ -31,10 +31,10 @@ pub(crate) struct Habit {
     pub(crate) background: bool,
 }
 
-impl Habit {
+impl Behaviour {
     pub(crate) fn new(profile: usize) -> Self {
         // A mixture has at most 1,000 profiles: its check holds that.
-        Habit { profile: profile as u16, ..Habit::default() }
+        Behaviour { profile: profile as u16, ..Behaviour::default() }
     }
 }
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_habit_is_small() {
-        assert!(size_of::<Habit>() <= 44, "{} bytes", size_of::<Habit>());
+    fn a_behaviour_is_small() {
+        assert!(size_of::<Behaviour>() <= 44, "{} bytes", size_of::<Behaviour>());
     }
 }
