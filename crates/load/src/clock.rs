@@ -5,7 +5,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds of CLOCK_MONOTONIC: since some fixed moment before this machine's processes began.
+/// Nanoseconds of CLOCK_MONOTONIC: since some fixed time before this machine's processes began.
 pub fn monotonic_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }

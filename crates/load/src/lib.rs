@@ -1,18 +1,19 @@
 //! Stadium's load lab: simulated users and devices that speak real protocols over real sockets, and measure.
 //!
-//! [`engine`] runs scenarios: sessions of simulated users. [`swarm`] connects a fleet of MQTT devices from as many
-//! processes as the open-file limit asks, holds it, cuts it, and reports. [`workers`] lets many machines make one run,
-//! [`search`] finds the highest rate, [`view`], [`keep`] and [`scrape`] show and keep what came of it. [`stamp`] is how a
-//! message says when it was sent, so that whoever receives it knows how long it took; [`clock`] is the clock both sides
-//! read. Nothing here knows a particular server.
+//! [`run`] runs scenarios, whose users have sessions, and swarms of MQTT devices; the loops of both are the engine's. [`swarm`]
+//! is what a swarm is asked and reports. [`workers`] let many processes and machines make one run, [`search`] finds the
+//! highest rate, [`view`], [`results`] and [`scrape`] show and store figures. A [`stamp`] says when a message was sent, so
+//! that its receiver knows how long it took; [`clock`] is the clock that both read. Nothing here knows a particular server.
 
-mod account;
 mod client_tls;
 pub mod clock;
 mod conceal;
-pub mod engine;
+mod engine;
+mod error;
 mod interrupt;
-pub mod keep;
+mod machine;
+pub mod results;
+pub mod run;
 pub mod scrape;
 pub mod search;
 mod share;
@@ -23,5 +24,6 @@ mod words;
 pub mod workers;
 
 pub use conceal::conceal;
+pub use error::Error;
 pub use interrupt::on_interrupt;
 pub use stadium_report::latency;

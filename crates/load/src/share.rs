@@ -1,4 +1,4 @@
-//! A loop's part of users or devices: they are dealt like cards, so that each moment puts the same load on all loops.
+//! A loop's part of users or devices: they are dealt like cards, so that all loops have the same load at any time.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a message carries so that its receiver can tell how long it was on its way.
+//! A stamp on a message: its receiver measures by it how long the message was on its way.
 //!
 //! A stamp is text, so that it also travels in a JSON string: forty bytes at the payload's start.
 //!

@@ -1,7 +1,7 @@
 //! A warm loop allocates nothing for a request, its answer, what is taken from it and what is checked: counted, not believed.
 //!
 //! The allocator counts what every thread does that has not said that it is the test's, which leaves the engine's loop.
-//! Each second the loop tells its head what it counted, and that may allocate.
+//! Each second the loop reports what it counted, and that may allocate.
 
 #[path = "../../../testing/counting.rs"]
 mod counting;
@@ -10,7 +10,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 use counting::Counting;
-use stadium_load::engine::{Run, RunOptions};
+use stadium_load::run::{Run, RunOptions};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::all_threads_but();

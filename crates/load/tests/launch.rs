@@ -4,7 +4,7 @@
 //! the occasion; no configuration of the machine is read or changed.
 
 #[allow(dead_code, reason = "shared with tests/workers.rs")]
-mod crew;
+mod fixture;
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -12,11 +12,11 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use clap::Parser;
-use crew::{Web, compile, folder, in_time, scenario, until};
+use fixture::{Web, compile, folder, in_time, scenario, until};
 use libtest_mimic::{Arguments, Failed, Trial};
-use stadium_load::engine::{Run, RunOptions};
+use stadium_load::run::{Run, RunOptions};
 use stadium_load::workers::launch::{Hosts, Launched};
-use stadium_load::workers::{self, Crew, WORKER_ARGUMENTS, WorkerArgs};
+use stadium_load::workers::{self, WORKER_ARGUMENTS, WorkerArgs, Workers};
 use tempfile::TempDir;
 
 fn main() -> ExitCode {
@@ -117,12 +117,12 @@ fn own() -> std::path::PathBuf {
 /// Runs 100 users on them, and returns how many were answered, and the workers' names.
 fn run(launched: &Launched) -> (u64, Vec<String>) {
     let web = Web::start();
-    let crew = Crew::meet(launched.addresses(), "", compile).expect("they answer");
+    let group = Workers::connect(launched.addresses(), "", compile).expect("they answer");
     let folder = folder();
     let text = scenario(web.address, 100.0, Duration::from_secs(1));
     let program = compile(&text, &mut |_| Ok(b"/".to_vec())).expect("well formed");
     let options = RunOptions { folder: folder.path().to_owned(), ..RunOptions::default() };
-    let run = Run::start_on(program, &options, &crew).expect("the run starts");
+    let run = Run::start_on(program, &options, &group).expect("the run starts");
     let result = in_time(move || run.wait(&mut |_| {}).expect("the run ends"));
     assert_eq!(web.answered(), result.total.answered);
     (result.total.answered, result.workers.into_iter().map(|worker| worker.name).collect())

@@ -5,28 +5,40 @@
 
 mod broker;
 
-use std::io::Write;
+use std::io::BufRead as _;
+use std::net::SocketAddr;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use broker::Broker;
 use broker::relay::Relay;
+use clap::Parser;
 use libtest_mimic::{Arguments, Failed, Trial};
+use stadium_load::run::Swarm;
 use stadium_load::swarm::{
     Acknowledge, ConnectPace, Ended, Level, Processes, Progress, Protocol, Reconnect, Resumption, Session,
-    Swarm, SwarmConfig, SwarmReport, Target, Tls, Traffic, Transport, Trust, worker,
+    SwarmConfig, SwarmReport, Target, Tls, Traffic, Transport, Trust,
 };
+use stadium_load::workers::proto::{self, load_worker};
+use stadium_load::workers::{self, WORKER_ARGUMENTS, Worker, WorkerArgs, WorkerConfig};
 use stadium_mqtt::packet::QoS;
+use stadium_rpc::{CallError, CallOptions, Client, ClientConfig};
 
 /// A run that takes longer has failed.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
-    if std::env::args().skip(1).eq(worker::WORKER_ARGUMENTS) {
-        return match worker::run() {
+    let given: Vec<String> = std::env::args().skip(1).take(2).collect();
+    if given == WORKER_ARGUMENTS {
+        let own = Own::parse_from(std::env::args().skip(2));
+        return match workers::serve(&own.worker, None, workers::compile_scenario) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         };
+    }
+    if given.first().map(String::as_str) == Some(PARENT) {
+        parent(given[1].parse().expect("an address"));
+        return ExitCode::SUCCESS;
     }
     let mut arguments = Arguments::from_args();
     // Two processors: more at once would measure each other.
@@ -35,7 +47,7 @@ fn main() -> ExitCode {
         ("every_device_hears_every_broadcast", every_device_hears_every_broadcast),
         ("every_device_hears_every_broadcast_in_3_1_1", every_device_hears_every_broadcast_in_3_1_1),
         ("workers_hold_their_part_and_figures_add_up", workers_hold_their_part_and_figures_add_up),
-        ("a_dead_worker_is_told", a_dead_worker_is_told),
+        ("a_dead_worker_is_reported", a_dead_worker_is_reported),
         ("a_device_costs_less_than_300_bytes", a_device_costs_less_than_300_bytes),
         ("a_worker_ends_with_its_parent", a_worker_ends_with_its_parent),
         ("what_a_worker_cannot_do_is_said", what_a_worker_cannot_do_is_said),
@@ -66,10 +78,20 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
+#[derive(Parser)]
+struct Own {
+    #[command(flatten)]
+    worker: WorkerArgs,
+}
+
 /// A fleet that arrives fast, in this process.
 fn fleet(broker: &Broker, devices: u32) -> SwarmConfig {
+    fleet_to(broker.address, devices)
+}
+
+fn fleet_to(address: SocketAddr, devices: u32) -> SwarmConfig {
     SwarmConfig {
-        targets: vec![Target::at(broker.address)],
+        targets: vec![Target::at(address)],
         devices,
         processes: Processes::Here,
         connect: ConnectPace { per_second: 2_000.0, in_flight_max: 100, timeout_ms: 20_000 },
@@ -173,7 +195,7 @@ fn signal(pid: u32, name: &str) {
     assert!(status.success());
 }
 
-fn a_dead_worker_is_told() {
+fn a_dead_worker_is_reported() {
     let broker = Broker::start();
     let config = SwarmConfig { processes: Processes::Workers(2), ..fleet(&broker, 100) };
     let swarm = Swarm::start(config).expect("the swarm starts");
@@ -222,43 +244,78 @@ fn a_device_costs_less_than_300_bytes() {
     assert!(few > 0 && bytes < 300, "{bytes} bytes a device: {few} KB for 1,000, {many} KB for 7,000");
 }
 
+/// Makes this binary the parent of a swarm's worker, towards the broker whose address follows.
+const PARENT: &str = "parent";
+
+fn parent(broker: SocketAddr) {
+    let config = SwarmConfig { processes: Processes::Workers(1), ..fleet_to(broker, 10) };
+    let swarm = Swarm::start(config).expect("the swarm starts");
+    let pid = swarm.worker_pids()[0];
+    let mut said = false;
+    swarm
+        .wait(&mut |progress| {
+            if progress.now.up == 10 && !said {
+                said = true;
+                println!("{pid}");
+            }
+        })
+        .expect("the swarm runs");
+}
+
 fn a_worker_ends_with_its_parent() {
     let broker = Broker::start();
-    let mut child = Command::new(std::env::current_exe().expect("this binary"))
-        .args(worker::WORKER_ARGUMENTS)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+    let mut parent = Command::new(std::env::current_exe().expect("this binary"))
+        .args([PARENT, &broker.address.to_string()])
+        .stdout(Stdio::piped())
         .spawn()
-        .expect("a worker starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let config = serde_json::to_string(&fleet(&broker, 10)).expect("a configuration is JSON");
-    writeln!(stdin, "{{\"config\":{config},\"worker\":0,\"workers\":1}}").expect("the worker reads");
-    writeln!(stdin, "{{\"start\":{{\"epoch_ns\":1}}}}").expect("the worker reads");
-    drop(stdin);
+        .expect("the parent starts");
+    let mut line = String::new();
+    let out = parent.stdout.take().expect("a pipe");
+    std::io::BufReader::new(out).read_line(&mut line).expect("it says its worker's process id");
+    let worker = std::path::PathBuf::from(format!("/proc/{}", line.trim()));
+    assert!(line.trim().parse::<u32>().is_ok() && worker.exists(), "{line:?}");
+    parent.kill().expect("it can be killed");
+    parent.wait().expect("it can be waited for");
     let deadline = Instant::now() + DEADLINE;
-    let status = loop {
-        match child.try_wait().expect("our child") {
-            Some(status) => break status,
-            None if Instant::now() > deadline => panic!("the worker outlives its parent"),
-            None => std::thread::yield_now(),
-        }
-    };
-    assert!(status.success(), "{status:?}");
+    while worker.exists() {
+        assert!(Instant::now() < deadline, "the worker outlives its parent");
+        std::thread::yield_now();
+    }
 }
 
 fn what_a_worker_cannot_do_is_said() {
-    let mut child = Command::new(std::env::current_exe().expect("this binary"))
-        .args(worker::WORKER_ARGUMENTS)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("a worker starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    writeln!(stdin, "hello").expect("the worker reads");
-    let output = child.wait_with_output().expect("the worker ends");
-    assert!(!output.status.success());
-    let said = String::from_utf8(output.stdout).expect("text");
-    assert!(said.contains("no assignment"), "{said}");
+    let worker = Worker::start(WorkerConfig {
+        name: "w".to_owned(),
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        loops: 1,
+        discovery: None,
+        advertise: None,
+        key: String::new(),
+        compile: workers::compile_scenario,
+    })
+    .expect("a worker starts");
+    let client = Client::start(ClientConfig::at(vec![worker.address()])).expect("a client starts");
+    let service = client.service(load_worker::NAME);
+    let attach = proto::AttachRequest { version: workers::VERSION.to_owned(), run: 7, ..Default::default() };
+    let mut events = service.stream(&load_worker::ATTACH, &attach, 8, &CallOptions::default());
+    assert!(events.next_within(DEADLINE).expect("it is attached").is_some());
+    let devices = proto::Devices { config: b"hello".to_vec() };
+    let prepare = proto::PrepareRequest {
+        run: 7,
+        count: 1,
+        of: 1,
+        assignment: Some(proto::prepare_request::Assignment::Devices(devices)),
+        ..Default::default()
+    };
+    match service.call(&load_worker::PREPARE, &prepare).wait() {
+        Err(CallError::Rejected { code, reason }) => {
+            assert_eq!(code, "LOAD-004");
+            assert!(reason.contains("the swarm cannot be read"), "{reason}");
+        }
+        other => panic!("it is not refused: {other:?}"),
+    }
+    drop(events);
+    worker.leave();
 }
 
 fn devices_cut_at_once_are_all_back() {

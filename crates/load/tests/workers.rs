@@ -1,21 +1,22 @@
-//! Runs on worker processes: figures add up, clocks are compared, and whoever dies or hangs is noticed and told.
+//! Runs on worker processes: figures add up, clocks are compared, and a worker that dies or hangs is noticed and reported.
 //!
 //! The harness is our own because workers are this same binary: called with a worker's arguments it is one. Their target
 //! is a small server in this process, which counts for itself.
 
-mod crew;
+mod fixture;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use crew::{Etcd, Process, Web, compile, folder, in_time, scenario, until};
+use fixture::{Etcd, Process, Web, compile, folder, in_time, scenario, until};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::Signal;
-use stadium_load::engine::{Error, Run, RunOptions, RunResult};
+use stadium_load::Error;
+use stadium_load::run::{Run, RunOptions, RunResult};
 use stadium_load::workers::proto::{self, load_worker};
-use stadium_load::workers::{self, Children, Crew, SILENCE_MAX, WORKER_ARGUMENTS, WorkerArgs};
+use stadium_load::workers::{self, Children, SILENCE_MAX, WORKER_ARGUMENTS, WorkerArgs, Workers};
 use stadium_report::Outcome;
 use stadium_rpc::{CallError, Client, ClientConfig, Listen, Server, ServerConfig, Service};
 
@@ -44,13 +45,13 @@ fn main() -> ExitCode {
             two_workers_figures_add_up_and_their_clocks_agree,
         ),
         (
-            "a_worker_that_is_killed_is_told_and_the_run_goes_on",
-            a_worker_that_is_killed_is_told_and_the_run_goes_on,
+            "a_worker_that_is_killed_is_reported_and_the_run_goes_on",
+            a_worker_that_is_killed_is_reported_and_the_run_goes_on,
         ),
         ("a_worker_that_hangs_is_noticed_in_time", a_worker_that_hangs_is_noticed_in_time),
         ("a_run_without_any_worker_left_has_failed", a_run_without_any_worker_left_has_failed),
         ("users_whose_loop_hung_at_the_end_begin_late", users_whose_loop_hung_at_the_end_begin_late),
-        ("a_worker_that_is_told_to_leave_says_so", a_worker_that_is_told_to_leave_says_so),
+        ("a_worker_that_is_ordered_to_leave_says_so", a_worker_that_is_ordered_to_leave_says_so),
         ("an_interrupted_run_ends_on_all_workers", an_interrupted_run_ends_on_all_workers),
         ("a_worker_has_one_run_at_a_time", a_worker_has_one_run_at_a_time),
         ("another_version_is_refused_by_both_sides", another_version_is_refused_by_both_sides),
@@ -82,17 +83,17 @@ fn two() -> [Process; 2] {
     [Process::start("w1"), Process::start("w2")]
 }
 
-fn meet(workers: &[Process]) -> Crew {
+fn connect(workers: &[Process]) -> Workers {
     let addresses: Vec<String> = workers.iter().map(|worker| worker.address.clone()).collect();
-    Crew::meet(&addresses, "", compile).expect("they answer")
+    Workers::connect(&addresses, "", compile).expect("they answer")
 }
 
 /// Starts a run of so long on all of them.
-fn start(web: &Web, crew: &Crew, rate: f64, duration: Duration) -> Run {
+fn start(web: &Web, group: &Workers, rate: f64, duration: Duration) -> Run {
     let folder = folder();
     let program = compile(&scenario(web.address, rate, duration), &mut |_| Ok(b"/from-a-file".to_vec()));
     let options = RunOptions { folder: folder.path().to_owned(), ..RunOptions::default() };
-    Run::start_on(program.expect("the scenario is well formed"), &options, crew).expect("the run starts")
+    Run::start_on(program.expect("the scenario is well formed"), &options, group).expect("the run starts")
 }
 
 /// Follows a run to its end; `act` is called once, when users have begun.
@@ -112,16 +113,16 @@ fn follow(run: Run, act: impl FnOnce() + Send + 'static) -> RunResult {
 
 fn two_workers_figures_add_up_and_their_clocks_agree() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
-    for met in crew.met() {
+    let group = connect(&workers);
+    for worker in group.facts() {
         // One machine has one monotonic clock: what is measured has to hold the truth, which is zero.
-        assert!(met.clock_error_us > 0.0 && met.clock_error_us < 20_000.0, "{met:?}");
-        assert!(met.clock_offset_us.abs() <= met.clock_error_us, "{met:?}");
-        assert_eq!(met.loops, 1);
+        assert!(worker.clock_error_us > 0.0 && worker.clock_error_us < 20_000.0, "{worker:?}");
+        assert!(worker.clock_offset_us.abs() <= worker.clock_error_us, "{worker:?}");
+        assert_eq!(worker.loops, 1);
     }
-    // A crew makes one run after the other.
+    // The workers make one run after the other.
     for round in 1..=2 {
-        let result = follow(start(&web, &crew, 300.0, Duration::from_millis(1_500)), || {});
+        let result = follow(start(&web, &group, 300.0, Duration::from_millis(1_500)), || {});
         assert_eq!(result.outcome, Outcome::Completed);
         assert_eq!(result.total.started, 450, "{:?}", result.total.errors);
         assert_eq!(result.total.answered, 450, "{:?}", result.total.errors);
@@ -143,11 +144,11 @@ fn seconds(lost: &str) -> f64 {
     number.parse().expect("a number")
 }
 
-fn a_worker_that_is_killed_is_told_and_the_run_goes_on() {
+fn a_worker_that_is_killed_is_reported_and_the_run_goes_on() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
+    let group = connect(&workers);
     let [one, two] = workers;
-    let run = start(&web, &crew, 200.0, Duration::from_secs(3));
+    let run = start(&web, &group, 200.0, Duration::from_secs(3));
     let result = follow(run, move || drop(one));
     assert_eq!(result.outcome, Outcome::Completed);
     let lost = result.workers[0].lost.as_deref().expect("the first is lost");
@@ -165,9 +166,9 @@ fn a_worker_that_is_killed_is_told_and_the_run_goes_on() {
 
 fn a_worker_that_hangs_is_noticed_in_time() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
+    let group = connect(&workers);
     let [one, two] = workers;
-    let run = start(&web, &crew, 100.0, Duration::from_secs(4));
+    let run = start(&web, &group, 100.0, Duration::from_secs(4));
     one.signal(Signal::STOP);
     let stopped = Instant::now();
     let result = follow(run, || {});
@@ -181,38 +182,38 @@ fn a_worker_that_hangs_is_noticed_in_time() {
 
 fn a_run_without_any_worker_left_has_failed() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
-    let run = start(&web, &crew, 100.0, Duration::from_secs(30));
+    let group = connect(&workers);
+    let run = start(&web, &group, 100.0, Duration::from_secs(30));
     let result = follow(run, move || drop(workers));
     assert!(
         matches!(&result.outcome, Outcome::Failed { reason } if reason.contains("all workers")),
         "{:?}",
         result.outcome
     );
-    assert!(result.total.answered > 50, "what was told until then is kept: {}", result.total.answered);
+    assert!(result.total.answered > 50, "what was reported until then stays: {}", result.total.answered);
     assert!(result.workers.iter().all(|worker| worker.lost.is_some()));
 }
 
-fn a_worker_that_is_told_to_leave_says_so() {
+fn a_worker_that_is_ordered_to_leave_says_so() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
+    let group = connect(&workers);
     let [mut one, two] = workers;
-    let run = start(&web, &crew, 100.0, Duration::from_secs(2));
+    let run = start(&web, &group, 100.0, Duration::from_secs(2));
     let result = follow(run, move || {
         one.signal(Signal::TERM);
         assert!(one.wait().success());
     });
     let lost = result.workers[0].lost.as_deref().expect("the first is lost");
-    assert!(lost.contains("told to leave"), "{lost}");
-    // Until it left everything was told.
+    assert!(lost.contains("ordered to leave"), "{lost}");
+    // Until it left everything was reported.
     assert!(result.workers[0].started >= 60, "{:?}", result.workers);
     drop(two);
 }
 
 fn an_interrupted_run_ends_on_all_workers() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
-    let run = start(&web, &crew, 100.0, Duration::from_secs(60));
+    let group = connect(&workers);
+    let run = start(&web, &group, 100.0, Duration::from_secs(60));
     let control = run.control();
     let begun = Instant::now();
     let result = follow(run, move || control.stop());
@@ -226,7 +227,7 @@ fn an_interrupted_run_ends_on_all_workers() {
     );
     let answered = web.answered();
     // They are free again, and make no load.
-    until("the workers to be free", || Crew::meet(&addresses(&workers), "", compile).is_ok());
+    until("the workers to be free", || Workers::connect(&addresses(&workers), "", compile).is_ok());
     assert_eq!(web.answered(), answered);
 }
 
@@ -236,19 +237,19 @@ fn addresses(workers: &[Process]) -> Vec<String> {
 
 fn a_worker_has_one_run_at_a_time() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
-    let run = start(&web, &crew, 10.0, Duration::from_secs(60));
-    let busy = Crew::meet(&addresses(&workers), "", compile).expect_err("they are busy").to_string();
+    let group = connect(&workers);
+    let run = start(&web, &group, 10.0, Duration::from_secs(60));
+    let busy = Workers::connect(&addresses(&workers), "", compile).expect_err("they are busy").to_string();
     assert!(busy.contains("busy"), "{busy}");
-    // Whoever met it while it was free and comes second hears the same.
+    // A coordinator that connected while it was free and comes second gets the same answer.
     let program = compile(&scenario(web.address, 1.0, Duration::from_secs(1)), &mut |_| Ok(Vec::new()));
     let folder = folder();
     let options = RunOptions { folder: folder.path().to_owned(), ..RunOptions::default() };
-    let second = Run::start_on(program.expect("well formed"), &options, &crew).expect_err("they are busy");
+    let second = Run::start_on(program.expect("well formed"), &options, &group).expect_err("they are busy");
     assert!(matches!(&second, Error::Worker(text) if text.contains("busy")), "{second}");
     // A coordinator that gives up, as one that dies, frees them.
     drop(run);
-    until("the workers to be free", || Crew::meet(&addresses(&workers), "", compile).is_ok());
+    until("the workers to be free", || Workers::connect(&addresses(&workers), "", compile).is_ok());
 }
 
 fn workers_are_found_by_discovery() {
@@ -264,7 +265,7 @@ fn workers_are_found_by_discovery() {
         found.sort();
         found == both
     });
-    assert_eq!(Crew::meet(&find(), "", compile).expect("they answer").met().len(), 2);
+    assert_eq!(Workers::connect(&find(), "", compile).expect("they answer").facts().len(), 2);
     // Who leaves is not found any more.
     one.signal(Signal::TERM);
     assert!(one.wait().success());
@@ -279,8 +280,8 @@ fn workers_are_found_by_discovery() {
 const COORDINATE: &str = "coordinate";
 
 fn coordinate(address: &str) {
-    let crew = Crew::meet(&[address.to_owned()], "", compile).expect("it answers");
-    let run = start(&Web::start(), &crew, 10.0, Duration::from_secs(600));
+    let group = Workers::connect(&[address.to_owned()], "", compile).expect("it answers");
+    let run = start(&Web::start(), &group, 10.0, Duration::from_secs(600));
     run.wait(&mut |_| {}).expect("the run comes to its end");
 }
 
@@ -289,12 +290,12 @@ fn a_coordinator_that_hangs_loses_its_workers() {
     let own = std::env::current_exe().expect("this binary has a path");
     let mut coordinator =
         std::process::Command::new(own).args([COORDINATE, &worker.address]).spawn().expect("it starts");
-    let met = || Crew::meet(std::slice::from_ref(&worker.address), "", compile);
-    until("the worker to be busy", || met().is_err());
+    let connected = || Workers::connect(std::slice::from_ref(&worker.address), "", compile);
+    until("the worker to be busy", || connected().is_err());
     let pid = rustix::process::Pid::from_child(&coordinator);
     rustix::process::kill_process(pid, Signal::STOP).expect("our own process takes signals");
     let stopped = Instant::now();
-    until("the worker to be free", || met().is_ok());
+    until("the worker to be free", || connected().is_ok());
     assert!(stopped.elapsed() < SILENCE_MAX + Duration::from_secs(2), "it took {:?}", stopped.elapsed());
     coordinator.kill().expect("it can be killed");
     coordinator.wait().expect("it can be waited for");
@@ -303,7 +304,7 @@ fn a_coordinator_that_hangs_loses_its_workers() {
 fn users_whose_loop_hung_at_the_end_begin_late() {
     let web = Web::start();
     let workers = Arc::new([Process::start("w1")]);
-    let run = start(&web, &meet(workers.as_slice()), 400.0, Duration::from_millis(2_500));
+    let run = start(&web, &connect(workers.as_slice()), 400.0, Duration::from_millis(2_500));
     let hung = Arc::clone(&workers);
     let result = follow(run, move || {
         hung[0].signal(Signal::STOP);
@@ -324,7 +325,7 @@ fn a_worker_with_a_key_serves_nobody_without_it() {
     let worker = Process::start_with("w1", &["--key", "s3cret"]);
     let address = std::slice::from_ref(&worker.address);
     for (key, says) in [("", "asks for a key"), ("s3crex", "another key"), ("s3cret1", "another key")] {
-        let refused = Crew::meet(address, key, compile).expect_err("it is refused").to_string();
+        let refused = Workers::connect(address, key, compile).expect_err("it is refused").to_string();
         assert!(refused.contains(says) && refused.contains("LOAD-006"), "{refused}");
     }
     // Nor does it take a run from who asks for one without a greeting.
@@ -342,8 +343,8 @@ fn a_worker_with_a_key_serves_nobody_without_it() {
         Err(CallError::Rejected { code, .. }) => assert_eq!(code, "LOAD-006"),
         other => panic!("it is not refused: {other:?}"),
     }
-    let met = Crew::meet(address, "s3cret", compile).expect("who has the key is served").met();
-    assert_eq!(met[0].name, "w1");
+    let facts = Workers::connect(address, "s3cret", compile).expect("who has the key is served").facts();
+    assert_eq!(facts[0].name, "w1");
 }
 
 fn another_version_is_refused_by_both_sides() {
@@ -368,31 +369,35 @@ fn another_version_is_refused_by_both_sides() {
     let listen = vec![Listen::tcp("127.0.0.1:0".parse().expect("an address"))];
     let server =
         Server::start(ServerConfig { listen, ..ServerConfig::default() }, vec![old]).expect("it starts");
-    let met = Crew::meet(&[server.bound()[0].to_string()], "", compile).expect_err("it is older").to_string();
-    assert!(met.contains("0.0.1"), "{met}");
+    let older =
+        Workers::connect(&[server.bound()[0].to_string()], "", compile).expect_err("it is older").to_string();
+    assert!(older.contains("0.0.1"), "{older}");
 }
 
 fn what_a_worker_cannot_do_is_said_and_undone() {
     let (web, workers) = (Web::start(), two());
-    let crew = meet(&workers);
+    let group = connect(&workers);
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let options = RunOptions { folder: folder.path().to_owned(), ..RunOptions::default() };
     let program = || {
         let text = scenario(web.address, 1.0, Duration::from_secs(1));
         compile(&text, &mut |_| Ok(b"/".to_vec())).expect("well formed")
     };
-    let missing = Run::start_on(program(), &options, &crew).expect_err("its file is not there").to_string();
+    let missing = Run::start_on(program(), &options, &group).expect_err("its file is not there").to_string();
     assert!(missing.contains("No such file"), "{missing}");
     std::fs::write(folder.path().join("path.txt"), "/").expect("it is writable");
     let mut wrong = program();
     wrong.phases[0].mix.clear();
-    let refused = Run::start_on(wrong, &options, &crew).expect_err("the phase does not fit").to_string();
+    let refused = Run::start_on(wrong, &options, &group).expect_err("the phase does not fit").to_string();
     assert!(refused.contains("w1") && refused.contains("LOAD-004"), "{refused}");
-    until("the workers to be free", || Crew::meet(&addresses(&workers), "", compile).is_ok());
-    let none = Crew::meet(&["127.0.0.1:1".to_owned()], "", compile).expect_err("nobody is there").to_string();
+    until("the workers to be free", || Workers::connect(&addresses(&workers), "", compile).is_ok());
+    let none =
+        Workers::connect(&["127.0.0.1:1".to_owned()], "", compile).expect_err("nobody is there").to_string();
     assert!(none.contains("127.0.0.1:1"), "{none}");
     let twice = [workers[0].address.clone(), workers[0].address.clone()];
-    assert!(Crew::meet(&twice, "", compile).expect_err("it is named twice").to_string().contains("twice"));
+    assert!(
+        Workers::connect(&twice, "", compile).expect_err("it is named twice").to_string().contains("twice")
+    );
 }
 
 fn children_of_this_machine_end_with_their_parent() {
@@ -400,12 +405,12 @@ fn children_of_this_machine_end_with_their_parent() {
     let own = std::env::current_exe().expect("this binary has a path");
     let children = Children::start(2, 1, &own).expect("they start");
     let pids = children.pids();
-    let crew = Crew::of_children(children, compile).expect("they answer");
-    let result = follow(start(&web, &crew, 100.0, Duration::from_secs(1)), || {});
+    let group = Workers::of_children(children, compile).expect("they answer");
+    let result = follow(start(&web, &group, 100.0, Duration::from_secs(1)), || {});
     assert_eq!(result.total.answered, 100);
     assert_eq!(result.workers[1].name, "process-2");
     let alive = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
     assert!(pids.iter().all(alive));
-    drop(crew);
+    drop(group);
     assert!(!pids.iter().any(alive));
 }

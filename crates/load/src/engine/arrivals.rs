@@ -1,7 +1,7 @@
-//! When users come: the phases of a scenario as moments that are fixed before the run.
+//! When users come: the phases of a scenario as times that are fixed before the run.
 //!
 //! An open phase is a rate that goes in a straight line from one value to another; its integral says how many users have
-//! come by a moment, and the inverse of that when the k-th one does. Loops deal the users among themselves like cards
+//! come by a time, and the inverse of that when the k-th one does. Loops deal the users among themselves like cards
 //! (constant spacing), or each draws a Poisson process of its part of the rate by stretching time (Çinlar, *Introduction to
 //! Stochastic Processes*, 1975), so that all of them together are what the scenario says, however many there are.
 
@@ -83,13 +83,13 @@ impl Schedule {
         self.phases.last().map_or(0, |span| span.start_ns + span.duration_ns)
     }
 
-    /// The phase of a moment; the last one after its end.
+    /// The phase at a time; the last one after its end.
     pub(crate) fn phase_at(&self, at_ns: u64) -> usize {
         let next = self.phases.partition_point(|span| span.start_ns <= at_ns);
         next.saturating_sub(1)
     }
 
-    /// How many users of a closed model this share has at a moment; `None` where the phase is not closed.
+    /// How many users of a closed model this share has at a time; `None` where the phase is not closed.
     pub(crate) fn level(&self, at_ns: u64) -> Option<u32> {
         if at_ns >= self.end_ns() {
             return None;
@@ -117,7 +117,7 @@ impl Schedule {
     fn draw(&mut self) {
         while let Some(span) = self.phases.get(self.phase) {
             if let Arrivals::Open { from, to, spacing } = span.arrivals
-                && let Some(at_ns) = moment(from, to, span.duration_ns, self.count)
+                && let Some(at_ns) = time_of(from, to, span.duration_ns, self.count)
             {
                 self.next = Some(Arrival { due_ns: span.start_ns + at_ns, phase: self.phase });
                 self.count += match spacing {
@@ -138,7 +138,7 @@ impl Schedule {
 }
 
 /// When so many users have come at a rate that goes from `from` to `to` in `duration_ns`; `None` where they never do.
-fn moment(from: f64, to: f64, duration_ns: u64, count: f64) -> Option<u64> {
+fn time_of(from: f64, to: f64, duration_ns: u64, count: f64) -> Option<u64> {
     let duration = duration_ns as f64 / SECOND_NS;
     let slope = (to - from) / duration;
     let at = if slope.abs() < 1e-9 {
@@ -174,14 +174,14 @@ mod tests {
     }
 
     fn all(phases: &[Phase], of: u32) -> Vec<u64> {
-        let mut moments: Vec<u64> = (0..of)
+        let mut times: Vec<u64> = (0..of)
             .flat_map(|index| {
                 let mut schedule = Schedule::new(phases, Share { index, of }, 7);
                 std::iter::from_fn(move || schedule.take()).map(|arrival| arrival.due_ns).collect::<Vec<_>>()
             })
             .collect();
-        moments.sort_unstable();
-        moments
+        times.sort_unstable();
+        times
     }
 
     #[test]
@@ -200,22 +200,22 @@ mod tests {
             phase(5, Arrivals::None),
             phase(10, open(200.0, 0.0, Spacing::Constant)),
         ];
-        let moments = all(&phases, 2);
-        assert!((1_998..=2_002).contains(&moments.len()), "{}", moments.len());
-        let half = moments.iter().filter(|&&at| at < 5_000_000_000).count();
+        let times = all(&phases, 2);
+        assert!((1_998..=2_002).contains(&times.len()), "{}", times.len());
+        let half = times.iter().filter(|&&at| at < 5_000_000_000).count();
         assert!((249..=251).contains(&half), "{half} in the first half of the ramp");
-        assert!(!moments.iter().any(|at| (10_000_000_000..15_000_000_000).contains(at)));
+        assert!(!times.iter().any(|at| (10_000_000_000..15_000_000_000).contains(at)));
     }
 
     #[test]
     fn a_poisson_process_has_its_rate_and_its_spread() {
         let phases = [phase(100, open(200.0, 200.0, Spacing::Poisson))];
         for of in [1, 4] {
-            let moments = all(&phases, of);
-            let count = moments.len() as f64;
+            let times = all(&phases, of);
+            let count = times.len() as f64;
             // Five standard deviations.
             assert!((count - 20_000.0).abs() < 5.0 * 20_000_f64.sqrt(), "{count}");
-            let gaps: Vec<f64> = moments.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+            let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
             let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
             let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
             let spread = variance.sqrt() / mean;

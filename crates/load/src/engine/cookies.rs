@@ -58,7 +58,7 @@ impl Cookies {
         self.kept.clear();
     }
 
-    /// Takes what a `Set-Cookie` of a host says; what is no cookie, or not that host's to set, is passed over.
+    /// Takes the cookie of a `Set-Cookie` of a host. A text that is no cookie, or is not that host's to set, is ignored.
     pub(crate) fn take(&mut self, set: &[u8], host: &str, wall_ms: u64) {
         // Many servers say it with every answer. One that ends some time may end later now.
         let is_known =

@@ -4,21 +4,20 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use stadium_reactor::ConnectOptions;
 use stadium_reactor::tls::ClientTls;
-use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 use stadium_scenario::check::Test;
 use stadium_scenario::extract::Source;
-use stadium_scenario::program::{Action, Connections, Mqtt, Program, Scheme, Step, Target, Version};
+use stadium_scenario::program::{Action, Mqtt, Program, Scheme, Step, Target, Version};
 
-use super::Error;
+use super::dial::{self, mqtt_over_websocket};
+use super::planned::{PlannedStep, PlannedTarget};
 use super::protocol::http1;
-use super::protocol::mqtt::Unread;
+use super::protocol::mqtt::inbox::Unread;
 use crate::client_tls::{Asked, client_tls};
+use crate::error::Error;
 
-/// The largest answer that is taken, in bytes: what a loop keeps of one that is not whole.
-const ANSWER_BYTES_MAX: u32 = 64 * 1024 * 1024;
 /// Where Linux systems keep the authorities that they believe.
 const SYSTEM_AUTHORITIES: &[&str] =
     &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
@@ -31,35 +30,6 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<PlannedStep>,
     /// Weights of sessions by phase, summed up from the first on.
     pub(crate) mixes: Vec<Vec<f64>>,
-}
-
-/// A target that can be connected to.
-#[derive(Debug)]
-pub(crate) struct PlannedTarget {
-    pub(crate) addresses: Vec<SocketAddr>,
-    pub(crate) options: ConnectOptions,
-    /// For what needs HTTP/1.1 at a target of HTTP/2 over TLS: event streams and WebSockets.
-    pub(crate) options_http1: Option<ConnectOptions>,
-    /// Its name or address, without port: whose cookies it sets and gets.
-    pub(crate) host: String,
-    /// What goes into the Host header, or `:authority`.
-    pub(crate) authority: String,
-    pub(crate) connections: Connections,
-    pub(crate) version: Version,
-    pub(crate) scheme: Scheme,
-    /// What becomes of messages that come before a step receives them.
-    pub(crate) unread: Unread,
-}
-
-/// A step that can be sent.
-#[derive(Debug)]
-pub(crate) struct PlannedStep {
-    /// The whole request in HTTP/1.1, where nothing in it changes.
-    pub(crate) fixed: Option<Vec<u8>>,
-    /// Whether a check or an extraction asks for headers.
-    pub(crate) keeps_headers: bool,
-    /// Whether one asks for the body.
-    pub(crate) keeps_body: bool,
 }
 
 impl Plan {
@@ -133,28 +103,10 @@ fn plan_target(target: &Target, folder: &Path) -> Result<PlannedTarget, Error> {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
     let authority = if target.port == usual { host } else { format!("{host}:{}", target.port) };
     let websocket = matches!(target.scheme, Scheme::MqttWs | Scheme::MqttWss).then(|| {
-        Arc::new(WebSocketRequest {
-            host: authority.clone(),
-            path: if target.path.is_empty() { "/mqtt".to_owned() } else { target.path.clone() },
-            subprotocol: Some("mqtt".to_owned()),
-            ..WebSocketRequest::default()
-        })
+        let path = if target.path.is_empty() { "/mqtt".to_owned() } else { target.path.clone() };
+        mqtt_over_websocket(authority.clone(), path)
     });
-    let options = ConnectOptions {
-        socket: SocketSettings {
-            connect_timeout_ms: (target.connect_timeout_ns / 1_000_000).max(1),
-            receive_buffer_bytes: None,
-            ..SocketSettings::default()
-        },
-        limits: ConnectionLimits {
-            carry_bytes_max: ANSWER_BYTES_MAX,
-            write_queue_bytes_max: ANSWER_BYTES_MAX,
-            ..ConnectionLimits::default()
-        },
-        tls,
-        websocket,
-        ..ConnectOptions::default()
-    };
+    let options = dial::options((target.connect_timeout_ns / 1_000_000).max(1), tls, websocket);
     let options_http1 = (target.version == Version::Http2 && options.tls.is_some())
         .then(|| {
             let tls = Some(tls_to(target, Version::Http1, folder)?);

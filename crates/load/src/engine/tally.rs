@@ -1,4 +1,4 @@
-//! What a loop counted in an interval, and tells the head of the run.
+//! Counts of a loop in an interval, as it reports them to the run.
 //!
 //! A [`Counter`] lives on a loop and allocates nothing once warm; a [`Tally`] is what it gathered since the last one, as
 //! plain values that travel to other processes.

@@ -1,4 +1,4 @@
-//! What a source told over a run: series, points where they changed, and what went wrong.
+//! The figures of a source over a run: series, points where they changed, and what went wrong.
 //!
 //! A value that stays is kept as two points, the ends of its stretch, so that a source with a thousand quiet series costs
 //! little. Between two points a line is exact.
@@ -22,7 +22,7 @@ struct Series {
     changed: bool,
 }
 
-/// What a source told so far.
+/// The figures of a source so far.
 #[derive(Debug)]
 pub(super) struct Gather {
     target: String,

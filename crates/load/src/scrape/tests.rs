@@ -30,9 +30,9 @@ fn source(target: &str, address: SocketAddr) -> Source {
 
 #[test]
 fn each_target_is_asked_each_second_and_failures_are_complaints() {
-    let (told, asked) = mpsc::channel();
+    let (notify, asked) = mpsc::channel();
     let counting = serve(move |number, _| {
-        let _ = told.send(());
+        let _ = notify.send(());
         ok(&format!("# TYPE asked counter\nasked_total {number}\nquiet 1\n"))
     });
     let locked = serve(|_, head| match head.to_ascii_lowercase().contains("authorization: bearer sk_1") {

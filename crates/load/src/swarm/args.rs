@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::Error;
 use super::config::{
     Acknowledge, Certificate, ConnectPace, Credentials, Level, Processes, Protocol, Reconnect, Resumption,
     Session, SwarmConfig, Target, Tls, Traffic, Transport, Trust,
@@ -17,6 +16,7 @@ use super::profile::flags::ProfileArgs;
 use super::storm::StormArgs;
 use super::template::Template;
 use super::time::{microseconds, milliseconds};
+use crate::error::Error;
 
 /// Session Expiry Interval of a swarm with profiles whose devices leave: an hour.
 const LEAVERS_EXPIRY_S: u32 = 3_600;

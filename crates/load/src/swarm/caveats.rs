@@ -11,7 +11,7 @@ const MACHINE_BUSY_SHARE_MAX: f64 = 0.25;
 const LATENESS_MS_MAX: f64 = 10.0;
 
 /// Why the figures may say more about the swarm than about the broker.
-pub(super) fn caveats(
+pub(crate) fn caveats(
     ended: Ended,
     sums: &Sums,
     latency: &LatencyReport,

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stadium_mqtt::packet::{QoS, Version};
 
-use super::Error;
 use super::profile::Mixture;
 use super::storm::StormShape;
 use super::template::Template;
+use super::time::TIME_MS_MAX;
+use crate::error::Error;
 
 /// Devices that one process holds at most, as a share of its open-file limit: the rest is for everything else.
 const OPEN_FILES_SHARE: f64 = 0.9;
@@ -24,8 +25,6 @@ const PORTS_PER_SOURCE: u32 = 12_000;
 const MOVING_SOURCES: u32 = 4;
 /// Severed connections that one process keeps at most, as a share of its open-file limit: half of what devices leave.
 const LEFT_SHARE: f64 = 0.05;
-/// The longest run of the swarm and the longest of its times: 30 days, in milliseconds.
-pub(super) const TIME_MS_MAX: u64 = 30 * 24 * 3_600_000;
 /// The largest message that the swarm sends, in bytes.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 

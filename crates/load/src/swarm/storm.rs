@@ -4,8 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::TIME_MS_MAX;
-use super::time::milliseconds;
+use super::time::{TIME_MS_MAX, milliseconds};
 
 /// A storm: devices lose their connections, and come back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! What loops count, in the form that travels to whoever reports.
+//! Counts of loops, in the form that travels to the report.
 //!
 //! A [`Tally`] holds what happened since the one before it: sums and histograms add up over loops, processes and
 //! time, so that nothing is lost when a worker dies except its last quarter of a second. [`Now`] alone is a state.
@@ -11,7 +11,7 @@ use super::broadcast::Spread;
 use super::memory::Memory;
 use crate::latency::{Counts, Latency};
 
-/// What one loop's devices are doing at this moment.
+/// The states of one loop's devices now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
     /// Devices whose time has not come.
@@ -88,7 +88,7 @@ sums! {
     duplicates,
     /// Messages of a stream that never came although the device was there, or had a session.
     lost,
-    /// Messages of a stream that passed while the device was away without a session.
+    /// Messages of a stream that were sent while the device was away without a session.
     missed_away,
     /// Messages that carried no stamp.
     unstamped,
@@ -96,7 +96,7 @@ sums! {
     uplinks,
     /// Of them, those that the broker acknowledged.
     uplinks_acknowledged,
-    /// Times to publish that passed while a device was away or its window full.
+    /// Times to publish that came while a device was away or its window full.
     uplinks_skipped,
     /// Uplinks that waited for their device to wake.
     uplinks_deferred,
@@ -112,7 +112,7 @@ sums! {
     answers_lost,
     /// Messages that the broadcaster published.
     broadcasts,
-    /// Times to broadcast that passed while its window was full or it was away.
+    /// Times to broadcast that came while its window was full or it was away.
     broadcasts_skipped,
     /// PINGREQs.
     pings,
@@ -206,7 +206,7 @@ latencies! {
 /// A cut of all connections, or of a share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storm {
-    /// When the swarm was told to, in [`crate::clock::monotonic_ns`].
+    /// When the swarm decided it, in [`crate::clock::monotonic_ns`].
     pub cut_ns: u64,
     /// Connections cut.
     pub cut: u32,
@@ -222,7 +222,9 @@ pub struct Storm {
 pub struct Tally {
     /// The loop, counted over all processes.
     pub share: u32,
-    /// State at this moment.
+    /// Whether it is the loop's last.
+    pub last: bool,
+    /// States now.
     pub now: Now,
     /// Sums.
     pub sums: Sums,

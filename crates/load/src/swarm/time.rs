@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// The longest run of a swarm and the longest of its times: 30 days, in milliseconds.
+pub(super) const TIME_MS_MAX: u64 = 30 * 24 * 3_600_000;
 /// An exponential time is cut off at so many times its mean: one draw in 22,000 would be longer.
 const EXPONENTIAL_MEANS_MAX: f64 = 10.0;
 

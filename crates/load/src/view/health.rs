@@ -3,7 +3,7 @@
 use stadium_report::{Generator, number};
 
 use super::point::Point;
-use crate::engine::{LATENESS_MS_MAX, SATURATED, STEAL_MAX};
+use crate::run::{LATENESS_MS_MAX, SATURATED, STEAL_MAX};
 
 /// A part of the health line.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

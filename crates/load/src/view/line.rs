@@ -3,7 +3,7 @@
 use stadium_report::{Interval, number};
 
 use super::point::Times;
-use crate::engine::Progress;
+use crate::run::Progress;
 
 /// An interval in one line, without the end of line.
 ///
@@ -44,7 +44,7 @@ fn times(times: Times) -> String {
     format!("p50 {}, p99 {}, max {}", ms(times.p50), ms(times.p99), ms(times.max))
 }
 
-/// A moment of a run as a clock shows it: `0:07`, `12:45`, `1:00:00`.
+/// A time of a run as a clock shows it: `0:07`, `12:45`, `1:00:00`.
 pub(crate) fn clock(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
@@ -117,15 +117,15 @@ mod tests {
     fn lines_every_few_seconds_forget_no_interval() {
         let result = sample::result(7);
         let mut lines = Lines::new(3.0);
-        let told: Vec<String> = result
+        let written: Vec<String> = result
             .series
             .iter()
             .filter_map(|interval| lines.hear(&sample::progress(&result, Some(interval))))
             .collect();
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].contains("0:03") && told[1].contains("0:06"), "{told:?}");
+        assert_eq!(written.len(), 2, "{written:?}");
+        assert!(written[0].contains("0:03") && written[1].contains("0:06"), "{written:?}");
         // Three intervals with three failures each.
-        assert!(told[0].contains("9 failed"), "{told:?}");
+        assert!(written[0].contains("9 failed"), "{written:?}");
         let rest = lines.rest("hold").unwrap_or_default();
         assert!(rest.contains("0:07") && rest.contains("hold") && rest.contains("3 failed"), "{rest}");
         assert_eq!(lines.rest("hold"), None);

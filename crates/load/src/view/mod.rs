@@ -1,6 +1,6 @@
 //! How a run is seen while it runs: in the terminal, on a page, as lines of text.
 //!
-//! Each view is told of every [`Progress`](crate::engine::Progress) and draws what it needs of it; none of them asks
+//! Each view gets every [`Progress`](crate::run::Progress) and draws what it needs of it; none of them asks
 //! the run anything, so none can hold it up for longer than a drawing takes. All show the same [`Point`]s.
 
 mod health;

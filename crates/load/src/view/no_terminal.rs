@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 
 use super::wish::Wish;
-use crate::engine::Progress;
+use crate::run::Progress;
 
 /// No value of it exists.
 #[derive(Debug)]

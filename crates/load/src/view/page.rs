@@ -26,7 +26,7 @@ use tokio::sync::{oneshot, watch};
 use super::health::{self, Sign};
 use super::point::{Point, Times};
 use super::series::Series;
-use crate::engine::Progress;
+use crate::run::Progress;
 
 /// Points that a stream may lie behind and still be sent one by one; beyond it, it gets the whole series again.
 const RECENT_POINTS: usize = 64;
@@ -50,7 +50,7 @@ pub struct Page {
 struct Shared {
     state: Mutex<Feed>,
     /// Points so far, and one more once it has ended: what streams wait for.
-    told: watch::Sender<u64>,
+    updates: watch::Sender<u64>,
     /// Whether only this machine's own names may ask for it.
     loopback: bool,
 }
@@ -124,7 +124,7 @@ impl Page {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             state: Mutex::new(Feed::default()),
-            told: watch::Sender::new(0),
+            updates: watch::Sender::new(0),
             loopback: address.ip().is_loopback(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -153,7 +153,7 @@ impl Page {
             if feed.plan.is_none() {
                 feed.plan = Some(plan(progress));
                 drop(feed);
-                self.shared.told.send_modify(|_| {});
+                self.shared.updates.send_modify(|_| {});
             }
             return;
         };
@@ -194,10 +194,10 @@ impl Page {
         feed.count += 1;
         feed.now = Some(now);
         drop(feed);
-        self.shared.told.send_modify(|told| *told += 1);
+        self.shared.updates.send_modify(|updates| *updates += 1);
     }
 
-    /// Shows how the run ended, gives open pages a moment to take it in, and closes.
+    /// Shows how the run ended, gives open pages some time to show it, and closes.
     pub fn end(mut self, result: &RunResult) {
         self.shared.feed().end = Some(json(&End {
             duration_s: result.duration_s,
@@ -207,7 +207,7 @@ impl Page {
             doubts: result.generator.doubts.iter().map(|doubt| doubt.text.as_str()).collect(),
             thresholds: &result.thresholds,
         }));
-        self.shared.told.send_modify(|told| *told += 1);
+        self.shared.updates.send_modify(|updates| *updates += 1);
         self.close();
     }
 
@@ -302,7 +302,7 @@ async fn events(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respon
 /// Where a stream is.
 struct Place {
     shared: Arc<Shared>,
-    told: watch::Receiver<u64>,
+    updates: watch::Receiver<u64>,
     /// Points that it has been sent; nothing before the series.
     sent: Option<u64>,
     planned: bool,
@@ -348,8 +348,8 @@ impl Place {
 }
 
 fn follow(shared: Arc<Shared>) -> impl Stream<Item = Result<Event, Infallible>> {
-    let told = shared.told.subscribe();
-    let place = Place { shared, told, sent: None, planned: false, ended: false, waiting: VecDeque::new() };
+    let updates = shared.updates.subscribe();
+    let place = Place { shared, updates, sent: None, planned: false, ended: false, waiting: VecDeque::new() };
     stream::unfold(place, |mut place| async move {
         loop {
             if let Some(event) = place.waiting.pop_front() {
@@ -358,9 +358,9 @@ fn follow(shared: Arc<Shared>) -> impl Stream<Item = Result<Event, Infallible>> 
             if place.ended {
                 return None;
             }
-            place.told.mark_unchanged();
+            place.updates.mark_unchanged();
             place.fill();
-            if place.waiting.is_empty() && place.told.changed().await.is_err() {
+            if place.waiting.is_empty() && place.updates.changed().await.is_err() {
                 return None;
             }
         }

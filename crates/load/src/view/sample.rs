@@ -3,7 +3,7 @@
 use stadium_report::latency::Counts;
 use stadium_report::{Generator, Interval, Phase, Requests, RunResult, Step};
 
-use crate::engine::Progress;
+use crate::run::Progress;
 
 fn times(answered: u64) -> Counts {
     let slow = answered / 50;

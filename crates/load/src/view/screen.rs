@@ -3,21 +3,23 @@
 //! Nothing here touches a terminal, so tests draw into a buffer. Small terminals lose the plots first and the tables
 //! next; the header, the figures and the generator's health stay. Colour only repeats what words and marks say.
 
+mod palette;
 mod plot;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table};
 use stadium_report::{Step, number};
 
+use self::palette::{Palette, ms};
 use super::health::{self, Sign};
 use super::line::clock;
 use super::point::{Point, Times};
 use super::series::Series;
 use super::wish::Wish;
-use crate::engine::Progress;
+use crate::run::Progress;
 
 /// Fewer lines than this have no room for plots.
 const PLOTS_HEIGHT_MIN: u16 = 20;
@@ -28,36 +30,6 @@ const BESIDE_MIN: u16 = 76;
 
 /// Fewer columns than this for the table of steps have no room for counts.
 const COUNTS_WIDTH_MIN: u16 = 64;
-
-/// Styles of the screen, all plain where colour is unwelcome.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Palette {
-    colour: bool,
-}
-
-impl Palette {
-    fn of(self, colour: Color) -> Style {
-        if self.colour { Style::new().fg(colour) } else { Style::new() }
-    }
-    pub(super) fn strong(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
-    }
-    pub(super) fn faint(self) -> Style {
-        self.of(Color::DarkGray)
-    }
-    pub(super) fn good(self) -> Style {
-        self.of(Color::Green)
-    }
-    pub(super) fn warning(self) -> Style {
-        self.of(Color::Yellow).add_modifier(Modifier::BOLD)
-    }
-    pub(super) fn bad(self) -> Style {
-        self.of(Color::Red).add_modifier(Modifier::BOLD)
-    }
-    pub(super) fn first(self) -> Style {
-        self.of(Color::Cyan)
-    }
-}
 
 /// A step as a row of the table.
 #[derive(Debug, Default)]
@@ -96,7 +68,7 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn new(colour: bool) -> Self {
         Screen {
-            palette: Palette { colour },
+            palette: Palette::new(colour),
             series: Series::default(),
             name: String::new(),
             phase: String::new(),
@@ -278,7 +250,7 @@ impl Screen {
         }
         let room = usize::from(area.height) - 1;
         let fits = if self.steps.len() > room { room.saturating_sub(1) } else { self.steps.len() };
-        // Names need room more than a count that the rate tells of too.
+        // Names need room more than a count that follows from the rate.
         let counts = area.width >= COUNTS_WIDTH_MIN;
         let one_session = self.steps.iter().all(|step| step.session == self.steps[0].session);
         let right = |text: String| Cell::from(Line::from(text).right_aligned());
@@ -379,11 +351,6 @@ impl StepRow {
         self.failed = requests.failed();
         self.times = Times::of(&requests.response);
     }
-}
-
-/// Milliseconds in the unit a person would choose.
-fn ms(value: f64) -> String {
-    number::time(value * 1e6)
 }
 
 #[cfg(test)]

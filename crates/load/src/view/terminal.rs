@@ -16,7 +16,7 @@ use ratatui::backend::CrosstermBackend;
 
 use super::screen::Screen;
 use super::wish::Wish;
-use crate::engine::Progress;
+use crate::run::Progress;
 
 /// Whether the terminal is ours now. Only one view can have it.
 static TAKEN: AtomicBool = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! The command line of a worker, and its life as a process: it listens, says where, and leaves when it is told to.
+//! The command line of a worker, and its life as a process: it listens, says where, and leaves when it is asked to.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use stadium_discovery::Discovery;
 
 use super::files::Compile;
 use super::worker::{Worker, WorkerConfig};
-use crate::engine::Error;
+use crate::error::Error;
 
 /// What makes a process of this binary a worker; [`WorkerArgs`] follow.
 pub const WORKER_ARGUMENTS: [&str; 2] = ["load", "worker"];
@@ -42,7 +42,7 @@ pub struct WorkerArgs {
     pub until_input_ends: bool,
 }
 
-/// Runs a worker until SIGTERM, SIGINT, or the end of its input where it was told so. Where it listens is the one line
+/// Runs a worker until SIGTERM, SIGINT, or the end of its input where it was asked so. Where it listens is the one line
 /// on standard output. A second signal ends it at once, with 128 and the signal's number.
 ///
 /// # Errors
@@ -69,7 +69,7 @@ pub fn serve(args: &WorkerArgs, discovery: Option<Discovery>, compile: Compile) 
             worker.address()
         );
     }
-    let (leave, told) = mpsc::channel();
+    let (leave, asked) = mpsc::channel();
     let by_signal = leave.clone();
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     thread("interrupt")
@@ -93,7 +93,7 @@ pub fn serve(args: &WorkerArgs, discovery: Option<Discovery>, compile: Compile) 
             })
             .map_err(Error::system("starting a thread"))?;
     }
-    let _ = told.recv();
+    let _ = asked.recv();
     worker.leave();
     Ok(())
 }

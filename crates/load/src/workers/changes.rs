@@ -7,10 +7,10 @@ use stadium_scenario::value::Value;
 
 use super::proto;
 use super::proto::phase::Model;
-use super::proto::value::Value as Told;
+use super::proto::value::Value as Sent;
 
 /// Writes what a program has into a request.
-pub(crate) fn write(program: &Program, request: &mut proto::PrepareRequest) {
+pub(crate) fn write(program: &Program, request: &mut proto::Users) {
     request.phases = write_phases(&program.phases);
     request.seed = program.seed;
     request.users_max = program.users_max;
@@ -20,9 +20,9 @@ pub(crate) fn write(program: &Program, request: &mut proto::PrepareRequest) {
     let value = |value: &Value| proto::Value {
         value: match value {
             Value::Null => None,
-            Value::Bool(value) => Some(Told::Bool(*value)),
-            Value::Number(value) => Some(Told::Number(*value)),
-            Value::Text(text) => Some(Told::Text(text.clone())),
+            Value::Bool(value) => Some(Sent::Bool(*value)),
+            Value::Number(value) => Some(Sent::Number(*value)),
+            Value::Text(text) => Some(Sent::Text(text.clone())),
         },
     };
     request.initial = program.initial.iter().map(value).collect();
@@ -50,7 +50,7 @@ fn write_phases(phases: &[Phase]) -> Vec<proto::Phase> {
 }
 
 /// Makes a program what its coordinator's is.
-pub(crate) fn apply(request: &proto::PrepareRequest, program: &mut Program) -> Result<(), String> {
+pub(crate) fn apply(request: &proto::Users, program: &mut Program) -> Result<(), String> {
     let sessions = program.sessions.len();
     let one = |phase: &proto::Phase| {
         let (from, to) = (phase.from, phase.to);
@@ -84,9 +84,9 @@ pub(crate) fn apply(request: &proto::PrepareRequest, program: &mut Program) -> R
     for (own, value) in program.initial.iter_mut().zip(&request.initial) {
         *own = match &value.value {
             None => Value::Null,
-            Some(Told::Bool(value)) => Value::Bool(*value),
-            Some(Told::Number(value)) => Value::Number(*value),
-            Some(Told::Text(text)) => Value::Text(text.clone()),
+            Some(Sent::Bool(value)) => Value::Bool(*value),
+            Some(Sent::Number(value)) => Value::Number(*value),
+            Some(Sent::Text(text)) => Value::Text(text.clone()),
         };
     }
     Ok(())
@@ -117,7 +117,7 @@ mod tests {
         (program.seed, program.users_max, program.grace_ns) = (7, 8, 9);
         program.initial =
             vec![Value::Null, Value::Bool(true), Value::Number(1.5), Value::Text("a".to_owned())];
-        let mut request = proto::PrepareRequest::default();
+        let mut request = proto::Users::default();
         write(&program, &mut request);
         let mut there = crate::engine::testing::program();
         there.initial = vec![Value::Null; 4];
@@ -132,9 +132,9 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let phase = proto::Phase { mix: vec![1.0], ..proto::Phase::default() };
         let rate = proto::Phase { from: f64::NAN, ..proto::Phase::default() };
-        let default = proto::PrepareRequest::default;
-        let value = proto::PrepareRequest { initial: vec![proto::Value::default()], ..default() };
-        let phases = [phase, rate].map(|phase| proto::PrepareRequest { phases: vec![phase], ..default() });
+        let default = proto::Users::default;
+        let value = proto::Users { initial: vec![proto::Value::default()], ..default() };
+        let phases = [phase, rate].map(|phase| proto::Users { phases: vec![phase], ..default() });
         for request in phases.into_iter().chain([value]) {
             assert!(apply(&request, &mut crate::engine::testing::program()).is_err());
         }

@@ -1,7 +1,7 @@
 //! Workers as processes of this machine: more connections than one process may have open files for.
 //!
 //! They listen on this machine alone and end with their parent, however that ends: their standard input is a pipe that it
-//! holds. Ctrl-C reaches the parent only, which then tells them.
+//! holds. Ctrl-C reaches the parent only, which then ends them.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::args::{KEY_VARIABLE, WORKER_ARGUMENTS, read_announcement};
-use crate::engine::Error;
+use crate::error::Error;
 
 /// How long a process may take until it listens.
 const START_WITHIN: Duration = Duration::from_secs(20);

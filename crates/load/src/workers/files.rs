@@ -1,14 +1,15 @@
-//! The files that a scenario names: read where the coordinator is, and given to workers by their names.
+//! The files that a scenario or a swarm names: read where the coordinator is, and given to workers by their names.
 //!
 //! Nobody else's file system is looked at: what a worker's program reads is what the coordinator sent. Certificates are
-//! read when a plan is made, so they are put into a folder of the run's own, and the program is told those names.
+//! read when a plan is made, so they are put into a folder of the run's own, and the program gets those names.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use stadium_scenario::Program;
 
-use crate::engine::Error;
+use crate::error::Error;
+use crate::swarm::{SwarmConfig, Tls, Transport, Trust};
 
 /// Makes a program of a scenario's text; the function that it is given reads the files that the text names.
 pub type Compile = fn(&str, &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Result<Program, String>;
@@ -59,15 +60,12 @@ pub(crate) fn compile(
     files: &Files,
     folder: &Path,
 ) -> Result<Program, String> {
-    let find = |name: &str| {
-        files.get(name).ok_or_else(|| format!("{name:?} was not sent: this is a mistake of the coordinator"))
-    };
-    let mut program = compile(scenario, &mut |name| find(name).cloned())?;
+    let mut program = compile(scenario, &mut |name| find(files, name).cloned())?;
     let mut count = 0_u32;
     let mut put = |name: &mut String| {
         count += 1;
         let own = format!("file-{count}.pem");
-        std::fs::write(folder.join(&own), find(name)?).map_err(|error| format!("{own}: {error}"))?;
+        std::fs::write(folder.join(&own), find(files, name)?).map_err(|error| format!("{own}: {error}"))?;
         *name = own;
         Ok::<(), String>(())
     };
@@ -79,4 +77,54 @@ pub(crate) fn compile(
         }
     }
     Ok(program)
+}
+
+/// Reads the certificates that a swarm names.
+pub(crate) fn read_certificates(config: &SwarmConfig) -> Result<Files, Error> {
+    let mut files = Files::new();
+    let mut config = config.clone();
+    each_certificate(&mut config, &mut |path| {
+        let data = std::fs::read(&*path).map_err(|error| format!("{}: {error}", path.display()))?;
+        files.insert(path.display().to_string(), data);
+        Ok(())
+    })
+    .map_err(Error::Config)?;
+    Ok(files)
+}
+
+/// Puts the certificates of a swarm into `folder`, where its loops read them.
+pub(crate) fn place_certificates(
+    config: &mut SwarmConfig,
+    files: &Files,
+    folder: &Path,
+) -> Result<(), String> {
+    let mut count = 0_u32;
+    each_certificate(config, &mut |path| {
+        count += 1;
+        let own = folder.join(format!("file-{count}.pem"));
+        std::fs::write(&own, find(files, &path.display().to_string())?)
+            .map_err(|error| format!("{}: {error}", own.display()))?;
+        *path = own;
+        Ok(())
+    })
+}
+
+fn each_certificate(
+    config: &mut SwarmConfig,
+    each: &mut dyn FnMut(&mut PathBuf) -> Result<(), String>,
+) -> Result<(), String> {
+    let (Transport::Tls(tls) | Transport::Wss { tls, .. }) = &mut config.transport else { return Ok(()) };
+    let Tls { trust, certificate, .. } = tls;
+    if let Trust::Authority(path) = trust {
+        each(path)?;
+    }
+    if let Some(own) = certificate {
+        each(&mut own.chain)?;
+        each(&mut own.key)?;
+    }
+    Ok(())
+}
+
+fn find<'a>(files: &'a Files, name: &str) -> Result<&'a Vec<u8>, String> {
+    files.get(name).ok_or_else(|| format!("{name:?} was not sent: this is a mistake of the coordinator"))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stadium_discovery::{Discovery, State};
 
 use super::proto::load_worker;
-use crate::engine::Error;
+use crate::error::Error;
 
 /// The addresses of all workers that discovery knows now and that take calls, in order.
 ///

@@ -52,7 +52,7 @@ impl Offset {
         exchanges.iter().min_by_key(|exchange| exchange.way_ns()).map(Exchange::offset)
     }
 
-    /// A moment of the coordinator's clock by the worker's.
+    /// A time of the coordinator's clock by the worker's.
     pub(crate) fn there_ns(&self, here_ns: u64) -> u64 {
         here_ns.saturating_add_signed(self.ns)
     }

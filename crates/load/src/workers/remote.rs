@@ -13,12 +13,16 @@ use prost::Message as _;
 use stadium_rpc::{CallError, CallOptions, Client, Pending, ServiceClient, Streaming};
 
 use super::offset::Offset;
+use super::orders;
 use super::proto::{self, event, load_worker};
-use crate::engine::{Error, Event, Load, Order};
+use crate::engine::event::{Event, Tally};
+use crate::engine::order::Order;
+use crate::error::Error;
+use crate::machine::Load;
 
 /// How long a worker may show no sign of life; it shows one every half second.
 pub const SILENCE_MAX: Duration = Duration::from_millis(2_500);
-/// How long a loop of a worker that lives may tell nothing; it tells every second.
+/// How long a loop of a worker that lives may report nothing; it reports every second.
 const LOOP_SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Between two looks of the thread that follows a worker.
 const LOOK: Duration = Duration::from_millis(200);
@@ -55,16 +59,16 @@ impl std::fmt::Debug for ServiceOf {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The run was given up: the worker should be told by the stream's end.
+    /// The run was given up: the end of the stream ends the worker's part.
     abandoned: AtomicBool,
-    /// The loops were told when to start.
+    /// The loops have their start.
     begun: AtomicBool,
 }
 
 /// What a worker has been prepared for.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// The worker's number in the crew.
+    /// The worker's number in the group.
     pub(crate) number: usize,
     pub(crate) name: String,
     pub(crate) address: String,
@@ -88,7 +92,7 @@ impl Remote {
             first: part.first,
             shared: Arc::clone(&shared),
             heard: Instant::now(),
-            told: vec![None; part.count as usize],
+            reported: vec![None; part.count as usize],
             leaving: None,
             out,
         };
@@ -100,30 +104,25 @@ impl Remote {
         Ok(Remote { name, address, offset, first, count, run, service, shared, follower: Some(thread) })
     }
 
-    /// Begins to tell the worker when to start; the moment is one of this process's clock.
+    /// Sends the worker its start, a time of this process's clock.
     pub(crate) fn begin(&self, epoch_ns: u64) -> Pending<proto::BeginAnswer> {
         self.shared.begun.store(true, Ordering::Relaxed);
         let request = proto::BeginRequest { run: self.run, at_ns: self.offset.there_ns(epoch_ns) };
         self.service.service.call_with(&load_worker::BEGIN, &request, &within(CALL_WITHIN))
     }
 
-    /// Tells the worker something; whether it heard is seen by what it does.
+    /// Gives the worker an order; whether it came is seen by what the worker does.
     pub(crate) fn order(&self, order: Order) {
-        let at_once = match order {
-            Order::Finish => false,
-            Order::Stop => true,
-            // See `begin`, whose answer counts.
-            Order::Start { .. } => return,
-        };
-        let request = proto::EndRequest { run: self.run, at_once }.encode_to_vec();
+        let Some(order) = orders::write(order, &self.offset) else { return };
+        let request = proto::OrderRequest { run: self.run, order: Some(order) }.encode_to_vec();
         let name = self.name.clone();
         self.service.service.call_bytes_then(
-            load_worker::END.route(),
+            load_worker::ORDER.route(),
             request,
             &within(CALL_WITHIN),
             move |answer| {
                 if let Err(error) = answer {
-                    tracing::debug!(worker = name, %error, "A worker was not told to end");
+                    tracing::debug!(worker = name, %error, "A worker did not take an order");
                 }
             },
         );
@@ -157,7 +156,7 @@ struct Follower {
     /// When the worker was last heard.
     heard: Instant,
     /// When each loop was last heard; `None` before the start and after its end.
-    told: Vec<Option<Instant>>,
+    reported: Vec<Option<Instant>>,
     leaving: Option<String>,
     out: Sender<Event>,
 }
@@ -165,11 +164,11 @@ struct Follower {
 impl Follower {
     fn run(mut self, mut events: Streaming<proto::Event>) {
         let mut begun = false;
-        let mut left = self.told.len();
+        let mut left = self.reported.len();
         while !self.shared.abandoned.load(Ordering::Relaxed) {
             if !begun && self.shared.begun.load(Ordering::Relaxed) {
                 begun = true;
-                self.told.fill(Some(Instant::now()));
+                self.reported.fill(Some(Instant::now()));
             }
             match events.next_within(LOOK) {
                 Ok(Some(event)) => {
@@ -202,10 +201,12 @@ impl Follower {
         if self.heard.elapsed() > SILENCE_MAX {
             return Some(format!("no sign of life for {:.1} s", SILENCE_MAX.as_secs_f64()));
         }
-        let late = |told: &Option<Instant>| told.is_some_and(|told| told.elapsed() > LOOP_SILENCE_MAX);
-        let index = self.told.iter().position(late)?;
+        let late = |reported: &Option<Instant>| {
+            reported.is_some_and(|reported| reported.elapsed() > LOOP_SILENCE_MAX)
+        };
+        let index = self.reported.iter().position(late)?;
         Some(format!(
-            "its loop {} told nothing for {} s",
+            "its loop {} reported nothing for {} s",
             self.first as usize + index,
             LOOP_SILENCE_MAX.as_secs()
         ))
@@ -215,10 +216,10 @@ impl Follower {
     fn take(&mut self, event: proto::Event) -> Result<bool, String> {
         match event.event {
             Some(event::Event::Tally(json)) => {
-                let tally: Box<crate::engine::Tally> = serde_json::from_slice(&json)
+                let tally: Tally = serde_json::from_slice(&json)
                     .map_err(|error| format!("its tally cannot be read: {error}"))?;
-                let place = self.place(tally.share)?;
-                *place = (!tally.last).then(Instant::now);
+                let place = self.place(tally.share())?;
+                *place = (!tally.is_last()).then(Instant::now);
                 let _ = self.out.send(Event::Tally(tally));
             }
             Some(event::Event::Ended(ended)) => {
@@ -244,8 +245,8 @@ impl Follower {
     fn place(&mut self, share: u32) -> Result<&mut Option<Instant>, String> {
         let index = share.checked_sub(self.first).map(|index| index as usize);
         index
-            .and_then(|index| self.told.get_mut(index))
-            .ok_or_else(|| format!("it told of loop {share}, which is not its own"))
+            .and_then(|index| self.reported.get_mut(index))
+            .ok_or_else(|| format!("it reported loop {share}, which is not its own"))
     }
 
     fn lose(self, why: String) {

@@ -1,7 +1,7 @@
-//! A worker: a server of the service `load_worker`, with one place for one run at a time.
+//! A worker: a server of the service `load_worker`, for one run at a time.
 //!
 //! It needs nothing but the binary: scenarios and their files come from coordinators. Whoever reaches its port and has its key,
-//! if it has one, can have it make load; so it listens on this machine alone unless told otherwise.
+//! if it has one, can have it make load; so it listens on this machine alone by default.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,11 +11,13 @@ use stadium_discovery::Discovery;
 use stadium_rpc::{Listen, Refusal, Server, ServerConfig, Service};
 use subtle::ConstantTimeEq as _;
 
+use super::Compile;
+use super::current_run::CurrentRun;
+use super::orders;
 use super::proto::{self, load_worker};
-use super::seat::Seat;
-use super::{Compile, VERSION};
+use super::version::VERSION;
 use crate::clock::monotonic_ns;
-use crate::engine::{Error, Order};
+use crate::error::Error;
 
 /// Time that the last figures have to reach a coordinator when the worker leaves.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -53,17 +55,17 @@ impl std::fmt::Debug for WorkerConfig {
 /// A running worker. Dropping it ends what it runs at once.
 #[derive(Debug)]
 pub struct Worker {
-    seat: Arc<Seat>,
+    current: Arc<CurrentRun>,
     server: Server,
 }
 
 impl Worker {
-    /// Listens, and registers itself where it was told to.
+    /// Listens, and registers itself where that was asked.
     ///
     /// # Errors
     /// [`Error::Worker`] where the address cannot be listened on, or discovery does not take it.
     pub fn start(config: WorkerConfig) -> Result<Self, Error> {
-        let seat = Seat::new(config.compile);
+        let current = CurrentRun::new(config.compile);
         let server_config = ServerConfig {
             listen: vec![Listen::tcp(config.listen)],
             discovery: config.discovery.clone(),
@@ -73,9 +75,9 @@ impl Worker {
             leases: false,
             ..ServerConfig::default()
         };
-        let server = Server::start(server_config, vec![service(&config, &seat)])
+        let server = Server::start(server_config, vec![service(&config, &current)])
             .map_err(|error| Error::Worker(error.to_string()))?;
-        Ok(Worker { seat, server })
+        Ok(Worker { current, server })
     }
 
     /// Where it listens.
@@ -85,24 +87,29 @@ impl Worker {
 
     /// Whether a run has it.
     pub fn is_busy(&self) -> bool {
-        self.seat.is_taken()
+        self.current.is_taken()
     }
 
-    /// Ends what it runs, tells the coordinator, and leaves.
+    /// Ends what it runs, notifies the coordinator, and leaves.
     pub fn leave(self) {
-        self.seat.vacate();
-        self.seat.wait_free(GOODBYE);
+        self.current.vacate();
+        self.current.wait_free(GOODBYE);
         self.server.quiesce(Duration::from_millis(200)).wait();
         self.server.stop();
     }
 }
 
-fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
-    let (attached, kept, prepared, begun, ended) =
-        (Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat), Arc::clone(seat));
-    let (seat, name) = (Arc::clone(seat), config.name.clone());
+fn service(config: &WorkerConfig, current: &Arc<CurrentRun>) -> Service {
+    let (attached, delivered, prepared, begun, ordered) = (
+        Arc::clone(current),
+        Arc::clone(current),
+        Arc::clone(current),
+        Arc::clone(current),
+        Arc::clone(current),
+    );
+    let (current, name) = (Arc::clone(current), config.name.clone());
     let (key, key_again) = (config.key.clone(), config.key.clone());
-    let machine = crate::engine::describe_machine();
+    let machine = crate::machine::describe();
     let loops = if config.loops == 0 { machine.processors } else { config.loops };
     Service::new(load_worker::NAME, load_worker::VERSION)
         .descriptors(load_worker::FILE_DESCRIPTOR_SET)
@@ -115,7 +122,7 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
                 loops,
                 processors: machine.processors,
                 open_files: machine.open_files,
-                busy: seat.is_taken(),
+                busy: current.is_taken(),
             };
             Ok(())
         })
@@ -125,11 +132,11 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
             Ok(())
         })
         .streaming(&load_worker::ATTACH, move |_call, request, out| {
-            let seat = Arc::clone(&attached);
+            let current = Arc::clone(&attached);
             let allowed = same_version(&request.version).and_then(|()| same_key(&key_again, &request.key));
             async move {
                 allowed?;
-                let lease = seat.take(request.run)?;
+                let lease = current.take(request.run)?;
                 let attached = proto::event::Event::Attached(proto::Attached {});
                 out.send(proto::Event { event: Some(attached) }).await?;
                 while let Some(event) = lease.next().await {
@@ -138,7 +145,7 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
                 Ok(())
             }
         })
-        .inline(&load_worker::DELIVER, move |_call, piece, _done| kept.keep(piece))
+        .inline(&load_worker::DELIVER, move |_call, piece, _done| delivered.store(piece))
         .blocking(&load_worker::PREPARE, move |_call, request| {
             prepared.prepare(&request).map(|()| proto::Done {})
         })
@@ -146,8 +153,10 @@ fn service(config: &WorkerConfig, seat: &Arc<Seat>) -> Service {
             answer.ahead_ns = begun.begin(request.run, request.at_ns)?;
             Ok(())
         })
-        .inline(&load_worker::END, move |_call, request, _done| {
-            ended.order(request.run, if request.at_once { Order::Stop } else { Order::Finish })
+        .inline(&load_worker::ORDER, move |_call, request, _done| {
+            let order = orders::read(request.order.as_ref())
+                .ok_or_else(|| Refusal::rejected("LOAD-003", "the order says nothing"))?;
+            ordered.order(request.run, order)
         })
 }
 
@@ -161,7 +170,7 @@ fn same_version(theirs: &str) -> Result<(), Refusal> {
     Err(Refusal::rejected("LOAD-001", what))
 }
 
-/// Compares keys in a time that tells nothing of where they differ. Lengths are no secret.
+/// Compares keys in a time that does not depend on where they differ. Lengths are no secret.
 fn same_key(ours: &str, theirs: &str) -> Result<(), Refusal> {
     if ours.is_empty() || ours.as_bytes().ct_eq(theirs.as_bytes()).into() {
         return Ok(());

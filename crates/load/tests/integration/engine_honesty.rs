@@ -5,7 +5,7 @@ use crate::stub;
 
 use std::time::Duration;
 
-use stadium_load::engine::{Run, RunOptions, RunResult};
+use stadium_load::run::{Run, RunOptions, RunResult};
 use stub::{Manner, Stub};
 
 fn run(scenario: &str) -> RunResult {

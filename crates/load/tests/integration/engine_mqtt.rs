@@ -12,7 +12,7 @@ use broker::Broker;
 use broker::relay::Relay;
 use stadium_report::RunResult;
 use stadium_scenario::program::{Action, Mqtt, Scheme, Version};
-use users::{Do, Story, assert_clean, errors, step, template};
+use users::{Do, Users, assert_clean, errors, step, template};
 
 fn connect_as(client_id: &str, keep_alive_s: u16) -> Action {
     Action::Mqtt(Mqtt::Connect {
@@ -75,7 +75,7 @@ fn publishes_end_with_their_acknowledgement_at_each_qos() {
         (Version::Mqtt5, 1, Some("0x10")),
         (Version::Mqtt5, 2, Some("0x00")),
     ] {
-        let result = Story::at(Scheme::Mqtt, version, broker.address)
+        let result = Users::at(Scheme::Mqtt, version, broker.address)
             .users(5, vec![connect(), publish("a/${user()}", qos, false), disconnect()])
             .run();
         assert_clean(&result);
@@ -89,7 +89,7 @@ fn publishes_end_with_their_acknowledgement_at_each_qos() {
 }
 
 /// Three users subscribe, and think while four others publish: what came meanwhile waits for them.
-fn talk(story: Story, subscribed: u8, published: u8) -> RunResult {
+fn talk(users: Users, subscribed: u8, published: u8) -> RunResult {
     let listen = vec![
         connect(),
         subscribe("news/#", subscribed),
@@ -103,7 +103,7 @@ fn talk(story: Story, subscribed: u8, published: u8) -> RunResult {
         .chain((0..3).map(|_| publish("news/${user()}", published, true)))
         .chain([disconnect()])
         .collect();
-    let result = story.users(3, listen).users(4, say).run();
+    let result = users.users(3, listen).users(4, say).run();
     assert_clean(&result);
     let messages = &result.messages;
     assert_eq!((messages.sent, messages.received), (12, 36), "{messages:?}");
@@ -117,19 +117,19 @@ fn talk(story: Story, subscribed: u8, published: u8) -> RunResult {
 #[test]
 fn stamped_messages_reach_every_subscriber_once() {
     let broker = Broker::start();
-    let result = talk(Story::at(Scheme::Mqtt, Version::Mqtt5, broker.address), 2, 2);
+    let result = talk(Users::at(Scheme::Mqtt, Version::Mqtt5, broker.address), 2, 2);
     assert_eq!(statuses(&result, "subscribe"), [("0x02".to_owned(), 3)], "QoS 2 was granted");
-    talk(Story::at(Scheme::Mqtt, Version::Mqtt311, broker.address), 1, 1);
-    talk(Story::at(Scheme::Mqtt, Version::Mqtt5, broker.address), 0, 1);
+    talk(Users::at(Scheme::Mqtt, Version::Mqtt311, broker.address), 1, 1);
+    talk(Users::at(Scheme::Mqtt, Version::Mqtt5, broker.address), 0, 1);
 }
 
 #[test]
 fn sessions_come_over_tls_and_websocket() {
     let (secured, authority) = Broker::with_tls();
-    talk(Story::at(Scheme::Mqtts, Version::Mqtt5, secured.address).believing(Some(&authority)), 1, 1);
+    talk(Users::at(Scheme::Mqtts, Version::Mqtt5, secured.address).believing(Some(&authority)), 1, 1);
     let broker = Broker::start();
     let relay = Relay::to(broker.address);
-    talk(Story::at(Scheme::MqttWs, Version::Mqtt5, relay.address), 1, 1);
+    talk(Users::at(Scheme::MqttWs, Version::Mqtt5, relay.address), 1, 1);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn wrong_passwords_are_told_in_words() {
     assert!(made.status.success(), "{made:?}");
     let broker = Broker::with(&format!("allow_anonymous false\npassword_file {}\n", file.display()));
     for version in [Version::Mqtt311, Version::Mqtt5] {
-        let at = || Story::at(Scheme::Mqtt, version, broker.address);
+        let at = || Users::at(Scheme::Mqtt, version, broker.address);
         let result = at().users(4, vec![connect_with("alice", "wrong"), disconnect()]).run();
         assert_eq!(errors(&result, "connect"), [("mqtt: not authorized".to_owned(), 4)], "{version:?}");
         assert_eq!((result.total.started, result.total.answered, result.sessions[0].failed), (4, 0, 4));
@@ -154,15 +154,15 @@ fn wrong_passwords_are_told_in_words() {
 #[test]
 fn steps_that_make_no_sense_are_told_and_the_connection_lives() {
     let broker = Broker::start();
-    let early = Story::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
+    let early = Users::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
         .users(2, vec![publish("a", 1, false), disconnect()])
         .run();
     assert_eq!(errors(&early, "publish"), [("mqtt: not connected".to_owned(), 2)]);
-    let twice = Story::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
+    let twice = Users::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
         .users(2, vec![connect(), Do::Step("again", connect_as("other", 60)), disconnect()])
         .run();
     assert_eq!(errors(&twice, "again"), [("mqtt: connected already".to_owned(), 2)]);
-    let wild = Story::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
+    let wild = Users::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
         .users(2, vec![connect(), publish("a/#", 1, true), disconnect()])
         .run();
     assert_eq!(errors(&wild, "publish"), [("not sent: a topic name holds + or #".to_owned(), 2)]);
@@ -173,7 +173,7 @@ fn steps_that_make_no_sense_are_told_and_the_connection_lives() {
 fn a_broker_that_dies_fails_what_waits() {
     let mut broker = Broker::start();
     let mut killed = false;
-    let result = Story::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
+    let result = Users::at(Scheme::Mqtt, Version::Mqtt5, broker.address)
         .users(6, vec![connect(), subscribe("a", 1), Do::Step("receive", receive(1)), disconnect()])
         .run_with(|progress| {
             if progress.elapsed_s > 0.6 && !std::mem::replace(&mut killed, true) {
@@ -194,7 +194,7 @@ fn a_broker_that_dies_fails_what_waits() {
 fn keep_alive_is_kept_while_nothing_is_said() {
     let broker = Broker::start();
     let quiet = Do::Step("connect", connect_as("quiet", 1));
-    let result = Story::at(Scheme::Mqtt, Version::Mqtt311, broker.address)
+    let result = Users::at(Scheme::Mqtt, Version::Mqtt311, broker.address)
         .users(1, vec![quiet, Do::Think(2_600), publish("a", 1, false), disconnect()])
         .run();
     assert_clean(&result);
@@ -221,7 +221,7 @@ fn saying(words: &'static [u8]) -> SocketAddr {
 #[test]
 fn a_silent_broker_is_noticed_by_keep_alive() {
     let address = saying(b"\x20\x03\x00\x00\x00");
-    let result = Story::at(Scheme::Mqtt, Version::Mqtt5, address)
+    let result = Users::at(Scheme::Mqtt, Version::Mqtt5, address)
         .users(2, vec![Do::Step("connect", connect_as("a", 1)), Do::Step("receive", receive(1))])
         .run();
     assert_eq!(errors(&result, "receive"), [("mqtt: no PINGRESP".to_owned(), 2)]);
@@ -232,7 +232,7 @@ fn a_silent_broker_is_noticed_by_keep_alive() {
 fn a_disconnect_of_the_broker_ends_what_waits_with_its_reason() {
     // CONNACK, and DISCONNECT with 0x8E. Mosquitto 2.0.11 closes without it.
     let address = saying(b"\x20\x03\x00\x00\x00\xe0\x02\x8e\x00");
-    let result = Story::at(Scheme::Mqtt, Version::Mqtt5, address)
+    let result = Users::at(Scheme::Mqtt, Version::Mqtt5, address)
         .users(3, vec![connect(), Do::Step("receive", receive(1))])
         .run();
     assert_eq!(step(&result, "connect").requests.answered, 3);
@@ -248,14 +248,14 @@ fn garbage_is_malformed_and_silence_a_timeout() {
         (b"\x20\x03\x00\x00\x05", "malformed: "),
         (b"\x20\x03\x00\x00", "timeout"),
     ] {
-        let result = Story::at(Scheme::Mqtt, Version::Mqtt5, saying(garbage))
+        let result = Users::at(Scheme::Mqtt, Version::Mqtt5, saying(garbage))
             .users(2, vec![connect(), disconnect()])
             .within("connect", 300)
             .run();
-        let told = errors(&result, "connect");
-        assert!(told.len() == 1 && told[0].1 == 2 && told[0].0.starts_with(kind), "{kind}: {told:?}");
+        let failed = errors(&result, "connect");
+        assert!(failed.len() == 1 && failed[0].1 == 2 && failed[0].0.starts_with(kind), "{kind}: {failed:?}");
     }
-    let refused = Story::at(Scheme::Mqtt, Version::Mqtt5, broker::free_address())
+    let refused = Users::at(Scheme::Mqtt, Version::Mqtt5, broker::free_address())
         .users(2, vec![connect(), disconnect()])
         .run();
     assert_eq!(errors(&refused, "connect"), [("connect: refused".to_owned(), 2)]);

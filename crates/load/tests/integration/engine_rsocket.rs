@@ -14,14 +14,14 @@ use stadium_rsocket::connection::{Config, Connection, Event};
 use stadium_rsocket::frame::{Completes, ErrorCode, StreamId};
 use stadium_rsocket::metadata::{Mime, find, mime_type, routes};
 use stadium_scenario::program::{Action, Interaction, Rsocket, Scheme, Version};
-use users::{Do, Story, assert_clean, errors, step, template};
+use users::{Do, Users, assert_clean, errors, step, template};
 
 /// What a responder saw.
 #[derive(Debug, Default)]
 struct Seen {
     connections: u32,
     mimes: Vec<String>,
-    told: Vec<String>,
+    fired: Vec<String>,
     /// Payloads sent on the stream without an end.
     counted: u32,
     cancelled: u32,
@@ -108,7 +108,7 @@ fn answer(connection: &mut Connection, event: Event<'_>, seen: &Mutex<Seen>, out
                     let mime = mime_type::mimes(content).next().expect("one").expect("whole");
                     say(connection, mime.name().expect("known").as_bytes(), Completes::Yes, out);
                 }
-                "tell" => seen.told.push(String::from_utf8_lossy(&payload.data).into_owned()),
+                "fire" => seen.fired.push(String::from_utf8_lossy(&payload.data).into_owned()),
                 "reject" => connection.error(stream, ErrorCode::REJECTED, "no", out).expect("it may"),
                 "fail" => connection.error(stream, ErrorCode::APPLICATION_ERROR, "no", out).expect("it may"),
                 "three" => {
@@ -172,8 +172,8 @@ fn stream(route: &str, count: u32) -> Action {
     ask(Interaction::RequestStream, route, "", count)
 }
 
-fn at(responder: &Responder) -> Story {
-    Story::at(Scheme::Rsocket, Version::Only, responder.address)
+fn at(responder: &Responder) -> Users {
+    Users::at(Scheme::Rsocket, Version::Only, responder.address)
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn requests_are_answered_and_the_untold_are_told() {
             5,
             vec![
                 Do::Checked("ask", request("echo"), "I am ${user()}"),
-                Do::Step("tell", ask(Interaction::FireAndForget, "tell", "${user()}", 1)),
+                Do::Step("fire", ask(Interaction::FireAndForget, "fire", "${user()}", 1)),
                 Do::Checked("ask again", request("echo"), "I am"),
             ],
         )
@@ -194,8 +194,8 @@ fn requests_are_answered_and_the_untold_are_told() {
     assert_eq!(step(&result, "ask").checks[0].passed, 5);
     assert!(step(&result, "ask").requests.bytes_in >= 5 * 12);
     let mut seen = responder.seen();
-    seen.told.sort();
-    assert_eq!(seen.told, ["0", "1", "2", "3", "4"]);
+    seen.fired.sort();
+    assert_eq!(seen.fired, ["0", "1", "2", "3", "4"]);
     assert_eq!(
         (seen.connections, seen.mimes.as_slice()),
         (5, ["text/plain"; 5].map(str::to_owned).as_slice())
@@ -299,7 +299,7 @@ fn what_takes_too_long_is_cancelled_alone() {
 #[test]
 fn a_responder_that_is_not_there_refuses() {
     let address = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
-    let result = Story::at(Scheme::Rsocket, Version::Only, address)
+    let result = Users::at(Scheme::Rsocket, Version::Only, address)
         .users(2, vec![Do::Step("ask", request("echo"))])
         .run();
     assert_eq!(errors(&result, "ask"), [("connect: refused".to_owned(), 2)]);
@@ -310,12 +310,12 @@ fn stadiums_services_answer() {
     let config =
         ServerConfig { listen: vec![Listen::tcp(([127, 0, 0, 1], 0).into())], ..ServerConfig::default() };
     let server = Server::start(config, vec![Service::new("words", "1")]).expect("there are free ports");
-    let story = || Story::at(Scheme::Rsocket, Version::Only, server.bound()[0]);
-    let healthy = story()
+    let users = || Users::at(Scheme::Rsocket, Version::Only, server.bound()[0]);
+    let healthy = users()
         .users(5, vec![Do::Step("health", ask(Interaction::RequestResponse, "words/health", "", 1))])
         .run();
     assert_clean(&healthy);
     assert_eq!(step(&healthy, "health").requests.answered, 5);
-    let unknown = story().users(2, vec![Do::Step("ask", request("words/Nothing"))]).run();
+    let unknown = users().users(2, vec![Do::Step("ask", request("words/Nothing"))]).run();
     assert_eq!(errors(&unknown, "ask"), [("rsocket: invalid".to_owned(), 2)]);
 }

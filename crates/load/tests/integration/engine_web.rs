@@ -99,11 +99,11 @@ fn a_subprotocol_must_be_the_one_asked_for() {
 type Fault = (&'static str, fn(&mut Peer) -> std::io::Result<()>);
 
 #[test]
-fn a_server_that_breaks_the_websocket_is_told_and_counted() {
+fn a_server_that_breaks_the_websocket_gets_the_reason_and_is_counted() {
     let faults: [Fault; 7] = [
         ("websocket: protocol broken", |peer| {
             peer.send([0x81, 0x80, 0, 0, 0, 0])?;
-            assert_eq!(peer.read_frame()?, (8, 1002_u16.to_be_bytes().to_vec()), "it is told why");
+            assert_eq!(peer.read_frame()?, (8, 1002_u16.to_be_bytes().to_vec()), "it gets the reason");
             Ok(())
         }),
         ("websocket: protocol broken", |peer| peer.frame(0xc1, b"compressed")),

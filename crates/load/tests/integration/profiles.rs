@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use broker::Broker;
+use stadium_load::run::Swarm;
 use stadium_load::swarm::profile::{Address, Background, Carrier, Mixture, Profile, Radio, Weighted};
 use stadium_load::swarm::{
-    Back, ConnectPace, Level, Processes, Progress, Reconnect, Session, Span, StormShape, Swarm, SwarmConfig,
+    Back, ConnectPace, Level, Processes, Progress, Reconnect, Session, Span, StormShape, SwarmConfig,
     SwarmReport, Target, Traffic,
 };
 use stadium_mqtt::packet::QoS;
@@ -67,18 +68,18 @@ fn run_until(config: SwarmConfig, done: impl Fn(&Progress) -> bool) -> SwarmRepo
 }
 
 /// Lines of the broker about devices that hold this text.
-fn told(log: &[String], text: &str) -> usize {
+fn logged(log: &[String], text: &str) -> usize {
     log.iter().filter(|line| line.contains("Client swarm-") && line.contains(text)).count()
 }
 
 /// The log without its messages.
-fn story(log: &[String]) -> String {
+fn log_text(log: &[String]) -> String {
     log.iter().filter(|line| line.contains("lient")).map(|line| format!("{line}\n")).collect()
 }
 
 /// What mosquitto says of a connection whose peer closed or reset it without DISCONNECT.
 const CLOSED: &str = "closed its connection";
-/// What it says of one whose keep-alive and half of it again passed in silence.
+/// Its words for a device that was silent for one and a half keep-alives.
 const TIMED_OUT: &str = "exceeded timeout";
 /// What it says of one whose client id connected again.
 const TAKEN_OVER: &str = "already connected, closing old connection";
@@ -105,10 +106,10 @@ fn a_stream_that_the_carrier_forgot_is_noticed_by_the_device_alone_and_nothing_i
     assert!(report.latency.back.p50_ms > notice.p50_ms, "{report:#?}");
     // To the broker each device was there until it came again: within the grace of its keep-alive.
     let log = broker.log();
-    assert!(told(&log, TAKEN_OVER) >= DEVICES as usize, "{}", story(&log));
-    assert_eq!(told(&log, TIMED_OUT), 0, "{}", story(&log));
+    assert!(logged(&log, TAKEN_OVER) >= DEVICES as usize, "{}", log_text(&log));
+    assert_eq!(logged(&log, TIMED_OUT), 0, "{}", log_text(&log));
     // But for those that the run's end found severed again: they are reset, as everything must end.
-    assert!(told(&log, CLOSED) <= report.at_end.severed as usize, "{report:#?}\n{}", story(&log));
+    assert!(logged(&log, CLOSED) <= report.at_end.severed as usize, "{report:#?}\n{}", log_text(&log));
 }
 
 #[test]
@@ -129,8 +130,8 @@ fn a_background_app_that_vanishes_is_connected_to_the_broker_until_its_keep_aliv
     assert!(sums.sessions_resumed >= u64::from(DEVICES), "{report:#?}");
     assert!(report.latency.delivery_away.max_ms > 1_000.0, "{report:#?}");
     let log = broker.log();
-    assert!(told(&log, TIMED_OUT) >= DEVICES as usize, "{}", story(&log));
-    assert_eq!(told(&log, TAKEN_OVER), 0, "the grace was over before they were back: {}", story(&log));
+    assert!(logged(&log, TIMED_OUT) >= DEVICES as usize, "{}", log_text(&log));
+    assert_eq!(logged(&log, TAKEN_OVER), 0, "the grace was over before they were back: {}", log_text(&log));
     assert_eq!(sums.resets_seen, 0, "{report:#?}");
 }
 
@@ -152,10 +153,10 @@ fn an_app_that_says_goodbye_gets_what_it_missed() {
     assert_eq!(report.latency.delivery.count + waited.count, all, "each message is in one of them");
     let log = broker.log();
     assert_eq!(
-        (told(&log, TIMED_OUT), told(&log, TAKEN_OVER), told(&log, CLOSED)),
+        (logged(&log, TIMED_OUT), logged(&log, TAKEN_OVER), logged(&log, CLOSED)),
         (0, 0, 0),
         "{}",
-        story(&log)
+        log_text(&log)
     );
 }
 
@@ -184,9 +185,9 @@ fn a_device_whose_address_changes_comes_back_at_once_from_another() {
         addresses.entry(id.to_owned()).or_default().insert(host.to_owned());
     }
     addresses.retain(|id, _| id != "swarm-broadcaster");
-    assert_eq!(addresses.len(), DEVICES as usize, "{}", story(&log));
+    assert_eq!(addresses.len(), DEVICES as usize, "{}", log_text(&log));
     assert!(addresses.values().all(|hosts| hosts.len() >= 3), "{addresses:?}");
-    assert!(told(&log, TAKEN_OVER) >= 2 * DEVICES as usize, "{}", story(&log));
+    assert!(logged(&log, TAKEN_OVER) >= 2 * DEVICES as usize, "{}", log_text(&log));
 }
 
 #[test]

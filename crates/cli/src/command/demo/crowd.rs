@@ -7,7 +7,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use stadium_load::swarm::{self, ConnectPace, Control, Progress, Swarm, SwarmConfig, SwarmReport, Target};
+use stadium_load::Error;
+use stadium_load::run::{Control, Swarm};
+use stadium_load::swarm::{ConnectPace, Progress, SwarmConfig, SwarmReport, Target};
 
 use super::vote;
 use crate::failure::{Context, Failure};
@@ -22,7 +24,7 @@ const HANDSHAKES_MAX: u32 = 1_000;
 pub(super) struct Crowd {
     control: Control,
     newest: Arc<Mutex<Progress>>,
-    thread: Option<JoinHandle<Result<SwarmReport, swarm::Error>>>,
+    thread: Option<JoinHandle<Result<SwarmReport, Error>>>,
 }
 
 impl Crowd {

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::crew::{launch, own};
+use super::workers::{launch, own};
 use crate::failure::{Context, Failure};
 use crate::terminal::Terminal;
 

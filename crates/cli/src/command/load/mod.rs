@@ -4,7 +4,6 @@
 //! `compare` read what runs left; `import` makes scenarios of recordings; `swarm` is a fleet without a scenario.
 
 mod check;
-mod crew;
 mod import;
 mod launch;
 mod read;
@@ -13,6 +12,7 @@ mod run;
 mod search;
 mod swarm;
 mod worker;
+mod workers;
 
 use clap::{Args, Subcommand};
 use stadium_scenario::secret::Secrets;
@@ -50,9 +50,6 @@ enum Action {
     Launch(launch::Arguments),
     /// Connect simulated MQTT devices to a broker, hold them, and measure
     Swarm(Box<swarm::Arguments>),
-    /// One process of a swarm; takes its orders on standard input
-    #[command(hide = true)]
-    SwarmWorker,
 }
 
 /// Does what was asked.
@@ -69,9 +66,5 @@ pub(crate) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         Action::Worker(worker) => worker::run(worker),
         Action::Launch(launch) => launch::run(launch, terminal),
         Action::Swarm(swarm) => swarm::run(swarm, terminal),
-        // The parent has been told what failed, and tells the user.
-        Action::SwarmWorker => {
-            stadium_load::swarm::worker::run().map_err(|error| Failure::new(error.to_string()))
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use stadium_load::keep;
+use stadium_load::results;
 use stadium_report::{RunResult, compare};
 
 use crate::failure::{Context, Failure};
@@ -58,5 +58,5 @@ pub(super) fn difference(arguments: &CompareArguments, terminal: &Terminal) -> R
 }
 
 fn read(path: &Path) -> Result<RunResult, Failure> {
-    keep::read(path).map_err(|error| Failure::new(error.to_string()))
+    results::read(path).map_err(|error| Failure::new(error.to_string()))
 }

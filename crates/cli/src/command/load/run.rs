@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::Args;
-use stadium_load::engine::{self, Control, Progress, RunOptions};
-use stadium_load::keep::{self, UploadOptions};
+use stadium_load::results::{self, UploadOptions};
+use stadium_load::run::{Control, Progress, RunOptions};
 use stadium_load::scrape::{self, Scrape};
 use stadium_load::view::{self, Lines, Page, Wish};
-use stadium_load::workers::Crew;
-use stadium_load::{conceal, on_interrupt};
+use stadium_load::workers::Workers;
+use stadium_load::{Error, conceal, on_interrupt};
 use stadium_report::{Outcome, RunResult};
 use stadium_scenario::secret::Secrets;
 
-use super::crew::{CrewFlags, start};
 use super::read::Scenario;
+use super::workers::{WorkerFlags, start};
 use crate::failure::{Context, Failure};
 use crate::terminal::Terminal;
 
@@ -62,7 +62,7 @@ pub(super) struct Generator {
     #[arg(long, value_delimiter = ',', value_name = "LIST")]
     cpus: Vec<usize>,
     #[command(flatten)]
-    crew: CrewFlags,
+    workers: WorkerFlags,
 }
 
 impl Generator {
@@ -76,23 +76,23 @@ impl Generator {
     }
 
     /// The workers, where this process does not make the load itself.
-    pub(super) fn crew(&self, terminal: &Terminal) -> Result<Option<Crew>, Failure> {
-        self.crew.meet(self.loops, terminal)
+    pub(super) fn workers(&self, terminal: &Terminal) -> Result<Option<Workers>, Failure> {
+        self.workers.connect(self.loops, terminal)
     }
 }
 
 /// Runs it.
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Failure> {
-    if arguments.upload.is_some() && !keep::CAN_UPLOAD {
+    if arguments.upload.is_some() && !results::CAN_UPLOAD {
         return Err(Failure::new("--upload: this program was built without the feature `lab-upload`"));
     }
     let program = arguments.scenario.read(terminal)?;
     let secrets = Secrets::of(&program);
     let options = RunOptions { folder: arguments.scenario.folder(), ..arguments.generator.options() };
-    let crew = arguments.generator.crew(terminal)?;
+    let group = arguments.generator.workers(terminal)?;
     let mut views = Views::open(arguments, terminal)?;
     let sources = scrape::sources(&program);
-    let run = start(program, &options, crew.as_ref()).map_err(failure)?;
+    let run = start(program, &options, group.as_ref()).map_err(failure)?;
     let scrape = Scrape::start(sources, Instant::now()).context("asking targets for their figures")?;
     let control = run.control();
     stop_on_interrupt(control.clone())?;
@@ -120,7 +120,7 @@ fn keep(arguments: &Arguments, result: &RunResult, terminal: &Terminal) -> Resul
         (None, None) => return Ok(()),
         (None, Some(url)) => {
             let folder = tempfile::tempdir().context("making a folder for what is uploaded")?;
-            let files = keep::write(result, folder.path()).context("writing what is uploaded")?;
+            let files = results::write(result, folder.path()).context("writing what is uploaded")?;
             return upload(&files, url, result, terminal);
         }
     };
@@ -130,7 +130,7 @@ fn keep(arguments: &Arguments, result: &RunResult, terminal: &Terminal) -> Resul
 fn upload(files: &[PathBuf], url: &str, result: &RunResult, terminal: &Terminal) -> Result<(), Failure> {
     let url = format!("{}/{}/", url.trim_end_matches('/'), result.id);
     let bar = terminal.progress(0, "uploading");
-    let stored = keep::upload(files, &url, &UploadOptions::default(), &mut |sent| {
+    let stored = results::upload(files, &url, &UploadOptions::default(), &mut |sent| {
         bar.set_length(sent.of_bytes);
         bar.set_position(sent.bytes);
     });
@@ -233,7 +233,7 @@ pub(super) fn keep_result(
     folder: &Path,
     terminal: &Terminal,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let files = keep::write(result, folder).map_err(|error| Failure::new(error.to_string()))?;
+    let files = results::write(result, folder).map_err(|error| Failure::new(error.to_string()))?;
     for file in &files {
         terminal.note(format!("wrote {}", file.display()));
     }
@@ -241,9 +241,9 @@ pub(super) fn keep_result(
 }
 
 /// What a scenario asked for and cannot be is wrong usage; anything else is a failure.
-pub(super) fn failure(error: engine::Error) -> Failure {
+pub(super) fn failure(error: Error) -> Failure {
     match error {
-        engine::Error::Config(text) => Failure::Usage(text),
+        Error::Config(text) => Failure::Usage(text),
         other => Failure::new(other.to_string()),
     }
 }

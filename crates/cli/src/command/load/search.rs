@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use stadium_load::engine::RunOptions;
+use stadium_load::run::RunOptions;
 use stadium_load::search::{SearchOptions, search};
 use stadium_report::Trial;
 
-use super::crew::start;
 use super::read::Scenario;
 use super::run::{Generator, failure, keep_result, stop_on_interrupt};
+use super::workers::start;
 use crate::failure::Failure;
 use crate::terminal::{Terminal, count};
 
@@ -72,12 +72,12 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<(), Fail
         warm_up_ns: (arguments.warm_up.max(0.0) * 1e9) as u64,
     };
     let engine = RunOptions { folder: arguments.scenario.folder(), ..arguments.generator.options() };
-    let crew = arguments.generator.crew(terminal)?;
+    let group = arguments.generator.workers(terminal)?;
     let found = search(
         &program,
         &options,
         &mut |program| {
-            let run = start(program, &engine, crew.as_ref()).map_err(failure)?;
+            let run = start(program, &engine, group.as_ref()).map_err(failure)?;
             stop_on_interrupt(run.control())?;
             run.wait(&mut |_| {}).map_err(failure)
         },

@@ -1,14 +1,15 @@
 //! `stadium load swarm`: simulated MQTT devices against any broker.
 //!
-//! All of it is `stadium_load::swarm`'s; here are the progress, and the removal of devices that a Stadium server registered.
+//! All of it is `stadium_load`'s; here are the progress, and the removal of devices that a Stadium server registered.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use stadium_load::on_interrupt;
-use stadium_load::swarm::{self, Progress, Swarm, SwarmConfig};
+use stadium_load::run::Swarm;
+use stadium_load::swarm::{self, Progress, SwarmConfig};
+use stadium_load::{Error, on_interrupt};
 
 use crate::api::{Api, ServerFlags};
 use crate::command::device::removal::remove;
@@ -129,10 +130,10 @@ impl Registered {
 }
 
 /// What a swarm was asked for and cannot be is wrong usage; anything else is a failure.
-fn usage(error: swarm::Error) -> Failure {
+fn usage(error: Error) -> Failure {
     match error {
-        swarm::Error::Config(text) => Failure::Usage(text),
-        other => Failure::new(other.to_string()),
+        Error::Config(text) => Failure::Usage(text),
+        other => Failure::new(format!("swarm: {other}")),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum Coding {
 }
 
 impl Coding {
-    /// The one that an answer's head tells of.
+    /// The one that an answer's head names.
     pub(crate) fn of(head: &Head<'_>) -> Self {
         match head.header("content-encoding") {
             Some(name) if name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip") => {

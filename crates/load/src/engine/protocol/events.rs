@@ -9,7 +9,7 @@ use stadium_scenario::program::Action;
 use super::http1::malformed;
 use super::request::{Draft, with_request};
 use super::stamps::Stamps;
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::{Failure, Reply};
 use crate::engine::tally::MessageCounter;
@@ -146,7 +146,7 @@ impl Wait {
             (Event::Head(head), _) => {
                 self.reply.keep_head(head, self.keeps_headers);
                 self.phase = match (head.status, self.missing) {
-                    // 204 tells a client to come no more.
+                    // 204 forbids a client to reconnect.
                     (204, _) => return Err("sse: no stream (204)".into()),
                     (200..300, _) if !head.header("content-type").is_some_and(is_event_stream) => {
                         return Err("sse: the answer is not text/event-stream".into());

@@ -8,7 +8,7 @@ use stadium_scenario::scope::Scope;
 
 use super::coding::{BODY_BYTES_MAX, Coding};
 use super::request::{Draft, with_request};
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::engine::cookies::Cookies;
 use crate::engine::reply::{Failure, Reply};
 
@@ -97,7 +97,7 @@ impl Talk for Http1 {
         });
         match whole {
             Ok(_) if ended => self.finish(false, desk),
-            // The driver tells the user that the connection was lost.
+            // The driver fails the step: the connection was lost.
             Ok(_) => {}
             Err(reason) => {
                 if let Some(exchange) = self.exchange.take() {

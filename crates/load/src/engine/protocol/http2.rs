@@ -8,7 +8,7 @@ use stadium_scenario::program::Action;
 
 use super::http1::{Exchange, malformed};
 use super::request::{Draft, with_request};
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::engine::reply::Failure;
 
 /// The server does not take this stream, and did nothing: RFC 9113, 7.

@@ -8,9 +8,9 @@ use stadium_scenario::program::{Http, Scheme};
 use stadium_scenario::scope::Scope;
 use stadium_scenario::template::Template;
 
-use super::Ask;
+use super::talk::Ask;
 use crate::engine::cookies::{Cookies, Place};
-use crate::engine::plan::PlannedTarget;
+use crate::engine::planned::PlannedTarget;
 use crate::engine::reply::Failure;
 
 /// What the load lab calls itself.

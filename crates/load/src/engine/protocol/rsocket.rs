@@ -15,7 +15,7 @@ use stadium_rsocket::metadata::{Mime, write_route};
 use stadium_scenario::program::{Action, Interaction as Asks};
 
 use super::stamps::Stamps;
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::{Failure, Reply};
 
@@ -48,7 +48,7 @@ pub(crate) struct Rsocket {
     /// Whether it takes no request any more.
     closing: bool,
     stamps: Stamps,
-    /// Bytes of frames that told nothing yet: fragments, keep-alive.
+    /// Bytes of frames that completed nothing yet: fragments, keep-alive.
     bytes_in: u64,
 }
 

@@ -42,7 +42,7 @@ enum Heard {
 }
 
 impl Stamps {
-    /// Counts a message. Returns whether it came for the first time, as far as its stamp tells.
+    /// Counts a message. Returns whether it came for the first time, as far as its stamp shows.
     pub(crate) fn hear(
         &mut self,
         payload: &[u8],

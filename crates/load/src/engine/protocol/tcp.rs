@@ -5,7 +5,7 @@
 
 use stadium_scenario::program::{Action, Tcp as Step, Until};
 
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::engine::reply::{Failure, Reply};
 
 /// Bytes kept of what came while nobody waited. Beyond, all is dropped, and the next step that receives fails.

@@ -17,7 +17,7 @@ use self::inbox::Inbox;
 use super::http1::malformed;
 use super::request::{Draft, scheme, with_request};
 use super::stamps::Stamps;
-use super::{Ask, Begun, Desk, Done, Talk};
+use super::talk::{Ask, Begun, Desk, Done, Talk};
 use crate::clock::monotonic_ns;
 use crate::engine::reply::{Failure, Reply};
 

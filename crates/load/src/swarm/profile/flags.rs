@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Mixture, Weighted, file, preset};
-use crate::swarm::Error;
+use crate::error::Error;
 
 /// The flags of profiles.
 #[derive(Debug, Clone, clap::Args)]

@@ -5,7 +5,7 @@
 //!
 //! [`Mixture::faster`]: super::Mixture::faster
 
-use super::{Address, Background, Carrier, Profile, Radio, Weighted};
+use super::behaviour::{Address, Background, Carrier, Profile, Radio, Weighted};
 use crate::swarm::time::Span;
 
 /// The names, each with what it means.

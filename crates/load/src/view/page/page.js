@@ -1,4 +1,4 @@
-// Draws a run as server-sent events tell it. Figures come ready; only their spelling and the lines are made here.
+// Draws a run from server-sent events. Figures come ready; only their spelling and the lines are made here.
 'use strict';
 const $ = (id) => document.getElementById(id);
 const make = (name, attributes = {}, text) => {
@@ -200,16 +200,16 @@ const listen = () => {
   const source = new EventSource('/events'), on = (name, act) => source.addEventListener(name, (event) => act(JSON.parse(event.data)));
   source.onopen = () => state('running', 'Running');
   source.onerror = () => { if (!over) state('lost', 'Not reached'); };
-  on('plan', (told) => { plan = told; showPlan(); tick(); });
-  on('series', (told) => { points = told; hover = null; draw(); });
-  on('point', (told) => {
-    points.push(told);
+  on('plan', (data) => { plan = data; showPlan(); tick(); });
+  on('series', (data) => { points = data; hover = null; draw(); });
+  on('point', (data) => {
+    points.push(data);
     draw();
     // The server has the whole run in fewer points: ask again rather than grow for ever.
     if (points.length > 4000) { source.close(); listen(); }
   });
-  on('now', (told) => { now = told; heard = performance.now(); showNow(); tick(); });
-  on('end', (told) => { source.close(); showEnd(told); draw(); tick(); });
+  on('now', (data) => { now = data; heard = performance.now(); showNow(); tick(); });
+  on('end', (data) => { source.close(); showEnd(data); draw(); tick(); });
 };
 
 const point = (event) => {

@@ -66,7 +66,7 @@ fn who_falls_behind_gets_the_series_again_instead_of_a_backlog() {
     show(&mut page, 1..=1);
     let shared = Arc::clone(&page.shared);
     let mut place = Place {
-        told: shared.told.subscribe(),
+        updates: shared.updates.subscribe(),
         shared,
         sent: None,
         planned: false,

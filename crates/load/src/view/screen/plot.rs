@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 use stadium_report::number;
 
-use super::{Palette, ms};
+use super::palette::{Palette, ms};
 use crate::view::line::clock;
 use crate::view::point::{Point, Times};
 

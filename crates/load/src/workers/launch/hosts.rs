@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
-use crate::engine::Error;
+use crate::error::Error;
 
 /// Hosts of one file; more is a mistake.
 const HOSTS_MAX: usize = 1_000;

@@ -1,7 +1,7 @@
 //! Workers that are started over SSH, and end with whoever started them.
 //!
 //! Each host has one ssh, whose input stays open as long as it is wanted: its worker leaves when that ends, so that nothing
-//! stays behind when the coordinator dies. Unless told otherwise a worker listens on its host's loopback and is reached
+//! stays behind when the coordinator dies. By default a worker listens on its host's loopback and is reached
 //! through the same ssh: no port is opened to anybody, and nobody else can have it make load.
 
 mod hosts;
@@ -22,8 +22,8 @@ pub use hosts::{Host, Hosts};
 
 use super::args::WORKER_ARGUMENTS;
 use super::children::{announced, end_within};
-use super::crew::together;
-use crate::engine::Error;
+use super::together::together;
+use crate::error::Error;
 
 /// Options that ssh always gets: nobody is there to be asked, and a host that is away is noticed.
 const OPTIONS: [&str; 11] = [

@@ -1,13 +1,13 @@
 //! Scenarios of a few users, put together by hand: a target, and sessions of steps.
 //!
-//! A [`Story`] runs on one loop of this process; every user's session is counted in the result.
+//! A [`Users`] runs on one loop of this process; every user's session is counted in the result.
 
 #![allow(dead_code)]
 
 use std::net::SocketAddr;
 use std::path::Path;
 
-use stadium_load::engine::{Progress, Run, RunOptions, RunResult};
+use stadium_load::run::{Progress, Run, RunOptions, RunResult};
 use stadium_report::Step as Figures;
 use stadium_scenario::check::{Check, Test, Want};
 use stadium_scenario::program::{
@@ -20,7 +20,7 @@ use stadium_scenario::template::Template;
 pub const MS: u64 = 1_000_000;
 
 /// A scenario that is being put together.
-pub struct Story {
+pub struct Users {
     program: Program,
 }
 
@@ -34,7 +34,7 @@ pub enum Do {
     Think(u64),
 }
 
-impl Story {
+impl Users {
     /// Users of this target.
     pub fn at(scheme: Scheme, version: Version, address: SocketAddr) -> Self {
         let target = Target {
@@ -53,7 +53,7 @@ impl Story {
             source_addresses: Vec::new(),
         };
         let program = Program {
-            name: "story".to_owned(),
+            name: "users".to_owned(),
             description: String::new(),
             text: String::new(),
             seed: 1,
@@ -70,7 +70,7 @@ impl Story {
             users_max: 1_000,
             grace_ns: 20_000 * MS,
         };
-        Story { program }
+        Users { program }
     }
 
     /// TLS that believes this authority, or anybody.

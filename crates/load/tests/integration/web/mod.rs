@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_load::engine::{Run, RunOptions, RunResult};
+use stadium_load::run::{Run, RunOptions, RunResult};
 use stadium_load::stamp::Stamp;
 use stadium_reactor::websocket::accept_key;
 

@@ -3,31 +3,31 @@
 //! A packet that breaks the specification ends the connection and is counted. A QoS 2 message counts once, however often
 //! it comes before its PUBREL (MQTT 5.0 section 4.3.3).
 
-use stadium_mqtt::decode::{self, DecodeError};
+use stadium_mqtt::decode::DecodeError;
 use stadium_mqtt::encode;
-use stadium_mqtt::packet::{AckKind, Connack, Packet, Publish, QoS, Role, Suback};
+use stadium_mqtt::packet::{AckKind, Connack, Packet, Publish, QoS, Suback};
 use stadium_mqtt::reason::ReasonCode;
 
-use super::{Desk, Mqtt, Phase, Wait};
+use super::rules::{Accepted, acknowledgement, next_packet};
+use super::{Mqtt, Phase, Wait};
 use crate::clock::monotonic_ns;
+use crate::engine::protocol::talk::Desk;
 use crate::engine::reply::Failure;
 use crate::words::spoken;
-
-/// The largest packet that is taken, in bytes: what the connection keeps of one that is not whole.
-const PACKET_BYTES_MAX: u32 = 64 * 1024 * 1024;
 
 impl Mqtt {
     /// Takes every whole packet; returns how many bytes that was.
     pub(super) fn read(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure> {
         let mut used = 0;
-        while let Some(frame) = decode::frame(&bytes[used..], PACKET_BYTES_MAX).map_err(malformed)? {
-            let packet = decode::packet_from(&frame, self.version, Role::Server).map_err(malformed)?;
-            used += frame.total;
-            self.bytes_in += frame.total as u64;
+        loop {
+            let accepted = if self.phase == Phase::Up { Accepted::Yes } else { Accepted::No };
+            let next = next_packet(&bytes[used..], self.version, accepted).map_err(malformed)?;
+            let Some((packet, length)) = next else { return Ok(used) };
+            used += length;
+            self.bytes_in += length as u64;
             self.silent_ticks = 0;
             self.take(&packet, desk)?;
         }
-        Ok(used)
     }
 
     fn take(&mut self, packet: &Packet<'_>, desk: &mut Desk<'_>) -> Result<(), Failure> {
@@ -39,8 +39,6 @@ impl Mqtt {
                     reason => format!("mqtt: disconnected: {}", spoken(reason)).into(),
                 });
             }
-            // The first packet of a server is CONNACK [MQTT-3.2.0-1].
-            _ if self.phase != Phase::Up => return Err(malformed(DecodeError::WrongSender)),
             Packet::Publish(publish) => self.message_came(publish, desk),
             Packet::Suback(suback) => self.subscribed(suback, desk),
             Packet::Puback(ack) if self.waits_for(Wait::Puback(ack.packet_id)) => {
@@ -62,13 +60,11 @@ impl Mqtt {
                 self.finish(ack.reason, desk);
             }
             Packet::Pubrel(ack) => {
-                self.unreleased.retain(|&packet_id| packet_id != ack.packet_id);
+                self.unreleased.release(ack.packet_id);
                 self.acknowledge(AckKind::Pubcomp, ack.packet_id, desk);
             }
             // Answers to steps that nobody waits for any more.
-            Packet::Puback(_) | Packet::Pubcomp(_) | Packet::Pingresp | Packet::Unsuback(_) => {}
-            // The others are a client's, or answer an authentication that no step asks for.
-            _ => return Err(malformed(DecodeError::WrongSender)),
+            _ => {}
         }
         Ok(())
     }
@@ -96,19 +92,11 @@ impl Mqtt {
     }
 
     fn message_came(&mut self, publish: &Publish<'_>, desk: &mut Desk<'_>) {
-        let again = publish.qos == QoS::ExactlyOnce && {
-            let again = self.unreleased.contains(&publish.packet_id);
-            if !again {
-                self.unreleased.push(publish.packet_id);
-            }
-            again
-        };
-        match publish.qos {
-            QoS::AtMostOnce => {}
-            QoS::AtLeastOnce => self.acknowledge(AckKind::Puback, publish.packet_id, desk),
-            QoS::ExactlyOnce => self.acknowledge(AckKind::Pubrec, publish.packet_id, desk),
+        let is_new = publish.qos != QoS::ExactlyOnce || self.unreleased.note(publish);
+        if let Some(kind) = acknowledgement(publish.qos) {
+            self.acknowledge(kind, publish.packet_id, desk);
         }
-        if again {
+        if !is_new {
             return;
         }
         // A retained message was sent for whoever came later: its age is no latency.

@@ -3,14 +3,13 @@
 //! Messages come whenever they come: they are acknowledged and counted at once, and wait in an [`inbox`] for the step
 //! that receives them. Over WebSocket the reactor does the framing: this sees packets alone.
 
-mod inbox;
+pub(crate) mod inbox;
 mod incoming;
 mod numbers;
+pub(crate) mod rules;
 
 use stadium_mqtt::encode::{self, PublishHead};
-use stadium_mqtt::packet::{
-    Connect, Disconnect, FiltersBuffer, Packet, QoS, RetainHandling, Subscribe, SubscriptionOptions, Version,
-};
+use stadium_mqtt::packet::{Connect, Disconnect, FiltersBuffer, Packet, QoS, Subscribe, Version};
 use stadium_mqtt::property::UserProperties;
 use stadium_mqtt::reason::ReasonCode;
 use stadium_mqtt::topic::{Subscribed, TopicName};
@@ -18,11 +17,11 @@ use stadium_scenario::program::{Action, Mqtt as Does};
 use stadium_scenario::template::Template;
 
 use self::inbox::Inbox;
-pub(crate) use self::inbox::Unread;
 use self::numbers::Numbers;
+use self::rules::Unreleased;
 use super::stamps::Stamps;
-use super::{Ask, Begun, Desk, Done, Talk};
-use crate::engine::plan::PlannedTarget;
+use super::talk::{Ask, Begun, Desk, Done, Talk};
+use crate::engine::planned::PlannedTarget;
 use crate::engine::reply::{Failure, Reply};
 use crate::stamp::STAMP_BYTES;
 use crate::words::spoken;
@@ -47,7 +46,7 @@ pub(crate) struct Mqtt {
     packet_id: u16,
     pending: Option<Pending>,
     /// QoS 2 messages that came and whose PUBREL has not come.
-    unreleased: Vec<u16>,
+    unreleased: Unreleased,
     inbox: Inbox,
     stamps: Stamps,
     numbers: Numbers,
@@ -106,7 +105,7 @@ impl Mqtt {
             silent_ticks: 0,
             packet_id: 0,
             pending: None,
-            unreleased: Vec::new(),
+            unreleased: Unreleased::default(),
             inbox: Inbox::new(target.unread),
             stamps: Stamps::default(),
             numbers: Numbers::default(),
@@ -166,12 +165,7 @@ impl Mqtt {
         qos: u8,
         desk: &mut Desk<'_>,
     ) -> Result<Begun, Failure> {
-        let options = SubscriptionOptions {
-            qos: quality(qos)?,
-            no_local: false,
-            retain_as_published: false,
-            retain_handling: RetainHandling::Send,
-        };
+        let options = rules::subscription(quality(qos)?);
         let mut rows = FiltersBuffer::new(self.version);
         let scope = &mut ask.scope;
         SPACE.with_borrow_mut(|space| {
@@ -235,17 +229,7 @@ impl Mqtt {
     ) -> Result<(), Failure> {
         let topic = text(topic, "topic")?;
         TopicName::parse(topic).map_err(not_sent)?;
-        let publish = PublishHead {
-            dup: false,
-            qos: head.qos,
-            retain: head.retain,
-            topic,
-            packet_id: head.packet_id,
-            forwardable: &[],
-            message_expiry_s: None,
-            topic_alias: None,
-            subscription_ids: &[],
-        };
+        let publish = PublishHead { retain: head.retain, ..rules::message(topic, head.qos, head.packet_id) };
         if encode::publish_len(self.version, &publish, payload.len()) == 0 {
             return Err("not sent: the payload has more than 268,435,455 bytes".into());
         }
