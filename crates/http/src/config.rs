@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::routes::push::PushBounds;
+use crate::push::direct::PushBounds;
 
 /// The HTTP port's settings. [`Config::new`] gives the defaults.
 #[derive(Clone, Debug)]

@@ -16,11 +16,11 @@ use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::app::App;
 use crate::fleet::{
     DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LocationStats, Readiness, RequestStats,
     ServiceStats, Tally,
 };
+use crate::request::app::App;
 
 mod plain;
 mod push;

@@ -8,17 +8,20 @@ mod rules;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::routes::platform::{
-    apps, audiences, credentials, deliveries, devices as registered, files, live_push, pushes,
-    schedules as push_schedules,
-};
-use crate::routes::{
-    api_keys, audit, devices, entries, health, jobs, leases, live, live_queues, live_wallets, push, queues,
-    schedules, traces, transfers, wallets, webpush,
-};
+use crate::apps::routes as apps;
+use crate::audiences::routes as audiences;
+use crate::devices::routes::{connections, credentials, files, registered, traces};
+use crate::keys::{audit, routes as keys};
+use crate::live::samples;
+use crate::live::{health, routes as live};
+use crate::push::direct;
+use crate::push::routes::{deliveries, live as live_push, pushes, schedules as push_schedules};
+use crate::queue::routes::{jobs, leases, live as live_queues, queues, schedules};
+use crate::wallet::routes::{accounts, entries, live as live_wallets, transfers};
+use crate::webpush::routes as webpush;
 
 /// The problem document, under the name that responses refer to it by.
-pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
+pub(crate) type Problem = crate::request::problem::ProblemDocument<'static>;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -32,16 +35,16 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     paths(
-        push::create, push::list, push::show,
-        devices::list, devices::show, devices::kick, traces::events,
+        direct::create, direct::list, direct::show,
+        connections::list, connections::show, connections::kick, traces::events,
         jobs::put, jobs::show, jobs::history, jobs::edit, jobs::delete, jobs::delete_several,
         leases::reserve, leases::settle, leases::settle_several, leases::release, leases::release_several,
         leases::extend, leases::extend_several, leases::bury, leases::bury_several, leases::forward,
         queues::list, queues::show, queues::declare, queues::remove, queues::peek, queues::pause, queues::resume,
         queues::purge, queues::kick, queues::redrive,
         live_queues::show, schedules::list, schedules::set, schedules::end,
-        wallets::declare, wallets::assets, wallets::open, wallets::list, wallets::show, wallets::account, wallets::change,
-        wallets::holds, entries::history, entries::balance, entries::statement, entries::roots, live_wallets::show,
+        accounts::declare, accounts::assets, accounts::open, accounts::list, accounts::show, accounts::account, accounts::change,
+        accounts::holds, entries::history, entries::balance, entries::statement, entries::roots, live_wallets::show,
         transfers::create, transfers::batch, transfers::show, transfers::capture, transfers::void, transfers::reverse,
         transfers::together,
         apps::list, apps::show, apps::declare, apps::remove,
@@ -54,7 +57,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         audit::list,
         webpush::list, webpush::subscribe, webpush::unsubscribe, webpush::unsubscribe_all, webpush::send, webpush::discover,
         webpush::receipt, webpush::cancel,
-        api_keys::list, api_keys::create, api_keys::revoke,
+        keys::list, keys::create, keys::revoke,
         live::events, health::metrics, health::healthz, health::readyz,
     ),
     tags(
@@ -69,7 +72,7 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
         (name = "API keys", description = "Who may ask for what."),
         (name = "Operating", description = "Health, metrics and the live view."),
     ),
-    components(schemas(crate::live::Sample, crate::live::Point, traces::TraceEvent)),
+    components(schemas(samples::Sample, samples::Point, traces::TraceEvent)),
     modifiers(&Bearer),
     security(("key" = [])),
 )]

@@ -23,20 +23,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
-use crate::app::App;
-use crate::audit;
+use crate::audit_log;
 use crate::config::Config;
 use crate::connections::Entered;
 use crate::fleet::Fleet;
-use crate::keys::{self, KeyStore};
-use crate::live;
-use crate::peek::{self, FirstBytes};
-use crate::problem::{CONNECTIONS_FULL, Problem};
-use crate::queues::samples;
-use crate::routes;
-use crate::socket_taker::{SocketTaker, TakenSocket};
-use crate::tls::Certificate;
-use crate::wallets::figures;
+use crate::key_store::{self, KeyStore};
+use crate::live::samples as live;
+use crate::queue::samples;
+use crate::request::app::App;
+use crate::request::problem::{CONNECTIONS_FULL, Problem};
+use crate::router;
+use crate::server::peek::FirstBytes;
+use crate::server::socket_taker::{SocketTaker, TakenSocket};
+use crate::server::tls::Certificate;
+use crate::wallet::figures;
+
+pub(crate) mod peek;
+pub(crate) mod socket_taker;
+pub(crate) mod tls;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -59,7 +63,7 @@ pub enum StartError {
         error: io::Error,
     },
     /// The API keys cannot be read or made.
-    Keys(keys::Error),
+    Keys(key_store::Error),
     /// The secret of Web Push cannot be read or made.
     WebPush(io::Error),
     /// The certificate or its key cannot be used.
@@ -145,7 +149,7 @@ impl Server {
         let failed = |error| StartError::Listen { address: listen, error };
         let listener = listen_on(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let router = routes::router(&app);
+        let router = router::router(&app);
         Ok(Self { listener, address, app, router, taker, certificate })
     }
 
@@ -245,7 +249,7 @@ impl Server {
 
 /// Writes down what the audit log has counted, each second.
 async fn settle_audit(app: Arc<App>) {
-    let mut ticks = tokio::time::interval(audit::TICK);
+    let mut ticks = tokio::time::interval(audit_log::TICK);
     loop {
         ticks.tick().await;
         app.audit.settle(SystemTime::now());

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use stadium_queue::{InvalidName, Time};
 
-use crate::problem::{FIELD_WRONG, Problem};
+use crate::request::problem::{FIELD_WRONG, Problem};
 use crate::rfc3339;
 
 /// Bytes in one of their two spellings.

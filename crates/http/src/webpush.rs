@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 
 pub(crate) mod messages;
 pub(crate) mod problems;
+pub(crate) mod routes;
 pub(crate) mod subscriptions;
 pub(crate) mod tokens;
 pub(crate) mod vapid;

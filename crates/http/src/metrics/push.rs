@@ -2,10 +2,10 @@
 //!
 //! Gauges are of now. Counters begin anew when the process does, as all of the node's.
 
-use super::shards::{Figure, bytes};
+use crate::metrics::shards::{Figure, bytes};
 
 /// What there is.
-pub(super) fn gauges() -> [Figure; 12] {
+pub(crate) fn gauges() -> [Figure; 12] {
     [
         ("push_apps", "Apps", None, |m| m.push.apps as f64),
         ("push_devices", "Registered devices", None, |m| m.push.devices as f64),
@@ -29,7 +29,7 @@ pub(super) fn gauges() -> [Figure; 12] {
 }
 
 /// What happened.
-pub(super) fn counters() -> [Figure; 10] {
+pub(crate) fn counters() -> [Figure; 10] {
     [
         ("push_accepted", "Pushes that came, those of schedules and of other shards included", None, |m| {
             m.push.accepted as f64

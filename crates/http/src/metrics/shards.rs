@@ -1,4 +1,4 @@
-//! The figures of the queues, the wallets and the shards, for Prometheus; those of the push platform are in [`super::push`].
+//! The figures of the queues, the wallets and the shards, for Prometheus; those of the push platform are in [`crate::metrics::push`].
 //!
 //! At most a hundred queues have series of their own; the others are summed as the queue `(other)`, which is no queue's
 //! name. So the number of series does not grow with the number of queues.
@@ -12,10 +12,10 @@ use stadium_queue::QueueStats;
 use stadium_shard::ShardMetrics;
 use stadium_wallet::AssetView;
 
-use super::{Encoder, push};
-use crate::app::App;
-use crate::queues::samples::Look;
-use crate::queues::views::JobCounts;
+use crate::metrics::{Encoder, push};
+use crate::queue::samples::Look;
+use crate::queue::views::JobCounts;
+use crate::request::app::App;
 
 /// Who stands for the queues without series of their own.
 const OTHERS: &str = "(other)";
@@ -25,7 +25,7 @@ const US: f64 = 1e-6;
 const MS: f64 = 1e-3;
 
 /// Everything about queues, wallets and shards; nothing where there are no shards.
-pub(super) fn encode(to: &mut Encoder<'_>, app: &App) -> fmt::Result {
+pub(crate) fn encode(to: &mut Encoder<'_>, app: &App) -> fmt::Result {
     let Some(shards) = app.shards.get() else { return Ok(()) };
     app.samples.read(|look| queues(to, &look))?;
     app.wallet_figures.read(|look| assets(to, &look.assets))?;
@@ -157,10 +157,10 @@ fn assets(to: &mut Encoder<'_>, assets: &[AssetView]) -> fmt::Result {
 }
 
 /// One figure of a shard: name, help, unit, and where it stands.
-pub(super) type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
+pub(crate) type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
 
 /// What is told in bytes.
-pub(super) fn bytes() -> Option<Unit> {
+pub(crate) fn bytes() -> Option<Unit> {
     Some(Unit::Bytes)
 }
 

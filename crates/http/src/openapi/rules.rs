@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 const RULES: &str = include_str!("rules.json");
 
 /// Lays the rules over a description.
-pub(super) fn apply(api: &mut Value) {
+pub(crate) fn apply(api: &mut Value) {
     let rules: Value = serde_json::from_str(RULES).expect("a unit test reads the same text");
     let schemas = api["components"]["schemas"].as_object_mut().expect("the description has schemas");
     for (name, rule) in rules["schemas"].as_object().into_iter().flatten() {

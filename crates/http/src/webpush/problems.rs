@@ -5,7 +5,7 @@
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::problem::{Code, Problem};
+use crate::request::problem::{Code, Problem};
 
 macro_rules! codes {
     ($($name:ident = $code:literal $status:literal $title:literal;)*) => {

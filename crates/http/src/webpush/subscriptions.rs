@@ -9,12 +9,12 @@ use stadium_push::{Changed, Command, DeviceView, Refusal, refusal};
 use stadium_registry::{AppName, AttributeName, Changes, DeviceId, Value};
 use utoipa::ToSchema;
 
-use super::problems::{SUBSCRIPTION_UNKNOWN, SUBSCRIPTIONS_FULL};
-use super::{ATTRIBUTE, vapid};
-use crate::app::App;
-use crate::problem::Problem;
+use crate::request::app::App;
+use crate::request::problem::Problem;
 use crate::shards::{ask_for, strange};
 use crate::spelling::field;
+use crate::webpush::problems::{SUBSCRIPTION_UNKNOWN, SUBSCRIPTIONS_FULL};
+use crate::webpush::{ATTRIBUTE, vapid};
 
 /// Subscriptions of a device: a phone's distributor serves a handful of applications. One more is refused.
 const SUBSCRIPTIONS_MAX: usize = 16;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use stadium_http::keys::{KeyStore, Role};
+use stadium_http::key_store::{KeyStore, Role};
 use stadium_rpc::{Call, Interceptor, Operations, Refusal};
 use stadium_rsocket::metadata::authentication::Authentication;
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use stadium_discovery::{Backend, Config as DiscoveryConfig, Discovery, StaticService};
 use stadium_http::fleet::{DiscoveryStats, Fleet, ServiceStats};
-use stadium_http::keys::KeyStore;
+use stadium_http::key_store::KeyStore;
 use stadium_reactor::tls::ServerTls;
 use stadium_rpc::Server;
 

@@ -14,7 +14,7 @@ use stadium_http::PushBounds;
 use stadium_http::fleet::{
     Audience, ChannelName, DeviceId, Fleet, InvalidName, NewPush, Qos, Refusal as FleetRefusal, UserProperty,
 };
-use stadium_http::keys::{KeyStore, Role};
+use stadium_http::key_store::{KeyStore, Role};
 use stadium_queue::NewJob;
 use stadium_rpc::{Refusal, Service};
 

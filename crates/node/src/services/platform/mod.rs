@@ -8,7 +8,7 @@ mod read;
 mod write;
 
 use prost::Message;
-use stadium_http::keys::{KeyStore, Role};
+use stadium_http::key_store::{KeyStore, Role};
 use stadium_push::{Answer, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 

@@ -11,7 +11,7 @@ mod write;
 
 use bytes::Bytes;
 use prost::Message;
-use stadium_http::keys::{KeyStore, Role};
+use stadium_http::key_store::{KeyStore, Role};
 use stadium_queue::{Answer, Bounds, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 

@@ -12,7 +12,7 @@ mod write;
 
 use prost::Message;
 use stadium_http::PushBounds;
-use stadium_http::keys::{KeyStore, Role};
+use stadium_http::key_store::{KeyStore, Role};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service, StreamSender};
 use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
 use stadium_wallet::{Answer, Command, Range};

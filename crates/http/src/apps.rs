@@ -1,0 +1,5 @@
+//! Apps of the push platform: their settings and the feeds that report what happens to their pushes.
+
+pub(crate) mod feeds;
+pub(crate) mod routes;
+pub(crate) mod views;
