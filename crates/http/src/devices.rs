@@ -2,5 +2,7 @@
 
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod registry;
 pub(crate) mod routes;
+pub(crate) mod selection;
 pub(crate) mod views;

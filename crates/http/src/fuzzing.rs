@@ -18,7 +18,6 @@ use tower::ServiceExt;
 use crate::config::Config;
 use crate::fleet::DeviceId;
 use crate::fleet::memory::MemoryFleet;
-use crate::request::app::App;
 use crate::request::problem::CODES;
 use crate::{openapi, router};
 
@@ -79,8 +78,8 @@ fn port() -> &'static Port {
         let config = Config::new(([127, 0, 0, 1], 0).into(), data.path());
         let fleet = MemoryFleet::new();
         fleet.connect(&DeviceId::new("a").expect("an id"), &["news"]);
-        let app = App::open(config, Arc::new(fleet)).expect("keys are made");
-        let router = router::router(&Arc::new(app));
+        let shared = router::port::Port::open(config, Arc::new(fleet)).expect("keys are made");
+        let router = router::router(&shared);
         let secret = std::fs::read_to_string(data.path().join("admin.key")).expect("it was made");
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime without I/O");
         let (bearer, operations) = (format!("Bearer {}", secret.trim()), Operation::all());

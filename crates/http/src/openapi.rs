@@ -14,14 +14,12 @@ use crate::devices::routes::{connections, credentials, files, registered, traces
 use crate::keys::{audit, routes as keys};
 use crate::live::samples;
 use crate::live::{health, routes as live};
-use crate::push::direct;
+use crate::metrics::routes as metrics;
+use crate::push::direct::routes as direct;
 use crate::push::routes::{deliveries, live as live_push, pushes, schedules as push_schedules};
 use crate::queue::routes::{jobs, leases, live as live_queues, queues, schedules};
 use crate::wallet::routes::{accounts, entries, live as live_wallets, transfers};
 use crate::webpush::routes as webpush;
-
-/// The problem document, under the name that responses refer to it by.
-pub(crate) type Problem = crate::request::problem::ProblemDocument<'static>;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -58,7 +56,7 @@ pub(crate) type Problem = crate::request::problem::ProblemDocument<'static>;
         webpush::list, webpush::subscribe, webpush::unsubscribe, webpush::unsubscribe_all, webpush::send, webpush::discover,
         webpush::receipt, webpush::cancel,
         keys::list, keys::create, keys::revoke,
-        live::events, health::metrics, health::healthz, health::readyz,
+        live::events, metrics::metrics, health::healthz, health::readyz,
     ),
     tags(
         (name = "Pushes", description = "One call lights a device, a channel or everybody up that is connected, live."),

@@ -10,6 +10,7 @@ use crate::request::problem::Problem;
 use crate::shards::{ask_for, expected, strange};
 
 pub(crate) mod fields;
+pub(crate) mod problems;
 pub(crate) mod routes;
 pub(crate) mod samples;
 pub(crate) mod views;

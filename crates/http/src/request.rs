@@ -6,5 +6,7 @@ pub(crate) mod access;
 pub(crate) mod app;
 pub(crate) mod body;
 pub(crate) mod idempotency;
+pub(crate) mod live_views;
 pub(crate) mod problem;
 pub(crate) mod query;
+pub(crate) mod readiness;

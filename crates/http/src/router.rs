@@ -4,44 +4,35 @@
 //! The API's description names the same paths; a test compares the two.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware;
+use axum::response::Redirect;
 use axum::routing::{delete, get, post, put};
 
 use crate::apps::routes as apps;
 use crate::audiences::routes as audiences;
-use crate::audit_log::CallerPlace;
 use crate::devices::routes::{connections, credentials, files, registered, traces};
 use crate::keys::{audit, routes as keys};
 use crate::live::{health, routes as live};
-use crate::push::direct;
+use crate::metrics::routes as metrics;
+use crate::push::direct::routes as direct;
 use crate::push::routes::{deliveries, live as live_push, pushes, schedules as push_schedules};
 use crate::queue::routes::{jobs, leases, live as live_queues, queues, schedules};
 use crate::request::app::App;
-use crate::request::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, TIMED_OUT, WEBSOCKET_ELSEWHERE};
+use crate::request::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, WEBSOCKET_ELSEWHERE};
+use crate::router::around::around;
+use crate::router::port::Port;
 use crate::wallet::routes::{accounts, entries, live as live_wallets, transfers};
 use crate::webpush::routes as webpush;
 use crate::{console, docs};
 
-/// The path whose request takes as long as its file.
-const IMPORT: &str = "/api/apps/{app}/devices/import";
-
-/// The path whose requests may wait for work.
-const RESERVE: &str = "/api/queues/{queue}/reserve";
-
-/// The path under which jobs are put.
-const PUT_JOBS: &str = "/api/queues/{queue}/jobs";
-
-/// Time that a file of devices may take to come.
-const IMPORT_MAX: Duration = Duration::from_secs(3_600);
+mod around;
+pub(crate) mod port;
 
 /// The router over the shared parts.
-pub(crate) fn router(app: &Arc<App>) -> Router {
+pub(crate) fn router(port: &Port) -> Router {
     Router::new()
         .route("/", get(|| async { Redirect::temporary("/live") }))
         .route("/api/push", post(direct::create))
@@ -53,7 +44,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .merge(about_queues())
         .merge(about_wallets())
         .merge(about_apps())
-        .merge(webpush::routes())
+        .merge(about_webpush())
         .route("/api/audit", get(audit::list))
         .route("/api/keys", get(keys::list).post(keys::create))
         .route("/api/keys/{id}", delete(keys::revoke))
@@ -61,7 +52,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/api/trace", get(traces::events))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
-        .route("/metrics", get(health::metrics))
+        .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(docs::openapi))
         .route("/docs", get(docs::reference))
         .route("/docs/errors/{code}", get(docs::error))
@@ -81,18 +72,18 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         .route("/mqtt", get(mqtt_elsewhere))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(app.config.body_bytes_max))
-        .layer(middleware::from_fn_with_state(Arc::clone(app), around))
-        .with_state(Arc::clone(app))
+        .layer(DefaultBodyLimit::max(port.part::<Arc<App>>().config.body_bytes_max))
+        .layer(middleware::from_fn_with_state(port.clone(), around))
+        .with_state(port.clone())
 }
 
-fn about_queues() -> Router<Arc<App>> {
+fn about_queues() -> Router<Port> {
     Router::new()
         .route("/api/queues", get(queues::list))
         .route("/api/live/queues", get(live_queues::show))
         .route("/api/queues/{queue}", get(queues::show).put(queues::declare).delete(queues::remove))
         .route("/api/queues/{queue}/jobs", get(queues::peek).post(jobs::put))
-        .route(RESERVE, post(leases::reserve))
+        .route("/api/queues/{queue}/reserve", post(leases::reserve))
         .route("/api/queues/{queue}/pause", post(queues::pause))
         .route("/api/queues/{queue}/resume", post(queues::resume))
         .route("/api/queues/{queue}/purge", post(queues::purge))
@@ -114,7 +105,7 @@ fn about_queues() -> Router<Arc<App>> {
         .route("/api/leases/{lease}/forward", post(leases::forward))
 }
 
-fn about_apps() -> Router<Arc<App>> {
+fn about_apps() -> Router<Port> {
     Router::new()
         .route("/api/apps", get(apps::list))
         .route("/api/apps/{app}", get(apps::show).put(apps::declare).delete(apps::remove))
@@ -122,7 +113,7 @@ fn about_apps() -> Router<Arc<App>> {
             "/api/apps/{app}/devices",
             get(registered::list).post(registered::change_several).delete(registered::remove_several),
         )
-        .route(IMPORT, post(files::import))
+        .route("/api/apps/{app}/devices/import", post(files::import))
         .route("/api/apps/{app}/devices/export", get(files::export))
         .route(
             "/api/apps/{app}/devices/{device}",
@@ -157,7 +148,7 @@ fn about_apps() -> Router<Arc<App>> {
         .route("/api/apps/{app}/schedules/{name}/resume", post(push_schedules::resume))
 }
 
-fn about_wallets() -> Router<Arc<App>> {
+fn about_wallets() -> Router<Port> {
     Router::new()
         .route("/api/assets", get(accounts::assets))
         .route("/api/assets/{asset}", put(accounts::declare))
@@ -179,97 +170,15 @@ fn about_wallets() -> Router<Arc<App>> {
         .route("/api/together", post(transfers::together))
 }
 
-/// What happens around every request: time limit, count, careful headers.
-async fn around(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let method = request.method().clone();
-    let path = request.extensions().get::<MatchedPath>().cloned();
-    let path = path.as_ref().map(MatchedPath::as_str);
-    let is_api = request.uri().path().starts_with("/api/");
-    let waits = match path {
-        Some(RESERVE) => leases::WAIT_MAX,
-        Some(IMPORT) => IMPORT_MAX,
-        _ => Duration::ZERO,
-    };
-    let change = ChangeAsked::of(&mut request, path);
-    let limit = app.config.request_timeout + waits;
-    let answered = tokio::time::timeout(limit, next.run(request)).await;
-    let mut response = answered.unwrap_or_else(|_| {
-        let limit = limit.as_secs_f64();
-        let detail =
-            format!("it was not answered within {limit} s; repeat a push, a put or a transfer with its Idempotency-Key");
-        Problem::new(TIMED_OUT, detail).retry_after(Duration::from_secs(1)).into_response()
-    });
-    let headers = response.headers_mut();
-    let careful = [
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-    ];
-    for (name, value) in careful {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    if is_api {
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    }
-    let route = app.requests.label(&method, path);
-    if let Some(change) = change {
-        change.answered(&app, &route, &response);
-    }
-    let took = started.elapsed();
-    tracing::debug!(
-        route = &*route,
-        status = response.status().as_u16(),
-        took_us = took.as_micros(),
-        "HTTP request"
-    );
-    app.requests.answered(route, response.status().as_u16(), took);
-    response
-}
-
-/// A request that may change something, on its way to its entry in the audit log.
-struct ChangeAsked {
-    path: String,
-    caller: CallerPlace,
-}
-
-impl ChangeAsked {
-    /// None of a request that only looks, and of work on jobs and transfers, which have histories of their own.
-    fn of(request: &mut Request, route: Option<&str>) -> Option<Self> {
-        let route = route?;
-        let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
-        let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
-        let is_dry = route.ends_with("/preview")
-            || request.uri().query().is_some_and(|query| query.contains("dry_run=true"));
-        if looks
-            || is_dry
-            || !route.starts_with("/api/")
-            || own_history.iter().any(|start| route.starts_with(start))
-        {
-            return None;
-        }
-        let caller = CallerPlace::default();
-        request.extensions_mut().insert(Arc::clone(&caller));
-        // A query says what was changed where a path names several things.
-        let path = request.uri().path_and_query().map_or(request.uri().path(), |whole| whole.as_str());
-        Some(Self { path: path.to_owned(), caller })
-    }
-
-    /// Writes it down, unless nobody knows who asked.
-    fn answered(&self, app: &App, route: &Arc<str>, response: &Response) {
-        let Some(caller) = self.caller.get() else { return };
-        let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let change = crate::audit_log::Change {
-            caller,
-            route,
-            path: &self.path,
-            made: header(header::LOCATION),
-            status: response.status().as_u16(),
-            code: header(HeaderName::from_static("stadium-error")),
-        };
-        app.audit.record(&change, SystemTime::now());
-    }
+fn about_webpush() -> Router<Port> {
+    Router::new()
+        .route(
+            "/api/apps/{app}/devices/{device}/webpush",
+            get(webpush::list).post(webpush::subscribe).delete(webpush::unsubscribe_all),
+        )
+        .route("/api/apps/{app}/devices/{device}/webpush/{subscription}", delete(webpush::unsubscribe))
+        .route("/wp/{token}", post(webpush::send).get(webpush::discover))
+        .route("/wp/m/{token}", get(webpush::receipt).delete(webpush::cancel))
 }
 
 async fn unknown_path(request: Request) -> Problem {

@@ -11,6 +11,7 @@ pub(crate) mod fields;
 pub(crate) mod figures;
 pub(crate) mod ids;
 pub(crate) mod movers;
+pub(crate) mod problems;
 pub(crate) mod routes;
 pub(crate) mod statement;
 pub(crate) mod views;

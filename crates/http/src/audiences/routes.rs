@@ -12,15 +12,15 @@ use axum::http::StatusCode;
 use stadium_push::{Audience, AudienceName, Command, DeviceView, NewPush, Pace, Preview, Refusal, refusal};
 use stadium_registry::{AppName, Changes, DeviceId, ListName, Selector, Tag};
 
+use crate::audiences::fields;
 use crate::audiences::views::{
     AudienceFields, AudienceList, AudienceReport, ListFields, PreviewFields, PreviewReport,
 };
-use crate::devices::routes::registered::several;
+use crate::devices::registry::several;
 use crate::devices::views::{ChangedDevice, ChangedDevices};
 use crate::platform::app_name;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::platform::{in_path, selector};
-use crate::push::fields;
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
 use crate::request::body::read_json;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use stadium_push::{Pace, Preview};
 use utoipa::ToSchema;
 
-use crate::push::fields::PaceField;
+use crate::audiences::fields::PaceField;
 
 /// An audience to be previewed.
 #[derive(Deserialize, ToSchema)]

@@ -9,8 +9,8 @@ use stadium_registry::{Changes, Device, DeviceId};
 use utoipa::ToSchema;
 
 use crate::platform::states::{connection, detail, word};
-use crate::platform::{changes, in_path, mistake};
-use crate::request::problem::{FIELD_WRONG, Problem, ProblemDocument};
+use crate::platform::{changes, in_path};
+use crate::request::problem::{FIELD_WRONG, Problem, ProblemDocument, ProblemSchema};
 use crate::spelling::{field, moment, named};
 
 /// Fields of a device that the server makes: passed over where they are sent back.
@@ -258,7 +258,7 @@ pub(crate) struct ChangedDevice {
     status: Option<&'static str>,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::openapi::Problem>)]
+    #[schema(value_type = Option<ProblemSchema>)]
     error: Option<ProblemDocument<'static>>,
 }
 
@@ -295,12 +295,4 @@ impl CredentialReport {
     pub(crate) fn of(device: &DeviceId, client_id: String, secret: String) -> Self {
         Self { device: device.to_string(), client_id, secret }
     }
-}
-
-/// What reads a user's or another selector's JSON out of a query parameter.
-pub(crate) fn selector_in_query(name: &str, text: &str) -> Result<stadium_registry::Selector, Problem> {
-    let json: Value = serde_json::from_str(text).map_err(|error| {
-        crate::request::query::wrong(name, format!("`{name}` is a selector as JSON: {error}"))
-    })?;
-    stadium_registry::Selector::parse(&json).map_err(|error| mistake(name, error))
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use crate::fleet::DeviceId;
+use super::names::DeviceId;
 
 /// Which devices to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use crate::fleet::{ChannelName, DeviceId, PushId};
+use super::names::{ChannelName, DeviceId, PushId};
 
 /// Who a push is for. Each device id in it [has an inbox](DeviceId::has_inbox); the list is neither empty nor repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::audit_log::Entry;
 use crate::request::access::Admin;
 use crate::request::app::App;
-use crate::request::problem::{AUDIT_NOT_READ, Problem};
+use crate::request::problem::{AUDIT_NOT_READ, Problem, ProblemSchema};
 use crate::request::query::Query;
 
 /// Entries shown unless the caller asks for another number.
@@ -33,10 +33,10 @@ pub(crate) struct AuditEntries {
 #[utoipa::path(get, operation_id = "list_audit", path = "/api/audit", tag = "Operating",
     params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 unless said otherwise.")),
     responses((status = 200, description = "The entries.", body = AuditEntries),
-              (status = 400, description = "`HTTP-017`", body = crate::openapi::Problem),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem),
-              (status = 500, description = "`HTTP-029`", body = crate::openapi::Problem)))]
+              (status = 400, description = "`HTTP-017`", body = ProblemSchema),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 500, description = "`HTTP-029`", body = ProblemSchema)))]
 pub(crate) async fn list(
     _: Admin,
     State(app): State<Arc<App>>,

@@ -14,7 +14,7 @@ use crate::request::access::Admin;
 use crate::request::app::App;
 use crate::request::body::read_json;
 use crate::request::problem::{
-    API_KEY_UNKNOWN, FIELD_WRONG, KEYS_FULL, KEYS_NOT_WRITTEN, LAST_ADMIN, Problem,
+    API_KEY_UNKNOWN, FIELD_WRONG, KEYS_FULL, KEYS_NOT_WRITTEN, LAST_ADMIN, Problem, ProblemSchema,
 };
 use crate::request::query::Name;
 use crate::rfc3339;
@@ -70,8 +70,8 @@ pub(crate) struct CreatedKeyView {
 /// The API keys, without their secrets.
 #[utoipa::path(get, operation_id = "list_keys", path = "/api/keys", tag = "API keys",
     responses((status = 200, description = "The keys.", body = KeyList),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem)))]
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema)))]
 pub(crate) async fn list(_: Admin, State(app): State<Arc<App>>) -> Json<KeyList> {
     Json(KeyList { keys: app.keys.list().iter().map(KeyView::of).collect() })
 }
@@ -79,10 +79,10 @@ pub(crate) async fn list(_: Admin, State(app): State<Arc<App>>) -> Json<KeyList>
 /// Makes a key. Its secret is in this answer and nowhere else.
 #[utoipa::path(post, operation_id = "create_key", path = "/api/keys", tag = "API keys", request_body = NewKey,
     responses((status = 201, description = "The key with its secret.", body = CreatedKeyView),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem),
-              (status = 409, description = "`HTTP-022`", body = crate::openapi::Problem),
-              (status = 422, description = "`HTTP-005`", body = crate::openapi::Problem)))]
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 409, description = "`HTTP-022`", body = ProblemSchema),
+              (status = 422, description = "`HTTP-005`", body = ProblemSchema)))]
 pub(crate) async fn create(
     admin: Admin,
     State(app): State<Arc<App>>,
@@ -100,10 +100,10 @@ pub(crate) async fn create(
 #[utoipa::path(delete, operation_id = "revoke_key", path = "/api/keys/{id}", tag = "API keys",
     params(("id" = String, Path, description = "The key's id.")),
     responses((status = 204, description = "It no longer works."),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem),
-              (status = 404, description = "`HTTP-020`", body = crate::openapi::Problem),
-              (status = 409, description = "`HTTP-021`", body = crate::openapi::Problem)))]
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 404, description = "`HTTP-020`", body = ProblemSchema),
+              (status = 409, description = "`HTTP-021`", body = ProblemSchema)))]
 pub(crate) async fn revoke(
     admin: Admin,
     State(app): State<Arc<App>>,

@@ -9,11 +9,10 @@ use axum::response::sse::{self, KeepAlive, Sse};
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::{Stream, StreamExt};
 
-use crate::live::health::not_ready;
-use crate::live::samples::{Event, NoView, View};
+use crate::live::broadcast::{Event, Live, View};
 use crate::request::access::Reader;
 use crate::request::app::App;
-use crate::request::problem::{Problem, VIEWS_FULL};
+use crate::request::problem::{Problem, ProblemSchema};
 
 /// What the fleet does, as it happens.
 ///
@@ -22,17 +21,15 @@ use crate::request::problem::{Problem, VIEWS_FULL};
 #[utoipa::path(get, operation_id = "live", path = "/api/live", tag = "Operating",
     responses((status = 200, description = "Events as text. The data of `history` is a list of `Point`, of `sample` a `Sample`, of `push` a `PushView`.",
                body = String, content_type = "text/event-stream"),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 503, description = "`HTTP-014`, `HTTP-019`", body = crate::openapi::Problem)))]
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 503, description = "`HTTP-014`, `HTTP-019`", body = ProblemSchema)))]
 pub(crate) async fn events(
     _: Reader,
     State(app): State<Arc<App>>,
+    State(live): State<Arc<Live>>,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
-    let View { first, events, place } = app.views.join().map_err(|reason| match reason {
-        NoView::Full => Problem::new(VIEWS_FULL, format!("{} are open already", app.config.live_views_max))
-            .retry_after(Duration::from_secs(10)),
-        NoView::Draining => not_ready(&crate::fleet::Readiness::Draining).expect("draining is not ready"),
-    })?;
+    let place = app.views.place()?;
+    let View { first, events } = live.join()?;
     // A view that lies too far behind gets the next event that is still there.
     let later = BroadcastStream::new(events).filter_map(Result::ok);
     let all = tokio_stream::iter(first).chain(later).map(move |event: Event| {

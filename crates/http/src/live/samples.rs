@@ -1,184 +1,15 @@
-//! The live view: what the fleet does now, once a second, to every open page.
+//! One second of the fleet, and how a state of the server is called.
 //!
-//! One task takes the snapshots and makes rates and recent quantiles of them; views only copy text. A view that
-//! reads too slowly misses samples and never holds the others up. Between samples the newest push is looked at
-//! five times a second, so that a page sees it light the fleet up.
+//! Rates and quantiles are made of two snapshots.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::sync::broadcast;
-use tokio::time::MissedTickBehavior;
 use utoipa::ToSchema;
 
 use crate::fleet::{BytesHeld, FleetStats, Histogram, Readiness, Tally};
-use crate::push::direct::PushView;
+use crate::push::direct::views::PushView;
 use crate::request::app::App;
-
-/// Samples kept, so that a page begins with the last two minutes. The oldest leaves.
-const HISTORY_SAMPLES: usize = 120;
-
-/// Events that a slow view may lie behind, six seconds of a busy push; older ones are lost to it.
-const EVENTS_BEHIND_MAX: usize = 32;
-
-/// How often the newest push is looked at.
-const PUSH_PERIOD: Duration = Duration::from_millis(200);
-
-/// A sample is taken at each so many looks: once a second.
-const LOOKS_PER_SAMPLE: u32 = 5;
-
-/// A server-sent event, ready to be written.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    pub(crate) name: &'static str,
-    pub(crate) data: Arc<str>,
-}
-
-/// The open views and what a new one begins with.
-pub(crate) struct Views {
-    inner: Mutex<Inner>,
-    open: Arc<AtomicUsize>,
-    max: usize,
-}
-
-struct Inner {
-    /// `None` once the server drains: that ends every view.
-    events: Option<broadcast::Sender<Event>>,
-    history: VecDeque<Point>,
-    newest: Option<Event>,
-}
-
-/// A view's place; leaving it frees the place.
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// A new view: the events it begins with, those to come, and its place.
-pub(crate) struct View {
-    pub(crate) first: Vec<Event>,
-    pub(crate) events: broadcast::Receiver<Event>,
-    pub(crate) place: Place,
-}
-
-/// Why no view was opened.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NoView {
-    Full,
-    Draining,
-}
-
-impl Views {
-    pub(crate) fn new(max: usize) -> Self {
-        let inner = Inner {
-            events: Some(broadcast::Sender::new(EVENTS_BEHIND_MAX)),
-            history: VecDeque::new(),
-            newest: None,
-        };
-        Self { inner: Mutex::new(inner), open: Arc::default(), max }
-    }
-
-    /// How many are open.
-    pub(crate) fn open(&self) -> usize {
-        self.open.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn join(&self) -> Result<View, NoView> {
-        let inner = self.inner.lock();
-        let events = inner.events.as_ref().ok_or(NoView::Draining)?.subscribe();
-        // Under the lock, so two newcomers cannot both take the last place.
-        if self.open.fetch_add(1, Ordering::AcqRel) >= self.max {
-            self.open.fetch_sub(1, Ordering::AcqRel);
-            return Err(NoView::Full);
-        }
-        let history = Event { name: "history", data: json(&inner.history) };
-        let first = [Some(history), inner.newest.clone()].into_iter().flatten().collect();
-        Ok(View { first, events, place: Place(Arc::clone(&self.open)) })
-    }
-
-    /// A place for a view of something else: it counts as one, and ends by itself when the server drains.
-    pub(crate) fn place(&self) -> Result<Place, NoView> {
-        let inner = self.inner.lock();
-        if inner.events.is_none() {
-            return Err(NoView::Draining);
-        }
-        if self.open.fetch_add(1, Ordering::AcqRel) >= self.max {
-            self.open.fetch_sub(1, Ordering::AcqRel);
-            return Err(NoView::Full);
-        }
-        Ok(Place(Arc::clone(&self.open)))
-    }
-
-    /// Ends every view and opens no more.
-    pub(crate) fn close(&self) {
-        self.inner.lock().events = None;
-    }
-
-    fn sampled(&self, sample: &Sample) {
-        let event = Event { name: "sample", data: json(sample) };
-        let mut inner = self.inner.lock();
-        if inner.history.len() >= HISTORY_SAMPLES {
-            inner.history.pop_front();
-        }
-        inner.history.push_back(Point::of(sample));
-        inner.newest = Some(event.clone());
-        inner.send(event);
-    }
-
-    fn push_changed(&self, push: &PushView) {
-        let event = Event { name: "push", data: json(push) };
-        self.inner.lock().send(event);
-    }
-}
-
-impl Inner {
-    fn send(&self, event: Event) {
-        if let Some(events) = &self.events {
-            // An error says that nobody listens, which is fine.
-            let _ = events.send(event);
-        }
-    }
-}
-
-fn json(value: &impl Serialize) -> Arc<str> {
-    serde_json::to_string(value).expect("numbers, strings and lists always serialise").into()
-}
-
-/// Takes the samples until it is stopped.
-pub(crate) async fn sample(app: Arc<App>) {
-    let mut ticks = tokio::time::interval(PUSH_PERIOD);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut before = (Instant::now(), app.fleet.stats());
-    let mut shown = None;
-    let mut looks = 0;
-    loop {
-        ticks.tick().await;
-        if app.views.open() > 0 {
-            let newest = app.fleet.pushes(1).pop();
-            if newest != shown
-                && let Some(push) = &newest
-            {
-                app.views.push_changed(&PushView::of(push));
-            }
-            shown = newest;
-        }
-        looks += 1;
-        if looks < LOOKS_PER_SAMPLE {
-            continue;
-        }
-        looks = 0;
-        let now = (Instant::now(), app.fleet.stats());
-        app.views.sampled(&Sample::between(&app, &before, &now));
-        before = now;
-    }
-}
 
 /// What the live view shows: one second of the fleet.
 #[derive(Serialize, ToSchema)]
@@ -303,7 +134,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    fn of(sample: &Sample) -> Self {
+    pub(crate) fn of(sample: &Sample) -> Self {
         Self {
             at_ms: sample.at_ms,
             connected: sample.connected,
@@ -314,10 +145,11 @@ impl Point {
     }
 }
 
-type Snapshot = (Instant, FleetStats);
+/// When it was taken, and the fleet then.
+pub(crate) type Snapshot = (Instant, FleetStats);
 
 impl Sample {
-    fn between(app: &App, before: &Snapshot, now: &Snapshot) -> Self {
+    pub(crate) fn between(app: &App, before: &Snapshot, now: &Snapshot) -> Self {
         let seconds = now.0.saturating_duration_since(before.0).as_secs_f64().max(0.001);
         let (before, now) = (&before.1, &now.1);
         let rate = |value: fn(&FleetStats) -> u64| value(now).saturating_sub(value(before)) as f64 / seconds;
@@ -406,24 +238,5 @@ fn held(bytes: &BytesHeld) -> HeldSample {
         write_queues: bytes.write_queues,
         carry_buffers: bytes.carry_buffers,
         retained: bytes.retained,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn views_are_bounded_and_a_place_is_freed() {
-        let views = Views::new(2);
-        let first = views.join().expect("there is room");
-        let second = views.join().expect("there is room");
-        assert_eq!(views.join().err(), Some(NoView::Full));
-        drop(first);
-        assert!(views.join().is_ok());
-        drop(second);
-        assert_eq!(views.open(), 0);
-        views.close();
-        assert_eq!(views.join().err(), Some(NoView::Draining));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Gauges are of now. Counters begin anew when the process does, as all of the node's.
 
-use crate::metrics::shards::{Figure, bytes};
+use crate::metrics::figure::{Figure, bytes};
 
 /// What there is.
 pub(crate) fn gauges() -> [Figure; 12] {

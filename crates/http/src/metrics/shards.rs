@@ -12,10 +12,12 @@ use stadium_queue::QueueStats;
 use stadium_shard::ShardMetrics;
 use stadium_wallet::AssetView;
 
-use crate::metrics::{Encoder, push};
+use crate::metrics::encoder::Encoder;
+use crate::metrics::figure::{Figure, bytes};
+use crate::metrics::push;
+use crate::metrics::sources::Sources;
 use crate::queue::samples::Look;
 use crate::queue::views::JobCounts;
-use crate::request::app::App;
 
 /// Who stands for the queues without series of their own.
 const OTHERS: &str = "(other)";
@@ -25,10 +27,10 @@ const US: f64 = 1e-6;
 const MS: f64 = 1e-3;
 
 /// Everything about queues, wallets and shards; nothing where there are no shards.
-pub(crate) fn encode(to: &mut Encoder<'_>, app: &App) -> fmt::Result {
-    let Some(shards) = app.shards.get() else { return Ok(()) };
-    app.samples.read(|look| queues(to, &look))?;
-    app.wallet_figures.read(|look| assets(to, &look.assets))?;
+pub(crate) fn encode(to: &mut Encoder<'_>, sources: &Sources) -> fmt::Result {
+    let Some(shards) = sources.app.shards.get() else { return Ok(()) };
+    sources.queues.read(|look| queues(to, &look))?;
+    sources.wallets.read(|look| assets(to, &look.assets))?;
     of_shards(to, &shards.metrics())
 }
 
@@ -154,14 +156,6 @@ fn assets(to: &mut Encoder<'_>, assets: &[AssetView]) -> fmt::Result {
         family.encode_family(&[("asset", asset.asset.as_str())])?.encode_gauge(&balanced)?;
     }
     Ok(())
-}
-
-/// One figure of a shard: name, help, unit, and where it stands.
-pub(crate) type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
-
-/// What is told in bytes.
-pub(crate) fn bytes() -> Option<Unit> {
-    Some(Unit::Bytes)
 }
 
 fn gauges() -> [Figure; 21] {

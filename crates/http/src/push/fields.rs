@@ -9,15 +9,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use stadium_push::{
-    Audience, AudienceName, Civil, CollapseKey, Content, NewPush, Notification, Options, Pace, PushId,
-    QuietHours, When, Words,
+    Civil, CollapseKey, Content, NewPush, Notification, Options, Pace, PushId, QuietHours, When, Words,
 };
-use stadium_registry::{AppName, DeviceId};
+use stadium_registry::AppName;
 use utoipa::ToSchema;
 
 use crate::apps::views::{CapFields, milliseconds};
-use crate::platform::selector;
-use crate::push::direct::{CONTENT_TYPE_BYTES_MAX, PropertyField, properties, text};
+use crate::audiences::fields::{PaceField, audience as audience_of};
+use crate::push::direct::fields::{CONTENT_TYPE_BYTES_MAX, PropertyField, properties, text};
 use crate::request::problem::Problem;
 use crate::rfc3339;
 use crate::spelling::{bytes_of, field, moment, moment_of, named, spelled};
@@ -188,31 +187,6 @@ pub(crate) struct OptionsFields {
     holdout_percent: Option<u8>,
 }
 
-/// How fast a push goes out to connected devices.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum PaceField {
-    /// As fast as it can.
-    AtOnce,
-    /// So many devices a second.
-    PerSecond(u32),
-    /// Evenly over so many seconds.
-    OverS(u64),
-}
-
-impl PaceField {
-    pub(crate) fn check(self, at: &str) -> Result<Pace, Problem> {
-        match self {
-            Self::AtOnce => Ok(Pace::AtOnce),
-            Self::PerSecond(0) => {
-                Err(field(&format!("{at}.per_second"), "a pace is at least 1 device a second"))
-            }
-            Self::PerSecond(devices) => Ok(Pace::PerSecond(devices)),
-            Self::OverS(seconds) => Ok(Pace::Over(milliseconds(&format!("{at}.over_s"), seconds)?)),
-        }
-    }
-}
-
 /// What becomes of devices in their quiet hours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -324,36 +298,6 @@ fn civil(text: &str) -> Option<Civil> {
     i64::try_from(at / 1_000).ok().map(Civil)
 }
 
-/// The audience that stands at `at`.
-pub(crate) fn audience(at: &str, json: &Value) -> Result<Audience, Problem> {
-    let only = |name: &str| match json {
-        Value::Object(fields) if fields.len() == 1 => fields.get(name),
-        _ => None,
-    };
-    let text = |name: &str, value: &Value| {
-        let wrong = || field(&format!("{at}.{name}"), &format!("`{name}` is a name, not {value}"));
-        value.as_str().map(ToOwned::to_owned).ok_or_else(wrong)
-    };
-    if let Some(device) = only("device") {
-        let device = text("device", device)?;
-        return Ok(Audience::Device(named(&format!("{at}.device"), DeviceId::new(&device))?));
-    }
-    if let Some(name) = only("saved") {
-        let name = text("saved", name)?;
-        return Ok(Audience::Saved(named(&format!("{at}.saved"), AudienceName::new(&name))?));
-    }
-    selector(at, json).map(Audience::Selector)
-}
-
-/// An audience as [`audience`] reads it.
-pub(crate) fn audience_json(audience: &Audience) -> Value {
-    match audience {
-        Audience::Device(device) => serde_json::json!({"device": device.as_str()}),
-        Audience::Saved(name) => serde_json::json!({"saved": name.as_str()}),
-        Audience::Selector(selector) => selector.to_json(),
-    }
-}
-
 impl PushFields {
     /// Whether they say when.
     pub(crate) fn has_when(&self) -> bool {
@@ -368,7 +312,7 @@ impl PushFields {
         let known = NewPush {
             app,
             id,
-            audience: self::audience("audience", audience).map_err(|problem| problem.within(at))?,
+            audience: audience_of("audience", audience).map_err(|problem| problem.within(at))?,
             content: Content::Notification(Box::default()),
             options: Options::default(),
             when: When::Now,
@@ -399,7 +343,7 @@ impl PushFields {
             return Err(field("id", "that is another push than the one that is asked for"));
         }
         if let Some(audience) = audience {
-            push.audience = self::audience("audience", &audience)?;
+            push.audience = audience_of("audience", &audience)?;
         }
         let payload = bytes_of("", "message", message.as_deref(), message_base64.as_deref())?;
         let is_json = message.as_deref().is_some_and(|json| !json.get().starts_with('"'));

@@ -10,8 +10,9 @@ use stadium_registry::AppName;
 use utoipa::ToSchema;
 
 use crate::apps::views::milliseconds;
+use crate::audiences::fields::audience_json;
 use crate::platform::ids::random;
-use crate::push::fields::{ContentReport, OptionsFields, PushFields, audience_json};
+use crate::push::fields::{ContentReport, OptionsFields, PushFields};
 use crate::request::body::parse;
 use crate::request::problem::Problem;
 use crate::spelling::{field, moment};

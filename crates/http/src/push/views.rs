@@ -7,8 +7,9 @@ use serde_json::Value;
 use stadium_push::{Accepted, Counts, Latency, PushView, Sample, Stage};
 use utoipa::ToSchema;
 
+use crate::audiences::fields::audience_json;
 use crate::audiences::views::PreviewReport;
-use crate::push::fields::{ContentReport, OptionsFields, WhenField, audience_json};
+use crate::push::fields::{ContentReport, OptionsFields, WhenField};
 use crate::spelling::moment;
 
 /// A push that was taken over.

@@ -5,26 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use stadium_queue::{Command, QueueName, QueueStats};
 use tokio::time::MissedTickBehavior;
 
 use crate::request::app::App;
+use crate::sampling::{PERIOD, keep};
 use crate::shards::ask_for;
-
-/// Time between two looks: an eye sees it move, and a thousand queues cost a shard less than a millisecond.
-pub(crate) const PERIOD: Duration = Duration::from_secs(2);
 
 /// Queues looked at. At about 900 bytes each that is 9 MB; the rest is listed by name, without rates.
 const QUEUES_SAMPLED_MAX: usize = 10_000;
 
 /// Queues asked for at once.
 const PAGE: usize = 1_000;
-
-/// Points kept of each queue's rates: two minutes. The oldest leaves.
-const POINTS: usize = 60;
 
 /// Queues with series of their own in the metrics; the others are summed. Whoever has a name keeps it while it lives,
 /// so that its counters never jump.
@@ -164,16 +159,8 @@ impl Inner {
     }
 }
 
-/// Adds a point; the oldest leaves where there are as many as are kept.
-pub(crate) fn keep(points: &mut VecDeque<f32>, point: f32) {
-    if points.len() >= POINTS {
-        points.pop_front();
-    }
-    points.push_back(point);
-}
-
 /// Looks until it is stopped. What cannot be looked at now stays as it was seen last.
-pub(crate) async fn sample(app: Arc<App>) {
+pub(crate) async fn sample(app: Arc<App>, samples: Arc<Samples>) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -182,7 +169,7 @@ pub(crate) async fn sample(app: Arc<App>) {
             continue;
         }
         if let Some((found, complete)) = all(&app).await {
-            app.samples.looked(found, complete, Instant::now());
+            samples.looked(found, complete, Instant::now());
         }
     }
 }
@@ -204,7 +191,11 @@ async fn all(app: &App) -> Option<(Vec<QueueStats>, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use stadium_queue::QueueSettings;
+
+    use crate::sampling::POINTS;
 
     use super::*;
 

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
@@ -30,31 +30,43 @@ pub(crate) struct Admin {
     pub(crate) key_id: String,
 }
 
-impl FromRequestParts<Arc<App>> for Reader {
+impl<S: Sync> FromRequestParts<S> for Reader
+where
+    Arc<App>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let app = Arc::<App>::from_ref(state);
         let anonymous = !parts.headers.contains_key(header::AUTHORIZATION);
         if anonymous && app.config.open_read && host_is_literal(&parts.headers) {
             return Ok(Self);
         }
-        caller(parts, app, Role::Read).map(|_| Self)
+        caller(parts, &app, Role::Read).map(|_| Self)
     }
 }
 
-impl FromRequestParts<Arc<App>> for Sender {
+impl<S: Sync> FromRequestParts<S> for Sender
+where
+    Arc<App>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        caller(parts, app, Role::Send).map(|key| Self { key_id: key.id.clone() })
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let app = Arc::<App>::from_ref(state);
+        caller(parts, &app, Role::Send).map(|key| Self { key_id: key.id.clone() })
     }
 }
 
-impl FromRequestParts<Arc<App>> for Admin {
+impl<S: Sync> FromRequestParts<S> for Admin
+where
+    Arc<App>: FromRef<S>,
+{
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        caller(parts, app, Role::Admin).map(|key| Self { key_id: key.id.clone() })
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let app = Arc::<App>::from_ref(state);
+        caller(parts, &app, Role::Admin).map(|key| Self { key_id: key.id.clone() })
     }
 }
 

@@ -99,6 +99,9 @@ pub(crate) struct ProblemDocument<'a> {
     retry_after_s: Option<u64>,
 }
 
+/// The document as descriptions of endpoints name it.
+pub(crate) type ProblemSchema = ProblemDocument<'static>;
+
 impl Problem {
     pub(crate) fn new(code: &'static Code, detail: impl Into<String>) -> Self {
         Self {

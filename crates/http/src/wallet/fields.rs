@@ -372,7 +372,7 @@ pub(crate) struct TogetherFields {
     pub(crate) jobs: Vec<QueuedFields>,
     /// Pushes that are made with them: each becomes a job of the queue `stadium.pushes`, which is worked on at once.
     #[serde(default)]
-    #[schema(value_type = Vec<crate::push::direct::PushRequest>)]
+    #[schema(value_type = Vec<crate::push::direct::fields::PushRequest>)]
     pub(crate) pushes: Vec<Box<RawValue>>,
 }
 

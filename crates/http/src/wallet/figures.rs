@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use stadium_wallet::{AssetView, Command};
 use tokio::time::MissedTickBehavior;
 
-use crate::queue::samples::{PERIOD, keep};
 use crate::request::app::App;
+use crate::sampling::{PERIOD, keep};
 use crate::shards::ask_for;
 
 /// The newest look.
@@ -60,7 +60,7 @@ impl Figures {
 }
 
 /// Looks until it is stopped. What cannot be looked at now stays as it was seen last.
-pub(crate) async fn sample(app: Arc<App>) {
+pub(crate) async fn sample(app: Arc<App>, figures: Arc<Figures>) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -68,7 +68,7 @@ pub(crate) async fn sample(app: Arc<App>) {
         let Some(shards) = app.shards.get() else { continue };
         let booked = shards.metrics().iter().map(|shard| shard.wallet.booked).sum();
         if let Ok(assets) = ask_for(&app, Command::Assets).await {
-            app.wallet_figures.looked(assets, booked, Instant::now());
+            figures.looked(assets, booked, Instant::now());
         }
     }
 }

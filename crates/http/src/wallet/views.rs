@@ -9,7 +9,7 @@ use stadium_wallet::{
 };
 use utoipa::ToSchema;
 
-use crate::request::problem::{Problem, ProblemDocument};
+use crate::request::problem::{Problem, ProblemDocument, ProblemSchema};
 use crate::spelling::{moment, spelled};
 use crate::wallet::amount::Amount;
 
@@ -152,7 +152,7 @@ pub(crate) struct EachOpened {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) opened: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::openapi::Problem>)]
+    #[schema(value_type = Option<ProblemSchema>)]
     pub(crate) error: Option<ProblemDocument<'static>>,
 }
 
@@ -275,7 +275,7 @@ pub(crate) struct EachBooked {
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::openapi::Problem>)]
+    #[schema(value_type = Option<ProblemSchema>)]
     error: Option<ProblemDocument<'static>>,
 }
 

@@ -6,27 +6,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
-use axum::{Json, Router};
 use bytes::Bytes;
 use stadium_push::{Accepted, Answer, Command, DeviceView, PushId, Refusal, Trace, refusal};
 use stadium_registry::{AppName, DeviceId};
 
-use crate::openapi;
 use crate::platform::ids::random;
 use crate::platform::in_path;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
 use crate::request::body::read_json_or_default;
-use crate::request::problem::{BODY_NOT_JSON, PATH_UNKNOWN, Problem};
+use crate::request::problem::{BODY_NOT_JSON, PATH_UNKNOWN, Problem, ProblemSchema};
 use crate::request::query::{Name, Names};
 use crate::shards::{Expected, refusals, running, strange};
+use crate::webpush::WebPush;
 use crate::webpush::messages::{Asked, BODY_BYTES_MAX, Became, Preferred, too_large};
 use crate::webpush::problems::{
     ENDPOINT_UNKNOWN, MESSAGE_UNKNOWN, NOT_DELIVERED, Refused, SUBSCRIPTION_OVER,
@@ -41,14 +40,6 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 /// Between two looks at a message that is waited for: the first, and the longest.
 const LOOK_FIRST: Duration = Duration::from_millis(20);
 const LOOK_MAX: Duration = Duration::from_secs(1);
-
-pub(crate) fn routes() -> Router<Arc<App>> {
-    Router::new()
-        .route("/api/apps/{app}/devices/{device}/webpush", get(list).post(subscribe).delete(unsubscribe_all))
-        .route("/api/apps/{app}/devices/{device}/webpush/{subscription}", delete(unsubscribe))
-        .route("/wp/{token}", post(send).get(discover))
-        .route("/wp/m/{token}", get(receipt).delete(cancel))
-}
 
 /// The numbers of a device's Web Push subscriptions.
 #[utoipa::path(get, operation_id = "list_webpush", path = "/api/apps/{app}/devices/{device}/webpush", tag = "Web Push",
@@ -73,6 +64,7 @@ pub(crate) async fn list(
 pub(crate) async fn subscribe(
     _: Sender,
     State(app): State<Arc<App>>,
+    State(webpush): State<Arc<WebPush>>,
     Names(name, device): Names,
     request: Request,
 ) -> Result<(StatusCode, Json<SubscriptionReport>), Problem> {
@@ -82,9 +74,8 @@ pub(crate) async fn subscribe(
     let key = fields.check()?;
     let subscription = Subscription { app: name, device, origin, key, salt: random()? };
     let number = subscription.number();
-    subscriptions::add(&app, &subscription.app, &subscription.device, &number).await?;
-    let endpoint =
-        format!("{}/wp/{}", subscription.origin, app.webpush.vault.seal_subscription(&subscription));
+    subscriptions::add(&app, &webpush, &subscription.app, &subscription.device, &number).await?;
+    let endpoint = format!("{}/wp/{}", subscription.origin, webpush.vault.seal_subscription(&subscription));
     Ok((StatusCode::CREATED, Json(SubscriptionReport { endpoint, subscription: number })))
 }
 
@@ -96,10 +87,11 @@ pub(crate) async fn subscribe(
 pub(crate) async fn unsubscribe_all(
     _: Sender,
     State(app): State<Arc<App>>,
+    State(webpush): State<Arc<WebPush>>,
     Names(name, device): Names,
 ) -> Result<StatusCode, Problem> {
     let (name, device) = named(&name, &device)?;
-    subscriptions::remove_all(&app, &name, &device).await?;
+    subscriptions::remove_all(&app, &webpush, &name, &device).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -112,11 +104,12 @@ pub(crate) async fn unsubscribe_all(
 pub(crate) async fn unsubscribe(
     _: Sender,
     State(app): State<Arc<App>>,
+    State(webpush): State<Arc<WebPush>>,
     path: Result<Path<(String, String, String)>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let Path((name, device, number)) = path.map_err(|error| Problem::new(PATH_UNKNOWN, error.to_string()))?;
     let (name, device) = named(&name, &device)?;
-    subscriptions::remove(&app, &name, &device, &number).await?;
+    subscriptions::remove(&app, &webpush, &name, &device, &number).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -134,23 +127,24 @@ pub(crate) async fn unsubscribe(
     responses(
         (status = 201, description = "Accepted; `Location` is the message."),
         (status = 202, description = "Accepted; `Link` is the receipt (`urn:ietf:params:push:receipt`)."),
-        (status = 400, description = "`WEB-001`, `WEB-002`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 401, description = "`WEB-007`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 403, description = "`WEB-008`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 404, description = "`WEB-005`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`WEB-006`: forget the subscription.", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 413, description = "`WEB-004`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 415, description = "`WEB-003`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 429, description = "Busy: nothing happened, come again after `Retry-After`.", body = openapi::Problem, content_type = "application/problem+json")))]
+        (status = 400, description = "`WEB-001`, `WEB-002`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 401, description = "`WEB-007`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 403, description = "`WEB-008`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 404, description = "`WEB-005`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 410, description = "`WEB-006`: forget the subscription.", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 413, description = "`WEB-004`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 415, description = "`WEB-003`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 429, description = "Busy: nothing happened, come again after `Retry-After`.", body = ProblemSchema, content_type = "application/problem+json")))]
 pub(crate) async fn send(
     State(app): State<Arc<App>>,
+    State(webpush): State<Arc<WebPush>>,
     Name(token): Name,
     request: Request,
 ) -> Result<Response, Refused> {
-    let subscription = app.webpush.vault.open_subscription(&token).ok_or_else(endpoint_unknown)?;
+    let subscription = webpush.vault.open_subscription(&token).ok_or_else(endpoint_unknown)?;
     let (parts, body) = request.into_parts();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    app.webpush.verifier.check(&parts.headers, &subscription, now)?;
+    webpush.verifier.check(&parts.headers, &subscription, now)?;
     let asked = Asked::read(&parts.headers, &subscription)?;
     let payload = read_body(&parts.headers, body).await?;
     check_in_force(&app, &subscription).await?;
@@ -161,7 +155,7 @@ pub(crate) async fn send(
     let _: Accepted = ask_for(&app, Command::Send { push }).await?;
 
     let Subscription { app: of, device, origin, .. } = subscription;
-    let address = app.webpush.vault.seal_message(&Message { app: of, device, push: id });
+    let address = webpush.vault.seal_message(&Message { app: of, device, push: id });
     let location = format!("{origin}/wp/m/{address}");
     let status = if preferred.receipt { StatusCode::ACCEPTED } else { StatusCode::CREATED };
     let mut response = status.into_response();
@@ -181,12 +175,12 @@ pub(crate) async fn send(
     params(("token" = String, Path, description = "Of the endpoint.")),
     responses(
         (status = 200, description = "`{\"unifiedpush\": {\"version\": 1}}`", body = serde_json::Value),
-        (status = 404, description = "`WEB-005`", body = openapi::Problem, content_type = "application/problem+json")))]
+        (status = 404, description = "`WEB-005`", body = ProblemSchema, content_type = "application/problem+json")))]
 pub(crate) async fn discover(
-    State(app): State<Arc<App>>,
+    State(webpush): State<Arc<WebPush>>,
     Name(token): Name,
 ) -> Result<Json<serde_json::Value>, Refused> {
-    app.webpush.vault.open_subscription(&token).ok_or_else(endpoint_unknown)?;
+    webpush.vault.open_subscription(&token).ok_or_else(endpoint_unknown)?;
     Ok(Json(serde_json::json!({"unifiedpush": {"version": 1}})))
 }
 
@@ -197,15 +191,15 @@ pub(crate) async fn discover(
     responses(
         (status = 204, description = "The device has acknowledged it."),
         (status = 202, description = "It may still be delivered."),
-        (status = 404, description = "`WEB-009`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 410, description = "`WEB-010`: it will not be delivered; `detail` says why.", body = openapi::Problem, content_type = "application/problem+json")))]
+        (status = 404, description = "`WEB-009`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 410, description = "`WEB-010`: it will not be delivered; `detail` says why.", body = ProblemSchema, content_type = "application/problem+json")))]
 pub(crate) async fn receipt(
     State(app): State<Arc<App>>,
+    State(webpush): State<Arc<WebPush>>,
     Name(token): Name,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
-    let Message { app: of, device, push } =
-        app.webpush.vault.open_message(&token).ok_or_else(message_unknown)?;
+    let Message { app: of, device, push } = webpush.vault.open_message(&token).ok_or_else(message_unknown)?;
     let until = Instant::now() + Preferred::read(&headers).wait.min(WAIT_MAX);
     let mut draining = app.draining.subscribe();
     let mut pause = LOOK_FIRST;
@@ -234,10 +228,14 @@ pub(crate) async fn receipt(
     params(("token" = String, Path, description = "Of the message.")),
     responses(
         (status = 204, description = "It is not delivered any more."),
-        (status = 404, description = "`WEB-009`", body = openapi::Problem, content_type = "application/problem+json"),
-        (status = 409, description = "`PSH-027`: it is over already.", body = openapi::Problem, content_type = "application/problem+json")))]
-pub(crate) async fn cancel(State(app): State<Arc<App>>, Name(token): Name) -> Result<StatusCode, Refused> {
-    let Message { app: of, push, .. } = app.webpush.vault.open_message(&token).ok_or_else(message_unknown)?;
+        (status = 404, description = "`WEB-009`", body = ProblemSchema, content_type = "application/problem+json"),
+        (status = 409, description = "`PSH-027`: it is over already.", body = ProblemSchema, content_type = "application/problem+json")))]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    State(webpush): State<Arc<WebPush>>,
+    Name(token): Name,
+) -> Result<StatusCode, Refused> {
+    let Message { app: of, push, .. } = webpush.vault.open_message(&token).ok_or_else(message_unknown)?;
     let () = ask_for(&app, Command::Cancel { app: of, push }).await.map_err(forgotten)?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::fleet::{ConnectionFilter, DeviceConnection, DeviceId, DeviceQuery, DeviceReport, KickOutcome};
 use crate::request::access::{Admin, Reader};
 use crate::request::app::App;
-use crate::request::problem::{DEVICE_AWAY, DEVICE_UNKNOWN, Problem};
+use crate::request::problem::{DEVICE_AWAY, DEVICE_UNKNOWN, Problem, ProblemSchema};
 use crate::request::query::{Name, Query, wrong};
 use crate::rfc3339;
 
@@ -138,8 +138,8 @@ impl ConnectionView {
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Devices on the page; 100 unless said otherwise."),
            ("after" = Option<String>, Query, description = "Only ids after this one: `next` of the page before.")),
     responses((status = 200, description = "A page of devices.", body = DeviceList),
-              (status = 400, description = "`HTTP-017`", body = crate::openapi::Problem),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem)))]
+              (status = 400, description = "`HTTP-017`", body = ProblemSchema),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema)))]
 pub(crate) async fn list(
     _: Reader,
     State(app): State<Arc<App>>,
@@ -170,8 +170,8 @@ pub(crate) async fn list(
 #[utoipa::path(get, operation_id = "find_device", path = "/api/devices/{id}", tag = "Devices",
     params(("id" = String, Path, description = "The device's id, percent-encoded.")),
     responses((status = 200, description = "The device.", body = DeviceView),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 404, description = "`HTTP-011`", body = crate::openapi::Problem)))]
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 404, description = "`HTTP-011`", body = ProblemSchema)))]
 pub(crate) async fn show(
     _: Reader,
     State(app): State<Arc<App>>,
@@ -185,12 +185,12 @@ pub(crate) async fn show(
 #[utoipa::path(delete, operation_id = "disconnect_device", path = "/api/devices/{id}/connection", tag = "Devices",
     params(("id" = String, Path, description = "The device's id, percent-encoded.")),
     responses((status = 204, description = "The connection is being closed."),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem),
-              (status = 404, description = "`HTTP-011`", body = crate::openapi::Problem),
-              (status = 409, description = "`HTTP-012`", body = crate::openapi::Problem),
-              (status = 503, description = "`HTTP-013`", body = crate::openapi::Problem),
-              (status = 504, description = "`HTTP-018`: it may have been disconnected", body = crate::openapi::Problem)))]
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 404, description = "`HTTP-011`", body = ProblemSchema),
+              (status = 409, description = "`HTTP-012`", body = ProblemSchema),
+              (status = 503, description = "`HTTP-013`", body = ProblemSchema),
+              (status = 504, description = "`HTTP-018`: it may have been disconnected", body = ProblemSchema)))]
 pub(crate) async fn kick(
     admin: Admin,
     State(app): State<Arc<App>>,

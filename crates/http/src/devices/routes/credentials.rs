@@ -11,9 +11,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use stadium_registry::{AppName, Changes, DeviceId, client_ids};
 
-use crate::devices::routes::registered::{apply, known};
+use crate::devices::registry::{apply, disconnect, known};
 use crate::devices::views::{CredentialReport, device_id};
-use crate::fleet;
 use crate::platform::app_name;
 use crate::platform::ids::random;
 use crate::platform::problems::PlatformProblems;
@@ -102,14 +101,4 @@ async fn changed(
     known(app, &name, &device).await?;
     apply(app, &name, &device, changes).await?;
     Ok((name, device))
-}
-
-/// Closes a device's connections, where it has any: the shard cuts those that it knows, and one that never read its inbox is
-/// known to its loop alone.
-pub(crate) async fn disconnect(app: &App, of: &AppName, device: &DeviceId, why: &str) {
-    for id in client_ids(of, device).filter_map(|id| fleet::DeviceId::new(id).ok()) {
-        if let Err(refusal) = app.fleet.kick(id, why.to_owned()).await {
-            tracing::warn!(app = of.as_str(), device = device.as_str(), refusal = ?refusal, "A device could not be disconnected");
-        }
-    }
 }

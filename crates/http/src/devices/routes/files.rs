@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use crate::devices::export::{Export, What};
 use crate::devices::import;
 use crate::devices::import::{Format, ImportReport};
-use crate::devices::routes::registered::audience;
+use crate::devices::selection::audience;
 use crate::platform::app_name;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::request::access::{Reader, Sender};

@@ -8,13 +8,14 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use serde_json::Value;
-use stadium_push::{Changed, Command, DeviceView, Refusal, refusal};
-use stadium_registry::{AppName, Changes, DeviceId, Selector, UserName};
+use stadium_push::{Changed, Command, DeviceView};
+use stadium_registry::DeviceId;
 
-use crate::devices::routes::credentials::disconnect;
+use crate::devices::registry::{apply, disconnect, find, known, several};
+use crate::devices::selection::audience;
 use crate::devices::views::{
-    ChangedDevice, ChangedDevices, DeviceFields, DevicePage, DeviceReport, DevicesFields, RemovedDevices,
-    device_id, listed, replacing, selector_in_query, whole,
+    ChangedDevices, DeviceFields, DevicePage, DeviceReport, DevicesFields, RemovedDevices, device_id, listed,
+    replacing, whole,
 };
 use crate::platform::app_name;
 use crate::platform::changes;
@@ -24,7 +25,7 @@ use crate::request::app::App;
 use crate::request::body::read_json;
 use crate::request::problem::Problem;
 use crate::request::query::{Name, Names, Query, wrong};
-use crate::shards::{ask_for, strange};
+use crate::shards::ask_for;
 
 /// Devices on a page unless the caller asks for another number.
 const PAGE_DEFAULT: usize = 100;
@@ -64,17 +65,6 @@ pub(crate) async fn list(
     Ok(Json(DevicePage { devices: devices.iter().map(listed).collect(), next }))
 }
 
-/// What `audience` and `named_user` select together.
-pub(crate) fn audience(query: &Query) -> Result<Option<Selector>, Problem> {
-    let audience = query.value("audience").map(|text| selector_in_query("audience", text)).transpose()?;
-    let user = query.value("named_user").map(UserName::new).transpose();
-    let user = user.map_err(|error| wrong("named_user", error.to_string()))?.map(Selector::User);
-    Ok(match (audience, user) {
-        (Some(audience), Some(user)) => Some(Selector::And(vec![user, audience])),
-        (audience, user) => audience.or(user),
-    })
-}
-
 /// One device: what is registered, where it is connected, what it is owed, and its newest pushes.
 #[utoipa::path(get, operation_id = "find_registered_device", path = "/api/apps/{app}/devices/{device}", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
@@ -87,36 +77,6 @@ pub(crate) async fn show(
 ) -> Result<Json<Value>, Problem> {
     let (name, device) = (app_name(&name)?, device_id(&device)?);
     Ok(Json(whole(&*known(&app, &name, &device).await?)))
-}
-
-/// One device, where it is registered.
-pub(crate) async fn find(
-    app: &App,
-    of: &AppName,
-    device: &DeviceId,
-) -> Result<Option<Box<DeviceView>>, Problem> {
-    ask_for(app, Command::Device { app: of.clone(), device: device.clone() }).await
-}
-
-/// One device; a problem where it is not registered.
-pub(crate) async fn known(app: &App, of: &AppName, device: &DeviceId) -> Result<Box<DeviceView>, Problem> {
-    find(app, of, device).await?.ok_or_else(|| {
-        let reason =
-            format!("app {of} has no device {device}; register it with PUT /api/apps/{of}/devices/{device}");
-        Refusal::Rejected { code: refusal::DEVICE_UNKNOWN, reason }.into()
-    })
-}
-
-/// Has one device changed.
-pub(crate) async fn apply(
-    app: &App,
-    of: &AppName,
-    device: &DeviceId,
-    changes: Changes,
-) -> Result<Changed, Problem> {
-    let command = Command::Change { app: of.clone(), devices: vec![(device.clone(), changes)] };
-    let outcomes: Vec<Result<Changed, Refusal>> = ask_for(app, command).await?;
-    Ok(outcomes.into_iter().next().ok_or_else(strange)??)
 }
 
 /// Registers up to 1,000 devices or changes them, each with an outcome of its own.
@@ -133,22 +93,6 @@ pub(crate) async fn change_several(
     let (fields, _): (DevicesFields, _) = read_json(&app, request).await?;
     let devices = fields.check()?;
     several(&app, name, devices).await
-}
-
-/// Has several devices changed.
-pub(crate) async fn several(
-    app: &App,
-    of: AppName,
-    devices: Vec<(DeviceId, Changes)>,
-) -> Result<Json<ChangedDevices>, Problem> {
-    let ids: Vec<_> = devices.iter().map(|(device, _)| device.to_string()).collect();
-    let outcomes: Vec<Result<Changed, Refusal>> = ask_for(app, Command::Change { app: of, devices }).await?;
-    if outcomes.len() != ids.len() {
-        return Err(strange());
-    }
-    let outcomes = outcomes.into_iter().map(|outcome| outcome.map_err(Problem::from));
-    let results = ids.into_iter().zip(outcomes).map(|(device, outcome)| ChangedDevice::of(device, outcome));
-    Ok(Json(ChangedDevices { results: results.collect() }))
 }
 
 /// Registers a device, or makes it what the body says: what that leaves out is cleared. Lists, and whether it is opted in, stay.

@@ -17,11 +17,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::ToSchema;
 
 use crate::fleet::{DeviceId, NoTrace, Trace, TraceLine, Traced};
-use crate::live::health::not_ready;
-use crate::live::samples::NoView;
 use crate::request::access::Admin;
 use crate::request::app::App;
-use crate::request::problem::{Problem, QUERY_WRONG, VIEWS_FULL};
+use crate::request::problem::{Problem, ProblemSchema, QUERY_WRONG, VIEWS_FULL};
 use crate::request::query::Query;
 use crate::rfc3339;
 
@@ -72,10 +70,10 @@ impl From<TraceLine> for TraceEvent {
     params(("device" = Option<String>, Query, description = "The device's id. Either this or `topic`.", example = "seat-0042"),
            ("topic" = Option<String>, Query, description = "A topic filter. Either this or `device`.")),
     responses((status = 200, description = "Events as text; the data of `packet` is a `TraceEvent`.", body = String, content_type = "text/event-stream"),
-              (status = 400, description = "`HTTP-017`", body = crate::openapi::Problem),
-              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = crate::openapi::Problem),
-              (status = 403, description = "`HTTP-003`", body = crate::openapi::Problem),
-              (status = 503, description = "`HTTP-014`, `HTTP-019`", body = crate::openapi::Problem)))]
+              (status = 400, description = "`HTTP-017`", body = ProblemSchema),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 503, description = "`HTTP-014`, `HTTP-019`", body = ProblemSchema)))]
 pub(crate) async fn events(
     admin: Admin,
     State(app): State<Arc<App>>,
@@ -91,11 +89,7 @@ pub(crate) async fn events(
         (None, Some(filter)) => Traced::Topic(filter.to_owned()),
         _ => return Err(wrong("device", "give `device` or `topic`, one of the two".to_owned())),
     };
-    let place = app.views.place().map_err(|reason| match reason {
-        NoView::Full => Problem::new(VIEWS_FULL, format!("{} are open already", app.config.live_views_max))
-            .retry_after(RETRY_AFTER),
-        NoView::Draining => not_ready(&crate::fleet::Readiness::Draining).expect("draining is not ready"),
-    })?;
+    let place = app.views.place()?;
     let Trace { mut lines, guard } = app.fleet.trace(traced.clone()).map_err(|none| match none {
         NoTrace::Full(max) => {
             Problem::new(VIEWS_FULL, format!("{max} traces go on already")).retry_after(RETRY_AFTER)

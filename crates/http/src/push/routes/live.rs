@@ -14,15 +14,13 @@ use tokio::time::MissedTickBehavior;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::live::health::not_ready;
-use crate::live::samples::NoView;
 use crate::platform::app_name;
 use crate::platform::problems::PlatformLookProblems;
 use crate::push::routes::pushes::{find, known_id};
 use crate::push::views::{PlatformPushReport, Shown, is_over};
 use crate::request::access::Reader;
 use crate::request::app::App;
-use crate::request::problem::{Problem, VIEWS_FULL};
+use crate::request::problem::Problem;
 use crate::request::query::Names;
 
 /// How often the push is looked at.
@@ -43,11 +41,7 @@ pub(crate) async fn events(
     Names(of, push): Names,
 ) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
     let (of, push) = (app_name(&of)?, known_id(&push)?);
-    let place = app.views.place().map_err(|reason| match reason {
-        NoView::Full => Problem::new(VIEWS_FULL, format!("{} are open already", app.config.live_views_max))
-            .retry_after(Duration::from_secs(10)),
-        NoView::Draining => not_ready(&crate::fleet::Readiness::Draining).expect("draining is not ready"),
-    })?;
+    let place = app.views.place()?;
     let mut view = find(&app, &of, push).await?;
     let (to, from) = mpsc::channel(1);
     let mut draining = app.draining.subscribe();

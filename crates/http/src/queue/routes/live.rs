@@ -3,7 +3,6 @@
 //! All of it is read from the newest look, see [`crate::queue::samples`]: a page costs the shards nothing.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use axum::Json;
@@ -13,13 +12,14 @@ use serde::Serialize;
 use stadium_queue::{JobState, QueueStats};
 use utoipa::ToSchema;
 
-use crate::platform::problems::LookProblems;
-use crate::queue::samples::{PERIOD, Rates, Sampled};
+use crate::queue::problems::LookProblems;
+use crate::queue::samples::{Rates, Sampled, Samples};
 use crate::queue::views::JobCounts;
 use crate::request::access::Reader;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Query, wrong};
+use crate::sampling::{PERIOD, line};
 use crate::shards::running;
 use crate::spelling::moment;
 
@@ -155,12 +155,6 @@ struct LiveShard {
     recovery_expected_ms: u64,
 }
 
-/// Points as they are shown.
-pub(crate) fn line(points: &VecDeque<f32>) -> Vec<f32> {
-    // Four digits are more than a line of 60 points shows.
-    points.iter().map(|point| (point * 100.0).round() / 100.0).collect()
-}
-
 /// The queues as they were at most two seconds ago, with rates and their last two minutes.
 #[utoipa::path(get, operation_id = "live_queues", path = "/api/live/queues", tag = "Queues",
     params(("queue" = Option<String>, Query, description = "Only this queue."),
@@ -173,6 +167,7 @@ pub(crate) fn line(points: &VecDeque<f32>) -> Vec<f32> {
 pub(crate) async fn show(
     _: Reader,
     State(app): State<Arc<App>>,
+    State(samples): State<Arc<Samples>>,
     uri: Uri,
 ) -> Result<Json<LiveQueues>, Problem> {
     let query = Query::read(&uri, &["queue", "search", "sort", "state", "limit", "skip"])?;
@@ -189,7 +184,7 @@ pub(crate) async fn show(
     let search = query.value("search").unwrap_or_default().to_ascii_lowercase();
     let only = query.value("queue");
     let shards = shards(&app)?;
-    let live = app.samples.read(|look| {
+    let live = samples.read(|look| {
         let fits = |queue: &&Sampled| {
             only.is_none_or(|only| queue.stats.queue.as_str() == only)
                 && queue.stats.queue.as_str().to_ascii_lowercase().contains(&search)

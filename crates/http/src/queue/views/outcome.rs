@@ -4,7 +4,7 @@ use serde::Serialize;
 use stadium_queue::Given;
 use utoipa::ToSchema;
 
-use crate::request::problem::{Problem, ProblemDocument};
+use crate::request::problem::{Problem, ProblemDocument, ProblemSchema};
 
 /// What became of a job.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
@@ -42,7 +42,7 @@ pub(crate) struct EachOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<OutcomeWord>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::openapi::Problem>)]
+    #[schema(value_type = Option<ProblemSchema>)]
     pub(crate) error: Option<ProblemDocument<'static>>,
 }
 

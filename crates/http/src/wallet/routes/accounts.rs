@@ -13,7 +13,6 @@ use stadium_wallet::{
     AccountView, AssetCode, AssetView, Bounds, Command, HoldView, NewAccount, Refusal, WalletName, refusal,
 };
 
-use crate::platform::problems::{MoneyLookProblems, MoneyProblems};
 use crate::request::access::{Admin, Reader};
 use crate::request::app::App;
 use crate::request::body::{parse, read_json};
@@ -23,6 +22,7 @@ use crate::shards::{ask_for, strange};
 use crate::wallet::fields::{
     AccountFields, AssetFields, ChangeFields, OpenFields, OpenProbe, SeveralAccounts,
 };
+use crate::wallet::problems::{MoneyLookProblems, MoneyProblems};
 use crate::wallet::views::{
     AccountPage, AccountReport, AssetReport, Assets, EachOpened, HoldReport, Holds, Opened, OpenedAccounts,
     WalletReport,

@@ -12,16 +12,16 @@ use serde::Serialize;
 use stadium_wallet::AssetCode;
 use utoipa::ToSchema;
 
-use crate::platform::problems::MoneyLookProblems;
-use crate::queue::routes::live::line;
-use crate::queue::samples::PERIOD;
 use crate::request::access::Reader;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Query, wrong};
+use crate::sampling::{PERIOD, line};
 use crate::shards::running;
 use crate::wallet::amount::Amount;
-use crate::wallet::movers::{Moved, WINDOW};
+use crate::wallet::figures::Figures;
+use crate::wallet::movers::{Moved, Movers, WINDOW};
+use crate::wallet::problems::MoneyLookProblems;
 use crate::wallet::routes::entries::RootReport;
 use crate::wallet::views::AssetReport;
 
@@ -109,6 +109,8 @@ struct LiveWalletShard {
 pub(crate) async fn show(
     _: Reader,
     State(app): State<Arc<App>>,
+    State(figures): State<Arc<Figures>>,
+    State(movers): State<Arc<Movers>>,
     uri: Uri,
 ) -> Result<Json<LiveWallets>, Problem> {
     let query = Query::read(&uri, &["asset", "sort", "limit"])?;
@@ -116,7 +118,7 @@ pub(crate) async fn show(
     let asset = query.value("asset").map(AssetCode::new).transpose();
     let asset = asset.map_err(|error| wrong("asset", error.to_string()))?;
     let rank = query.one_of("sort", &SORTS)?;
-    let movers = app.movers.top(asset.as_ref(), rank, limit, Instant::now());
+    let top = movers.top(asset.as_ref(), rank, limit, Instant::now());
     let mover = |((wallet, asset), moved): ((stadium_wallet::WalletName, AssetCode), Moved)| Mover {
         wallet: wallet.to_string(),
         asset: asset.to_string(),
@@ -137,7 +139,7 @@ pub(crate) async fn show(
         seal: shard.newest_seal.map(|seal| RootReport::of(shard.shard, &seal)),
     };
     let shards = running(&app)?.metrics().into_iter().map(of).collect();
-    let live = app.wallet_figures.read(|look| LiveWallets {
+    let live = figures.read(|look| LiveWallets {
         at_ms: look.at_ms,
         period_ms: PERIOD.as_millis() as u64,
         assets: look.assets.iter().map(AssetReport::of).collect(),
@@ -145,7 +147,7 @@ pub(crate) async fn show(
         booked_per_s: look.booked_per_s,
         booked_line: line(&look.booked_line),
         movers_window_ms: WINDOW.as_millis() as u64,
-        movers: movers.into_iter().map(mover).collect(),
+        movers: top.into_iter().map(mover).collect(),
         shards,
     });
     Ok(Json(live))

@@ -15,8 +15,7 @@ use stadium_queue::{NewJob, QueueName, When};
 use stadium_shard::{Done, Together};
 use stadium_wallet::{Command, NewTransfer, Outcome, TransferId, TransferView};
 
-use crate::platform::problems::{MoneyLookProblems, MoneyProblems};
-use crate::push::direct::{PUSHES_QUEUE, PushRequest};
+use crate::push::direct::fields::{PUSHES_QUEUE, PushRequest};
 use crate::queue::fields::Payload;
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
@@ -27,6 +26,8 @@ use crate::shards::{ask, ask_for, strange};
 use crate::spelling::named;
 use crate::wallet::fields::{BatchFields, KindWord, StepFields, TogetherFields, TransferFields, transfers};
 use crate::wallet::ids::{RequestId, derived};
+use crate::wallet::movers::Movers;
+use crate::wallet::problems::{MoneyLookProblems, MoneyProblems};
 use crate::wallet::views::{BookedTransfer, BookedTransfers, PutJob, TogetherReport, TransferReport};
 
 /// Books a transfer: moves an amount, holds it, or ends a hold.
@@ -44,16 +45,17 @@ use crate::wallet::views::{BookedTransfer, BookedTransfers, PutJob, TogetherRepo
 pub(crate) async fn create(
     sender: Sender,
     State(app): State<Arc<App>>,
+    State(movers): State<Arc<Movers>>,
     request: Request,
 ) -> Result<Response, Problem> {
     let name = RequestId::of(request.headers(), sender.key_id)?;
     let (fields, _): (TransferFields, _) = read_json(&app, request).await?;
     let id = name.only(fields.id.as_deref())?;
-    book(&app, fields.check("", id)?).await
+    book(&app, &movers, fields.check("", id)?).await
 }
 
 /// Books one transfer.
-async fn book(app: &App, transfer: NewTransfer) -> Result<Response, Problem> {
+async fn book(app: &App, movers: &Movers, transfer: NewTransfer) -> Result<Response, Problem> {
     let command = Command::Transfer { transfers: vec![transfer.clone()], linked: false };
     let outcomes: Vec<Outcome> = ask_for(app, command).await?;
     let booked = outcomes.into_iter().next().ok_or_else(strange)??;
@@ -61,7 +63,7 @@ async fn book(app: &App, transfer: NewTransfer) -> Result<Response, Problem> {
     if booked.duplicate {
         return Ok((StatusCode::OK, [(REPLAYED, HeaderValue::from_static("true"))], body).into_response());
     }
-    app.movers.booked([&transfer].into_iter(), Instant::now());
+    movers.booked([&transfer].into_iter(), Instant::now());
     let location = format!("/api/transfers/{}", booked.transfer);
     let location = HeaderValue::from_str(&location).expect("letters, digits and hyphens are a header value");
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
@@ -81,6 +83,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub(crate) async fn batch(
     sender: Sender,
     State(app): State<Arc<App>>,
+    State(movers): State<Arc<Movers>>,
     request: Request,
 ) -> Result<Json<BookedTransfers>, Problem> {
     let name = RequestId::of(request.headers(), sender.key_id)?;
@@ -93,7 +96,7 @@ pub(crate) async fn batch(
     }
     let booked = asked.iter().zip(&outcomes);
     let booked = booked.filter(|(_, outcome)| matches!(outcome, Ok(booked) if !booked.duplicate));
-    app.movers.booked(booked.map(|(transfer, _)| transfer), Instant::now());
+    movers.booked(booked.map(|(transfer, _)| transfer), Instant::now());
     let ids: Vec<_> = asked.iter().map(|transfer| transfer.id).collect();
     Ok(Json(BookedTransfers::of(&ids, outcomes)))
 }
@@ -122,10 +125,11 @@ pub(crate) async fn show(
 pub(crate) async fn capture(
     sender: Sender,
     State(app): State<Arc<App>>,
+    State(movers): State<Arc<Movers>>,
     Name(id): Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    step(sender, app, &id, request, KindWord::Capture).await
+    step(sender, (app, movers), &id, request, KindWord::Capture).await
 }
 
 /// Gives what is held back to its owner and ends the hold.
@@ -137,10 +141,11 @@ pub(crate) async fn capture(
 pub(crate) async fn void(
     sender: Sender,
     State(app): State<Arc<App>>,
+    State(movers): State<Arc<Movers>>,
     Name(id): Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    step(sender, app, &id, request, KindWord::Void).await
+    step(sender, (app, movers), &id, request, KindWord::Void).await
 }
 
 /// Moves all of a posted or captured transfer back, as a new transfer; `WAL-023` where the one who got it has it no more.
@@ -152,16 +157,17 @@ pub(crate) async fn void(
 pub(crate) async fn reverse(
     sender: Sender,
     State(app): State<Arc<App>>,
+    State(movers): State<Arc<Movers>>,
     Name(id): Name,
     request: Request,
 ) -> Result<Response, Problem> {
-    step(sender, app, &id, request, KindWord::Reverse).await
+    step(sender, (app, movers), &id, request, KindWord::Reverse).await
 }
 
 /// Does something to the transfer in the path, by a transfer of its own.
 async fn step(
     sender: Sender,
-    app: Arc<App>,
+    (app, movers): (Arc<App>, Arc<Movers>),
     of: &str,
     request: Request,
     kind: KindWord,
@@ -170,7 +176,7 @@ async fn step(
     let name = RequestId::of(request.headers(), sender.key_id)?;
     let fields: StepFields = read_json_or_default(&app, request).await?;
     let id = name.only_or(fields.id.as_deref(), || Ok(derived(kind.word(), of)))?;
-    book(&app, fields.check(kind, of, id)?).await
+    book(&app, &movers, fields.check(kind, of, id)?).await
 }
 
 /// Books transfers, puts jobs and makes pushes in one record: all of it or none.
@@ -186,6 +192,7 @@ async fn step(
 pub(crate) async fn together(
     sender: Sender,
     State(app): State<Arc<App>>,
+    State(movers): State<Arc<Movers>>,
     request: Request,
 ) -> Result<Response, Problem> {
     let name = RequestId::of(request.headers(), sender.key_id)?;
@@ -207,7 +214,7 @@ pub(crate) async fn together(
     let done: Done = ask(&app, Together { transfers: asked.clone(), jobs: all }).await?;
     let duplicate = !done.booked.is_empty() && done.booked.iter().all(|booked| booked.duplicate);
     if !duplicate {
-        app.movers.booked(asked.iter(), Instant::now());
+        movers.booked(asked.iter(), Instant::now());
     }
     let mut put = done.placed.iter().map(PutJob::of);
     let report = TogetherReport {
