@@ -78,7 +78,7 @@ fn port() -> &'static Port {
         let config = Config::new(([127, 0, 0, 1], 0).into(), data.path());
         let fleet = MemoryFleet::new();
         fleet.connect(&DeviceId::new("a").expect("an id"), &["news"]);
-        let shared = router::port::Port::open(config, Arc::new(fleet)).expect("keys are made");
+        let shared = crate::port::Port::open(config, Arc::new(fleet)).expect("keys are made");
         let router = router::router(&shared);
         let secret = std::fs::read_to_string(data.path().join("admin.key")).expect("it was made");
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime without I/O");

@@ -1,4 +1,5 @@
 //! API keys, and the log of what was changed with them.
 
 pub(crate) mod audit;
+pub(crate) mod description;
 pub(crate) mod routes;

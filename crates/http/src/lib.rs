@@ -14,6 +14,7 @@ mod connections;
 mod console;
 mod devices;
 mod docs;
+mod endpoints;
 mod error_pages;
 pub mod fleet;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -24,6 +25,7 @@ mod live;
 mod metrics;
 mod openapi;
 mod platform;
+mod port;
 mod push;
 mod queue;
 mod request;

@@ -1,6 +1,7 @@
 //! The live view of the fleet, and whether the server is alive and ready.
 
 pub(crate) mod broadcast;
+pub(crate) mod description;
 pub(crate) mod health;
 pub(crate) mod routes;
 pub(crate) mod sampler;

@@ -9,8 +9,8 @@ use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::shards::{ask_for, expected, strange};
 
+pub(crate) mod description;
 pub(crate) mod fields;
-pub(crate) mod problems;
 pub(crate) mod routes;
 pub(crate) mod samples;
 pub(crate) mod views;

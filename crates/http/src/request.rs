@@ -5,6 +5,7 @@
 pub(crate) mod access;
 pub(crate) mod app;
 pub(crate) mod body;
+pub(crate) mod endpoints;
 pub(crate) mod idempotency;
 pub(crate) mod live_views;
 pub(crate) mod problem;

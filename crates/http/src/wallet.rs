@@ -7,11 +7,11 @@ use stadium_wallet::{
 use crate::shards::expected;
 
 pub(crate) mod amount;
+pub(crate) mod description;
 pub(crate) mod fields;
 pub(crate) mod figures;
 pub(crate) mod ids;
 pub(crate) mod movers;
-pub(crate) mod problems;
 pub(crate) mod routes;
 pub(crate) mod statement;
 pub(crate) mod views;

@@ -15,6 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Mutex;
 
+pub(crate) mod description;
 pub(crate) mod messages;
 pub(crate) mod problems;
 pub(crate) mod routes;

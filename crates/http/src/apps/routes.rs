@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::{FromRef, Request, State};
 use axum::http::{StatusCode, Uri};
 use stadium_push::{AppView, Command, refusal};
 use stadium_registry::AppName;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::apps::views::{AppFields, AppPage, AppReport};
 use crate::platform::app_name;
@@ -16,9 +17,19 @@ use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::request::access::{Admin, Reader};
 use crate::request::app::App;
 use crate::request::body::read_json_or_default;
+use crate::request::endpoints::endpoints;
 use crate::request::problem::Problem;
 use crate::request::query::{Name, Query, wrong};
 use crate::shards::ask_for;
+
+/// The endpoints of apps.
+pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<App>: FromRef<S>,
+{
+    endpoints![list, show, declare, remove]
+}
 
 /// Apps on a page unless the caller asks for another number.
 const PAGE_DEFAULT: usize = 100;

@@ -7,10 +7,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::{FromRef, Request, State};
 use axum::http::StatusCode;
 use stadium_push::{Audience, AudienceName, Command, DeviceView, NewPush, Pace, Preview, Refusal, refusal};
 use stadium_registry::{AppName, Changes, DeviceId, ListName, Selector, Tag};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::audiences::fields;
 use crate::audiences::views::{
@@ -24,10 +25,20 @@ use crate::platform::{in_path, selector};
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
 use crate::request::body::read_json;
+use crate::request::endpoints::endpoints;
 use crate::request::problem::Problem;
 use crate::request::query::{Name, Names};
 use crate::shards::ask_for;
 use crate::spelling::{field, named};
+
+/// The endpoints of audiences.
+pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<App>: FromRef<S>,
+{
+    endpoints![list, save, remove, preview, add_to_list, remove_from_list]
+}
 
 /// Device ids in a preview's sample unless the caller asks for another number.
 const SAMPLE_DEFAULT: u32 = 10;

@@ -3,21 +3,40 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::{FromRef, Request, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::key_store::{Error, Key, Role};
+use crate::keys::audit;
+use crate::keys::description::Description;
 use crate::request::access::Admin;
 use crate::request::app::App;
 use crate::request::body::read_json;
+use crate::request::endpoints::endpoints;
 use crate::request::problem::{
     API_KEY_UNKNOWN, FIELD_WRONG, KEYS_FULL, KEYS_NOT_WRITTEN, LAST_ADMIN, Problem, ProblemSchema,
 };
 use crate::request::query::Name;
 use crate::rfc3339;
+
+/// The endpoints of API keys and of the audit log.
+pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<App>: FromRef<S>,
+{
+    endpoints![
+        Description;
+        list,
+        create,
+        revoke,
+        audit::list,
+    ]
+}
 
 /// A key, without its secret.
 #[derive(Serialize, ToSchema)]

@@ -4,15 +4,34 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{FromRef, State};
 use axum::response::sse::{self, KeepAlive, Sse};
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::{Stream, StreamExt};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::live::broadcast::{Event, Live, View};
+use crate::live::description::Description;
+use crate::live::health;
 use crate::request::access::Reader;
 use crate::request::app::App;
+use crate::request::endpoints::endpoints;
 use crate::request::problem::{Problem, ProblemSchema};
+
+/// The endpoints of the live view and of health.
+pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<App>: FromRef<S>,
+    Arc<Live>: FromRef<S>,
+{
+    endpoints![
+        Description;
+        events,
+        health::healthz,
+        health::readyz,
+    ]
+}
 
 /// What the fleet does, as it happens.
 ///

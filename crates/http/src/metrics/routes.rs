@@ -1,14 +1,29 @@
 //! The endpoint of the metrics.
 
-use axum::extract::State;
+use std::sync::Arc;
+
+use axum::extract::{FromRef, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::metrics::plain::{plain, wants_open_metrics};
 use crate::metrics::scrape;
 use crate::metrics::sources::Sources;
 use crate::request::access::Reader;
+use crate::request::app::App;
+use crate::request::endpoints::endpoints;
 use crate::request::problem::ProblemSchema;
+
+/// The endpoints of the metrics.
+pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<App>: FromRef<S>,
+    Sources: FromRef<S>,
+{
+    endpoints![metrics]
+}
 
 /// Every counter, gauge and histogram, for Prometheus.
 ///

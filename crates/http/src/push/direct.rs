@@ -1,5 +1,4 @@
 //! Direct pushes: to devices that are connected, through the fleet, without an app and kept nowhere.
 
 pub(crate) mod fields;
-pub(crate) mod routes;
 pub(crate) mod views;

@@ -123,3 +123,17 @@ impl ChangeAsked {
         app.audit.record(&change, SystemTime::now());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoints::endpoints;
+
+    #[test]
+    fn paths_with_a_rule_of_their_own_are_endpoints() {
+        let described = endpoints().into_openapi().paths.paths;
+        for path in [IMPORT, RESERVE, PUT_JOBS] {
+            assert!(described.contains_key(path), "{path}");
+        }
+    }
+}

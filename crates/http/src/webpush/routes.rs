@@ -9,12 +9,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Request, State};
+use axum::extract::{FromRef, Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use stadium_push::{Accepted, Answer, Command, DeviceView, PushId, Refusal, Trace, refusal};
 use stadium_registry::{AppName, DeviceId};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::platform::ids::random;
 use crate::platform::in_path;
@@ -22,10 +23,12 @@ use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
 use crate::request::body::read_json_or_default;
+use crate::request::endpoints::endpoints;
 use crate::request::problem::{BODY_NOT_JSON, PATH_UNKNOWN, Problem, ProblemSchema};
 use crate::request::query::{Name, Names};
 use crate::shards::{Expected, refusals, running, strange};
 use crate::webpush::WebPush;
+use crate::webpush::description::Description;
 use crate::webpush::messages::{Asked, BODY_BYTES_MAX, Became, Preferred, too_large};
 use crate::webpush::problems::{
     ENDPOINT_UNKNOWN, MESSAGE_UNKNOWN, NOT_DELIVERED, Refused, SUBSCRIPTION_OVER,
@@ -33,6 +36,26 @@ use crate::webpush::problems::{
 use crate::webpush::subscriptions;
 use crate::webpush::subscriptions::{SubscriptionFields, SubscriptionPage, SubscriptionReport};
 use crate::webpush::tokens::{Message, Subscription};
+
+/// The endpoints of Web Push.
+pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<App>: FromRef<S>,
+    Arc<WebPush>: FromRef<S>,
+{
+    endpoints![
+        Description;
+        list,
+        subscribe,
+        unsubscribe,
+        unsubscribe_all,
+        send,
+        discover,
+        receipt,
+        cancel,
+    ]
+}
 
 /// The longest that a receipt may be waited for, below the time limit of requests.
 const WAIT_MAX: Duration = Duration::from_secs(20);

@@ -14,10 +14,10 @@ use stadium_queue::{Command, Dedup, JobId, JobView, Key, NewJob, Placed};
 use bytes::Bytes;
 
 use crate::queue::ask_for_one;
+use crate::queue::description::{LookProblems, WorkProblems};
 use crate::queue::fields::{
     DeleteFields, EditFields, JobFields, Payload, PutFields, PutProbe, SeveralJobs, job_ids,
 };
-use crate::queue::problems::{LookProblems, WorkProblems};
 use crate::queue::routes::queues::queue_name;
 use crate::queue::views::{
     History, HistoryEvent, JobReport, OneOutcome, OutcomeWord, Outcomes, PayloadShown, PlacedJob, PlacedJobs,

@@ -14,11 +14,11 @@ use serde::de::DeserializeOwned;
 use stadium_queue::{Command, Lease, Outcome, Placed, QueueName, Reserved};
 
 use crate::queue::ask_for_one;
+use crate::queue::description::WorkProblems;
 use crate::queue::fields::{
     BuryFields, BuryManyFields, ExtendFields, ExtendManyFields, ForwardFields, OfLeases, Payload,
     ReleaseFields, ReleaseManyFields, ReserveFields, SettleFields, leases,
 };
-use crate::queue::problems::WorkProblems;
 use crate::queue::routes::queues::queue_name;
 use crate::queue::views::{OneOutcome, OutcomeWord, Outcomes, PlacedJob, ReservedJob, ReservedJobs};
 use crate::request::access::Sender;

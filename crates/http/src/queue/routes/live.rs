@@ -12,7 +12,7 @@ use serde::Serialize;
 use stadium_queue::{JobState, QueueStats};
 use utoipa::ToSchema;
 
-use crate::queue::problems::LookProblems;
+use crate::queue::description::LookProblems;
 use crate::queue::samples::{Rates, Sampled, Samples};
 use crate::queue::views::JobCounts;
 use crate::request::access::Reader;

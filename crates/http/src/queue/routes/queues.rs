@@ -10,8 +10,8 @@ use axum::http::{StatusCode, Uri};
 use bytes::Bytes;
 use stadium_queue::{Bounds, Command, JobView, Key, QueueName, QueueStats};
 
+use crate::queue::description::{LookProblems, WorkProblems};
 use crate::queue::fields::{JobSetFields, PurgeFields, RedriveFields, SettingsFields};
-use crate::queue::problems::{LookProblems, WorkProblems};
 use crate::queue::views::{Counted, JobPage, JobReport, PayloadShown, QueuePage, QueueReport, StateWord};
 use crate::request::access::{Admin, Reader, Sender};
 use crate::request::app::App;

@@ -9,8 +9,8 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use stadium_queue::{Command, Key, ScheduleView};
 
+use crate::queue::description::{LookProblems, WorkProblems};
 use crate::queue::fields::ScheduleFields;
-use crate::queue::problems::{LookProblems, WorkProblems};
 use crate::queue::routes::queues::queue_name;
 use crate::queue::views::{ScheduleReport, Schedules};
 use crate::request::access::{Reader, Sender};

@@ -19,10 +19,10 @@ use crate::request::body::{parse, read_json};
 use crate::request::problem::{NAME_WRONG, Problem};
 use crate::request::query::{Name, Names, Query, wrong};
 use crate::shards::{ask_for, strange};
+use crate::wallet::description::{MoneyLookProblems, MoneyProblems};
 use crate::wallet::fields::{
     AccountFields, AssetFields, ChangeFields, OpenFields, OpenProbe, SeveralAccounts,
 };
-use crate::wallet::problems::{MoneyLookProblems, MoneyProblems};
 use crate::wallet::views::{
     AccountPage, AccountReport, AssetReport, Assets, EachOpened, HoldReport, Holds, Opened, OpenedAccounts,
     WalletReport,

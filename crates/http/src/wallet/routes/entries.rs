@@ -18,7 +18,7 @@ use crate::request::problem::Problem;
 use crate::request::query::{Names, Query, wrong};
 use crate::shards::{ask_for, running};
 use crate::spelling::{moment, moment_of};
-use crate::wallet::problems::MoneyLookProblems;
+use crate::wallet::description::MoneyLookProblems;
 use crate::wallet::routes::accounts::{account_of, asset_code, asset_of, wallet_name};
 use crate::wallet::statement::{Format, Statement};
 use crate::wallet::views::{BalanceReport, EntryPageReport, EntryReport};

@@ -19,9 +19,9 @@ use crate::request::query::{Query, wrong};
 use crate::sampling::{PERIOD, line};
 use crate::shards::running;
 use crate::wallet::amount::Amount;
+use crate::wallet::description::MoneyLookProblems;
 use crate::wallet::figures::Figures;
 use crate::wallet::movers::{Moved, Movers, WINDOW};
-use crate::wallet::problems::MoneyLookProblems;
 use crate::wallet::routes::entries::RootReport;
 use crate::wallet::views::AssetReport;
 

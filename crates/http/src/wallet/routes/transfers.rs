@@ -24,10 +24,10 @@ use crate::request::problem::{NAME_WRONG, Problem};
 use crate::request::query::Name;
 use crate::shards::{ask, ask_for, strange};
 use crate::spelling::named;
+use crate::wallet::description::{MoneyLookProblems, MoneyProblems};
 use crate::wallet::fields::{BatchFields, KindWord, StepFields, TogetherFields, TransferFields, transfers};
 use crate::wallet::ids::{RequestId, derived};
 use crate::wallet::movers::Movers;
-use crate::wallet::problems::{MoneyLookProblems, MoneyProblems};
 use crate::wallet::views::{BookedTransfer, BookedTransfers, PutJob, TogetherReport, TransferReport};
 
 /// Books a transfer: moves an amount, holds it, or ends a hold.

@@ -1,10 +1,21 @@
-//! Answers that refuse a request about wallets, for the API's description.
+//! Wallets in the API's description: their tag, and the answers that refuse a request about them.
 //!
 //! Which code comes with which status is in [`crate::request::problem`] and [`crate::shards::refusals`].
 
-use utoipa::IntoResponses;
+use utoipa::{IntoResponses, OpenApi};
 
 use crate::request::problem::ProblemSchema as Problem;
+
+/// The tag of wallets.
+#[derive(OpenApi)]
+#[openapi(
+    tags(
+        (name = "Wallets", description = "Credit and votes: accounts, transfers and holds, never overdrawn, with a history that is never edited. \
+                                   Amounts are whole minor units (cents, votes): numbers up to 2^53 - 1, beyond that strings of digits; both are taken. \
+                                   A transfer is booked at most once for its id. What the books do not allow now, such as a debit without credit, is 409."),
+    ),
+)]
+pub(crate) struct Description;
 
 /// Of a request that only looks at wallets.
 #[derive(IntoResponses)]

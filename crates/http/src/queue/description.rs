@@ -1,10 +1,19 @@
-//! Answers that refuse a request about queues, for the API's description.
+//! Queues in the API's description: their tag, and the answers that refuse a request about them.
 //!
 //! Which code comes with which status is in [`crate::request::problem`] and [`crate::shards::refusals`].
 
-use utoipa::IntoResponses;
+use utoipa::{IntoResponses, OpenApi};
 
 use crate::request::problem::ProblemSchema as Problem;
+
+/// The tag of queues.
+#[derive(OpenApi)]
+#[openapi(
+    tags(
+        (name = "Queues", description = "Jobs that are never lost and run when they are due."),
+    ),
+)]
+pub(crate) struct Description;
 
 /// Of a request that only looks.
 #[derive(IntoResponses)]

@@ -1,0 +1,12 @@
+//! API keys in the API's description.
+
+use utoipa::OpenApi;
+
+/// The tag.
+#[derive(OpenApi)]
+#[openapi(
+    tags(
+        (name = "API keys", description = "Who may ask for what."),
+    ),
+)]
+pub(crate) struct Description;

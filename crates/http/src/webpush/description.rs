@@ -1,0 +1,12 @@
+//! Web Push in the API's description.
+
+use utoipa::OpenApi;
+
+/// The tag.
+#[derive(OpenApi)]
+#[openapi(
+    tags(
+        (name = "Web Push", description = "Endpoints of RFC 8030 for applications' own senders: docs/webpush.md."),
+    ),
+)]
+pub(crate) struct Description;
