@@ -45,7 +45,27 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "stadium-http",
-        &["stadium-shard", "stadium-queue", "stadium-wallet", "stadium-push", "stadium-registry"],
+        &[
+            "stadium-shard",
+            "stadium-queue",
+            "stadium-wallet",
+            "stadium-push",
+            "stadium-registry",
+        ],
+    ),
+    (
+        "stadium-rpc-api",
+        &[
+            "stadium-http",
+            "stadium-shard",
+            "stadium-queue",
+            "stadium-wallet",
+            "stadium-push",
+            "stadium-registry",
+            "stadium-rpc",
+            "stadium-rpc-build",
+            "stadium-rsocket",
+        ],
     ),
     (
         "stadium-node",
@@ -60,7 +80,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-session",
             "stadium-journal",
             "stadium-rpc",
-            "stadium-rpc-build",
+            "stadium-rpc-api",
             "stadium-discovery",
             "stadium-rsocket",
             "stadium-reactor",

@@ -12,18 +12,18 @@ use stadium_http::key_store::{KeyStore, Role};
 use stadium_push::{Answer, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
-use super::access::Access;
-use super::proto::push;
-use super::request::{self, refusal, strange, unreadable, wrong};
-use crate::shards::ShardsDoor;
+use crate::access::Access;
+use crate::proto::push;
+use crate::request::{self, refusal, strange, unreadable, wrong};
+use crate::shards::ShardsHandle;
 
-pub(super) use super::proto::push::{NAME, VERSION};
+pub use crate::proto::push::{NAME, VERSION};
 
 /// The longest request: a thousand devices with many tags and attributes.
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 
 /// The service over these shards.
-pub(super) fn service(shards: &ShardsDoor, keys: KeyStore) -> Service {
+pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
     let service = Service::new(NAME, VERSION)
         .descriptors(push::FILE_DESCRIPTOR_SET)
         .interceptor(Access::new(keys, needed));
@@ -73,7 +73,7 @@ fn needed(route: &str) -> Option<Role> {
 /// Adds a method: `read` makes a command of the request, and `write` a message of its answer, or says what that refuses.
 fn serve<Q, A>(
     service: Service,
-    shards: &ShardsDoor,
+    shards: &ShardsHandle,
     method: &Method<Q, A>,
     read: fn(Q) -> Result<Command, Refusal>,
     write: fn(Answer) -> Option<Result<A, Refusal>>,

@@ -11,8 +11,8 @@ use stadium_queue::{
 };
 use stadium_rpc::{CallContext, Refusal};
 
-use crate::services::proto;
-use crate::services::request::{named, said, wrong};
+use crate::proto;
+use crate::request::{named, said, wrong};
 
 /// How much earlier than its caller gives up a reserve is answered that found nothing: time for the answer to travel.
 const BEFORE_DEADLINE: Duration = Duration::from_millis(50);
@@ -23,12 +23,12 @@ const PEEK_JOBS: u32 = 100;
 /// Queues of a list that does not say how many.
 const LIST_QUEUES: u32 = 1_000;
 
-pub(super) fn put(request: proto::PutRequest) -> Result<Command, Refusal> {
+pub(crate) fn put(request: proto::PutRequest) -> Result<Command, Refusal> {
     let jobs = request.jobs.into_iter().map(new_job).collect::<Result<_, _>>()?;
     Ok(Command::Put { queue: queue(&request.queue)?, jobs })
 }
 
-pub(super) fn reserve(context: &CallContext, request: proto::ReserveRequest) -> Result<Command, Refusal> {
+pub(crate) fn reserve(context: &CallContext, request: proto::ReserveRequest) -> Result<Command, Refusal> {
     let left = context.time_left().saturating_sub(BEFORE_DEADLINE).as_millis();
     let left = Milliseconds::try_from(left).unwrap_or(Milliseconds::MAX);
     Ok(Command::Reserve {
@@ -40,17 +40,17 @@ pub(super) fn reserve(context: &CallContext, request: proto::ReserveRequest) -> 
     })
 }
 
-pub(super) fn work(
+pub(crate) fn work(
     request: &proto::WorkRequest,
 ) -> Result<(QueueName, Option<Milliseconds>, Option<WorkerName>), Refusal> {
     Ok((queue(&request.queue)?, said(request.lease_ms), worker(&request.worker)?))
 }
 
-pub(super) fn settle(request: proto::SettleRequest) -> Result<Command, Refusal> {
+pub(crate) fn settle(request: proto::SettleRequest) -> Result<Command, Refusal> {
     Ok(Command::Settle { leases: leases(request.leases) })
 }
 
-pub(super) fn release(request: proto::ReleaseRequest) -> Result<Command, Refusal> {
+pub(crate) fn release(request: proto::ReleaseRequest) -> Result<Command, Refusal> {
     let retry = match request.retry {
         None => Retry::Backoff,
         Some(proto::release_request::Retry::DelayMs(delay)) => Retry::After(delay),
@@ -59,15 +59,15 @@ pub(super) fn release(request: proto::ReleaseRequest) -> Result<Command, Refusal
     Ok(Command::Release { leases: leases(request.leases), retry, error: text(request.error) })
 }
 
-pub(super) fn extend(request: proto::ExtendRequest) -> Result<Command, Refusal> {
+pub(crate) fn extend(request: proto::ExtendRequest) -> Result<Command, Refusal> {
     Ok(Command::Extend { leases: leases(request.leases), lease: request.lease_ms })
 }
 
-pub(super) fn bury(request: proto::BuryRequest) -> Result<Command, Refusal> {
+pub(crate) fn bury(request: proto::BuryRequest) -> Result<Command, Refusal> {
     Ok(Command::Bury { leases: leases(request.leases), reason: text(request.reason) })
 }
 
-pub(super) fn forward(request: proto::ForwardRequest) -> Result<Command, Refusal> {
+pub(crate) fn forward(request: proto::ForwardRequest) -> Result<Command, Refusal> {
     let lease = request.lease.ok_or_else(|| wrong("a forward needs a lease".to_owned()))?;
     Ok(Command::Forward {
         lease: one_lease(lease),
@@ -76,20 +76,20 @@ pub(super) fn forward(request: proto::ForwardRequest) -> Result<Command, Refusal
     })
 }
 
-pub(super) fn kick(request: proto::KickRequest) -> Result<Command, Refusal> {
+pub(crate) fn kick(request: proto::KickRequest) -> Result<Command, Refusal> {
     Ok(Command::Kick { queue: queue(&request.queue)?, jobs: job_set(request.jobs, request.oldest)? })
 }
 
-pub(super) fn redrive(request: proto::RedriveRequest) -> Result<Command, Refusal> {
+pub(crate) fn redrive(request: proto::RedriveRequest) -> Result<Command, Refusal> {
     let to = (!request.to.is_empty()).then(|| queue(&request.to)).transpose()?;
     Ok(Command::Redrive { queue: queue(&request.queue)?, jobs: job_set(request.jobs, request.oldest)?, to })
 }
 
-pub(super) fn delete(request: proto::DeleteRequest) -> Result<Command, Refusal> {
+pub(crate) fn delete(request: proto::DeleteRequest) -> Result<Command, Refusal> {
     Ok(Command::Delete { jobs: request.jobs.into_iter().map(JobId).collect() })
 }
 
-pub(super) fn edit(request: proto::EditRequest) -> Result<Command, Refusal> {
+pub(crate) fn edit(request: proto::EditRequest) -> Result<Command, Refusal> {
     let edit = Edit {
         payload: request.payload,
         when: request.when.map(|when| match when {
@@ -103,28 +103,28 @@ pub(super) fn edit(request: proto::EditRequest) -> Result<Command, Refusal> {
     Ok(Command::Edit { job: JobId(request.job), edit })
 }
 
-pub(super) fn purge(request: proto::PurgeRequest) -> Result<Command, Refusal> {
+pub(crate) fn purge(request: proto::PurgeRequest) -> Result<Command, Refusal> {
     Ok(Command::Purge { queue: queue(&request.queue)?, state: state(request.state)? })
 }
 
-pub(super) fn pause(request: &proto::QueueNamed) -> Result<Command, Refusal> {
+pub(crate) fn pause(request: &proto::QueueNamed) -> Result<Command, Refusal> {
     Ok(Command::Pause { queue: queue(&request.queue)? })
 }
 
-pub(super) fn resume(request: &proto::QueueNamed) -> Result<Command, Refusal> {
+pub(crate) fn resume(request: &proto::QueueNamed) -> Result<Command, Refusal> {
     Ok(Command::Resume { queue: queue(&request.queue)? })
 }
 
-pub(super) fn declare(request: proto::DeclareRequest) -> Result<Command, Refusal> {
+pub(crate) fn declare(request: proto::DeclareRequest) -> Result<Command, Refusal> {
     let settings = settings(request.settings.unwrap_or_default())?;
     Ok(Command::Declare { queue: queue(&request.queue)?, settings })
 }
 
-pub(super) fn drop(request: &proto::QueueNamed) -> Result<Command, Refusal> {
+pub(crate) fn drop(request: &proto::QueueNamed) -> Result<Command, Refusal> {
     Ok(Command::Drop { queue: queue(&request.queue)? })
 }
 
-pub(super) fn schedule(request: proto::ScheduleRequest) -> Result<Command, Refusal> {
+pub(crate) fn schedule(request: proto::ScheduleRequest) -> Result<Command, Refusal> {
     let cron = request.cron.ok_or_else(|| wrong("a schedule needs a cron expression".to_owned()))?;
     Ok(Command::Schedule {
         queue: queue(&request.queue)?,
@@ -142,11 +142,11 @@ pub(super) fn schedule(request: proto::ScheduleRequest) -> Result<Command, Refus
     })
 }
 
-pub(super) fn unschedule(request: &proto::UnscheduleRequest) -> Result<Command, Refusal> {
+pub(crate) fn unschedule(request: &proto::UnscheduleRequest) -> Result<Command, Refusal> {
     Ok(Command::Unschedule { queue: queue(&request.queue)?, name: named(Key::new(&request.name))? })
 }
 
-pub(super) fn peek(request: &proto::PeekRequest) -> Result<Command, Refusal> {
+pub(crate) fn peek(request: &proto::PeekRequest) -> Result<Command, Refusal> {
     Ok(Command::Peek {
         queue: queue(&request.queue)?,
         state: state(request.state)?,
@@ -156,31 +156,31 @@ pub(super) fn peek(request: &proto::PeekRequest) -> Result<Command, Refusal> {
     })
 }
 
-pub(super) fn find(request: &proto::JobNamed) -> Command {
+pub(crate) fn find(request: &proto::JobNamed) -> Command {
     Command::Find { job: JobId(request.job) }
 }
 
-pub(super) fn history(request: &proto::JobNamed) -> Command {
+pub(crate) fn history(request: &proto::JobNamed) -> Command {
     Command::History { job: JobId(request.job) }
 }
 
-pub(super) fn stats(request: &proto::QueueNamed) -> Result<Command, Refusal> {
+pub(crate) fn stats(request: &proto::QueueNamed) -> Result<Command, Refusal> {
     Ok(Command::Stats { queue: queue(&request.queue)? })
 }
 
-pub(super) fn list(request: &proto::ListRequest) -> Result<Command, Refusal> {
+pub(crate) fn list(request: &proto::ListRequest) -> Result<Command, Refusal> {
     Ok(Command::List {
         after: (!request.after.is_empty()).then(|| queue(&request.after)).transpose()?,
         queues_max: if request.queues_max == 0 { LIST_QUEUES } else { request.queues_max },
     })
 }
 
-pub(super) fn schedules(request: &proto::QueueNamed) -> Result<Command, Refusal> {
+pub(crate) fn schedules(request: &proto::QueueNamed) -> Result<Command, Refusal> {
     Ok(Command::Schedules { queue: queue(&request.queue)? })
 }
 
 /// A job as the contract has it.
-pub(in crate::services) fn new_job(job: proto::NewJob) -> Result<NewJob, Refusal> {
+pub(crate) fn new_job(job: proto::NewJob) -> Result<NewJob, Refusal> {
     let when = match (job.delay_ms, job.run_at_ms) {
         (0, 0) => When::Now,
         (delay, 0) => When::After(delay),

@@ -5,15 +5,15 @@
 
 use stadium_rpc::Refusal;
 
-use crate::services::request::wrong;
+use crate::request::wrong;
 
 /// What is left of a message.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 /// What a field holds, by its form on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     /// A number, a truth value, an enumeration.
     Number(u64),
     /// A text, bytes, or a message.
@@ -27,7 +27,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// Bytes that are no message.
-    pub(super) fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, Refusal> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, Refusal> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -70,18 +70,18 @@ fn cut() -> Refusal {
 }
 
 /// A field that has another form than it should.
-pub(super) fn misshapen(field: &str) -> Refusal {
+pub(crate) fn misshapen(field: &str) -> Refusal {
     wrong(format!("the request cannot be read: {field} has another type than the contract says"))
 }
 
 /// A field's text.
-pub(super) fn text<'a>(field: &str, value: Value<'a>) -> Result<&'a str, Refusal> {
+pub(crate) fn text<'a>(field: &str, value: Value<'a>) -> Result<&'a str, Refusal> {
     let Value::Bytes(bytes) = value else { return Err(misshapen(field)) };
     std::str::from_utf8(bytes).map_err(|_| wrong(format!("{field} is not UTF-8")))
 }
 
 /// A field's bytes.
-pub(super) fn bytes<'a>(field: &str, value: Value<'a>) -> Result<&'a [u8], Refusal> {
+pub(crate) fn bytes<'a>(field: &str, value: Value<'a>) -> Result<&'a [u8], Refusal> {
     match value {
         Value::Bytes(bytes) => Ok(bytes),
         _ => Err(misshapen(field)),
@@ -89,7 +89,7 @@ pub(super) fn bytes<'a>(field: &str, value: Value<'a>) -> Result<&'a [u8], Refus
 }
 
 /// A field's number.
-pub(super) fn number(field: &str, value: Value<'_>) -> Result<u64, Refusal> {
+pub(crate) fn number(field: &str, value: Value<'_>) -> Result<u64, Refusal> {
     match value {
         Value::Number(number) => Ok(number),
         _ => Err(misshapen(field)),

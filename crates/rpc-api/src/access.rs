@@ -20,7 +20,7 @@ const BELIEVED: Duration = Duration::from_millis(250);
 const BELIEVED_MAX: usize = 256;
 
 /// Lets calls through whose key's role is enough.
-pub(super) struct Access {
+pub(crate) struct Access {
     keys: KeyStore,
     /// What the methods of a route need; `None` is open, as the framework's own methods are that operate nothing.
     needed: fn(route: &str) -> Option<Role>,
@@ -35,14 +35,14 @@ struct Believed {
 }
 
 /// Operators: holders of a key that may administer the server.
-pub(super) fn operators(keys: KeyStore) -> Operations {
+pub fn operators(keys: KeyStore) -> Operations {
     let access = Access::new(keys, |_| Some(Role::Admin));
     Operations::Authorised(Arc::new(move |call| access.before(call)))
 }
 
 impl Access {
     /// By these keys, with what each route needs.
-    pub(super) fn new(keys: KeyStore, needed: fn(route: &str) -> Option<Role>) -> Self {
+    pub(crate) fn new(keys: KeyStore, needed: fn(route: &str) -> Option<Role>) -> Self {
         Self { keys, needed, believed: Mutex::default() }
     }
 

@@ -15,19 +15,19 @@ use stadium_http::key_store::{KeyStore, Role};
 use stadium_queue::{Answer, Bounds, Command};
 use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
 
-use super::access::Access;
-use super::proto::queue;
-use super::request::{self, refusal, strange, unreadable};
-use crate::shards::ShardsDoor;
+use crate::access::Access;
+use crate::proto::queue;
+use crate::request::{self, refusal, strange, unreadable};
+use crate::shards::ShardsHandle;
 
-pub(super) use super::proto::queue::{NAME, VERSION};
-pub(super) use read::new_job;
+pub use crate::proto::queue::{NAME, VERSION};
+pub(crate) use read::new_job;
 
 /// The longest request: what the jobs of one command may hold, and room for all that is around them.
 const REQUEST_BYTES_MAX: usize = Bounds::COMMAND_BYTES_MAX + (1 << 20);
 
 /// The service over these shards.
-pub(super) fn service(shards: &ShardsDoor, keys: KeyStore) -> Service {
+pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
     let service = Service::new(NAME, VERSION)
         .descriptors(queue::FILE_DESCRIPTOR_SET)
         .interceptor(Access::new(keys, needed))
@@ -82,7 +82,7 @@ fn needed(route: &str) -> Option<Role> {
 /// Adds a method: `read` makes a command of the request, and `write` a message of its answer.
 fn serve<Q, A>(
     service: Service,
-    shards: &ShardsDoor,
+    shards: &ShardsHandle,
     method: &Method<Q, A>,
     read: fn(&CallContext, Q) -> Result<Command, Refusal>,
     write: fn(Answer<Bytes>) -> Option<A>,

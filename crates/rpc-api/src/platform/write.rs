@@ -10,30 +10,30 @@ use stadium_push::{
 };
 use stadium_rpc::Refusal;
 
-use crate::services::{proto, request};
+use crate::{proto, request};
 
 type Written<A> = Option<Result<A, Refusal>>;
 
-pub(super) fn done(answer: Answer) -> Written<()> {
+pub(crate) fn done(answer: Answer) -> Written<()> {
     matches!(answer, Answer::Done).then_some(Ok(()))
 }
 
-pub(super) fn receipt(answer: Answer) -> Written<proto::PushReceipt> {
+pub(crate) fn receipt(answer: Answer) -> Written<proto::PushReceipt> {
     let Answer::Accepted(accepted) = answer else { return None };
     Some(Ok(proto::PushReceipt { duplicate: accepted == Accepted::Before }))
 }
 
-pub(super) fn checked(answer: Answer) -> Written<()> {
+pub(crate) fn checked(answer: Answer) -> Written<()> {
     matches!(answer, Answer::Accepted(_)).then_some(Ok(()))
 }
 
-pub(super) fn push(answer: Answer) -> Written<proto::PushReport> {
+pub(crate) fn push(answer: Answer) -> Written<proto::PushReport> {
     let Answer::Push(push) = answer else { return None };
     let unknown = || Refusal::rejected(PUSH_UNKNOWN, "no push has that id, or it is not remembered any more");
     Some(push.map(|push| report(*push)).ok_or_else(unknown))
 }
 
-pub(super) fn pushes(answer: Answer) -> Written<proto::PushReports> {
+pub(crate) fn pushes(answer: Answer) -> Written<proto::PushReports> {
     let Answer::Pushes(pushes) = answer else { return None };
     Some(Ok(proto::PushReports { pushes: pushes.into_iter().map(report).collect() }))
 }
@@ -90,7 +90,7 @@ fn of_latency(latency: Latency) -> proto::PushLatency {
     }
 }
 
-pub(super) fn trace(answer: Answer) -> Written<proto::PushTrace> {
+pub(crate) fn trace(answer: Answer) -> Written<proto::PushTrace> {
     let Answer::Trace(trace) = answer else { return None };
     let steps = trace.steps.into_iter().map(|step| proto::PushStep {
         at_ms: step.at.0,
@@ -135,7 +135,7 @@ fn state(state: &State) -> proto::DeliveryState {
     }
 }
 
-pub(super) fn preview(answer: Answer) -> Written<proto::AudiencePreview> {
+pub(crate) fn preview(answer: Answer) -> Written<proto::AudiencePreview> {
     let Answer::Preview(preview) = answer else { return None };
     let clauses = preview.clauses.into_iter().map(|clause| proto::AudienceClause {
         path: clause.path,
@@ -157,7 +157,7 @@ pub(super) fn preview(answer: Answer) -> Written<proto::AudiencePreview> {
     }))
 }
 
-pub(super) fn changed(answer: Answer) -> Written<proto::DeviceOutcomes> {
+pub(crate) fn changed(answer: Answer) -> Written<proto::DeviceOutcomes> {
     let Answer::Changed(outcomes) = answer else { return None };
     let outcome = |outcome| match outcome {
         Ok(changed) => proto::DeviceOutcome { registered: changed == Changed::Registered, refused: None },
@@ -172,18 +172,18 @@ fn not_changed(refusal: stadium_push::Refusal) -> proto::DeviceNotChanged {
 }
 
 /// The outcome of the one device that was to be changed.
-pub(super) fn admitted(answer: Answer) -> Written<()> {
+pub(crate) fn admitted(answer: Answer) -> Written<()> {
     let Answer::Changed(outcomes) = answer else { return None };
     let outcome = outcomes.into_iter().next()?;
     Some(outcome.map(|_| ()).map_err(request::refusal))
 }
 
-pub(super) fn removed(answer: Answer) -> Written<proto::DevicesRemoved> {
+pub(crate) fn removed(answer: Answer) -> Written<proto::DevicesRemoved> {
     let Answer::Removed(devices) = answer else { return None };
     Some(Ok(proto::DevicesRemoved { devices }))
 }
 
-pub(super) fn device(answer: Answer) -> Written<proto::DeviceReport> {
+pub(crate) fn device(answer: Answer) -> Written<proto::DeviceReport> {
     let Answer::Device(device) = answer else { return None };
     let Some(view) = device else {
         return Some(Err(Refusal::rejected(DEVICE_UNKNOWN, "no device has that id")));
@@ -207,7 +207,7 @@ pub(super) fn device(answer: Answer) -> Written<proto::DeviceReport> {
     }))
 }
 
-pub(super) fn schedules(answer: Answer) -> Written<proto::PushSchedules> {
+pub(crate) fn schedules(answer: Answer) -> Written<proto::PushSchedules> {
     let Answer::Schedules(schedules) = answer else { return None };
     Some(Ok(proto::PushSchedules { schedules: schedules.into_iter().map(schedule).collect() }))
 }
@@ -243,7 +243,7 @@ fn schedule(view: ScheduleView) -> proto::PushScheduleReport {
 }
 
 /// A push as it was asked for.
-pub(super) fn of_push(push: NewPush) -> proto::NewPush {
+pub(crate) fn of_push(push: NewPush) -> proto::NewPush {
     use proto::new_push::{Audience as Whom, Content as What, When as Start};
     proto::NewPush {
         app: push.app.to_string(),

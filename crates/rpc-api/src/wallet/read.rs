@@ -9,20 +9,20 @@ use stadium_wallet::{
 };
 
 use super::transfer::transfer_id;
-use crate::services::proto;
-use crate::services::request::{named, wrong};
+use crate::proto;
+use crate::request::{named, wrong};
 use crate::shards::Wanted;
 
 /// Items of a page that does not say how many.
 const PAGE: u32 = 100;
 
-pub(super) fn declare(request: proto::DeclareAssetRequest) -> Result<Command, Refusal> {
+pub(crate) fn declare(request: proto::DeclareAssetRequest) -> Result<Command, Refusal> {
     // What does not fit is above the bound in any case.
     let scale = u8::try_from(request.scale).unwrap_or(u8::MAX);
     Ok(Command::Declare { asset: asset(&request.asset)?, scale })
 }
 
-pub(super) fn open(request: proto::OpenRequest) -> Result<Command, Refusal> {
+pub(crate) fn open(request: proto::OpenRequest) -> Result<Command, Refusal> {
     let account = |account: proto::NewAccount| {
         Ok(NewAccount {
             wallet: wallet(&account.wallet)?,
@@ -34,7 +34,7 @@ pub(super) fn open(request: proto::OpenRequest) -> Result<Command, Refusal> {
     Ok(Command::Open { accounts: request.accounts.into_iter().map(account).collect::<Result<_, Refusal>>()? })
 }
 
-pub(super) fn change(request: proto::ChangeRequest) -> Result<Command, Refusal> {
+pub(crate) fn change(request: proto::ChangeRequest) -> Result<Command, Refusal> {
     use proto::change_request::Bound;
     let ceiling = match request.bound {
         None | Some(Bound::NoCeiling(false)) => None,
@@ -49,7 +49,7 @@ pub(super) fn change(request: proto::ChangeRequest) -> Result<Command, Refusal> 
 }
 
 /// A command for each wallet.
-pub(super) fn wallets(request: &proto::WalletsNamed) -> Result<Vec<Command>, Refusal> {
+pub(crate) fn wallets(request: &proto::WalletsNamed) -> Result<Vec<Command>, Refusal> {
     let named = request.wallets.len();
     if named == 0 || named > Bounds::ITEMS_MAX {
         let reason = format!("{named} wallets are not 1 to {}", Bounds::ITEMS_MAX);
@@ -58,7 +58,7 @@ pub(super) fn wallets(request: &proto::WalletsNamed) -> Result<Vec<Command>, Ref
     request.wallets.iter().map(|name| Ok(Command::Wallet { wallet: wallet(name)? })).collect()
 }
 
-pub(super) fn accounts(request: proto::AccountsRequest) -> Result<Command, Refusal> {
+pub(crate) fn accounts(request: proto::AccountsRequest) -> Result<Command, Refusal> {
     let after = match (request.after_wallet.as_str(), request.after_asset.as_str()) {
         ("", "") => None,
         (after, of) => Some((wallet(after)?, asset(of)?)),
@@ -71,21 +71,21 @@ pub(super) fn accounts(request: proto::AccountsRequest) -> Result<Command, Refus
     })
 }
 
-pub(super) fn holds(request: proto::HoldsRequest) -> Result<Command, Refusal> {
+pub(crate) fn holds(request: proto::HoldsRequest) -> Result<Command, Refusal> {
     Ok(Command::Holds { wallet: wallet(&request.wallet)?, holds_max: page(request.holds_max) })
 }
 
-pub(super) fn find(request: proto::TransferNamed) -> Result<Command, Refusal> {
+pub(crate) fn find(request: proto::TransferNamed) -> Result<Command, Refusal> {
     Ok(Command::Find { transfer: transfer_id("transfer", &request.transfer)? })
 }
 
-pub(super) fn history(request: proto::EntriesRequest) -> Result<Command, Refusal> {
+pub(crate) fn history(request: proto::EntriesRequest) -> Result<Command, Refusal> {
     let (wallet, asset, range) = entries(request)?;
     Ok(Command::History { wallet, asset, range })
 }
 
 /// Which entries of which account.
-pub(super) fn entries(request: proto::EntriesRequest) -> Result<(WalletName, AssetCode, Range), Refusal> {
+pub(crate) fn entries(request: proto::EntriesRequest) -> Result<(WalletName, AssetCode, Range), Refusal> {
     let direction = match proto::Direction::try_from(request.direction) {
         Ok(proto::Direction::Unset) => None,
         Ok(proto::Direction::Credit) => Some(Direction::Credit),
@@ -104,7 +104,7 @@ pub(super) fn entries(request: proto::EntriesRequest) -> Result<(WalletName, Ass
     Ok((wallet(&request.wallet)?, asset(&request.asset)?, range))
 }
 
-pub(super) fn balance_at(request: proto::BalanceAtRequest) -> Result<Command, Refusal> {
+pub(crate) fn balance_at(request: proto::BalanceAtRequest) -> Result<Command, Refusal> {
     Ok(Command::BalanceAt {
         wallet: wallet(&request.wallet)?,
         asset: asset(&request.asset)?,
@@ -112,7 +112,7 @@ pub(super) fn balance_at(request: proto::BalanceAtRequest) -> Result<Command, Re
     })
 }
 
-pub(super) fn roots(request: &proto::RootsRequest) -> Result<Wanted, Refusal> {
+pub(crate) fn roots(request: &proto::RootsRequest) -> Result<Wanted, Refusal> {
     let number = |shard: u32| u16::try_from(shard).map_err(|_| wrong(format!("there is no shard {shard}")));
     let seals_max = page(request.roots_max);
     if seals_max as usize > Bounds::ITEMS_MAX {
@@ -126,7 +126,7 @@ pub(super) fn roots(request: &proto::RootsRequest) -> Result<Wanted, Refusal> {
     })
 }
 
-pub(super) fn wallet(name: &str) -> Result<WalletName, Refusal> {
+pub(crate) fn wallet(name: &str) -> Result<WalletName, Refusal> {
     named(WalletName::new(name))
 }
 

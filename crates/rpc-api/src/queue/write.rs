@@ -9,9 +9,9 @@ use stadium_queue::{
     QueueSettings, QueueStats, Refusal, Reserved, ScheduleView, Spread, Time,
 };
 
-use crate::services::{proto, request};
+use crate::{proto, request};
 
-pub(super) fn placed(answer: Answer<Bytes>) -> Option<proto::Placed> {
+pub(crate) fn placed(answer: Answer<Bytes>) -> Option<proto::Placed> {
     let Answer::Placed(placed) = answer else { return None };
     let known = placed.iter().zip(0..).filter(|(placed, _)| placed.duplicate).map(|(_, index)| index);
     Some(proto::Placed {
@@ -20,12 +20,12 @@ pub(super) fn placed(answer: Answer<Bytes>) -> Option<proto::Placed> {
     })
 }
 
-pub(super) fn reserved(answer: Answer<Bytes>) -> Option<proto::ReservedJobs> {
+pub(crate) fn reserved(answer: Answer<Bytes>) -> Option<proto::ReservedJobs> {
     let Answer::Reserved(jobs) = answer else { return None };
     Some(proto::ReservedJobs { jobs: jobs.into_iter().map(reserved_job).collect() })
 }
 
-pub(super) fn reserved_job(job: Reserved<Bytes>) -> proto::ReservedJob {
+pub(crate) fn reserved_job(job: Reserved<Bytes>) -> proto::ReservedJob {
     proto::ReservedJob {
         job: job.lease.job.0,
         reservation: job.lease.reservation,
@@ -39,7 +39,7 @@ pub(super) fn reserved_job(job: Reserved<Bytes>) -> proto::ReservedJob {
     }
 }
 
-pub(super) fn outcomes(answer: Answer<Bytes>) -> Option<proto::Outcomes> {
+pub(crate) fn outcomes(answer: Answer<Bytes>) -> Option<proto::Outcomes> {
     let Answer::Given(outcomes) = answer else { return None };
     Some(proto::Outcomes { outcomes: outcomes.into_iter().map(outcome).collect() })
 }
@@ -63,21 +63,21 @@ fn outcome(outcome: Outcome) -> proto::Outcome {
     proto::Outcome { status: status.into(), code, reason, retry_after_ms }
 }
 
-pub(super) fn counted(answer: Answer<Bytes>) -> Option<proto::Counted> {
+pub(crate) fn counted(answer: Answer<Bytes>) -> Option<proto::Counted> {
     let Answer::Count(jobs) = answer else { return None };
     Some(proto::Counted { jobs })
 }
 
-pub(super) fn done(answer: Answer<Bytes>) -> Option<()> {
+pub(crate) fn done(answer: Answer<Bytes>) -> Option<()> {
     matches!(answer, Answer::Done).then_some(())
 }
 
-pub(super) fn jobs(answer: Answer<Bytes>) -> Option<proto::Jobs> {
+pub(crate) fn jobs(answer: Answer<Bytes>) -> Option<proto::Jobs> {
     let Answer::Jobs(jobs) = answer else { return None };
     Some(proto::Jobs { jobs: jobs.into_iter().map(view).collect() })
 }
 
-pub(super) fn job(answer: Answer<Bytes>) -> Option<proto::Job> {
+pub(crate) fn job(answer: Answer<Bytes>) -> Option<proto::Job> {
     let Answer::Jobs(jobs) = answer else { return None };
     jobs.into_iter().next().map(view)
 }
@@ -107,7 +107,7 @@ fn view(job: JobView<Bytes>) -> proto::Job {
     }
 }
 
-pub(super) fn history(answer: Answer<Bytes>) -> Option<proto::JobHistory> {
+pub(crate) fn history(answer: Answer<Bytes>) -> Option<proto::JobHistory> {
     let Answer::History(entries) = answer else { return None };
     Some(proto::JobHistory { entries: entries.into_iter().map(entry).collect() })
 }
@@ -163,12 +163,12 @@ fn entry(entry: HistoryEntry) -> proto::HistoryEntry {
     told
 }
 
-pub(super) fn stats(answer: Answer<Bytes>) -> Option<proto::QueueStats> {
+pub(crate) fn stats(answer: Answer<Bytes>) -> Option<proto::QueueStats> {
     let Answer::Queues(queues) = answer else { return None };
     queues.into_iter().next().map(queue_stats)
 }
 
-pub(super) fn queues(answer: Answer<Bytes>) -> Option<proto::QueueList> {
+pub(crate) fn queues(answer: Answer<Bytes>) -> Option<proto::QueueList> {
     let Answer::Queues(queues) = answer else { return None };
     Some(proto::QueueList { queues: queues.into_iter().map(queue_stats).collect() })
 }
@@ -218,7 +218,7 @@ fn settings(settings: QueueSettings) -> proto::QueueSettings {
     }
 }
 
-pub(super) fn schedules(answer: Answer<Bytes>) -> Option<proto::ScheduleList> {
+pub(crate) fn schedules(answer: Answer<Bytes>) -> Option<proto::ScheduleList> {
     let Answer::Schedules(schedules) = answer else { return None };
     Some(proto::ScheduleList { schedules: schedules.into_iter().map(schedule).collect() })
 }

@@ -12,13 +12,13 @@ use stadium_shard::Together;
 use stadium_wallet::{AssetCode, Bounds, Command, Kind, NewTransfer, Time, TransferId, WalletName, refusal};
 
 use super::fields::{self, Fields};
-use crate::services::proto::{PushRequest, QueuedJob};
-use crate::services::push;
-use crate::services::queue::new_job;
-use crate::services::request::{named, unreadable, wrong};
+use crate::proto::{PushRequest, QueuedJob};
+use crate::queue::new_job;
+use crate::request::{named, unreadable, wrong};
+use crate::{push, pushes};
 
 /// The command of a `TransferRequest`.
-pub(super) fn transfer(request: &[u8]) -> Result<Command, Refusal> {
+pub(crate) fn transfer(request: &[u8]) -> Result<Command, Refusal> {
     let mut transfers = Vec::with_capacity(occurrences(request, 1)?);
     let mut linked = false;
     let mut fields = Fields(request);
@@ -37,7 +37,7 @@ pub(super) fn transfer(request: &[u8]) -> Result<Command, Refusal> {
 }
 
 /// The units of a `TogetherRequest`.
-pub(super) fn together(request: &[u8], bounds: PushBounds) -> Result<Vec<Together>, Refusal> {
+pub(crate) fn together(request: &[u8], bounds: PushBounds) -> Result<Vec<Together>, Refusal> {
     let mut units = Vec::with_capacity(occurrences(request, 1)?);
     let mut transfers = 0;
     let mut fields = Fields(request);
@@ -84,7 +84,7 @@ fn queued_job(message: &[u8]) -> Result<(QueueName, NewJob), Refusal> {
 
 fn pushed(message: &[u8], bounds: PushBounds) -> Result<(QueueName, NewJob), Refusal> {
     let push = PushRequest::decode(message).map_err(|error| unreadable(&error))?;
-    Ok((crate::pushes::queue(), push::job(&push, bounds)?))
+    Ok((pushes::queue(), push::job(&push, bounds)?))
 }
 
 /// How often a field occurs in a message: room for what is read from it, within the bound of a command.
@@ -209,7 +209,7 @@ fn only_id(name: &str, message: &[u8]) -> Result<TransferId, Refusal> {
 }
 
 /// An id of 16 bytes.
-pub(super) fn transfer_id(field: &str, bytes: &[u8]) -> Result<TransferId, Refusal> {
+pub(crate) fn transfer_id(field: &str, bytes: &[u8]) -> Result<TransferId, Refusal> {
     match <[u8; 16]>::try_from(bytes) {
         Ok(id) => Ok(TransferId(u128::from_be_bytes(id))),
         Err(_) => Err(wrong(format!("{field} has {} bytes; a transfer's id has 16", bytes.len()))),
@@ -227,7 +227,7 @@ fn asset_code(name: &str) -> Result<AssetCode, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::services::proto;
+    use crate::proto;
 
     fn encoded(kind: proto::new_transfer::Kind) -> Vec<u8> {
         let transfer = proto::NewTransfer {

@@ -15,26 +15,26 @@ use stadium_rpc::service::Disconnected;
 use stadium_rpc::{CallContext, Refusal, StreamSender};
 
 use super::{read, write};
-use crate::services::proto::{ReservedJob, WorkRequest};
-use crate::services::request::{refusal, strange};
-use crate::shards::ShardsDoor;
+use crate::proto::{ReservedJob, WorkRequest};
+use crate::request::{refusal, strange};
+use crate::shards::ShardsHandle;
 
 /// Jobs reserved at once. More would only make unsent ones wait for those before them.
 const BATCH_MAX: u32 = 64;
 
 /// The function of the method, over these shards.
-pub(super) fn function(
-    shards: &ShardsDoor,
+pub(crate) fn function(
+    shards: &ShardsHandle,
 ) -> impl Fn(CallContext, WorkRequest, StreamSender<ReservedJob>) -> Stream + Send + Sync + use<> {
     let shards = shards.clone();
     move |_, request, out| Box::pin(serve(shards.clone(), request, out))
 }
 
 /// What serves one consumer.
-pub(super) type Stream = std::pin::Pin<Box<dyn Future<Output = Result<(), Refusal>>>>;
+pub(crate) type Stream = std::pin::Pin<Box<dyn Future<Output = Result<(), Refusal>>>>;
 
 async fn serve(
-    shards: ShardsDoor,
+    shards: ShardsHandle,
     request: WorkRequest,
     out: StreamSender<ReservedJob>,
 ) -> Result<(), Refusal> {
@@ -78,7 +78,7 @@ async fn wanted(out: &StreamSender<ReservedJob>) -> Result<u32, Disconnected> {
 
 /// Jobs that are reserved for a consumer and not on their way to it. What is left when it goes is released.
 struct Unsent<'a> {
-    shards: &'a ShardsDoor,
+    shards: &'a ShardsHandle,
     jobs: VecDeque<Reserved<Bytes>>,
 }
 

@@ -8,7 +8,7 @@ use stadium_queue::InvalidName;
 use stadium_rpc::{PieceReceiver, Refusal};
 
 /// The bytes of a request, so many at most; beyond them `too_many` says why it is refused.
-pub(super) async fn whole(
+pub(crate) async fn whole(
     pieces: &PieceReceiver,
     bytes_max: usize,
     too_many: fn() -> Refusal,
@@ -24,17 +24,17 @@ pub(super) async fn whole(
 }
 
 /// A name that was checked, or what is wrong with it.
-pub(super) fn named<Name>(name: Result<Name, InvalidName>) -> Result<Name, Refusal> {
+pub(crate) fn named<Name>(name: Result<Name, InvalidName>) -> Result<Name, Refusal> {
     name.map_err(|error| wrong(error.to_string()))
 }
 
 /// What was said, where zero says nothing.
-pub(super) fn said<Number: Default + PartialEq>(number: Number) -> Option<Number> {
+pub(crate) fn said<Number: Default + PartialEq>(number: Number) -> Option<Number> {
     (number != Number::default()).then_some(number)
 }
 
 /// What the shards refuse, as callers hear it. A code and what it means are alike over HTTP and RPC: docs/rpc.md.
-pub(super) fn refusal(refusal: stadium_queue::Refusal) -> Refusal {
+pub(crate) fn refusal(refusal: stadium_queue::Refusal) -> Refusal {
     match refusal {
         stadium_queue::Refusal::Busy { code, retry_after, reason } => {
             Refusal::busy(Duration::from_millis(retry_after), format!("{reason} ({code})"))
@@ -46,24 +46,24 @@ pub(super) fn refusal(refusal: stadium_queue::Refusal) -> Refusal {
 
 /// The same for one item of a list, as the messages of all services say it: the code, the reason, after how many
 /// milliseconds to ask again, and whether it may have happened. Zero milliseconds say that it will never work.
-pub(super) fn of_an_item(refusal: stadium_queue::Refusal) -> (String, String, u64, bool) {
+pub(crate) fn of_an_item(refusal: stadium_queue::Refusal) -> (String, String, u64, bool) {
     let (code, is_unknown) = (refusal.code().to_owned(), refusal.is_unknown());
     let retry_after_ms = refusal.retry_after().map_or(0, |retry_after| retry_after.max(1));
     (code, refusal.reason().to_owned(), retry_after_ms, is_unknown)
 }
 
 /// A field of the request is wrong.
-pub(super) fn wrong(reason: String) -> Refusal {
+pub(crate) fn wrong(reason: String) -> Refusal {
     Refusal::rejected("NODE-010", reason)
 }
 
 /// The request is no message.
-pub(super) fn unreadable(error: &prost::DecodeError) -> Refusal {
+pub(crate) fn unreadable(error: &prost::DecodeError) -> Refusal {
     wrong(format!("the request cannot be read: {error}"))
 }
 
 /// A shard that answers what was not asked is a mistake of ours, and says so instead of guessing.
-pub(super) fn strange() -> Refusal {
+pub(crate) fn strange() -> Refusal {
     tracing::error!("A shard's answer is of another kind than its command");
     Refusal::unknown(
         "NODE-011",

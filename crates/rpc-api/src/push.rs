@@ -18,13 +18,13 @@ use stadium_http::key_store::{KeyStore, Role};
 use stadium_queue::NewJob;
 use stadium_rpc::{Refusal, Service};
 
-use super::access::Access;
-use super::proto::push_request::To;
-use super::proto::{PushAccepted, PushRequest, stadium};
-use super::request::wrong;
+use crate::access::Access;
+use crate::proto::push_request::To;
+use crate::proto::{PushAccepted, PushRequest, stadium};
 use crate::pushes;
+use crate::request::wrong;
 
-pub(super) use super::proto::stadium::{NAME, VERSION};
+pub use crate::proto::stadium::{NAME, VERSION};
 
 /// Bytes of a content type, and of a user property's name and value: those of the HTTP API.
 const CONTENT_TYPE_BYTES_MAX: usize = 256;
@@ -32,7 +32,7 @@ const USER_PROPERTIES_MAX: usize = 32;
 const USER_PROPERTY_BYTES_MAX: usize = 1_024;
 
 /// The service over this fleet.
-pub(super) fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: PushBounds) -> Service {
+pub fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: PushBounds) -> Service {
     Service::new(NAME, VERSION)
         .descriptors(stadium::FILE_DESCRIPTOR_SET)
         .interceptor(Access::new(keys, needed))
@@ -124,7 +124,7 @@ fn text(what: &str, text: &str, bytes_max: usize) -> Result<String, Refusal> {
 ///
 /// # Errors
 /// What would be refused now is refused now.
-pub(super) fn job(request: &PushRequest, bounds: PushBounds) -> Result<NewJob, Refusal> {
+pub(crate) fn job(request: &PushRequest, bounds: PushBounds) -> Result<NewJob, Refusal> {
     read(request, bounds)?;
     Ok(pushes::job(Value::from(body(request)).to_string().into()))
 }
@@ -162,7 +162,7 @@ mod tests {
     use stadium_http::read_push;
 
     use super::*;
-    use crate::services::proto;
+    use crate::proto;
 
     #[test]
     fn a_push_that_waits_as_a_job_is_the_same_push() {

@@ -10,13 +10,13 @@ use stadium_wallet::{
     Overdraft, Refusal, Seal, TransferId, TransferView,
 };
 
-use crate::services::{proto, request};
+use crate::{proto, request};
 
-pub(super) fn done(answer: Answer) -> Option<()> {
+pub(crate) fn done(answer: Answer) -> Option<()> {
     matches!(answer, Answer::Done).then_some(())
 }
 
-pub(super) fn opened(answer: Answer) -> Option<proto::Opened> {
+pub(crate) fn opened(answer: Answer) -> Option<proto::Opened> {
     let Answer::Opened(opened) = answer else { return None };
     let outcome = |outcome: Result<bool, Refusal>| match outcome {
         Ok(opened) => proto::OpenOutcome { already: !opened, refused: None },
@@ -25,7 +25,7 @@ pub(super) fn opened(answer: Answer) -> Option<proto::Opened> {
     Some(proto::Opened { outcomes: opened.into_iter().map(outcome).collect() })
 }
 
-pub(super) fn outcomes(answer: Answer) -> Option<proto::TransferOutcomes> {
+pub(crate) fn outcomes(answer: Answer) -> Option<proto::TransferOutcomes> {
     let Answer::Booked(outcomes) = answer else { return None };
     Some(proto::TransferOutcomes { outcomes: outcomes.into_iter().map(outcome).collect() })
 }
@@ -45,7 +45,7 @@ fn of_booked(booked: Booked) -> proto::TransferOutcome {
     proto::TransferOutcome { booked_at_ms: booked.at.0, duplicate: booked.duplicate, refused: None }
 }
 
-pub(super) fn unit(outcome: Result<Done, Refusal>) -> proto::UnitOutcome {
+pub(crate) fn unit(outcome: Result<Done, Refusal>) -> proto::UnitOutcome {
     match outcome {
         Ok(Done { booked, placed }) => proto::UnitOutcome {
             transfers: booked.into_iter().map(of_booked).collect(),
@@ -68,7 +68,7 @@ fn not_done(refusal: Refusal) -> proto::NotDone {
     proto::NotDone { code, reason, retry_after_ms, may_have_happened }
 }
 
-pub(super) fn accounts(answer: Answer) -> Option<proto::AccountList> {
+pub(crate) fn accounts(answer: Answer) -> Option<proto::AccountList> {
     let Answer::Accounts(accounts) = answer else { return None };
     Some(proto::AccountList { accounts: accounts.into_iter().map(account).collect() })
 }
@@ -90,12 +90,12 @@ fn of_balance(balance: Balance) -> proto::Balance {
     proto::Balance { posted: balance.posted, held: balance.held, available: balance.available() }
 }
 
-pub(super) fn balance(answer: Answer) -> Option<proto::Balance> {
+pub(crate) fn balance(answer: Answer) -> Option<proto::Balance> {
     let Answer::Balance(balance) = answer else { return None };
     Some(of_balance(balance))
 }
 
-pub(super) fn holds(answer: Answer) -> Option<proto::HoldList> {
+pub(crate) fn holds(answer: Answer) -> Option<proto::HoldList> {
     let Answer::Holds(holds) = answer else { return None };
     Some(proto::HoldList { holds: holds.into_iter().map(hold).collect() })
 }
@@ -112,7 +112,7 @@ fn hold(hold: HoldView) -> proto::OpenHold {
     }
 }
 
-pub(super) fn transfer(answer: Answer) -> Option<proto::TransferView> {
+pub(crate) fn transfer(answer: Answer) -> Option<proto::TransferView> {
     let Answer::Transfer(transfer) = answer else { return None };
     Some(of_transfer(*transfer))
 }
@@ -142,12 +142,12 @@ fn of_transfer(transfer: TransferView) -> proto::TransferView {
     }
 }
 
-pub(super) fn history(answer: Answer) -> Option<proto::EntryPage> {
+pub(crate) fn history(answer: Answer) -> Option<proto::EntryPage> {
     let Answer::History(page) = answer else { return None };
     Some(proto::EntryPage { entries: page.entries.into_iter().map(entry).collect(), before: page.before })
 }
 
-pub(super) fn entry(entry: Entry) -> proto::Entry {
+pub(crate) fn entry(entry: Entry) -> proto::Entry {
     let direction = match entry.direction {
         Direction::Credit => proto::Direction::Credit,
         Direction::Debit => proto::Direction::Debit,
@@ -160,7 +160,7 @@ pub(super) fn entry(entry: Entry) -> proto::Entry {
     }
 }
 
-pub(super) fn assets(answer: Answer) -> Option<proto::AssetList> {
+pub(crate) fn assets(answer: Answer) -> Option<proto::AssetList> {
     let Answer::Assets(assets) = answer else { return None };
     Some(proto::AssetList { assets: assets.into_iter().map(asset).collect() })
 }
@@ -176,7 +176,7 @@ fn asset(asset: AssetView) -> proto::AssetView {
     }
 }
 
-pub(super) fn roots(seals: &[(u16, Seal)]) -> proto::RootList {
+pub(crate) fn roots(seals: &[(u16, Seal)]) -> proto::RootList {
     let root = |&(shard, seal): &(u16, Seal)| proto::Root {
         shard: shard.into(),
         number: seal.number,

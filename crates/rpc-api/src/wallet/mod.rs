@@ -17,12 +17,12 @@ use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service, Str
 use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
 use stadium_wallet::{Answer, Command, Range};
 
-use super::access::Access;
-use super::proto::{self, wallet};
-use super::request::{self, refusal, strange, unreadable, wrong};
-use crate::shards::ShardsDoor;
+use crate::access::Access;
+use crate::proto::{self, wallet};
+use crate::request::{self, refusal, strange, unreadable, wrong};
+use crate::shards::ShardsHandle;
 
-pub(super) use super::proto::wallet::{NAME, VERSION};
+pub use crate::proto::wallet::{NAME, VERSION};
 
 /// The longest request: a thousand transfers of the largest kind, and the jobs and pushes of units beside them.
 const REQUEST_BYTES_MAX: usize = 16 << 20;
@@ -31,7 +31,7 @@ const REQUEST_BYTES_MAX: usize = 16 << 20;
 const STATEMENT_PAGE: u32 = 256;
 
 /// The service over these shards; `bounds` are those of pushes.
-pub(super) fn service(shards: &ShardsDoor, keys: KeyStore, bounds: PushBounds) -> Service {
+pub fn service(shards: &ShardsHandle, keys: KeyStore, bounds: PushBounds) -> Service {
     let service = Service::new(NAME, VERSION)
         .descriptors(wallet::FILE_DESCRIPTOR_SET)
         .interceptor(Access::new(keys, needed))
@@ -69,7 +69,7 @@ fn needed(route: &str) -> Option<Role> {
 /// Adds a method: `read` makes a command of the request, and `write` a message of its answer.
 fn serve<Q, A>(
     service: Service,
-    shards: &ShardsDoor,
+    shards: &ShardsHandle,
     method: &Method<Q, A>,
     read: fn(Q) -> Result<Command, Refusal>,
     write: fn(Answer) -> Option<A>,
@@ -90,7 +90,7 @@ where
 }
 
 /// Adds the methods that move amounts, whose requests are read without making messages of them.
-fn serve_transfers(service: Service, shards: &ShardsDoor, bounds: PushBounds) -> Service {
+fn serve_transfers(service: Service, shards: &ShardsHandle, bounds: PushBounds) -> Service {
     let door = shards.clone();
     let method = Method::<Raw, proto::TransferOutcomes>::unary(wallet::TRANSFER.route());
     let service = service.upload(&method, move |_: CallContext, pieces| {
@@ -120,7 +120,7 @@ fn serve_transfers(service: Service, shards: &ShardsDoor, bounds: PushBounds) ->
 }
 
 /// Adds the method that looks at several wallets at once.
-fn serve_wallets(service: Service, shards: &ShardsDoor) -> Service {
+fn serve_wallets(service: Service, shards: &ShardsHandle) -> Service {
     let door = shards.clone();
     let method = Method::<Raw, proto::AccountList>::unary(wallet::WALLET.route());
     service.upload(&method, move |_: CallContext, pieces| {
@@ -147,7 +147,7 @@ fn serve_wallets(service: Service, shards: &ShardsDoor) -> Service {
 }
 
 /// Adds the method that tells the seals.
-fn serve_roots(service: Service, shards: &ShardsDoor) -> Service {
+fn serve_roots(service: Service, shards: &ShardsHandle) -> Service {
     let door = shards.clone();
     let method = Method::<Raw, proto::RootList>::unary(wallet::ROOTS.route());
     service.upload(&method, move |_: CallContext, pieces| {
@@ -165,7 +165,7 @@ fn serve_roots(service: Service, shards: &ShardsDoor) -> Service {
 type Stream = std::pin::Pin<Box<dyn Future<Output = Result<(), Refusal>>>>;
 
 fn statement(
-    shards: &ShardsDoor,
+    shards: &ShardsHandle,
 ) -> impl Fn(CallContext, proto::EntriesRequest, StreamSender<proto::Entry>) -> Stream + Send + Sync + use<> {
     let shards = shards.clone();
     move |_, request, out| Box::pin(pages(shards.clone(), request, out))
@@ -173,7 +173,7 @@ fn statement(
 
 /// Page after page, each read once the one before has left.
 async fn pages(
-    shards: ShardsDoor,
+    shards: ShardsHandle,
     request: proto::EntriesRequest,
     out: StreamSender<proto::Entry>,
 ) -> Result<(), Refusal> {

@@ -11,33 +11,33 @@ use stadium_push::{
 use stadium_registry::{Changes, Selector};
 use stadium_rpc::Refusal;
 
-use crate::services::proto;
-use crate::services::request::{named, said, wrong};
+use crate::proto;
+use crate::request::{named, said, wrong};
 
 /// Items of a page that does not say how many.
 const PAGE: u32 = 100;
 
-pub(super) fn send(request: proto::NewPush) -> Result<Command, Refusal> {
+pub(crate) fn send(request: proto::NewPush) -> Result<Command, Refusal> {
     Ok(Command::Send { push: Box::new(push(request)?) })
 }
 
-pub(super) fn check(request: proto::NewPush) -> Result<Command, Refusal> {
+pub(crate) fn check(request: proto::NewPush) -> Result<Command, Refusal> {
     Ok(Command::Check { push: Box::new(push(request)?) })
 }
 
-pub(super) fn edit(request: proto::NewPush) -> Result<Command, Refusal> {
+pub(crate) fn edit(request: proto::NewPush) -> Result<Command, Refusal> {
     Ok(Command::Edit { push: Box::new(push(request)?) })
 }
 
-pub(super) fn cancel(request: proto::PushNamed) -> Result<Command, Refusal> {
+pub(crate) fn cancel(request: proto::PushNamed) -> Result<Command, Refusal> {
     Ok(Command::Cancel { app: app(&request.app)?, push: id("push", &request.push)? })
 }
 
-pub(super) fn find(request: proto::PushNamed) -> Result<Command, Refusal> {
+pub(crate) fn find(request: proto::PushNamed) -> Result<Command, Refusal> {
     Ok(Command::Push { app: app(&request.app)?, push: id("push", &request.push)? })
 }
 
-pub(super) fn list(request: proto::ListPushesRequest) -> Result<Command, Refusal> {
+pub(crate) fn list(request: proto::ListPushesRequest) -> Result<Command, Refusal> {
     let before = match (request.before_ms, request.before_push.as_slice()) {
         (0, []) => None,
         (at, push) => Some((Time(at), id("before_push", push)?)),
@@ -46,7 +46,7 @@ pub(super) fn list(request: proto::ListPushesRequest) -> Result<Command, Refusal
     Ok(Command::Pushes { app: app(&request.app)?, before, pushes_max })
 }
 
-pub(super) fn trace(request: proto::TraceRequest) -> Result<Command, Refusal> {
+pub(crate) fn trace(request: proto::TraceRequest) -> Result<Command, Refusal> {
     Ok(Command::Trace {
         app: app(&request.app)?,
         push: id("push", &request.push)?,
@@ -54,7 +54,7 @@ pub(super) fn trace(request: proto::TraceRequest) -> Result<Command, Refusal> {
     })
 }
 
-pub(super) fn opened(request: proto::TraceRequest) -> Result<Command, Refusal> {
+pub(crate) fn opened(request: proto::TraceRequest) -> Result<Command, Refusal> {
     Ok(Command::Opened {
         app: app(&request.app)?,
         push: id("push", &request.push)?,
@@ -62,7 +62,7 @@ pub(super) fn opened(request: proto::TraceRequest) -> Result<Command, Refusal> {
     })
 }
 
-pub(super) fn preview(request: proto::PreviewRequest) -> Result<Command, Refusal> {
+pub(crate) fn preview(request: proto::PreviewRequest) -> Result<Command, Refusal> {
     Ok(Command::Preview {
         app: app(&request.app)?,
         audience: selector(&request.selector)?,
@@ -71,7 +71,7 @@ pub(super) fn preview(request: proto::PreviewRequest) -> Result<Command, Refusal
     })
 }
 
-pub(super) fn change(request: proto::ChangeDevicesRequest) -> Result<Command, Refusal> {
+pub(crate) fn change(request: proto::ChangeDevicesRequest) -> Result<Command, Refusal> {
     let change = |(place, change): (usize, proto::DeviceChange)| {
         let at = |text: String| wrong(format!("devices[{place}].{text}"));
         let device = DeviceId::new(&change.device).map_err(|error| at(format!("device: {error}")))?;
@@ -90,16 +90,16 @@ pub(super) fn change(request: proto::ChangeDevicesRequest) -> Result<Command, Re
     Ok(Command::Change { app: app(&request.app)?, devices })
 }
 
-pub(super) fn remove(request: proto::DevicesNamed) -> Result<Command, Refusal> {
+pub(crate) fn remove(request: proto::DevicesNamed) -> Result<Command, Refusal> {
     let devices = request.devices.iter().map(|device| device_id(device)).collect::<Result<_, _>>()?;
     Ok(Command::Remove { app: app(&request.app)?, devices })
 }
 
-pub(super) fn device(request: proto::DeviceNamed) -> Result<Command, Refusal> {
+pub(crate) fn device(request: proto::DeviceNamed) -> Result<Command, Refusal> {
     Ok(Command::Device { app: app(&request.app)?, device: device_id(&request.device)? })
 }
 
-pub(super) fn admit(request: proto::AdmitRequest) -> Result<Command, Refusal> {
+pub(crate) fn admit(request: proto::AdmitRequest) -> Result<Command, Refusal> {
     use proto::admit_request::Credential;
     let credential = match request.credential {
         None | Some(Credential::NoCredential(false)) => None,
@@ -116,7 +116,7 @@ pub(super) fn admit(request: proto::AdmitRequest) -> Result<Command, Refusal> {
     Ok(Command::Change { app: app(&request.app)?, devices: vec![(device_id(&request.device)?, changes)] })
 }
 
-pub(super) fn schedule(request: proto::NewPushSchedule) -> Result<Command, Refusal> {
+pub(crate) fn schedule(request: proto::NewPushSchedule) -> Result<Command, Refusal> {
     let Some(push) = request.push else {
         return Err(wrong("a schedule makes a push: set `push`".to_owned()));
     };
@@ -130,7 +130,7 @@ pub(super) fn schedule(request: proto::NewPushSchedule) -> Result<Command, Refus
     Ok(Command::Schedule { schedule: Box::new(schedule) })
 }
 
-pub(super) fn pause(request: proto::PauseScheduleRequest) -> Result<Command, Refusal> {
+pub(crate) fn pause(request: proto::PauseScheduleRequest) -> Result<Command, Refusal> {
     Ok(Command::PauseSchedule {
         app: app(&request.app)?,
         name: schedule_name(&request.name)?,
@@ -138,16 +138,16 @@ pub(super) fn pause(request: proto::PauseScheduleRequest) -> Result<Command, Ref
     })
 }
 
-pub(super) fn unschedule(request: proto::PushScheduleNamed) -> Result<Command, Refusal> {
+pub(crate) fn unschedule(request: proto::PushScheduleNamed) -> Result<Command, Refusal> {
     Ok(Command::Unschedule { app: app(&request.app)?, name: schedule_name(&request.name)? })
 }
 
-pub(super) fn schedules(request: proto::AppNamed) -> Result<Command, Refusal> {
+pub(crate) fn schedules(request: proto::AppNamed) -> Result<Command, Refusal> {
     Ok(Command::Schedules { app: app(&request.app)? })
 }
 
 /// A push that is wanted.
-pub(super) fn push(request: proto::NewPush) -> Result<NewPush, Refusal> {
+pub(crate) fn push(request: proto::NewPush) -> Result<NewPush, Refusal> {
     use proto::new_push::{Audience as Whom, Content as What, When as Start};
     let audience = match &request.audience {
         None => return Err(wrong("the push is for nobody: set `device`, `saved` or `selector`".to_owned())),
