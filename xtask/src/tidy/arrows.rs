@@ -43,9 +43,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "stadium-table",
         ],
     ),
+    ("stadium-console", &[]),
     (
         "stadium-http",
         &[
+            "stadium-console",
             "stadium-shard",
             "stadium-queue",
             "stadium-wallet",

@@ -1,4 +1,6 @@
 //! API keys over the API: list, make, revoke. Admins only.
+//!
+//! All of it takes an admin. A secret is shown once, when its key is made.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Direct pushes as the API shows them.
+//!
+//! Counts are deliveries; a latency counts from the time at which the push was accepted.
 
 use std::time::Duration;
 
