@@ -1,4 +1,6 @@
 //! The endpoints of all features, for the router and for the API's description.
+//!
+//! A feature that is not named here is not served.
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::port::Port;
@@ -17,3 +19,15 @@ pub(crate) fn endpoints() -> OpenApiRouter<Port> {
         .merge(live::routes::endpoints())
         .merge(metrics::routes::endpoints())
 }
+
+/// The rules that each feature lays over the description of its endpoints.
+pub(crate) const RULES: [&str; 8] = [
+    apps::description::RULES,
+    audiences::description::RULES,
+    devices::description::RULES,
+    keys::description::RULES,
+    push::description::RULES,
+    queue::description::RULES,
+    wallet::description::RULES,
+    webpush::description::RULES,
+];

@@ -8,7 +8,7 @@ mod rules;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::endpoints::endpoints;
+use crate::endpoints::{RULES, endpoints};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -49,6 +49,6 @@ pub fn description(version: &str) -> String {
     api.merge(endpoints().into_openapi());
     api.info.version = version.to_owned();
     let mut api = serde_json::to_value(api).expect("the description holds only strings, numbers and lists");
-    rules::apply(&mut api);
+    rules::apply(&mut api, &RULES);
     serde_json::to_string_pretty(&api).expect("it was JSON before")
 }

@@ -13,3 +13,6 @@ use crate::devices::routes::traces::TraceEvent;
     components(schemas(TraceEvent)),
 )]
 pub(crate) struct Description;
+
+/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+pub(crate) const RULES: &str = include_str!("rules.json");

@@ -11,3 +11,6 @@ use utoipa::OpenApi;
     ),
 )]
 pub(crate) struct Description;
+
+/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+pub(crate) const RULES: &str = include_str!("rules.json");

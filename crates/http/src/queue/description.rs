@@ -15,6 +15,9 @@ use crate::request::problem::ProblemSchema as Problem;
 )]
 pub(crate) struct Description;
 
+/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+pub(crate) const RULES: &str = include_str!("rules.json");
+
 /// Of a request that only looks.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "describes answers; nothing is made of it")]

@@ -17,6 +17,9 @@ use crate::request::problem::ProblemSchema as Problem;
 )]
 pub(crate) struct Description;
 
+/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+pub(crate) const RULES: &str = include_str!("rules.json");
+
 /// Of a request that only looks at wallets.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "describes answers; nothing is made of it")]
