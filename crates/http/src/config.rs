@@ -1,4 +1,4 @@
-//! What the HTTP port is told at its start.
+//! The settings of the HTTP port.
 //!
 //! Plain values: the node reads and explains the settings, this crate only uses them. Each bound says its unit,
 //! its reason and what happens beyond it.

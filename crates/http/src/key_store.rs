@@ -64,7 +64,7 @@ pub struct Key {
     pub created_at: SystemTime,
 }
 
-/// A key that was just made: the only moment its secret can be seen.
+/// A key that was just made: its secret can be seen only now.
 #[derive(Debug)]
 pub struct CreatedKey {
     /// The key.

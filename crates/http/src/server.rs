@@ -47,7 +47,7 @@ pub(crate) mod tls;
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Connections over the bound that are told so at once; beyond that they are closed without a word. Each takes a descriptor for a
+/// Connections over the bound that get an answer at once; beyond that they are closed without one. Each takes a descriptor for a
 /// second at most.
 const TURNED_AWAY_MAX: usize = 32;
 
@@ -101,7 +101,7 @@ impl Queues {
 
 impl Server {
     /// Opens the keys, reads the certificate and listens. `taker` gets the sockets that ask for MQTT over
-    /// WebSocket; without it they are told that it is not served here.
+    /// WebSocket; without it they get the answer that it is not served here.
     ///
     /// Must be called inside a Tokio runtime.
     ///
@@ -240,16 +240,16 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// One connection over the bound: told so, if it listens at all.
+/// Answers one connection over the bound, if it reads at all.
 async fn turn_away(mut stream: TcpStream) {
     let problem = Problem::new(CONNECTIONS_FULL, "close a connection before opening another")
         .retry_after(Duration::from_secs(1));
     let answer = problem.raw_answer();
-    let told = async {
+    let answered = async {
         stream.write_all(&answer).await?;
         stream.shutdown().await
     };
-    let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), answered).await;
 }
 
 /// A connection on its way from its first byte to the router.

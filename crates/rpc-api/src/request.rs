@@ -1,4 +1,4 @@
-//! What the services over the shards do alike with a request: gather its bytes, read its names, tell refusals.
+//! What the services over the shards do alike with a request: gather its bytes, read its names, report refusals.
 //!
 //! Their methods are served as uploads, so a request comes in pieces; mostly it is one.
 
@@ -86,7 +86,7 @@ mod tests {
         for code in [stadium_shard::UNKNOWN, stadium_wallet::refusal::PENDING] {
             let unknown = OfShard::Unknown { code, retry_after: 20, reason: reason() };
             assert_eq!(of_an_item(unknown.clone()), (code.to_owned(), reason(), 20, true));
-            assert!(matches!(refusal(unknown), Refusal::Unknown { code: told, .. } if told == code));
+            assert!(matches!(refusal(unknown), Refusal::Unknown { code: given, .. } if given == code));
         }
         assert_eq!(of_an_item(busy.clone()), ("SHARD-002".to_owned(), reason(), 20, false));
         assert_eq!(of_an_item(rejected.clone()), ("WAL-023".to_owned(), reason(), 0, false));

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::platform::states::{connection, detail, word};
 use crate::platform::{changes, in_path};
 use crate::request::problem::{FIELD_WRONG, Problem, ProblemDocument, ProblemSchema};
-use crate::spelling::{field, moment, named};
+use crate::spelling::{field, named, timestamp};
 
 /// Fields of a device that the server makes: passed over where they are sent back.
 pub(crate) const MADE: [&str; 9] = [
@@ -209,12 +209,12 @@ pub(crate) fn whole(view: &DeviceView) -> Value {
     let owed = |owed: &stadium_push::Owed| {
         json!({
             "push": owed.push.to_string(),
-            "since": moment(owed.since),
-            "until": owed.until.map(moment),
+            "since": timestamp(owed.since),
+            "until": owed.until.map(timestamp),
             "priority": owed.priority,
         })
     };
-    let newest = |(push, at, state): &(stadium_push::PushId, stadium_push::Time, stadium_push::State)| json!({"push": push.to_string(), "at": moment(*at), "state": word(state), "detail": detail(state)});
+    let newest = |(push, at, state): &(stadium_push::PushId, stadium_push::Time, stadium_push::State)| json!({"push": push.to_string(), "at": timestamp(*at), "state": word(state), "detail": detail(state)});
     json["owed"] = view.inbox.len().into();
     json["inbox"] = view.inbox.iter().map(owed).collect();
     json["newest"] = view.newest.iter().map(newest).collect();

@@ -6,7 +6,7 @@ use stadium_shard::ShardMetrics;
 /// One figure of a shard: name, help, unit, and where it stands.
 pub(crate) type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
 
-/// What is told in bytes.
+/// The unit of memory.
 pub(crate) fn bytes() -> Option<Unit> {
     Some(Unit::Bytes)
 }

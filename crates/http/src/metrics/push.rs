@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_is_told_once_under_a_name_of_its_own() {
+    fn every_figure_is_read_once_under_a_name_of_its_own() {
         let push = Figures {
             apps: 1,
             devices: 2,
@@ -85,8 +85,8 @@ mod tests {
         };
         let metrics = ShardMetrics { push, push_bytes: 11, session_bytes: 12, ..ShardMetrics::default() };
         let all: Vec<_> = gauges().into_iter().chain(counters()).collect();
-        let told: Vec<f64> = all.iter().map(|(_, _, _, of)| of(&metrics)).collect();
-        assert_eq!(told, (1..=22).map(f64::from).collect::<Vec<_>>());
+        let read: Vec<f64> = all.iter().map(|(_, _, _, of)| of(&metrics)).collect();
+        assert_eq!(read, (1..=22).map(f64::from).collect::<Vec<_>>());
         let mut names: Vec<_> = all.iter().map(|(name, ..)| *name).collect();
         names.sort_unstable();
         names.dedup();

@@ -19,7 +19,7 @@ use crate::audiences::fields::{PaceField, audience as audience_of};
 use crate::push::direct::fields::{CONTENT_TYPE_BYTES_MAX, PropertyField, properties, text};
 use crate::request::problem::Problem;
 use crate::rfc3339;
-use crate::spelling::{bytes_of, field, moment, moment_of, named, spelled};
+use crate::spelling::{bytes_of, field, named, parse_timestamp, spelled, timestamp};
 
 /// A push to be made: `audience`, and a `notification` or a `message` that is passed through as it is. Of an edit: what becomes
 /// different; what is left out stays.
@@ -267,7 +267,7 @@ impl WhenField {
     fn check(&self) -> Result<When, Problem> {
         match self {
             Self::Now => Ok(When::Now),
-            Self::At(text) => moment_of(text).map(When::At).map_err(|detail| field("when.at", &detail)),
+            Self::At(text) => parse_timestamp(text).map(When::At).map_err(|detail| field("when.at", &detail)),
             Self::Local(text) => civil(text).map(When::Local).ok_or_else(|| {
                 field(
                     "when.local",
@@ -280,7 +280,7 @@ impl WhenField {
     pub(crate) fn of(when: When) -> Self {
         match when {
             When::Now => Self::Now,
-            When::At(at) => Self::At(moment(at)),
+            When::At(at) => Self::At(timestamp(at)),
             When::Local(Civil(seconds)) => {
                 let at =
                     std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds.max(0).unsigned_abs());

@@ -15,7 +15,7 @@ use crate::platform::ids::random;
 use crate::push::fields::{ContentReport, OptionsFields, PushFields};
 use crate::request::body::parse;
 use crate::request::problem::Problem;
-use crate::spelling::{field, moment};
+use crate::spelling::{field, timestamp};
 
 /// A push at certain times.
 #[derive(Deserialize, ToSchema)]
@@ -145,12 +145,12 @@ impl PushScheduleReport {
                 content: ContentReport::of(&push.content),
                 options: OptionsFields::of(&push.options),
             },
-            next: view.next.iter().map(|at| moment(*at)).collect(),
+            next: view.next.iter().map(|at| timestamp(*at)).collect(),
             last: view
                 .last
                 .iter()
                 .map(|(at, push)| OccurrenceReport {
-                    at: moment(*at),
+                    at: timestamp(*at),
                     push: push.map(|push| push.to_string()),
                 })
                 .collect(),

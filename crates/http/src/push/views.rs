@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::audiences::fields::audience_json;
 use crate::audiences::views::PreviewReport;
 use crate::push::fields::{ContentReport, OptionsFields, WhenField};
-use crate::spelling::moment;
+use crate::spelling::timestamp;
 
 /// A push that was taken over.
 #[derive(Serialize, ToSchema)]
@@ -216,8 +216,8 @@ impl PlatformPushReport {
                 Stage::Settled => "settled",
                 Stage::Cancelled => "cancelled",
             },
-            accepted_at: moment(view.accepted_at),
-            started_at: view.started_at.map(moment),
+            accepted_at: timestamp(view.accepted_at),
+            started_at: view.started_at.map(timestamp),
             when: WhenField::of(push.when),
             audience: audience_json(&push.audience),
             title: match &push.content {

@@ -1,6 +1,6 @@
 //! What requests say about queues, read strictly: a misspelt field is refused with its path.
 //!
-//! Spans are whole milliseconds, moments are RFC 3339. Bounds of values are the queue's own to check, so that every
+//! Spans are whole milliseconds, timestamps are RFC 3339. Bounds of values are the queue's own to check, so that every
 //! interface has the same ones; here is checked what is JSON's alone.
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::queue::views::{MissedWord, SpreadWord};
 use crate::request::problem::Problem;
-use crate::spelling::{bytes_of, field, moment_of, named, optional};
+use crate::spelling::{bytes_of, field, named, optional, parse_timestamp};
 
 /// A job to put. At most one of `payload` and `payload_base64` is given, and of `delay_ms` and `run_at`.
 #[derive(Default, Deserialize, ToSchema)]
@@ -559,8 +559,8 @@ fn when_of(at: &str, delay_ms: Option<u64>, run_at: Option<&str>) -> Result<Opti
         (None, None) => Ok(None),
         (Some(delay), None) => Ok(Some(When::After(delay))),
         (None, Some(text)) => {
-            let moment = moment_of(text).map_err(|detail| field(&format!("{at}run_at"), &detail))?;
-            Ok(Some(When::At(moment)))
+            let timestamp = parse_timestamp(text).map_err(|detail| field(&format!("{at}run_at"), &detail))?;
+            Ok(Some(When::At(timestamp)))
         }
         (Some(_), Some(_)) => Err(field(&format!("{at}run_at"), "give `delay_ms` or `run_at`, not both")),
     }

@@ -12,7 +12,7 @@ use stadium_wallet::{Refusal, refusal};
 use utoipa::ToSchema;
 
 use crate::request::problem::Problem;
-use crate::spelling::{bytes_of, field, moment_of, named};
+use crate::spelling::{bytes_of, field, named, parse_timestamp};
 use crate::wallet::amount::AmountField;
 use crate::wallet::views::OverdraftWord;
 
@@ -235,7 +235,7 @@ impl TransferFields {
             }
         };
         let metadata = bytes_of(at, "metadata", self.metadata.as_deref(), self.metadata_base64.as_deref())?;
-        let effective = self.effective_at.as_deref().map(moment_of).transpose();
+        let effective = self.effective_at.as_deref().map(parse_timestamp).transpose();
         Ok(NewTransfer {
             id,
             kind,

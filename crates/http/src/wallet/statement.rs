@@ -16,7 +16,7 @@ use tokio_stream::{Stream, StreamExt};
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::shards::ask_for;
-use crate::spelling::{moment, spelled};
+use crate::spelling::{spelled, timestamp};
 use crate::wallet::amount::decimal;
 use crate::wallet::views::{BookWord, EntryReport, other};
 
@@ -95,8 +95,8 @@ impl Statement {
             "wallet": self.wallet.as_str(),
             "asset": self.asset.as_str(),
             "scale": self.scale,
-            "from": self.range.from.map(moment),
-            "to": self.range.to.map(moment),
+            "from": self.range.from.map(timestamp),
+            "to": self.range.to.map(timestamp),
         });
         let head = head.to_string();
         format!("{},\"entries\":[", head.strip_suffix('}').expect("an object ends so"))
@@ -110,8 +110,8 @@ impl Statement {
         let (metadata, base64) = spelled(&transfer.metadata);
         let fields = [
             entry.number.to_string(),
-            moment(transfer.at),
-            transfer.effective.map(moment).unwrap_or_default(),
+            timestamp(transfer.at),
+            transfer.effective.map(timestamp).unwrap_or_default(),
             transfer.transfer.to_string(),
             BookWord::from(transfer.state).word().to_owned(),
             other(entry).to_owned(),

@@ -1,6 +1,6 @@
 //! Assets, accounts and transfers as the API shows them.
 //!
-//! Amounts are whole minor units, see [`crate::wallet::amount`]; ids are UUIDs; moments are RFC 3339.
+//! Amounts are whole minor units, see [`crate::wallet::amount`]; ids are UUIDs; timestamps are RFC 3339.
 
 use serde::{Deserialize, Serialize};
 use stadium_wallet::{
@@ -10,7 +10,7 @@ use stadium_wallet::{
 use utoipa::ToSchema;
 
 use crate::request::problem::{Problem, ProblemDocument, ProblemSchema};
-use crate::spelling::{moment, spelled};
+use crate::spelling::{spelled, timestamp};
 use crate::wallet::amount::Amount;
 
 /// An asset, and what all accounts of it hold together.
@@ -122,7 +122,7 @@ impl AccountReport {
             ceiling: account.ceiling.map(Into::into),
             closed: account.closed,
             entries: account.entries,
-            opened_at: moment(account.opened),
+            opened_at: timestamp(account.opened),
         }
     }
 }
@@ -232,8 +232,8 @@ impl HoldReport {
             credit: hold.credit.to_string(),
             asset: hold.asset.to_string(),
             amount: hold.amount.into(),
-            held_at: moment(hold.at),
-            expires_at: moment(hold.expires),
+            held_at: timestamp(hold.at),
+            expires_at: timestamp(hold.expires),
         }
     }
 }
@@ -258,7 +258,7 @@ pub(crate) struct BookedTransfer {
 
 impl BookedTransfer {
     pub(crate) fn of(booked: &Booked) -> Self {
-        Self { id: booked.transfer.to_string(), booked_at: moment(booked.at), duplicate: booked.duplicate }
+        Self { id: booked.transfer.to_string(), booked_at: timestamp(booked.at), duplicate: booked.duplicate }
     }
 }
 
@@ -290,7 +290,7 @@ impl BookedTransfers {
         let each = |(id, outcome): (&TransferId, Outcome)| match outcome {
             Ok(booked) => EachBooked {
                 id: id.to_string(),
-                booked_at: Some(moment(booked.at)),
+                booked_at: Some(timestamp(booked.at)),
                 duplicate: Some(booked.duplicate),
                 error: None,
             },
@@ -408,9 +408,9 @@ impl TransferReport {
             credit: transfer.credit.to_string(),
             asset: transfer.asset.to_string(),
             amount: transfer.amount.into(),
-            booked_at: moment(transfer.at),
+            booked_at: timestamp(transfer.at),
             of: transfer.of.map(|of| of.to_string()),
-            effective_at: transfer.effective.map(moment),
+            effective_at: transfer.effective.map(timestamp),
             reference: transfer.reference.clone(),
             metadata,
             metadata_base64,

@@ -300,7 +300,7 @@ async fn check_in_force(app: &App, subscription: &Subscription) -> Result<(), Pr
     Err(Problem::new(SUBSCRIPTION_OVER, detail))
 }
 
-/// As [`crate::shards::ask_for`], where busy is told as senders of Web Push know it.
+/// As [`crate::shards::ask_for`], where busy has the status that senders of Web Push know.
 async fn ask_for<T: Expected<Answer>>(app: &App, command: Command) -> Result<T, Problem> {
     let answer = running(app)?.submit_push(command).await.map_err(|refused| match refused {
         Refusal::Busy { code, reason, retry_after } => {

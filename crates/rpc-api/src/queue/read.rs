@@ -94,7 +94,7 @@ pub(crate) fn edit(request: proto::EditRequest) -> Result<Command, Refusal> {
         payload: request.payload,
         when: request.when.map(|when| match when {
             proto::edit_request::When::DelayMs(delay) => When::After(delay),
-            proto::edit_request::When::RunAtMs(moment) => When::At(Time(moment)),
+            proto::edit_request::When::RunAtMs(at_ms) => When::At(Time(at_ms)),
         }),
         priority: request.priority.map(priority).transpose()?,
         time_to_live: request.time_to_live_ms,
@@ -184,7 +184,7 @@ pub(crate) fn new_job(job: proto::NewJob) -> Result<NewJob, Refusal> {
     let when = match (job.delay_ms, job.run_at_ms) {
         (0, 0) => When::Now,
         (delay, 0) => When::After(delay),
-        (0, moment) => When::At(Time(moment)),
+        (0, at_ms) => When::At(Time(at_ms)),
         _ => return Err(wrong("a job has delay_ms or run_at_ms, not both".to_owned())),
     };
     let dedup = match job.dedup_id.as_str() {

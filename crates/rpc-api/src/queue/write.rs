@@ -114,53 +114,53 @@ pub(crate) fn history(answer: Answer<Bytes>) -> Option<proto::JobHistory> {
 
 fn entry(entry: HistoryEntry) -> proto::HistoryEntry {
     use proto::history_entry::What;
-    let mut told = proto::HistoryEntry { at_ms: entry.at.0, ..Default::default() };
+    let mut message = proto::HistoryEntry { at_ms: entry.at.0, ..Default::default() };
     let what = match entry.what {
         Attempt::Put { queue, due } => {
-            (told.queue, told.due_ms) = (queue.as_str().to_owned(), due.0);
+            (message.queue, message.due_ms) = (queue.as_str().to_owned(), due.0);
             What::Put
         }
         Attempt::Reserved { attempt, worker, until } => {
-            (told.attempt, told.until_ms) = (attempt.into(), until.0);
-            told.worker = worker.map(|worker| worker.as_str().to_owned()).unwrap_or_default();
+            (message.attempt, message.until_ms) = (attempt.into(), until.0);
+            message.worker = worker.map(|worker| worker.as_str().to_owned()).unwrap_or_default();
             What::Reserved
         }
         Attempt::Extended { until } => {
-            told.until_ms = until.0;
+            message.until_ms = until.0;
             What::Extended
         }
         Attempt::Released { due, error } => {
-            (told.due_ms, told.reason) = (due.0, error.unwrap_or_default());
+            (message.due_ms, message.reason) = (due.0, error.unwrap_or_default());
             What::Released
         }
         Attempt::LeaseExpired { due } => {
-            told.due_ms = due.0;
+            message.due_ms = due.0;
             What::LeaseExpired
         }
         Attempt::Buried { reason } => {
-            told.reason = reason.unwrap_or_default();
+            message.reason = reason.unwrap_or_default();
             What::Buried
         }
         Attempt::Revived { queue } => {
-            told.queue = queue.as_str().to_owned();
+            message.queue = queue.as_str().to_owned();
             What::Revived
         }
         Attempt::Dead { reason } => {
-            told.reason = reason;
+            message.reason = reason;
             What::Dead
         }
         Attempt::Edited => What::Edited,
         Attempt::Settled => What::Settled,
         Attempt::Forwarded { queue, job } => {
-            (told.queue, told.job) = (queue.as_str().to_owned(), job.0);
+            (message.queue, message.job) = (queue.as_str().to_owned(), job.0);
             What::Forwarded
         }
         Attempt::Deleted => What::Deleted,
         Attempt::Expired => What::Expired,
         Attempt::Trimmed => What::Trimmed,
     };
-    told.what = what.into();
-    told
+    message.what = what.into();
+    message
 }
 
 pub(crate) fn stats(answer: Answer<Bytes>) -> Option<proto::QueueStats> {
@@ -228,7 +228,7 @@ fn schedule(schedule: ScheduleView) -> proto::ScheduleView {
         name: schedule.name.as_str().to_owned(),
         cron: Some(cron(schedule.cron)),
         next_ms: schedule.next.map(milliseconds),
-        last_ms: schedule.last.map(|(moment, _)| moment.0),
+        last_ms: schedule.last.map(|(time, _)| time.0),
         last_job: schedule.last.map(|(_, job)| job.0).unwrap_or_default(),
     }
 }

@@ -295,26 +295,26 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
-        let told = |request: &[u8]| match transfer(request) {
+        let reason = |request: &[u8]| match transfer(request) {
             Err(Refusal::Rejected { code, reason }) => format!("{code} {reason}"),
             other => panic!("{other:?}"),
         };
-        let bad = told(&encoded(proto::new_transfer::Kind::Post(post("al ice"))));
+        let bad = reason(&encoded(proto::new_transfer::Kind::Post(post("al ice"))));
         assert!(bad.contains("NODE-010 transfers[0]: debit \"al ice\""), "{bad}");
         let short = proto::NewTransfer { id: vec![1], ..Default::default() };
         let short = proto::TransferRequest { transfers: vec![short], linked: false }.encode_to_vec();
-        assert!(told(&short).contains("id has 1 bytes"));
+        assert!(reason(&short).contains("id has 1 bytes"));
         let empty = proto::TransferRequest { transfers: vec![proto::NewTransfer::default()], linked: false };
-        assert!(told(&empty.encode_to_vec()).contains("it has no id"));
+        assert!(reason(&empty.encode_to_vec()).contains("it has no id"));
         let many = vec![proto::NewTransfer::default(); 1_001];
         let many = proto::TransferRequest { transfers: many, linked: false }.encode_to_vec();
-        assert!(told(&many).starts_with("WAL-001"));
+        assert!(reason(&many).starts_with("WAL-001"));
         let whole = encoded(proto::new_transfer::Kind::Post(post("alice")));
         for end in 1..whole.len() - 2 {
             assert!(transfer(&whole[..end]).is_err(), "cut at {end}");
         }
-        assert!(told(&[0x0b]).contains("wire type 3"));
-        assert!(told(&[0x08, 1]).contains("transfers has another type"));
+        assert!(reason(&[0x0b]).contains("wire type 3"));
+        assert!(reason(&[0x08, 1]).contains("transfers has another type"));
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn of_transfer(transfer: TransferView) -> proto::TransferView {
         amount: transfer.amount,
         at_ms: transfer.at.0,
         of: transfer.of.map(id).unwrap_or_default(),
-        effective_ms: transfer.effective.map(|moment| moment.0),
+        effective_ms: transfer.effective.map(|time| time.0),
         reference: transfer.reference,
         metadata: transfer.metadata,
     }

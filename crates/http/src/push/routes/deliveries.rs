@@ -43,9 +43,9 @@ pub(crate) struct DeliveryPage {
     next: Option<String>,
 }
 
-/// How deliveries are told.
+/// How deliveries are answered.
 #[derive(Clone, Copy)]
-enum Told {
+enum Form {
     Page,
     File(Format),
 }
@@ -68,13 +68,13 @@ pub(crate) async fn list(
     let (of, push) = (app_name(&of)?, known_id(&push)?);
     let query = Query::read(&uri, &["format", "limit", "after"])?;
     let words =
-        [("json", Told::Page), ("csv", Told::File(Format::Csv)), ("ndjson", Told::File(Format::Ndjson))];
+        [("json", Form::Page), ("csv", Form::File(Format::Csv)), ("ndjson", Form::File(Format::Ndjson))];
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
     let after = query.value("after").map(DeviceId::new).transpose();
     let after = after.map_err(|error| wrong("after", error.to_string()))?;
-    let told = query.one_of("format", &words)?;
+    let form = query.one_of("format", &words)?;
     find(&app, &of, push).await?;
-    if let Told::File(format) = told {
+    if let Form::File(format) = form {
         let what = What::Deliveries(push);
         return attachment(Export { app, of, format, what, after }, &format!("deliveries-{push}")).await;
     }

@@ -21,7 +21,7 @@ use crate::request::problem::Problem;
 use crate::request::query::{Query, wrong};
 use crate::sampling::{PERIOD, line};
 use crate::shards::running;
-use crate::spelling::moment;
+use crate::spelling::timestamp;
 
 /// Queues on a page unless the caller asks for another number.
 const PAGE_DEFAULT: usize = 50;
@@ -39,7 +39,7 @@ const SORTS: [(&str, Rank); 8] = [
     ("jobs", |queue| JobCounts::of(&queue.stats).total),
     ("reserved", |queue| queue.stats.reserved),
     ("dead", |queue| queue.stats.dead + queue.stats.buried),
-    // The oldest is the one whose moment is the smallest.
+    // The oldest is the one whose time is the smallest.
     ("oldest", |queue| queue.stats.oldest_due.map_or(0, |time| u64::MAX - time.0)),
     ("put", |queue| (queue.rates.put * 1_000.0) as u64),
     ("settled", |queue| (queue.rates.settled * 1_000.0) as u64),
@@ -123,7 +123,7 @@ impl LiveQueue {
                 per_s: LiveRates::of(&queue.rates),
                 put_line: line(&queue.put),
                 settled_line: line(&queue.settled),
-                oldest_due_at: queue.stats.oldest_due.map(moment),
+                oldest_due_at: queue.stats.oldest_due.map(timestamp),
             },
         }
     }
@@ -216,7 +216,7 @@ pub(crate) async fn show(
                     .values()
                     .filter_map(|queue| queue.stats.oldest_due)
                     .min()
-                    .map(moment),
+                    .map(timestamp),
             },
             shards,
             queues: found.into_iter().skip(skip).take(limit).map(LiveQueue::of).collect(),
@@ -245,7 +245,7 @@ fn shards(app: &App) -> Result<Vec<LiveShard>, Problem> {
         state_bytes: shard.state_bytes,
         segment_bytes: shard.segment_bytes,
         live_bytes: shard.live_bytes,
-        checkpoint_at: shard.checkpoint_at.map(moment),
+        checkpoint_at: shard.checkpoint_at.map(timestamp),
         tail_bytes: shard.tail_bytes,
         recovery_expected_ms: shard.recovery_expected_ms,
     };

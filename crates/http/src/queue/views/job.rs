@@ -7,7 +7,7 @@ use serde::Serialize;
 use stadium_queue::{Attempt, HistoryEntry, JobState, JobView, Reserved};
 use utoipa::ToSchema;
 
-use crate::spelling::{moment, spelled};
+use crate::spelling::{spelled, timestamp};
 
 /// How much of a payload is shown.
 #[derive(Clone, Copy)]
@@ -92,10 +92,10 @@ impl ReservedJob {
         Self {
             id: reserved.lease.job.to_string(),
             lease: reserved.lease.to_string(),
-            lease_until: moment(reserved.until),
+            lease_until: timestamp(reserved.until),
             attempt: reserved.attempt,
-            put_at: moment(reserved.put_at),
-            due_at: moment(reserved.due),
+            put_at: timestamp(reserved.put_at),
+            due_at: timestamp(reserved.due),
             priority: reserved.priority,
             key: reserved.key.as_ref().map(ToString::to_string),
             payload,
@@ -200,10 +200,10 @@ impl JobReport {
             id: job.job.to_string(),
             queue: job.queue.to_string(),
             state: StateWord::of(job.state),
-            put_at: moment(job.put_at),
-            due_at: moment(job.due),
-            lease_until: job.lease_until.map(moment),
-            expires_at: job.expires.map(moment),
+            put_at: timestamp(job.put_at),
+            due_at: timestamp(job.due),
+            lease_until: job.lease_until.map(timestamp),
+            expires_at: job.expires.map(timestamp),
             attempts: job.attempts,
             attempts_max: job.attempts_max,
             priority: job.priority,
@@ -260,21 +260,21 @@ pub(crate) struct HistoryEvent {
 impl HistoryEvent {
     pub(crate) fn of(entry: HistoryEntry) -> Self {
         let event = |event| Self { event, ..Self::default() };
-        let told = match entry.what {
+        let event = match entry.what {
             Attempt::Put { queue, due } => {
-                Self { queue: Some(queue.to_string()), due_at: Some(moment(due)), ..event("put") }
+                Self { queue: Some(queue.to_string()), due_at: Some(timestamp(due)), ..event("put") }
             }
             Attempt::Reserved { attempt, worker, until } => Self {
                 attempt: Some(attempt),
                 worker: worker.as_ref().map(ToString::to_string),
-                lease_until: Some(moment(until)),
+                lease_until: Some(timestamp(until)),
                 ..event("reserved")
             },
-            Attempt::Extended { until } => Self { lease_until: Some(moment(until)), ..event("extended") },
+            Attempt::Extended { until } => Self { lease_until: Some(timestamp(until)), ..event("extended") },
             Attempt::Released { due, error } => {
-                Self { due_at: Some(moment(due)), reason: error, ..event("released") }
+                Self { due_at: Some(timestamp(due)), reason: error, ..event("released") }
             }
-            Attempt::LeaseExpired { due } => Self { due_at: Some(moment(due)), ..event("lease_expired") },
+            Attempt::LeaseExpired { due } => Self { due_at: Some(timestamp(due)), ..event("lease_expired") },
             Attempt::Buried { reason } => Self { reason, ..event("buried") },
             Attempt::Revived { queue } => Self { queue: Some(queue.to_string()), ..event("revived") },
             Attempt::Dead { reason } => Self { reason: Some(reason), ..event("dead") },
@@ -287,7 +287,7 @@ impl HistoryEvent {
             Attempt::Expired => event("expired"),
             Attempt::Trimmed => event("trimmed"),
         };
-        Self { at: moment(entry.at), ..told }
+        Self { at: timestamp(entry.at), ..event }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use stadium_queue::{DeadLetter, Limit, QueueSettings, QueueStats, Spread};
 use utoipa::ToSchema;
 
-use crate::spelling::moment;
+use crate::spelling::timestamp;
 
 /// Jobs of a queue by where they stand.
 #[derive(Clone, Copy, Default, Serialize, ToSchema)]
@@ -86,7 +86,7 @@ impl QueueReport {
             name: stats.queue.to_string(),
             paused: stats.paused,
             jobs: JobCounts::of(stats),
-            oldest_due_at: stats.oldest_due.map(moment),
+            oldest_due_at: stats.oldest_due.map(timestamp),
             waiting: stats.waiting,
             totals: QueueTotals {
                 put: stats.put,

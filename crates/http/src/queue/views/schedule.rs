@@ -4,7 +4,7 @@ use serde::Serialize;
 use stadium_queue::{Missed, ScheduleView};
 use utoipa::ToSchema;
 
-use crate::spelling::moment;
+use crate::spelling::timestamp;
 
 /// A schedule as it stands.
 #[derive(Serialize, ToSchema)]
@@ -49,8 +49,8 @@ impl ScheduleReport {
                 Missed::Skip => MissedWord::Skip,
                 Missed::All => MissedWord::All,
             },
-            next_at: schedule.next.map(moment),
-            last_at: schedule.last.map(|(at, _)| moment(at)),
+            next_at: schedule.next.map(timestamp),
+            last_at: schedule.last.map(|(at, _)| timestamp(at)),
             last_job: schedule.last.map(|(_, job)| job.to_string()),
         }
     }

@@ -238,10 +238,10 @@ pub(crate) async fn change(
     let (wallet, asset) = (wallet_name(&wallet)?, asset_code(&asset)?);
     let (fields, _): (ChangeFields, _) = read_json(&app, request).await?;
     let change = fields.check()?;
-    let told = format!("{change:?}");
+    let words = format!("{change:?}");
     let () = ask_for(&app, Command::Change { wallet: wallet.clone(), asset: asset.clone(), change }).await?;
     let by = admin.key_id;
-    tracing::info!(wallet = wallet.as_str(), asset = asset.as_str(), change = told, by, "Account changed");
+    tracing::info!(wallet = wallet.as_str(), asset = asset.as_str(), change = words, by, "Account changed");
     Ok(Json(AccountReport::of(&account_of(&app, wallet, &asset).await?)))
 }
 

@@ -1,4 +1,4 @@
-//! What the journal says about an account: its history, its balance at a moment, its statement; and the roots.
+//! An account as the journal has it: its history, its balance at a time, its statement; and the roots.
 //!
 //! A history is read backwards, newest first. It is never removed and never slows a debit.
 
@@ -17,7 +17,7 @@ use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::request::query::{Names, Query, wrong};
 use crate::shards::{ask_for, running};
-use crate::spelling::{moment, moment_of};
+use crate::spelling::{parse_timestamp, timestamp};
 use crate::wallet::description::MoneyLookProblems;
 use crate::wallet::routes::accounts::{account_of, asset_code, asset_of, wallet_name};
 use crate::wallet::statement::{Format, Statement};
@@ -69,7 +69,7 @@ pub(crate) async fn history(
 /// The entries that a query chooses.
 fn range_of(query: &Query) -> Result<Range, Problem> {
     let time = |name: &str| -> Result<Option<Time>, Problem> {
-        let time = query.value(name).map(moment_of).transpose();
+        let time = query.value(name).map(parse_timestamp).transpose();
         time.map_err(|detail| wrong(name, detail))
     };
     let other = query.value("other").map(WalletName::new).transpose();
@@ -104,10 +104,10 @@ pub(crate) async fn balance(
     let Some(text) = query.value("at") else {
         return Ok(Json(BalanceReport::now(&account_of(&app, wallet, &asset).await?)));
     };
-    let at = moment_of(text).map_err(|detail| wrong("at", detail))?;
+    let at = parse_timestamp(text).map_err(|detail| wrong("at", detail))?;
     let (name, code) = (wallet.to_string(), asset.to_string());
     let balance: Balance = ask_for(&app, Command::BalanceAt { wallet, asset, at }).await?;
-    Ok(Json(BalanceReport::at(name, code, moment(at), balance)))
+    Ok(Json(BalanceReport::at(name, code, timestamp(at), balance)))
 }
 
 /// All entries of an account as a file, newest first, however long.
@@ -169,7 +169,7 @@ impl RootReport {
         Self {
             shard,
             number: seal.number,
-            sealed_at: moment(seal.at),
+            sealed_at: timestamp(seal.at),
             records: seal.records,
             root: seal.root.iter().map(|byte| format!("{byte:02x}")).collect(),
         }
