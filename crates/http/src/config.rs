@@ -1,4 +1,4 @@
-//! What the HTTP port is told at its start.
+//! The settings of the HTTP port.
 //!
 //! Plain values: the node reads and explains the settings, this crate only uses them. Each bound says its unit,
 //! its reason and what happens beyond it.
@@ -6,8 +6,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-
-use crate::routes::push::PushBounds;
 
 /// The HTTP port's settings. [`Config::new`] gives the defaults.
 #[derive(Clone, Debug)]
@@ -45,6 +43,15 @@ pub struct Config {
     pub live_views_max: usize,
     /// Time that running requests get to finish after the shutdown signal.
     pub drain_timeout: Duration,
+}
+
+/// How large a push may be: the settings of the HTTP port.
+#[derive(Clone, Copy, Debug)]
+pub struct PushBounds {
+    /// Bytes of its message.
+    pub message_bytes_max: usize,
+    /// Devices that it may name.
+    pub audience_devices_max: usize,
 }
 
 /// Where the certificate and its key are, both PEM.

@@ -39,7 +39,7 @@ pub(crate) fn section(code: &str) -> Option<Section> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::CODES;
+    use crate::request::problem::CODES;
     use crate::shards::refusals;
 
     #[test]

@@ -15,12 +15,11 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
-use crate::app::App;
 use crate::config::Config;
 use crate::fleet::DeviceId;
 use crate::fleet::memory::MemoryFleet;
-use crate::problem::CODES;
-use crate::{openapi, routes};
+use crate::request::problem::CODES;
+use crate::{openapi, router};
 
 /// Bytes of an error's document at most: it names a value of the request and adds a sentence.
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
@@ -79,8 +78,8 @@ fn port() -> &'static Port {
         let config = Config::new(([127, 0, 0, 1], 0).into(), data.path());
         let fleet = MemoryFleet::new();
         fleet.connect(&DeviceId::new("a").expect("an id"), &["news"]);
-        let app = App::open(config, Arc::new(fleet)).expect("keys are made");
-        let router = routes::router(&Arc::new(app));
+        let shared = crate::port::Port::open(config, Arc::new(fleet)).expect("keys are made");
+        let router = router::router(&shared);
         let secret = std::fs::read_to_string(data.path().join("admin.key")).expect("it was made");
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime without I/O");
         let (bearer, operations) = (format!("Bearer {}", secret.trim()), Operation::all());

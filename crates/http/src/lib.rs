@@ -6,39 +6,44 @@
 //!
 //! Errors are RFC 9457 problems with a stable code; docs/reference/errors/ explains each.
 
-mod access;
-mod app;
-mod audit;
+mod apps;
+mod audiences;
+mod audit_log;
 mod config;
 mod connections;
+mod console;
+mod devices;
+mod docs;
+mod endpoints;
 mod error_pages;
 pub mod fleet;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-mod idempotency;
-pub mod keys;
+pub mod key_store;
+mod keys;
 mod live;
 mod metrics;
 mod openapi;
-mod page;
-mod peek;
 mod platform;
-mod problem;
-mod queues;
+mod port;
+mod push;
+mod queue;
+mod request;
 mod rfc3339;
-mod routes;
+mod router;
+mod sampling;
 mod server;
 mod shards;
-mod socket_taker;
 mod spelling;
-mod tls;
-mod wallets;
+mod start_error;
+mod wallet;
 mod webpush;
 
-pub use config::{Config, TlsFiles};
+pub use config::{Config, PushBounds, TlsFiles};
 pub use fleet::Fleet;
 pub use openapi::description;
-pub use problem::{CODES, Code};
-pub use routes::push::{PUSHES_QUEUE, PushBounds, read_push};
-pub use server::{Queues, Reloader, Server, StartError};
-pub use socket_taker::{SocketTaker, TakenPath, TakenSocket};
+pub use push::direct::fields::{PUSHES_QUEUE, read_push};
+pub use request::problem::{CODES, Code};
+pub use server::socket_taker::{SocketTaker, TakenPath, TakenSocket};
+pub use server::{Queues, Reloader, Server};
+pub use start_error::StartError;

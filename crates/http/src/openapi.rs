@@ -1,4 +1,4 @@
-//! The API's description (OpenAPI 3.1), made from the handlers and the types that they read and write.
+//! The API's description (OpenAPI 3.1), made from the endpoints of all features and the types that they read and write.
 //!
 //! What attributes of types and handlers cannot say is laid over it by [`rules`]. docs/reference/openapi.json is a copy; a stale copy
 //! fails the build.
@@ -8,17 +8,7 @@ mod rules;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::routes::platform::{
-    apps, audiences, credentials, deliveries, devices as registered, files, live_push, pushes,
-    schedules as push_schedules,
-};
-use crate::routes::{
-    api_keys, audit, devices, entries, health, jobs, leases, live, live_queues, live_wallets, push, queues,
-    schedules, traces, transfers, wallets, webpush,
-};
-
-/// The problem document, under the name that responses refer to it by.
-pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
+use crate::endpoints::{RULES, endpoints};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -31,45 +21,6 @@ pub(crate) type Problem = crate::problem::ProblemDocument<'static>;
                        with a stable `code`. Whole numbers are written without a fraction: `7`, not `7.0`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
-    paths(
-        push::create, push::list, push::show,
-        devices::list, devices::show, devices::kick, traces::events,
-        jobs::put, jobs::show, jobs::history, jobs::edit, jobs::delete, jobs::delete_several,
-        leases::reserve, leases::settle, leases::settle_several, leases::release, leases::release_several,
-        leases::extend, leases::extend_several, leases::bury, leases::bury_several, leases::forward,
-        queues::list, queues::show, queues::declare, queues::remove, queues::peek, queues::pause, queues::resume,
-        queues::purge, queues::kick, queues::redrive,
-        live_queues::show, schedules::list, schedules::set, schedules::end,
-        wallets::declare, wallets::assets, wallets::open, wallets::list, wallets::show, wallets::account, wallets::change,
-        wallets::holds, entries::history, entries::balance, entries::statement, entries::roots, live_wallets::show,
-        transfers::create, transfers::batch, transfers::show, transfers::capture, transfers::void, transfers::reverse,
-        transfers::together,
-        apps::list, apps::show, apps::declare, apps::remove,
-        registered::list, registered::show, registered::change_several, registered::replace, registered::change, registered::remove, registered::remove_several,
-        files::import, files::export, credentials::issue, credentials::withdraw, credentials::revoke, credentials::restore,
-        audiences::list, audiences::save, audiences::remove, audiences::preview, audiences::add_to_list, audiences::remove_from_list,
-        pushes::create, pushes::list, pushes::show, pushes::edit, pushes::cancel, live_push::events,
-        deliveries::list, deliveries::trace, deliveries::opened,
-        push_schedules::list, push_schedules::set, push_schedules::end, push_schedules::pause, push_schedules::resume,
-        audit::list,
-        webpush::list, webpush::subscribe, webpush::unsubscribe, webpush::unsubscribe_all, webpush::send, webpush::discover,
-        webpush::receipt, webpush::cancel,
-        api_keys::list, api_keys::create, api_keys::revoke,
-        live::events, health::metrics, health::healthz, health::readyz,
-    ),
-    tags(
-        (name = "Pushes", description = "One call lights a device, a channel or everybody up that is connected, live."),
-        (name = "Push platform", description = "Apps with their devices, audiences, pushes and schedules: who gets what when, and why not. docs/push-api.md shows it by example."),
-        (name = "Web Push", description = "Endpoints of RFC 8030 for applications' own senders: docs/webpush.md."),
-        (name = "Devices", description = "Who is connected, and who has a session."),
-        (name = "Queues", description = "Jobs that are never lost and run when they are due."),
-        (name = "Wallets", description = "Credit and votes: accounts, transfers and holds, never overdrawn, with a history that is never edited. \
-                                   Amounts are whole minor units (cents, votes): numbers up to 2^53 - 1, beyond that strings of digits; both are taken. \
-                                   A transfer is booked at most once for its id. What the books do not allow now, such as a debit without credit, is 409."),
-        (name = "API keys", description = "Who may ask for what."),
-        (name = "Operating", description = "Health, metrics and the live view."),
-    ),
-    components(schemas(crate::live::Sample, crate::live::Point, traces::TraceEvent)),
     modifiers(&Bearer),
     security(("key" = [])),
 )]
@@ -95,8 +46,9 @@ impl Modify for Bearer {
 /// The description as JSON, with the given version of the server.
 pub fn description(version: &str) -> String {
     let mut api = Description::openapi();
+    api.merge(endpoints().into_openapi());
     api.info.version = version.to_owned();
     let mut api = serde_json::to_value(api).expect("the description holds only strings, numbers and lists");
-    rules::apply(&mut api);
+    rules::apply(&mut api, &RULES);
     serde_json::to_string_pretty(&api).expect("it was JSON before")
 }

@@ -8,22 +8,14 @@ use stadium_push::{
     Accepted, Answer, AppView, AudienceName, Changed, Command, DeliveryView, DeviceView, Preview, PushView,
     Refusal, ScheduleView, Trace,
 };
-use stadium_registry::{Changes, InvalidName, Mistake, Selector};
+use stadium_registry::{AppName, Changes, InvalidName, Mistake, Selector};
 use stadium_shard::{Shards, Ticket};
 
-use crate::problem::{FIELD_WRONG, NAME_WRONG, Problem};
+use crate::request::problem::{FIELD_WRONG, NAME_WRONG, Problem};
 use crate::shards::{Asks, expected};
 
-pub(crate) mod apps;
-pub(crate) mod devices;
-pub(crate) mod export;
-pub(crate) mod feeds;
 pub(crate) mod ids;
-pub(crate) mod import;
-pub(crate) mod notification;
-pub(crate) mod previews;
-pub(crate) mod pushes;
-pub(crate) mod schedules;
+pub(crate) mod problems;
 pub(crate) mod states;
 
 impl Asks for Command {
@@ -53,6 +45,11 @@ expected! { Answer as Answer:
 /// A name out of the path.
 pub(crate) fn in_path<T>(what: &str, name: Result<T, InvalidName>) -> Result<T, Problem> {
     name.map_err(|error| Problem::new(NAME_WRONG, error.to_string()).at(what))
+}
+
+/// An app's name out of the path.
+pub(crate) fn app_name(text: &str) -> Result<AppName, Problem> {
+    in_path("app", AppName::new(text))
 }
 
 /// The problem of a mistake in a value that stands at `at` in the body: empty, or as in `devices[3]`.

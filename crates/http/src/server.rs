@@ -3,7 +3,6 @@
 //! Each connection is bounded from its first byte: the time until a request's head is complete, the size of that
 //! head, the number of connections. A slow client costs one small task for ten seconds.
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -23,67 +22,44 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::ServiceExt;
 
-use crate::app::App;
-use crate::audit;
+use crate::audit_log;
 use crate::config::Config;
-use crate::connections::Entered;
+use crate::connections::{Connections, Entered};
 use crate::fleet::Fleet;
-use crate::keys::{self, KeyStore};
-use crate::live;
-use crate::peek::{self, FirstBytes};
-use crate::problem::{CONNECTIONS_FULL, Problem};
-use crate::queues::samples;
-use crate::routes;
-use crate::socket_taker::{SocketTaker, TakenSocket};
-use crate::tls::Certificate;
-use crate::wallets::figures;
+use crate::key_store::KeyStore;
+use crate::live::broadcast::Live;
+use crate::live::sampler as live;
+use crate::port::Port;
+use crate::queue::samples;
+use crate::request::app::App;
+use crate::request::problem::{CONNECTIONS_FULL, Problem};
+use crate::router;
+use crate::server::peek::FirstBytes;
+use crate::server::socket_taker::{SocketTaker, TakenSocket};
+use crate::server::tls::Certificate;
+use crate::start_error::StartError;
+use crate::wallet::figures;
+
+pub(crate) mod peek;
+pub(crate) mod socket_taker;
+pub(crate) mod tls;
 
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Connections over the bound that are told so at once; beyond that they are closed without a word. Each takes a descriptor for a
+/// Connections over the bound that get an answer at once; beyond that they are closed without one. Each takes a descriptor for a
 /// second at most.
 const TURNED_AWAY_MAX: usize = 32;
 
 /// Connections that the system keeps for us between two accepts.
 const BACKLOG: u32 = 1_024;
 
-/// Why the HTTP port did not start.
-#[derive(Debug)]
-pub enum StartError {
-    /// The address cannot be listened on.
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// The API keys cannot be read or made.
-    Keys(keys::Error),
-    /// The secret of Web Push cannot be read or made.
-    WebPush(io::Error),
-    /// The certificate or its key cannot be used.
-    Certificate(io::Error),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Listen { address, error } => write!(f, "HTTP cannot listen on {address}: {error}"),
-            Self::Keys(error) => write!(f, "API keys: {error}"),
-            Self::WebPush(error) => write!(f, "Web Push: {error}"),
-            Self::Certificate(error) => write!(f, "HTTPS certificate: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
-
 /// The HTTP port: bound and listening, not yet answering until [`Server::run`].
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     app: Arc<App>,
+    port: Port,
     router: Router,
     taker: Option<Arc<dyn SocketTaker>>,
     certificate: Option<Arc<Certificate>>,
@@ -125,7 +101,7 @@ impl Queues {
 
 impl Server {
     /// Opens the keys, reads the certificate and listens. `taker` gets the sockets that ask for MQTT over
-    /// WebSocket; without it they are told that it is not served here.
+    /// WebSocket; without it they get the answer that it is not served here.
     ///
     /// Must be called inside a Tokio runtime.
     ///
@@ -136,7 +112,8 @@ impl Server {
         fleet: Arc<dyn Fleet>,
         taker: Option<Arc<dyn SocketTaker>>,
     ) -> Result<Self, StartError> {
-        let app = Arc::new(App::open(config, fleet)?);
+        let port = Port::open(config, fleet)?;
+        let app: Arc<App> = port.part();
         let certificate = match &app.config.tls {
             Some(files) => Some(Arc::new(Certificate::read(files.clone()).map_err(StartError::Certificate)?)),
             None => None,
@@ -145,8 +122,8 @@ impl Server {
         let failed = |error| StartError::Listen { address: listen, error };
         let listener = listen_on(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let router = routes::router(&app);
-        Ok(Self { listener, address, app, router, taker, certificate })
+        let router = router::router(&port);
+        Ok(Self { listener, address, app, port, router, taker, certificate })
     }
 
     /// Where it listens, with the port that the system chose.
@@ -175,9 +152,9 @@ impl Server {
         let drain_timeout = self.app.config.drain_timeout;
         let graceful = GracefulShutdown::new();
         let samplers = [
-            tokio::spawn(live::sample(Arc::clone(&self.app))),
-            tokio::spawn(samples::sample(Arc::clone(&self.app))),
-            tokio::spawn(figures::sample(Arc::clone(&self.app))),
+            tokio::spawn(live::sample(self.port.part(), self.port.part())),
+            tokio::spawn(samples::sample(self.port.part(), self.port.part())),
+            tokio::spawn(figures::sample(self.port.part(), self.port.part())),
             tokio::spawn(settle_audit(Arc::clone(&self.app))),
         ];
         let permits = Arc::new(Semaphore::new(self.app.config.connections_max));
@@ -203,6 +180,7 @@ impl Server {
         drop(self.listener);
         samplers.iter().for_each(|sampler| sampler.abort());
         self.app.views.close();
+        self.port.part::<Arc<Live>>().close();
         self.app.draining.send_replace(true);
         if tokio::time::timeout(drain_timeout, graceful.shutdown()).await.is_err() {
             tracing::warn!("HTTP requests were still running at the end of the drain time");
@@ -220,7 +198,7 @@ impl Server {
         // Small answers leave at once. A socket whose option fails is dead already, and its read will say so.
         let _ = stream.set_nodelay(true);
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
-            self.app.connections.turned_away();
+            self.port.part::<Arc<Connections>>().turned_away();
             if let Ok(permit) = Arc::clone(turning_away).try_acquire_owned() {
                 tokio::spawn(async move {
                     turn_away(stream).await;
@@ -237,7 +215,7 @@ impl Server {
             peer,
             watcher,
             _permit: permit,
-            _open: self.app.connections.enter(),
+            _open: self.port.part::<Arc<Connections>>().enter(),
         };
         tokio::spawn(connection.begin(stream));
     }
@@ -245,7 +223,7 @@ impl Server {
 
 /// Writes down what the audit log has counted, each second.
 async fn settle_audit(app: Arc<App>) {
-    let mut ticks = tokio::time::interval(audit::TICK);
+    let mut ticks = tokio::time::interval(audit_log::TICK);
     loop {
         ticks.tick().await;
         app.audit.settle(SystemTime::now());
@@ -262,16 +240,16 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// One connection over the bound: told so, if it listens at all.
+/// Answers one connection over the bound, if it reads at all.
 async fn turn_away(mut stream: TcpStream) {
     let problem = Problem::new(CONNECTIONS_FULL, "close a connection before opening another")
         .retry_after(Duration::from_secs(1));
     let answer = problem.raw_answer();
-    let told = async {
+    let answered = async {
         stream.write_all(&answer).await?;
         stream.shutdown().await
     };
-    let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), answered).await;
 }
 
 /// A connection on its way from its first byte to the router.

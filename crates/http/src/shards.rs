@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use stadium_shard::{Done, Shards, Ticket, Together};
 
-use crate::app::App;
-use crate::problem::{ANSWER_STRANGE, Problem, SHARDS_STARTING};
+use crate::request::app::App;
+use crate::request::problem::{ANSWER_STRANGE, Problem, SHARDS_STARTING};
 
 pub(crate) mod refusals;
 

@@ -1,7 +1,7 @@
-//! Bytes and moments as the API spells them.
+//! Bytes and timestamps as the API spells them.
 //!
 //! Bytes have two spellings: `NAME` where they are UTF-8 text, else `NAME_base64`; sending back what was read gives the same
-//! bytes. A moment is RFC 3339.
+//! bytes. A timestamp is RFC 3339.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use stadium_queue::{InvalidName, Time};
 
-use crate::problem::{FIELD_WRONG, Problem};
+use crate::request::problem::{FIELD_WRONG, Problem};
 use crate::rfc3339;
 
 /// Bytes in one of their two spellings.
@@ -51,13 +51,13 @@ pub(crate) fn bytes_of(
     }
 }
 
-/// A moment as text.
-pub(crate) fn moment(time: Time) -> String {
+/// A timestamp as text.
+pub(crate) fn timestamp(time: Time) -> String {
     rfc3339::format(UNIX_EPOCH + Duration::from_millis(time.0))
 }
 
-/// The moment that a text says; else why it says none.
-pub(crate) fn moment_of(text: &str) -> Result<Time, String> {
+/// The time that a text names; an error in words where it names none.
+pub(crate) fn parse_timestamp(text: &str) -> Result<Time, String> {
     let none = || format!("{text:?} is no moment as in 2030-01-01T20:00:00Z (RFC 3339)");
     rfc3339::parse(text).map(Time).ok_or_else(none)
 }

@@ -15,8 +15,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::Mutex;
 
+pub(crate) mod description;
 pub(crate) mod messages;
 pub(crate) mod problems;
+pub(crate) mod routes;
 pub(crate) mod subscriptions;
 pub(crate) mod tokens;
 pub(crate) mod vapid;

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use stadium_http::fleet::{Fleet, Refusal as FleetRefusal};
-use stadium_http::{PUSHES_QUEUE, PushBounds, read_push};
+use stadium_http::{PushBounds, read_push};
 use stadium_queue::{
-    Answer, Bounds, Command, Lease, Milliseconds, NewJob, QueueName, QueueSettings, Refusal, Reserved, Retry,
-    Spread, When, WorkerName,
+    Answer, Bounds, Command, Lease, Milliseconds, QueueSettings, Refusal, Reserved, Retry, Spread, WorkerName,
 };
+use stadium_rpc_api::pushes::queue;
 use stadium_shard::Shards;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -35,24 +35,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Longest wait for the queue to be made, at a start.
 const DECLARE_PATIENCE: Duration = Duration::from_secs(10);
-
-/// The queue of pushes.
-pub(crate) fn queue() -> QueueName {
-    QueueName::new(PUSHES_QUEUE).expect("letters and a dot are a name")
-}
-
-/// The job that makes the push that this body of POST /api/push says.
-pub(crate) fn job(body: Bytes) -> NewJob {
-    NewJob {
-        payload: body,
-        when: When::Now,
-        priority: None,
-        time_to_live: None,
-        dedup: None,
-        key: None,
-        attempts_max: None,
-    }
-}
 
 /// Makes the queue where there is none: on all shards, so that a wallet's pushes are put in the record of its transfers.
 pub(crate) fn declare(shards: &Shards) {

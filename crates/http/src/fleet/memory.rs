@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-use super::{
+use crate::fleet::{
     Audience, BoxFuture, ConnectionFilter, DeviceConnection, DeviceId, DevicePage, DeviceQuery, DeviceReport,
     DeviceSubscription, Fleet, FleetStats, KickOutcome, LatencySummary, NewPush, NoTrace, Progress, PushId,
     PushReport, Qos, Readiness, Refusal, Tally, Trace, TraceLine, Traced,
@@ -148,7 +148,7 @@ impl State {
             Audience::Device(id) => vec![id.clone()],
             Audience::Devices(ids) => ids.clone(),
             Audience::Channel(name) => subscribers(name.topic()),
-            Audience::Everybody => subscribers(super::ChannelName::everybody().topic()),
+            Audience::Everybody => subscribers(crate::fleet::ChannelName::everybody().topic()),
         }
     }
 

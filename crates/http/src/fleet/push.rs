@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::{ChannelName, DeviceId, PushId};
+use super::names::{ChannelName, DeviceId, PushId};
 
 /// Who a push is for. Each device id in it [has an inbox](DeviceId::has_inbox); the list is neither empty nor repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct NewPush {
     pub qos: Qos,
     /// From acceptance; a device that is away longer does not get the message. `None`: it never expires.
     pub expiry: Option<Duration>,
-    /// The MIME type told to MQTT 5 devices.
+    /// The MIME type, sent to MQTT 5 devices.
     pub content_type: Option<String>,
     /// Told to MQTT 5 devices, in this order.
     pub user_properties: Vec<UserProperty>,

@@ -1,4 +1,4 @@
-//! The fleet's counters and gauges at one moment.
+//! The fleet's counters and gauges at one time.
 //!
 //! Totals only grow while the process lives; rates and recent quantiles are made from two snapshots by whoever
 //! shows them.
@@ -116,7 +116,7 @@ pub struct ServiceStats {
     pub queued: u64,
     /// Open streams and channels.
     pub streams: u64,
-    /// The load factor that callers are told: 0 is idle, 1 is all that admission allows.
+    /// The load factor that callers are sent: 0 is idle, 1 is all that admission allows.
     pub load: f64,
     /// Connections closed as they came, because `rpc.connections_max` was reached.
     pub connections_refused_total: u64,

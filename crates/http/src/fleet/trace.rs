@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use tokio::sync::mpsc;
 
-use super::DeviceId;
+use super::names::DeviceId;
 
 /// What is traced.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use super::random::Random;
+use crate::fuzzing::random::Random;
 use crate::openapi;
 
 /// Bodies whose fields fit together, which draws of single fields rarely do, by operation.
@@ -35,8 +35,8 @@ fn api() -> &'static Value {
     API.get_or_init(|| serde_json::from_str(&openapi::description("fuzz")).expect("our own JSON"))
 }
 
-/// An input of [`super::http_bodies`]: a request of this operation.
-pub(super) fn request(random: &mut Random, which: usize) -> Vec<u8> {
+/// An input of [`crate::fuzzing::http_bodies`]: a request of this operation.
+pub(crate) fn request(random: &mut Random, which: usize) -> Vec<u8> {
     let paths = api()["paths"].as_object().expect("the description has paths").values();
     let operation =
         paths.flat_map(|methods| methods.as_object().into_iter().flat_map(Map::values)).nth(which);

@@ -2,10 +2,10 @@
 //!
 //! Gauges are of now. Counters begin anew when the process does, as all of the node's.
 
-use super::shards::{Figure, bytes};
+use crate::metrics::figure::{Figure, bytes};
 
 /// What there is.
-pub(super) fn gauges() -> [Figure; 12] {
+pub(crate) fn gauges() -> [Figure; 12] {
     [
         ("push_apps", "Apps", None, |m| m.push.apps as f64),
         ("push_devices", "Registered devices", None, |m| m.push.devices as f64),
@@ -29,7 +29,7 @@ pub(super) fn gauges() -> [Figure; 12] {
 }
 
 /// What happened.
-pub(super) fn counters() -> [Figure; 10] {
+pub(crate) fn counters() -> [Figure; 10] {
     [
         ("push_accepted", "Pushes that came, those of schedules and of other shards included", None, |m| {
             m.push.accepted as f64
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_figure_is_told_once_under_a_name_of_its_own() {
+    fn every_figure_is_read_once_under_a_name_of_its_own() {
         let push = Figures {
             apps: 1,
             devices: 2,
@@ -85,8 +85,8 @@ mod tests {
         };
         let metrics = ShardMetrics { push, push_bytes: 11, session_bytes: 12, ..ShardMetrics::default() };
         let all: Vec<_> = gauges().into_iter().chain(counters()).collect();
-        let told: Vec<f64> = all.iter().map(|(_, _, _, of)| of(&metrics)).collect();
-        assert_eq!(told, (1..=22).map(f64::from).collect::<Vec<_>>());
+        let read: Vec<f64> = all.iter().map(|(_, _, _, of)| of(&metrics)).collect();
+        assert_eq!(read, (1..=22).map(f64::from).collect::<Vec<_>>());
         let mut names: Vec<_> = all.iter().map(|(name, ..)| *name).collect();
         names.sort_unstable();
         names.dedup();

@@ -1,4 +1,4 @@
-//! The figures of the queues, the wallets and the shards, for Prometheus; those of the push platform are in [`super::push`].
+//! The figures of the queues, the wallets and the shards, for Prometheus; those of the push platform are in [`crate::metrics::push`].
 //!
 //! At most a hundred queues have series of their own; the others are summed as the queue `(other)`, which is no queue's
 //! name. So the number of series does not grow with the number of queues.
@@ -12,10 +12,12 @@ use stadium_queue::QueueStats;
 use stadium_shard::ShardMetrics;
 use stadium_wallet::AssetView;
 
-use super::{Encoder, push};
-use crate::app::App;
-use crate::queues::samples::Look;
-use crate::queues::views::JobCounts;
+use crate::metrics::encoder::Encoder;
+use crate::metrics::figure::{Figure, bytes};
+use crate::metrics::push;
+use crate::metrics::sources::Sources;
+use crate::queue::samples::Look;
+use crate::queue::views::JobCounts;
 
 /// Who stands for the queues without series of their own.
 const OTHERS: &str = "(other)";
@@ -25,10 +27,10 @@ const US: f64 = 1e-6;
 const MS: f64 = 1e-3;
 
 /// Everything about queues, wallets and shards; nothing where there are no shards.
-pub(super) fn encode(to: &mut Encoder<'_>, app: &App) -> fmt::Result {
-    let Some(shards) = app.shards.get() else { return Ok(()) };
-    app.samples.read(|look| queues(to, &look))?;
-    app.wallet_figures.read(|look| assets(to, &look.assets))?;
+pub(crate) fn encode(to: &mut Encoder<'_>, sources: &Sources) -> fmt::Result {
+    let Some(shards) = sources.app.shards.get() else { return Ok(()) };
+    sources.queues.read(|look| queues(to, &look))?;
+    sources.wallets.read(|look| assets(to, &look.assets))?;
     of_shards(to, &shards.metrics())
 }
 
@@ -154,14 +156,6 @@ fn assets(to: &mut Encoder<'_>, assets: &[AssetView]) -> fmt::Result {
         family.encode_family(&[("asset", asset.asset.as_str())])?.encode_gauge(&balanced)?;
     }
     Ok(())
-}
-
-/// One figure of a shard: name, help, unit, and where it stands.
-pub(super) type Figure = (&'static str, &'static str, Option<Unit>, fn(&ShardMetrics) -> f64);
-
-/// What is told in bytes.
-pub(super) fn bytes() -> Option<Unit> {
-    Some(Unit::Bytes)
 }
 
 fn gauges() -> [Figure; 21] {

@@ -1,27 +1,52 @@
 //! What the derived description cannot say, laid over it.
 //!
-//! `rules.json` holds three lists: bodies that may be left out; schemas of parameters by place, name and a part of the path, of which the first
-//! that fits counts; and schemas to be changed. A schema is changed field by field, `null` takes a field away, and a `$ref` or `oneOf` replaces
-//! all but the description. What holds for every operation is made here. The suite of schemathesis (testing/python/test_openapi.py) asks a
-//! server whether it takes what the result allows and refuses what it forbids.
+//! Each feature has a `rules.json`, and [`SHARED`] is for names that several of them have. Such a file holds three lists: bodies that
+//! may be left out; schemas of parameters by place, name and a part of the path, of which the one with the longest part
+//! that fits counts; and schemas to be changed. A schema is changed field by field, `null` takes a field away, and a `$ref` or `oneOf`
+//! replaces all but the description. The rules of every operation are made here. The suite of schemathesis
+//! (testing/python/test_openapi.py) asks a server whether it takes what the result allows and refuses what it forbids.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-const RULES: &str = include_str!("rules.json");
+const SHARED: &str = include_str!("rules.json");
 
-/// Lays the rules over a description.
-pub(super) fn apply(api: &mut Value) {
-    let rules: Value = serde_json::from_str(RULES).expect("a unit test reads the same text");
+/// The rules of several files.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Rules {
+    optional_bodies: Vec<Value>,
+    parameters: Vec<Value>,
+    schemas: Map<String, Value>,
+}
+
+impl Rules {
+    /// Those of the features, and the shared ones.
+    fn read(features: &[&str]) -> Self {
+        let mut all = Self::default();
+        for text in features.iter().chain([&SHARED]) {
+            let rules: Self = serde_json::from_str(text).expect("a unit test reads the same text");
+            all.optional_bodies.extend(rules.optional_bodies);
+            all.parameters.extend(rules.parameters);
+            all.schemas.extend(rules.schemas);
+        }
+        all
+    }
+}
+
+/// Lays the rules of the features over a description.
+pub(crate) fn apply(api: &mut Value, features: &[&str]) {
+    let rules = Rules::read(features);
     let schemas = api["components"]["schemas"].as_object_mut().expect("the description has schemas");
-    for (name, rule) in rules["schemas"].as_object().into_iter().flatten() {
+    for (name, rule) in &rules.schemas {
         merge(schemas.entry(name.clone()).or_insert_with(|| json!({})), rule);
     }
     bound(api);
     let paths = api["paths"].as_object_mut().expect("the description has paths");
     for (path, operations) in paths {
         for (_, operation) in operations.as_object_mut().into_iter().flatten() {
-            parameters(operation, path, &rules["parameters"]);
-            if has(&rules["optional_bodies"], &operation["operationId"])
+            parameters(operation, path, &rules.parameters);
+            if rules.optional_bodies.contains(&operation["operationId"])
                 && let Some(body) = operation["requestBody"].as_object_mut()
             {
                 body.remove("required");
@@ -30,10 +55,6 @@ pub(super) fn apply(api: &mut Value) {
             problems(operation);
         }
     }
-}
-
-fn has(list: &Value, item: &Value) -> bool {
-    list.as_array().is_some_and(|list| list.contains(item))
 }
 
 fn merge(known: &mut Value, rule: &Value) {
@@ -76,7 +97,7 @@ fn bound(schema: &mut Value) {
     }
 }
 
-fn parameters(operation: &mut Value, path: &str, rules: &Value) {
+fn parameters(operation: &mut Value, path: &str, rules: &[Value]) {
     let Some(known) = operation.get_mut("parameters").and_then(Value::as_array_mut) else { return };
     for parameter in known {
         let fits = |rule: &&Value| {
@@ -84,7 +105,8 @@ fn parameters(operation: &mut Value, path: &str, rules: &Value) {
                 && rule["name"] == parameter["name"]
                 && rule["path"].as_str().is_none_or(|part| path.contains(part))
         };
-        let Some(rule) = rules.as_array().into_iter().flatten().find(fits) else { continue };
+        let part = |rule: &&Value| rule["path"].as_str().map_or(0, str::len);
+        let Some(rule) = rules.iter().filter(fits).max_by_key(part) else { continue };
         let Some(fields) = parameter.as_object_mut() else { continue };
         fields.remove("schema");
         for kind in ["schema", "content"] {
@@ -137,6 +159,7 @@ fn problem(codes: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::endpoints::RULES;
     use crate::openapi::description;
 
     fn described() -> Value {
@@ -152,9 +175,9 @@ mod tests {
 
     #[test]
     fn every_rule_is_about_something_that_is_there() {
-        let rules: Value = serde_json::from_str(RULES).expect("JSON");
+        let rules = Rules::read(&RULES);
         let api = described();
-        for rule in rules["parameters"].as_array().expect("a list") {
+        for rule in &rules.parameters {
             let of_path = |path: &str| rule["path"].as_str().is_none_or(|part| path.contains(part));
             let found = operations(&api).filter(|(path, _)| of_path(path)).any(|(_, operation)| {
                 operation["parameters"].as_array().into_iter().flatten().any(|known| {
@@ -164,7 +187,7 @@ mod tests {
             assert!(found, "{rule} fits no parameter");
         }
         let text = api.to_string();
-        for (name, rule) in rules["schemas"].as_object().expect("schemas") {
+        for (name, rule) in &rules.schemas {
             assert!(text.contains(&format!("#/components/schemas/{name}\"")), "nothing refers to {name}");
             for (field, changed) in rule["properties"].as_object().into_iter().flatten() {
                 let known = &api["components"]["schemas"][name]["properties"][field];
@@ -172,7 +195,7 @@ mod tests {
                 assert!(is_one != changed.is_null(), "{name}.{field}: {known}");
             }
         }
-        for id in rules["optional_bodies"].as_array().expect("a list") {
+        for id in &rules.optional_bodies {
             let found = operations(&api).any(|(_, operation)| operation["operationId"] == *id);
             assert!(found, "no operation is {id}");
         }

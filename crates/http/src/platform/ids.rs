@@ -9,8 +9,8 @@ use axum::http::HeaderMap;
 use ring::rand::{SecureRandom, SystemRandom};
 use stadium_push::PushId;
 
-use crate::problem::{NO_RANDOM_BYTES, Problem};
-use crate::routes::idempotency_key;
+use crate::request::body::idempotency_key;
+use crate::request::problem::{NO_RANDOM_BYTES, Problem};
 use crate::spelling::{field, named};
 
 /// The id of a request's push.

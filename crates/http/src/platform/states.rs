@@ -6,7 +6,7 @@ use serde::Serialize;
 use stadium_push::{ConnectionName, DeliveryView, State, Trace};
 use utoipa::ToSchema;
 
-use crate::spelling::moment;
+use crate::spelling::timestamp;
 
 /// A state's word.
 pub(crate) fn word(state: &State) -> &'static str {
@@ -40,7 +40,7 @@ pub(crate) fn detail(state: &State) -> Option<String> {
         State::NotMatched { path, clause } if path.is_empty() => Some(clause.clone()),
         State::NotMatched { path, clause } => Some(format!("{path}: {clause}")),
         State::NoValue(name) => Some(name.to_string()),
-        State::Waiting(until) => Some(moment(*until)),
+        State::Waiting(until) => Some(timestamp(*until)),
         _ => None,
     }
 }
@@ -83,7 +83,7 @@ struct StepReport {
 impl TraceReport {
     pub(crate) fn of(trace: Trace) -> Self {
         let step = |step: &stadium_push::TraceStep| StepReport {
-            at: moment(step.at),
+            at: timestamp(step.at),
             what: step.what,
             connection: step.connection.map(connection),
         };
@@ -119,8 +119,8 @@ impl DeliveryReport {
             device: view.device.to_string(),
             state: word(&view.state),
             detail: detail(&view.state),
-            sent_at: view.sent_at.map(moment),
-            acknowledged_at: view.acknowledged_at.map(moment),
+            sent_at: view.sent_at.map(timestamp),
+            acknowledged_at: view.acknowledged_at.map(timestamp),
         }
     }
 }

@@ -11,7 +11,7 @@ use stadium_queue::{Refusal, refusal};
 use stadium_registry::refusal as device;
 use stadium_wallet::refusal as wallet;
 
-use crate::problem::Problem;
+use crate::request::problem::Problem;
 
 /// The status of each code that answers a request.
 pub(crate) const STATUSES: &[(&str, u16)] = &[
@@ -171,7 +171,7 @@ mod tests {
     use stadium_shard::UNKNOWN;
     use stadium_wallet::refusal::PENDING;
 
-    use crate::problem::Problem;
+    use crate::request::problem::Problem;
 
     #[test]
     fn the_status_says_whether_it_may_have_happened() {

@@ -12,9 +12,9 @@ use stadium_push::{
     Audience, CollapseKey, Content, Milliseconds, NewPush, Options, PushId, QuietHours, State, When,
 };
 
-use super::problems::{ENCODING, HEADER, LARGE, TTL};
-use super::tokens::Subscription;
-use crate::problem::Problem;
+use crate::request::problem::Problem;
+use crate::webpush::problems::{ENCODING, HEADER, LARGE, TTL};
+use crate::webpush::tokens::Subscription;
 
 /// Bytes of a push message's body. Every push service takes so many (RFC 8030, 7.2) and senders expect no more.
 pub(crate) const BODY_BYTES_MAX: usize = 4_096;

@@ -1,11 +1,11 @@
-//! What a sender of web push may be told; docs/reference/errors/webpush.md explains each code.
+//! Problems that a sender of web push may get; docs/reference/errors/webpush.md explains each code.
 //!
 //! Senders act on the status: on 404 and 410 they forget the subscription, on 429 they come again, on 401 and 403 they look at their keys.
 
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::problem::{Code, Problem};
+use crate::request::problem::{Code, Problem};
 
 macro_rules! codes {
     ($($name:ident = $code:literal $status:literal $title:literal;)*) => {

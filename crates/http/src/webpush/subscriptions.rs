@@ -9,12 +9,12 @@ use stadium_push::{Changed, Command, DeviceView, Refusal, refusal};
 use stadium_registry::{AppName, AttributeName, Changes, DeviceId, Value};
 use utoipa::ToSchema;
 
-use super::problems::{SUBSCRIPTION_UNKNOWN, SUBSCRIPTIONS_FULL};
-use super::{ATTRIBUTE, vapid};
-use crate::app::App;
-use crate::problem::Problem;
+use crate::request::app::App;
+use crate::request::problem::Problem;
 use crate::shards::{ask_for, strange};
 use crate::spelling::field;
+use crate::webpush::problems::{SUBSCRIPTION_UNKNOWN, SUBSCRIPTIONS_FULL};
+use crate::webpush::{ATTRIBUTE, WebPush, vapid};
 
 /// Subscriptions of a device: a phone's distributor serves a handful of applications. One more is refused.
 const SUBSCRIPTIONS_MAX: usize = 16;
@@ -87,8 +87,14 @@ pub(crate) async fn known(app: &App, of: &AppName, device: &DeviceId) -> Result<
 }
 
 /// Adds a number to a device's.
-pub(crate) async fn add(app: &App, of: &AppName, device: &DeviceId, number: &str) -> Result<(), Problem> {
-    let _alone = app.webpush.changes.lock().await;
+pub(crate) async fn add(
+    app: &App,
+    webpush: &WebPush,
+    of: &AppName,
+    device: &DeviceId,
+    number: &str,
+) -> Result<(), Problem> {
+    let _alone = webpush.changes.lock().await;
     let view = known(app, of, device).await?;
     let mut all: Vec<&str> = numbers(&view).collect();
     if all.len() >= SUBSCRIPTIONS_MAX {
@@ -102,8 +108,14 @@ pub(crate) async fn add(app: &App, of: &AppName, device: &DeviceId, number: &str
 }
 
 /// Takes one away.
-pub(crate) async fn remove(app: &App, of: &AppName, device: &DeviceId, number: &str) -> Result<(), Problem> {
-    let _alone = app.webpush.changes.lock().await;
+pub(crate) async fn remove(
+    app: &App,
+    webpush: &WebPush,
+    of: &AppName,
+    device: &DeviceId,
+    number: &str,
+) -> Result<(), Problem> {
+    let _alone = webpush.changes.lock().await;
     let view = known(app, of, device).await?;
     let all: Vec<&str> = numbers(&view).collect();
     let rest: Vec<&str> = all.iter().copied().filter(|known| *known != number).collect();
@@ -117,8 +129,13 @@ pub(crate) async fn remove(app: &App, of: &AppName, device: &DeviceId, number: &
 }
 
 /// Takes all away.
-pub(crate) async fn remove_all(app: &App, of: &AppName, device: &DeviceId) -> Result<(), Problem> {
-    let _alone = app.webpush.changes.lock().await;
+pub(crate) async fn remove_all(
+    app: &App,
+    webpush: &WebPush,
+    of: &AppName,
+    device: &DeviceId,
+) -> Result<(), Problem> {
+    let _alone = webpush.changes.lock().await;
     let view = known(app, of, device).await?;
     if numbers(&view).next().is_none() { Ok(()) } else { set(app, of, device, &[]).await }
 }

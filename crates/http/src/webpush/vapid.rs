@@ -15,9 +15,9 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::problems::{VAPID_MISSING, VAPID_WRONG};
-use super::tokens::Subscription;
-use crate::problem::Problem;
+use crate::request::problem::Problem;
+use crate::webpush::problems::{VAPID_MISSING, VAPID_WRONG};
+use crate::webpush::tokens::Subscription;
 
 /// A token is good for so long at most (RFC 8292, 2).
 const DAY_S: u64 = 24 * 3_600;

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use rustix::fs::{Access, access};
-use stadium_http::keys::KeyStore;
+use stadium_http::key_store::KeyStore;
 
 use super::{Findings, Severity};
 use crate::data_directory::LOCK_NAME;

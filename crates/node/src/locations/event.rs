@@ -6,8 +6,8 @@ use prost::Message as _;
 use stadium_push::{AppName, DeviceId, Time};
 use stadium_registry::Location;
 
-use crate::services::proto::LocationEvent;
-use crate::services::proto::location_event::Significance;
+use stadium_rpc_api::proto::LocationEvent;
+use stadium_rpc_api::proto::location_event::Significance;
 
 /// How far a device's clock may be ahead of ours. An event further ahead would hide all later ones.
 const AHEAD_MAX: Duration = Duration::from_secs(60);

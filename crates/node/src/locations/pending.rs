@@ -11,7 +11,7 @@ use stadium_registry::Location;
 use tokio::sync::Notify;
 
 use super::event::Seen;
-use crate::services::proto::location_event::Significance;
+use stadium_rpc_api::proto::location_event::Significance;
 
 /// Devices and where they were seen.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::Means;
 use super::event::Seen;
 use super::pending::Taken;
-use crate::services::proto::WatchLocationsRequest;
+use stadium_rpc_api::proto::WatchLocationsRequest;
 
 /// Events that an instance may send ahead of us.
 const CREDIT: u32 = 1_024;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Means;
 use super::pending::Newest;
-use crate::services::proto::location_event::Significance;
+use stadium_rpc_api::proto::location_event::Significance;
 
 /// Devices of one command.
 const DEVICES_MAX: usize = 1_000;

@@ -1,19 +1,11 @@
 //! Services on a node: its own, those it finds, and devices' way to both.
 //!
-//! [`Services`] starts the RPC server with the services `stadium` ([`push`]), `queue` ([`queue`]), `wallet` ([`wallet`]) and `push`
-//! ([`platform`]), registers them in discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the
+//! [`Services`] starts the RPC server with the services of `stadium_rpc_api`, registers them in discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the
 //! edge and the HTTP port, which it serves, and ended before them.
 
-mod access;
 mod bridge;
 mod figures;
 mod known;
-mod platform;
-pub(crate) mod proto;
-mod push;
-mod queue;
-mod request;
-mod wallet;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,9 +15,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use stadium_discovery::{Backend, Config as DiscoveryConfig, Discovery, StaticService};
 use stadium_http::fleet::{DiscoveryStats, Fleet, ServiceStats};
-use stadium_http::keys::KeyStore;
+use stadium_http::key_store::KeyStore;
 use stadium_reactor::tls::ServerTls;
 use stadium_rpc::Server;
+use stadium_rpc_api::{operators, platform, push, queue, wallet};
 
 pub(crate) use bridge::Bridge;
 
@@ -76,11 +69,11 @@ impl Services {
             let bounds = mapping::http::push_bounds(&settings.http);
             let services = vec![
                 push::service(fleet, keys()?, bounds),
-                queue::service(shards, keys()?),
-                wallet::service(shards, keys()?, bounds),
-                platform::service(shards, keys()?),
+                queue::service(shards.handle(), keys()?),
+                wallet::service(shards.handle(), keys()?, bounds),
+                platform::service(shards.handle(), keys()?),
             ];
-            config.operations = access::operators(keys()?);
+            config.operations = operators(keys()?);
             let started = Server::start(config, services);
             Some(Arc::new(started.map_err(|error| Error::Services(error.to_string()))?))
         };

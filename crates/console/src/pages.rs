@@ -1,0 +1,195 @@
+//! The pages of the console, and where each is served.
+//!
+//! The parts that all of them have are in page/frame.html; a page has a file of its name for the rest.
+
+use std::sync::OnceLock;
+
+/// Only our own files, no inline script, no frames, no forms to elsewhere.
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A page of the console.
+#[derive(Debug)]
+pub struct Page {
+    /// Its script's name.
+    name: &'static str,
+    /// Which of the links in the header it belongs to.
+    section: &'static str,
+    /// Where it is served. Its script reads the address: a list and each of its items are the same document.
+    pub paths: &'static [&'static str],
+    /// Its style sheets, each over the one before.
+    styles: &'static [&'static str],
+    /// The part that the link for keyboards skips to.
+    skip: &'static str,
+    /// What a key of each role may do here.
+    roles: &'static str,
+    /// Where its figures are without JavaScript, besides the metrics.
+    api: &'static str,
+    /// The part of the header, then `<!-- main -->`, then the part below it.
+    text: &'static str,
+    /// Made when it is first asked for.
+    document: OnceLock<String>,
+}
+
+impl Page {
+    /// The whole document.
+    #[must_use]
+    pub fn document(&'static self) -> &'static str {
+        self.document.get_or_init(|| self.make())
+    }
+
+    fn make(&self) -> String {
+        let (tools, main) = self.text.split_once("<!-- main -->\n").expect("our own text has the mark");
+        let tools = tools.trim_start_matches("<!-- tools -->\n").trim_end();
+        let style = |name: &&str| format!("<link rel=\"stylesheet\" href=\"/assets/{name}.css\">");
+        let styles: Vec<_> = self.styles.iter().map(style).collect();
+        let link = |(path, title): &(&str, &str)| {
+            let current = if *path == self.section { " aria-current=\"page\"" } else { "" };
+            format!("    <a href=\"/{path}\"{current}>{title}</a>")
+        };
+        let links: Vec<_> = LINKS.iter().map(link).collect();
+        let mut document = include_str!("page/frame.html").to_owned();
+        for (mark, text) in [
+            ("{{name}}", self.name),
+            ("{{styles}}", &styles.join("\n")),
+            ("{{skip}}", self.skip),
+            ("{{tools}}", tools),
+            ("{{links}}", &links.join("\n")),
+            ("{{roles}}", self.roles),
+            ("{{api}}", self.api),
+            ("{{main}}", main.trim_end()),
+            ("<!-- platform -->", include_str!("page/platform.html").trim_end()),
+        ] {
+            document = document.replace(mark, text);
+        }
+        document
+    }
+}
+
+/// Where one can go from each page.
+const LINKS: [(&str, &str); 5] =
+    [("live", "Live"), ("pushes", "Push"), ("queues", "Queues"), ("wallets", "Wallets"), ("docs", "API")];
+
+/// The pages of the push platform ask for the same roles.
+const PLATFORM_ROLES: &str = "Looking takes any role; pushing and saving take one that may <code>send</code>, revoking an <code>admin</code>'s.";
+
+/// All pages.
+pub static PAGES: [Page; 8] = [
+    Page {
+        name: "live",
+        section: "live",
+        paths: &["/live"],
+        styles: &["live"],
+        skip: "the figures",
+        roles: "Any role will do.",
+        api: "",
+        text: include_str!("page/live.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "queues",
+        section: "queues",
+        paths: &["/queues", "/queues/{queue}"],
+        styles: &["live", "queues"],
+        skip: "the queues",
+        roles: "Looking takes any role; changing something takes one that may <code>send</code>, and purging an <code>admin</code>'s.",
+        api: " and <code>/api/queues</code>",
+        text: include_str!("page/queues.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "wallets",
+        section: "wallets",
+        paths: &["/wallets", "/wallets/{wallet}"],
+        styles: &["live", "queues", "wallets"],
+        skip: "the wallets",
+        roles: "Any role will do.",
+        api: " and <code>/api/wallets</code>",
+        text: include_str!("page/wallets.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "pushes",
+        section: "pushes",
+        paths: &["/pushes", "/pushes/{push}"],
+        styles: &["live", "queues", "platform"],
+        skip: "the pushes",
+        roles: PLATFORM_ROLES,
+        api: " and <code>/api/apps</code>",
+        text: include_str!("page/pushes.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "devices",
+        section: "pushes",
+        paths: &["/devices", "/devices/{device}"],
+        styles: &["live", "queues", "platform"],
+        skip: "the devices",
+        roles: PLATFORM_ROLES,
+        api: " and <code>/api/apps</code>",
+        text: include_str!("page/devices.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "audiences",
+        section: "pushes",
+        paths: &["/audiences"],
+        styles: &["live", "queues", "platform"],
+        skip: "the audiences",
+        roles: PLATFORM_ROLES,
+        api: " and <code>/api/apps</code>",
+        text: include_str!("page/audiences.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "compose",
+        section: "pushes",
+        paths: &["/compose"],
+        styles: &["live", "queues", "platform"],
+        skip: "the push",
+        roles: PLATFORM_ROLES,
+        api: " and <code>/api/apps</code>",
+        text: include_str!("page/compose.html"),
+        document: OnceLock::new(),
+    },
+    Page {
+        name: "schedules",
+        section: "pushes",
+        paths: &["/schedules"],
+        styles: &["live", "queues", "platform"],
+        skip: "the schedules",
+        roles: PLATFORM_ROLES,
+        api: " and <code>/api/apps</code>",
+        text: include_str!("page/schedules.html"),
+        document: OnceLock::new(),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_of_the_frame_is_filled_and_each_page_names_itself() {
+        for page in &PAGES {
+            let (name, section, document) = (page.name, page.section, page.document());
+            // Templates of a push, as in {{name|fan}}, are no marks of ours.
+            for mark in ["name", "styles", "skip", "tools", "links", "roles", "api", "main"] {
+                assert!(!document.contains(&format!("{{{{{mark}}}}}")), "{name}: {mark}");
+            }
+            assert!(document.contains(&format!("<a href=\"/{section}\" aria-current=\"page\">")), "{name}");
+            assert_eq!(document.matches("aria-current").count(), 1, "{name}");
+            assert_eq!(document.matches("<main ").count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_file_that_a_page_loads_is_an_asset() {
+        for page in &PAGES {
+            for part in page.document().split("\"/assets/").skip(1) {
+                let file = part.split('"').next().unwrap_or_default();
+                assert!(crate::asset(file).is_some(), "{}: {file}", page.name);
+            }
+        }
+    }
+}

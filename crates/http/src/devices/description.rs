@@ -1,0 +1,18 @@
+//! Devices in the API's description.
+
+use utoipa::OpenApi;
+
+use crate::devices::routes::traces::TraceEvent;
+
+/// The tag and the data of their events, which no answer refers to.
+#[derive(OpenApi)]
+#[openapi(
+    tags(
+        (name = "Devices", description = "Who is connected, and who has a session."),
+    ),
+    components(schemas(TraceEvent)),
+)]
+pub(crate) struct Description;
+
+/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+pub(crate) const RULES: &str = include_str!("rules.json");

@@ -1,0 +1,213 @@
+//! The API's description, for programs and for people, and the page of each error.
+//!
+//! The people's page is made here from the description itself, without scripts or anything from elsewhere.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{Html, IntoResponse, Response};
+use serde_json::Value;
+
+use crate::console::with_policy;
+use crate::error_pages;
+use crate::openapi::description;
+use crate::request::app::App;
+use crate::request::problem::{PATH_UNKNOWN, Problem};
+use crate::request::query::Name;
+
+/// The description as it is.
+pub(crate) async fn openapi(State(app): State<Arc<App>>) -> Response {
+    let json = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, json)], description(&app.config.version)).into_response()
+}
+
+/// The description for people.
+pub(crate) async fn reference(State(app): State<Arc<App>>) -> Response {
+    let api: Value = serde_json::from_str(&description(&app.config.version)).expect("our own JSON");
+    let mut body = String::with_capacity(64 * 1024);
+    let version = api["info"]["version"].as_str().unwrap_or_default();
+    let intro = prose(api["info"]["description"].as_str().unwrap_or_default());
+    let _ = write!(
+        body,
+        "<h1>Stadium API <small>{}</small></h1>{intro}<p>For programs: <a href=\"/openapi.json\">/openapi.json</a>. \
+         The fleet at work: <a href=\"/live\">the live page</a>; \
+         the queues: <a href=\"/queues\">theirs</a>; the wallets: <a href=\"/wallets\">theirs</a>.</p>",
+        escape(version)
+    );
+    for tag in list(&api["tags"]) {
+        let name = tag["name"].as_str().unwrap_or_default();
+        let _ = write!(
+            body,
+            "<h2>{}</h2>{}",
+            escape(name),
+            prose(tag["description"].as_str().unwrap_or_default())
+        );
+        for (path, item) in fields(&api["paths"]) {
+            for (method, operation) in fields(item) {
+                if list(&operation["tags"]).any(|tag| tag == name) {
+                    write_operation(&mut body, &api, path, method, operation);
+                }
+            }
+        }
+    }
+    body.push_str("<h2>Errors</h2><dl>");
+    for error_pages::Section { code, title, .. } in error_pages::sections() {
+        let _ = write!(body, "<dt><a href=\"/docs/errors/{code}\">{code}</a></dt><dd>{}</dd>", escape(title));
+    }
+    body.push_str("</dl>");
+    page("Stadium API", &body)
+}
+
+/// The page of one error's code.
+pub(crate) async fn error(Name(code): Name) -> Result<Response, Problem> {
+    let Some(section) = error_pages::section(&code) else {
+        return Err(Problem::new(PATH_UNKNOWN, format!("no error has the code {code:?}")));
+    };
+    let body = format!(
+        "<p><a href=\"/docs\">Stadium API</a></p><h1>{} <small>{}</small></h1>{}",
+        section.code,
+        escape(section.title),
+        prose(section.text)
+    );
+    Ok(page(section.code, &body))
+}
+
+fn write_operation(body: &mut String, api: &Value, path: &str, method: &str, operation: &Value) {
+    let _ = write!(
+        body,
+        "<details><summary><code class=\"method\">{}</code> <code>{}</code> <span>{}</span></summary>",
+        method.to_uppercase(),
+        escape(path),
+        inline(operation["summary"].as_str().unwrap_or_default())
+    );
+    body.push_str(&prose(operation["description"].as_str().unwrap_or_default()));
+    if list(&operation["parameters"]).next().is_some() {
+        body.push_str("<h4>Parameters</h4><dl>");
+        for parameter in list(&operation["parameters"]) {
+            let _ = write!(
+                body,
+                "<dt><code>{}</code> <small>{}</small></dt><dd>{}</dd>",
+                escape(parameter["name"].as_str().unwrap_or_default()),
+                escape(parameter["in"].as_str().unwrap_or_default()),
+                inline(parameter["description"].as_str().unwrap_or_default())
+            );
+        }
+        body.push_str("</dl>");
+    }
+    let request = &operation["requestBody"]["content"]["application/json"]["schema"];
+    if request.is_object() {
+        let optional = operation["requestBody"]["required"] != true;
+        body.push_str(if optional { "<h4>Body <small>optional</small></h4>" } else { "<h4>Body</h4>" });
+        write_schema(body, api, request);
+    }
+    body.push_str("<h4>Answers</h4><dl>");
+    for (status, response) in fields(&operation["responses"]) {
+        let description = inline(response["description"].as_str().unwrap_or_default());
+        let _ = write!(body, "<dt><code>{}</code></dt><dd>{description}", escape(status));
+        let schema = fields(&response["content"]).map(|(_, content)| &content["schema"]).next();
+        if let Some(schema) = schema
+            && status.starts_with('2')
+        {
+            write_schema(body, api, schema);
+        }
+        body.push_str("</dd>");
+    }
+    body.push_str("</dl></details>");
+}
+
+/// The fields of an object's schema, one level deep, or of each of its cases; what they refer to is named.
+fn write_schema(body: &mut String, api: &Value, schema: &Value) {
+    let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let schema = if name.is_empty() { schema } else { &api["components"]["schemas"][name] };
+    for (index, case) in list(&schema["oneOf"]).filter(|case| case["type"] != "null").enumerate() {
+        if index > 0 {
+            body.push_str("<p>Or:</p>");
+        }
+        write_schema(body, api, case);
+    }
+    for part in list(&schema["allOf"]) {
+        write_schema(body, api, part);
+    }
+    let required: Vec<_> = list(&schema["required"]).filter_map(Value::as_str).collect();
+    body.push_str("<dl>");
+    for (field, value) in fields(&schema["properties"]) {
+        let needed = if required.contains(&field) { "" } else { " <small>optional</small>" };
+        let _ = write!(
+            body,
+            "<dt><code>{}</code> <small>{}</small>{needed}</dt><dd>{}</dd>",
+            escape(field),
+            escape(&kind(value)),
+            inline(value["description"].as_str().unwrap_or_default())
+        );
+    }
+    body.push_str("</dl>");
+}
+
+/// The type of a field in a word or two.
+fn kind(schema: &Value) -> String {
+    if let Some(path) = schema["$ref"].as_str() {
+        return path.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    let alternatives = list(&schema["oneOf"]).map(kind).filter(|kind| kind != "null").collect::<Vec<_>>();
+    if !alternatives.is_empty() {
+        return alternatives.join(" or ");
+    }
+    let one = |kind: &Value| match kind.as_str().unwrap_or_default() {
+        "array" => format!("list of {}", self::kind(&schema["items"])),
+        other => other.to_owned(),
+    };
+    match &schema["type"] {
+        Value::Array(kinds) => {
+            kinds.iter().filter(|kind| *kind != "null").map(one).collect::<Vec<_>>().join(" or ")
+        }
+        kind => one(kind),
+    }
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn fields(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    value.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value))
+}
+
+fn page(title: &str, body: &str) -> Response {
+    let html = format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <link rel=\"icon\" href=\"/assets/icon.svg\"><link rel=\"stylesheet\" href=\"/assets/docs.css\"></head>\
+         <body><main>{body}</main></body></html>",
+        escape(title)
+    );
+    with_policy(Html(html).into_response())
+}
+
+/// Paragraphs of plain text with `code` in them.
+fn prose(text: &str) -> String {
+    text.split("\n\n")
+        .filter(|part| !part.trim().is_empty())
+        .map(|part| format!("<p>{}</p>", inline(part)))
+        .collect()
+}
+
+fn inline(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for (index, part) in escape(text).split('`').enumerate() {
+        match index % 2 {
+            0 => html.push_str(part),
+            _ => {
+                let _ = write!(html, "<code>{part}</code>");
+            }
+        }
+    }
+    html.replace("*Accepted*", "<em>Accepted</em>")
+        .replace("*Busy*", "<em>Busy</em>")
+        .replace("*Rejected*", "<em>Rejected</em>")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

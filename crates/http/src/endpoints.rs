@@ -1,0 +1,33 @@
+//! The endpoints of all features, for the router and for the API's description.
+//!
+//! A feature that is not named here is not served.
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::port::Port;
+use crate::{apps, audiences, devices, keys, live, metrics, push, queue, wallet, webpush};
+
+/// All of them, in the order in which the description has their tags.
+pub(crate) fn endpoints() -> OpenApiRouter<Port> {
+    push::routes::endpoints()
+        .merge(apps::routes::endpoints())
+        .merge(audiences::routes::endpoints())
+        .merge(webpush::routes::endpoints())
+        .merge(devices::routes::endpoints())
+        .merge(queue::routes::endpoints())
+        .merge(wallet::routes::endpoints())
+        .merge(keys::routes::endpoints())
+        .merge(live::routes::endpoints())
+        .merge(metrics::routes::endpoints())
+}
+
+/// The rules that each feature lays over the description of its endpoints.
+pub(crate) const RULES: [&str; 8] = [
+    apps::description::RULES,
+    audiences::description::RULES,
+    devices::description::RULES,
+    keys::description::RULES,
+    push::description::RULES,
+    queue::description::RULES,
+    wallet::description::RULES,
+    webpush::description::RULES,
+];

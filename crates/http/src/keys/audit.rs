@@ -1,0 +1,50 @@
+//! Who changed what: the newest entries of the audit log. Admins only.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::Uri;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::audit_log::Entry;
+use crate::request::access::Admin;
+use crate::request::app::App;
+use crate::request::problem::{AUDIT_NOT_READ, Problem, ProblemSchema};
+use crate::request::query::Query;
+
+/// Entries shown unless the caller asks for another number.
+const ENTRIES_DEFAULT: usize = 100;
+
+/// Entries shown at most.
+const ENTRIES_MAX: usize = 10_000;
+
+/// The newest changes that were made over the API, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AuditEntries {
+    entries: Vec<Entry>,
+}
+
+/// Who changed what over the API, newest first.
+///
+/// Jobs, leases and transfers are not in it: queues and wallets keep histories of their own. Of a second with more than 100 changes the
+/// further ones are counted by key and route.
+#[utoipa::path(get, operation_id = "list_audit", path = "/api/audit", tag = "Operating",
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "How many; 100 unless said otherwise.")),
+    responses((status = 200, description = "The entries.", body = AuditEntries),
+              (status = 400, description = "`HTTP-017`", body = ProblemSchema),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 500, description = "`HTTP-029`", body = ProblemSchema)))]
+pub(crate) async fn list(
+    _: Admin,
+    State(app): State<Arc<App>>,
+    uri: Uri,
+) -> Result<Json<AuditEntries>, Problem> {
+    let limit = Query::read(&uri, &["limit"])?.limit(ENTRIES_DEFAULT, ENTRIES_MAX)?;
+    let read = tokio::task::spawn_blocking(move || app.audit.newest(limit)).await;
+    let entries = read.map_err(std::io::Error::other).and_then(|entries| entries);
+    let entries = entries.map_err(|error| Problem::new(AUDIT_NOT_READ, error.to_string()))?;
+    Ok(Json(AuditEntries { entries }))
+}

@@ -1,0 +1,15 @@
+//! API keys in the API's description.
+
+use utoipa::OpenApi;
+
+/// The tag.
+#[derive(OpenApi)]
+#[openapi(
+    tags(
+        (name = "API keys", description = "Who may ask for what."),
+    ),
+)]
+pub(crate) struct Description;
+
+/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+pub(crate) const RULES: &str = include_str!("rules.json");

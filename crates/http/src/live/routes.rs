@@ -1,0 +1,59 @@
+//! The live view as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{FromRef, State};
+use axum::response::sse::{self, KeepAlive, Sse};
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::{Stream, StreamExt};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::live::broadcast::{Event, Live, View};
+use crate::live::description::Description;
+use crate::live::health;
+use crate::request::access::Reader;
+use crate::request::app::App;
+use crate::request::endpoints::endpoints;
+use crate::request::problem::{Problem, ProblemSchema};
+
+/// The endpoints of the live view and of health.
+pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<App>: FromRef<S>,
+    Arc<Live>: FromRef<S>,
+{
+    endpoints![
+        Description;
+        events,
+        health::healthz,
+        health::readyz,
+    ]
+}
+
+/// What the fleet does, as it happens.
+///
+/// Server-sent events: `history` once (two minutes of points), then `sample` each second, and `push` whenever the
+/// newest push came further. A slow reader misses events and gets later ones.
+#[utoipa::path(get, operation_id = "live", path = "/api/live", tag = "Operating",
+    responses((status = 200, description = "Events as text. The data of `history` is a list of `Point`, of `sample` a `Sample`, of `push` a `PushView`.",
+               body = String, content_type = "text/event-stream"),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 503, description = "`HTTP-014`, `HTTP-019`", body = ProblemSchema)))]
+pub(crate) async fn events(
+    _: Reader,
+    State(app): State<Arc<App>>,
+    State(live): State<Arc<Live>>,
+) -> Result<Sse<impl Stream<Item = Result<sse::Event, Infallible>>>, Problem> {
+    let place = app.views.place()?;
+    let View { first, events } = live.join()?;
+    // A view that lies too far behind gets the next event that is still there.
+    let later = BroadcastStream::new(events).filter_map(Result::ok);
+    let all = tokio_stream::iter(first).chain(later).map(move |event: Event| {
+        let _held_while_the_stream_lives = &place;
+        Ok(sse::Event::default().event(event.name).data(&*event.data))
+    });
+    Ok(Sse::new(all).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))))
+}

@@ -1,0 +1,99 @@
+//! The parts of the HTTP port: what all requests share, and the state of each feature.
+//!
+//! An endpoint names the parts that it needs in its arguments, so a feature knows only its own.
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use parking_lot::Mutex;
+
+use crate::config::Config;
+use crate::connections::Connections;
+use crate::fleet::Fleet;
+use crate::live::broadcast::Live;
+use crate::metrics::requests::Requests;
+use crate::metrics::sources::Sources;
+use crate::queue::samples::Samples;
+use crate::request::app::App;
+use crate::request::idempotency::Answers;
+use crate::start_error::StartError;
+use crate::wallet::figures::Figures;
+use crate::wallet::movers::Movers;
+use crate::webpush::WebPush;
+
+/// All parts, shared by the connections.
+#[derive(Clone)]
+pub(crate) struct Port(Arc<Parts>);
+
+struct Parts {
+    app: Arc<App>,
+    answers: Arc<Mutex<Answers>>,
+    connections: Arc<Connections>,
+    live: Arc<Live>,
+    queues: Arc<Samples>,
+    requests: Arc<Requests>,
+    wallets: Arc<Figures>,
+    movers: Arc<Movers>,
+    webpush: Arc<WebPush>,
+}
+
+impl Port {
+    /// Reads the keys and the secret of Web Push in the data directory, or makes them.
+    pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
+        let app = Arc::new(App::open(config, fleet)?);
+        let webpush = WebPush::open(&app.config.data_dir).map_err(StartError::WebPush)?;
+        Ok(Self(Arc::new(Parts {
+            app,
+            answers: Arc::default(),
+            connections: Arc::default(),
+            live: Arc::default(),
+            queues: Arc::default(),
+            requests: Arc::default(),
+            wallets: Arc::default(),
+            movers: Arc::default(),
+            webpush: Arc::new(webpush),
+        })))
+    }
+
+    /// One of the parts.
+    pub(crate) fn part<T: FromRef<Self>>(&self) -> T {
+        T::from_ref(self)
+    }
+}
+
+/// Says which field is the part of which type.
+macro_rules! parts {
+    ($($field:ident: $type:ty;)*) => {
+        $(
+            impl FromRef<Port> for Arc<$type> {
+                fn from_ref(port: &Port) -> Self {
+                    Arc::clone(&port.0.$field)
+                }
+            }
+        )*
+    };
+}
+
+parts! {
+    app: App;
+    answers: Mutex<Answers>;
+    connections: Connections;
+    live: Live;
+    queues: Samples;
+    requests: Requests;
+    wallets: Figures;
+    movers: Movers;
+    webpush: WebPush;
+}
+
+impl FromRef<Port> for Sources {
+    fn from_ref(port: &Port) -> Self {
+        Self {
+            app: port.part(),
+            connections: port.part(),
+            requests: port.part(),
+            queues: port.part(),
+            wallets: port.part(),
+        }
+    }
+}

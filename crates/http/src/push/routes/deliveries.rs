@@ -1,0 +1,129 @@
+//! Deliveries of a push: of all devices, of one device with why, and that a device's user opened it.
+//!
+//! What is remembered of sends and acknowledgements is bounded: where it was dropped, the state is there and its times are not.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use stadium_push::{Command, DeliveryView, Trace};
+use stadium_registry::DeviceId;
+use utoipa::ToSchema;
+
+use crate::devices::export::{Export, What};
+use crate::devices::import::Format;
+use crate::devices::routes::files::attachment;
+use crate::devices::views::device_id;
+use crate::platform::app_name;
+use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
+use crate::platform::states::{DeliveryReport, TraceReport};
+use crate::push::routes::pushes::{find, known_id};
+use crate::request::access::{Reader, Sender};
+use crate::request::app::App;
+use crate::request::body::read_json;
+use crate::request::problem::Problem;
+use crate::request::query::{Names, Query, Three, wrong};
+use crate::shards::ask_for;
+use crate::spelling::named;
+
+/// Deliveries on a page unless the caller asks for another number.
+const PAGE_DEFAULT: usize = 100;
+
+/// Deliveries on a page at most.
+const PAGE_MAX: usize = 10_000;
+
+/// A page of deliveries, shard by shard.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct DeliveryPage {
+    deliveries: Vec<DeliveryReport>,
+    /// `after` of the next page; none on the last one.
+    next: Option<String>,
+}
+
+/// How deliveries are answered.
+#[derive(Clone, Copy)]
+enum Form {
+    Page,
+    File(Format),
+}
+
+/// What became of a push for each device that it was for: a page of them, or all as a file.
+#[utoipa::path(get, operation_id = "list_deliveries", path = "/api/apps/{app}/pushes/{push}/deliveries", tag = "Push platform",
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("push" = String, Path, description = "The push."),
+           ("format" = Option<String>, Query, description = "`json`: a page, the default. `csv`, `ndjson`: all of them as a file."),
+           ("limit" = Option<u32>, Query, minimum = 1, maximum = 10000, description = "Of a page; 100 unless said otherwise."),
+           ("after" = Option<String>, Query, description = "Only devices after this one: `next` of the page before.")),
+    responses((status = 200, description = "The deliveries.", content((DeliveryPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))),
+              PlatformLookProblems))]
+pub(crate) async fn list(
+    _: Reader,
+    State(app): State<Arc<App>>,
+    Names(of, push): Names,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let (of, push) = (app_name(&of)?, known_id(&push)?);
+    let query = Query::read(&uri, &["format", "limit", "after"])?;
+    let words =
+        [("json", Form::Page), ("csv", Form::File(Format::Csv)), ("ndjson", Form::File(Format::Ndjson))];
+    let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
+    let after = query.value("after").map(DeviceId::new).transpose();
+    let after = after.map_err(|error| wrong("after", error.to_string()))?;
+    let form = query.one_of("format", &words)?;
+    find(&app, &of, push).await?;
+    if let Form::File(format) = form {
+        let what = What::Deliveries(push);
+        return attachment(Export { app, of, format, what, after }, &format!("deliveries-{push}")).await;
+    }
+    let command = Command::Deliveries { app: of, push, after, deliveries_max: limit as u32 };
+    let deliveries: Vec<DeliveryView> = ask_for(&app, command).await?;
+    let next = deliveries.last().filter(|_| deliveries.len() >= limit).map(|view| view.device.to_string());
+    let deliveries = deliveries.iter().map(DeliveryReport::of).collect();
+    Ok(Json(DeliveryPage { deliveries, next }).into_response())
+}
+
+/// Why a device did or did not get a push: the answer in a sentence, and what happened.
+#[utoipa::path(get, operation_id = "trace_push", path = "/api/apps/{app}/pushes/{push}/devices/{device}", tag = "Push platform",
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("push" = String, Path, description = "The push."),
+           ("device" = String, Path, description = "The device, percent-encoded.", example = "phone-7")),
+    responses((status = 200, description = "The trace.", body = TraceReport), PlatformLookProblems))]
+pub(crate) async fn trace(
+    _: Reader,
+    State(app): State<Arc<App>>,
+    Three(of, push, device): Three,
+) -> Result<Json<TraceReport>, Problem> {
+    let command = Command::Trace { app: app_name(&of)?, push: known_id(&push)?, device: device_id(&device)? };
+    let trace: Box<Trace> = ask_for(&app, command).await?;
+    Ok(Json(TraceReport::of(*trace)))
+}
+
+/// Who opened a push.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OpenedFields {
+    /// The device.
+    #[schema(example = "phone-7")]
+    device: String,
+}
+
+/// Notes that the user of a device opened a push. Once is enough, and again changes nothing.
+#[utoipa::path(post, operation_id = "push_opened", path = "/api/apps/{app}/pushes/{push}/opened", tag = "Push platform", request_body = OpenedFields,
+    params(("app" = String, Path, description = "The app.", example = "default"),
+           ("push" = String, Path, description = "The push.")),
+    responses((status = 204, description = "It is noted."), PlatformProblems))]
+pub(crate) async fn opened(
+    _: Sender,
+    State(app): State<Arc<App>>,
+    Names(of, push): Names,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let (of, push) = (app_name(&of)?, known_id(&push)?);
+    let (fields, _): (OpenedFields, _) = read_json(&app, request).await?;
+    let device = named("device", DeviceId::new(&fields.device))?;
+    let () = ask_for(&app, Command::Opened { app: of, device, push }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

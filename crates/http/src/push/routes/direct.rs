@@ -1,0 +1,139 @@
+//! The endpoints of direct pushes: hand one over, and see how far it has come.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::fleet::{NewPush, PushId};
+use crate::push::direct::fields::PushRequest;
+use crate::push::direct::views::{AcceptedPush, PushList, PushView};
+use crate::request::access::{Reader, Sender};
+use crate::request::app::App;
+use crate::request::body::{idempotency_key, read_json};
+use crate::request::idempotency::{Answers, Known, RequestName};
+use crate::request::problem::{ID_REUSED, PUSH_UNKNOWN, Problem, ProblemSchema};
+use crate::request::query::{Name, Query};
+use crate::request::readiness::not_ready;
+
+/// Pushes in a list unless the caller asks for another number.
+const LIST_DEFAULT: usize = 50;
+
+/// Pushes in a list at most.
+const LIST_MAX: usize = 500;
+
+/// Hands a push over.
+///
+/// 202: the server owns it now, and `url` shows how far it has come. 503: it does not, try again after `Retry-After`. 4xx:
+/// it never will. 504: it may own it. With the header `Idempotency-Key` a repeated request gets the first answer and pushes nothing.
+#[utoipa::path(post, operation_id = "push", path = "/api/push", tag = "Pushes", request_body = PushRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request.")),
+    responses((status = 202, description = "Accepted.", body = AcceptedPush,
+               headers(("Location" = String, description = "Where to see how far it has come."),
+                       ("Idempotent-Replayed" = Option<String>, description = "`true` when this is the answer to an earlier request."))),
+              (status = 400, description = "`HTTP-004`, `HTTP-016`", body = ProblemSchema),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 403, description = "`HTTP-003`", body = ProblemSchema),
+              (status = 413, description = "`HTTP-007`", body = ProblemSchema),
+              (status = 415, description = "`HTTP-006`", body = ProblemSchema),
+              (status = 422, description = "`HTTP-005`, `HTTP-015`, or the fleet's own code", body = ProblemSchema),
+              (status = 503, description = "`HTTP-013`, `HTTP-014`", body = ProblemSchema),
+              (status = 504, description = "`HTTP-018`: it may have been taken", body = ProblemSchema)))]
+pub(crate) async fn create(
+    sender: Sender,
+    State(app): State<Arc<App>>,
+    State(answers): State<Arc<Mutex<Answers>>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let key = idempotency_key(request.headers())?;
+    let (new, body): (PushRequest, Bytes) = read_json(&app, request).await?;
+    let new = new.check(app.config.push_bounds())?;
+    let Some(key) = key else { return Ok(accepted(push(&app, new)?, Answer::First)) };
+
+    let name = RequestName { caller: sender.key_id, key };
+    let hash = ring::digest::digest(&ring::digest::SHA256, &body);
+    let hash = hash.as_ref().try_into().expect("SHA-256 has 32 bytes");
+    // Held while the fleet takes the push, which never blocks: of two equal requests at once one pushes.
+    let mut answers = answers.lock();
+    let now = Instant::now();
+    match answers.look_up(&name, &hash, now) {
+        Known::Answered(id) => Ok(accepted(id, Answer::Repeated)),
+        Known::OtherRequest => {
+            let detail =
+                format!("{:?} came with another body before; make a new key for each push", name.key);
+            Err(Problem::new(ID_REUSED, detail))
+        }
+        Known::New => {
+            let id = push(&app, new)?;
+            answers.keep(name, hash, id, now);
+            Ok(accepted(id, Answer::First))
+        }
+    }
+}
+
+fn push(app: &App, new: NewPush) -> Result<PushId, Problem> {
+    match not_ready(&app.fleet.readiness()) {
+        Some(problem) => Err(problem),
+        None => Ok(app.fleet.push(new)?),
+    }
+}
+
+enum Answer {
+    First,
+    Repeated,
+}
+
+fn accepted(id: PushId, answer: Answer) -> Response {
+    let url = format!("/api/pushes/{id}");
+    let location = HeaderValue::from_str(&url).expect("a path of letters and digits is a header value");
+    let body = AcceptedPush { id: id.to_string(), status: "accepted", url };
+    let mut response = (StatusCode::ACCEPTED, [(header::LOCATION, location)], Json(body)).into_response();
+    if let Answer::Repeated = answer {
+        let replayed = HeaderName::from_static("idempotent-replayed");
+        response.headers_mut().insert(replayed, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+/// The newest pushes.
+#[utoipa::path(get, operation_id = "list_pushes", path = "/api/pushes", tag = "Pushes",
+    params(("limit" = Option<u32>, Query, minimum = 1, maximum = 500, description = "How many; 50 unless said otherwise.")),
+    responses((status = 200, description = "The newest first.", body = PushList),
+              (status = 400, description = "`HTTP-017`", body = ProblemSchema),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema)))]
+pub(crate) async fn list(
+    _: Reader,
+    State(app): State<Arc<App>>,
+    uri: Uri,
+) -> Result<Json<PushList>, Problem> {
+    let limit = Query::read(&uri, &["limit"])?.limit(LIST_DEFAULT, LIST_MAX)?;
+    Ok(Json(PushList { pushes: app.fleet.pushes(limit).iter().map(PushView::of).collect() }))
+}
+
+/// How far a push has come.
+#[utoipa::path(get, operation_id = "find_push", path = "/api/pushes/{id}", tag = "Pushes",
+    params(("id" = String, Path, description = "The push's id.")),
+    responses((status = 200, description = "What is known of it.", body = PushView),
+              (status = 401, description = "`HTTP-001`, `HTTP-002`", body = ProblemSchema),
+              (status = 404, description = "`HTTP-010`", body = ProblemSchema)))]
+pub(crate) async fn show(
+    _: Reader,
+    State(app): State<Arc<App>>,
+    Name(id): Name,
+) -> Result<Json<PushView>, Problem> {
+    let report = id.parse().ok().and_then(|id| app.fleet.push_report(id));
+    let report = report.ok_or_else(|| {
+        let problem =
+            Problem::new(PUSH_UNKNOWN, format!("{id:?} was never given here or is no longer remembered"));
+        match id.parse::<stadium_push::PushId>() {
+            Ok(_) => problem.adding(&format!("a push of the platform is at /api/apps/APP/pushes/{id}")),
+            Err(_) => problem,
+        }
+    })?;
+    Ok(Json(PushView::of(&report)))
+}

@@ -1,0 +1,243 @@
+//! Pushes as answers show them: what was asked for, and what became of it.
+//!
+//! Each targeted device is counted in one place: `targeted` is the sum of `waiting` to `cancelled`, `opened` aside.
+
+use serde::Serialize;
+use serde_json::Value;
+use stadium_push::{Accepted, Counts, Latency, PushView, Sample, Stage};
+use utoipa::ToSchema;
+
+use crate::audiences::fields::audience_json;
+use crate::audiences::views::PreviewReport;
+use crate::push::fields::{ContentReport, OptionsFields, WhenField};
+use crate::spelling::timestamp;
+
+/// A push that was taken over.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AcceptedPushReport {
+    /// The push.
+    #[schema(example = "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b")]
+    pub(crate) id: String,
+    /// `accepted`: it is on disk. With `dry_run`: `valid`, and nothing happened.
+    pub(crate) status: &'static str,
+    /// Whether the same push was accepted before: nothing happened now.
+    pub(crate) duplicate: bool,
+    /// Where to see how far it has come.
+    pub(crate) url: String,
+    /// Whom it would reach, of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preview: Option<PreviewReport>,
+}
+
+impl AcceptedPushReport {
+    pub(crate) fn of(id: String, url: String, accepted: Accepted) -> Self {
+        Self { id, status: "accepted", duplicate: accepted == Accepted::Before, url, preview: None }
+    }
+}
+
+/// A push, and what became of it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PlatformPushReport {
+    /// The push.
+    id: String,
+    /// Whose.
+    app: String,
+    /// The schedule that made it.
+    schedule: Option<String>,
+    /// `scheduled`, `sending`, `settled` (nobody is owed it any more) or `cancelled`.
+    #[schema(example = "settled")]
+    pub(crate) status: &'static str,
+    /// When it was accepted (RFC 3339).
+    accepted_at: String,
+    /// When it started.
+    started_at: Option<String>,
+    /// When it was to start.
+    when: WhenField,
+    /// Whom it is for.
+    audience: Value,
+    /// The first line of it.
+    title: Option<String>,
+    /// What it says; only where one push is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<ContentReport>,
+    /// How it is made.
+    options: OptionsFields,
+    /// How many devices stand where.
+    counts: CountsReport,
+    /// From the start to the write.
+    sent: LatencyReport,
+    /// From the start to the acknowledgement.
+    acknowledged: LatencyReport,
+    /// What happened in each second since the start, at most 600, then in each minute; only where one push is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<Vec<SampleReport>>,
+}
+
+/// How many devices stand where.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CountsReport {
+    /// Registered when it started.
+    devices: u64,
+    /// Matched by its audience.
+    matched: u64,
+    /// Left out: not opted in, or revoked.
+    opted_out: u64,
+    /// Left out: held out.
+    held_out: u64,
+    /// Left out: had their fill.
+    capped: u64,
+    /// Left out: in their quiet hours.
+    quiet: u64,
+    /// Left out: a text needs a value that the device has not.
+    no_value: u64,
+    /// Everybody who was matched and not left out.
+    targeted: u64,
+    /// Owed still, when their quiet hours are over.
+    waiting: u64,
+    /// Owed still: for their return, or for the push's pace.
+    owed: u64,
+    /// Owed still: sent, and not acknowledged.
+    in_flight: u64,
+    /// Acknowledged; at QoS 0: sent.
+    delivered: u64,
+    /// Their users opened it; counted among the delivered too.
+    opened: u64,
+    /// The push expired before they came.
+    expired: u64,
+    /// A newer push took its place.
+    collapsed: u64,
+    /// Their inbox was full.
+    crowded_out: u64,
+    /// They refused it, or it was too large for them.
+    refused: u64,
+    /// It was cancelled first, or the device was removed.
+    cancelled: u64,
+}
+
+impl CountsReport {
+    fn of(counts: &Counts) -> Self {
+        Self {
+            devices: counts.devices,
+            matched: counts.matched,
+            opted_out: counts.opted_out,
+            held_out: counts.held_out,
+            capped: counts.capped,
+            quiet: counts.quiet,
+            no_value: counts.no_value,
+            targeted: counts.targeted,
+            waiting: counts.waiting,
+            owed: counts.owed,
+            in_flight: counts.in_flight,
+            delivered: counts.delivered,
+            opened: counts.opened,
+            expired: counts.expired,
+            collapsed: counts.collapsed,
+            crowded_out: counts.crowded_out,
+            refused: counts.refused,
+            cancelled: counts.cancelled,
+        }
+    }
+}
+
+/// A distribution of milliseconds; all 0 when `count` is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PushLatency)]
+pub(crate) struct LatencyReport {
+    /// Deliveries it describes.
+    count: u64,
+    /// The first.
+    first_ms: u64,
+    /// Half took at most this.
+    p50_ms: u64,
+    /// 99 in 100.
+    p99_ms: u64,
+    /// The last.
+    last_ms: u64,
+}
+
+impl LatencyReport {
+    fn of(latency: &Latency) -> Self {
+        Self {
+            count: latency.count,
+            first_ms: latency.first_ms,
+            p50_ms: latency.p50_ms,
+            p99_ms: latency.p99_ms,
+            last_ms: latency.last_ms,
+        }
+    }
+}
+
+/// What happened in a second or a minute.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PushSample)]
+pub(crate) struct SampleReport {
+    /// Its beginning, seconds from the start of the push.
+    from_s: u32,
+    /// Written.
+    sent: u32,
+    /// Acknowledged.
+    acknowledged: u32,
+    /// Opened.
+    opened: u32,
+}
+
+impl SampleReport {
+    fn of(sample: &Sample) -> Self {
+        let Sample { from_s, sent, acknowledged, opened } = *sample;
+        Self { from_s, sent, acknowledged, opened }
+    }
+}
+
+/// How much of a push is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// All of it.
+    Whole,
+    /// Without what it says and without its series: one of many.
+    Listed,
+}
+
+/// Whether nothing will happen to it any more.
+pub(crate) fn is_over(stage: Stage) -> bool {
+    matches!(stage, Stage::Settled | Stage::Cancelled)
+}
+
+impl PlatformPushReport {
+    pub(crate) fn of(view: &PushView, shown: Shown) -> Self {
+        let push = &view.push;
+        let whole = shown == Shown::Whole;
+        Self {
+            id: push.id.to_string(),
+            app: push.app.to_string(),
+            schedule: view.schedule.as_ref().map(ToString::to_string),
+            status: match view.stage {
+                Stage::Scheduled => "scheduled",
+                Stage::Sending => "sending",
+                Stage::Settled => "settled",
+                Stage::Cancelled => "cancelled",
+            },
+            accepted_at: timestamp(view.accepted_at),
+            started_at: view.started_at.map(timestamp),
+            when: WhenField::of(push.when),
+            audience: audience_json(&push.audience),
+            title: match &push.content {
+                stadium_push::Content::Notification(notification) => notification.words.title.clone(),
+                stadium_push::Content::Raw { .. } => None,
+            },
+            content: whole.then(|| ContentReport::of(&push.content)),
+            options: OptionsFields::of(&push.options),
+            counts: CountsReport::of(&view.counts),
+            sent: LatencyReport::of(&view.sent),
+            acknowledged: LatencyReport::of(&view.acknowledged),
+            series: whole.then(|| view.series.iter().map(SampleReport::of).collect()),
+        }
+    }
+}
+
+/// A page of pushes, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct PlatformPushPage {
+    pub(crate) pushes: Vec<PlatformPushReport>,
+    /// `before` of the next page; none on the last one.
+    pub(crate) next: Option<String>,
+}

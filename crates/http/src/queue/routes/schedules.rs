@@ -1,0 +1,73 @@
+//! Schedules: jobs that are put again and again.
+//!
+//! Whether an expression and a time zone are ones is the queue's to say; here is only what JSON makes of them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use stadium_queue::{Command, Key, ScheduleView};
+
+use crate::queue::description::{LookProblems, WorkProblems};
+use crate::queue::fields::ScheduleFields;
+use crate::queue::routes::queues::queue_name;
+use crate::queue::views::{ScheduleReport, Schedules};
+use crate::request::access::{Reader, Sender};
+use crate::request::app::App;
+use crate::request::body::read_json;
+use crate::request::problem::{NAME_WRONG, Problem};
+use crate::request::query::{Name, Names};
+use crate::shards::ask_for;
+
+/// The schedules of a queue, by name.
+#[utoipa::path(get, operation_id = "list_schedules", path = "/api/queues/{queue}/schedules", tag = "Queues",
+    params(("queue" = String, Path, description = "The queue.")),
+    responses((status = 200, description = "Its schedules.", body = Schedules), LookProblems))]
+pub(crate) async fn list(
+    _: Reader,
+    State(app): State<Arc<App>>,
+    Name(queue): Name,
+) -> Result<Json<Schedules>, Problem> {
+    let queue = queue_name(&queue)?;
+    let schedules: Vec<ScheduleView> = ask_for(&app, Command::Schedules { queue }).await?;
+    Ok(Json(Schedules { schedules: schedules.into_iter().map(ScheduleReport::of).collect() }))
+}
+
+/// Puts a job again and again, at the moments of a cron expression. The same name replaces the schedule.
+#[utoipa::path(put, operation_id = "set_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues", request_body = ScheduleFields,
+    params(("queue" = String, Path, description = "The queue that the jobs are put into."),
+           ("name" = String, Path, description = "What the schedule is called; one name is one schedule of a queue.")),
+    responses((status = 204, description = "It is on disk."), WorkProblems))]
+pub(crate) async fn set(
+    _: Sender,
+    State(app): State<Arc<App>>,
+    Names(queue, name): Names,
+    request: Request,
+) -> Result<StatusCode, Problem> {
+    let (queue, name) = (queue_name(&queue)?, schedule_name(&name)?);
+    let (fields, _): (ScheduleFields, _) = read_json(&app, request).await?;
+    let (cron, job) = fields.check()?;
+    let () = ask_for(&app, Command::Schedule { queue, name, cron, job }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Ends a schedule; jobs that it put stay.
+#[utoipa::path(delete, operation_id = "end_schedule", path = "/api/queues/{queue}/schedules/{name}", tag = "Queues",
+    params(("queue" = String, Path, description = "The queue."),
+           ("name" = String, Path, description = "The schedule.")),
+    responses((status = 204, description = "It puts nothing any more."), WorkProblems))]
+pub(crate) async fn end(
+    _: Sender,
+    State(app): State<Arc<App>>,
+    Names(queue, name): Names,
+) -> Result<StatusCode, Problem> {
+    let (queue, name) = (queue_name(&queue)?, schedule_name(&name)?);
+    let () = ask_for(&app, Command::Unschedule { queue, name }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A schedule's name out of the path.
+fn schedule_name(text: &str) -> Result<Key, Problem> {
+    Key::new(text).map_err(|error| Problem::new(NAME_WRONG, error.to_string()).at("name"))
+}

@@ -1,0 +1,48 @@
+//! What every request shares, whatever it is about.
+//!
+//! All of it is behind one `Arc`, made when the port is bound; only the shards come later. Parts that one feature alone
+//! reads belong to that feature.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use stadium_shard::Shards;
+use tokio::sync::watch;
+
+use crate::audit_log::AuditLog;
+use crate::config::Config;
+use crate::fleet::Fleet;
+use crate::key_store::KeyStore;
+use crate::request::live_views::LiveViews;
+use crate::start_error::StartError;
+
+/// The parts of the HTTP port that every request may need.
+pub(crate) struct App {
+    pub(crate) config: Config,
+    pub(crate) fleet: Arc<dyn Fleet>,
+    /// Empty until the node hands the shards over; what needs them answers that they are starting until then.
+    pub(crate) shards: OnceLock<Shards>,
+    pub(crate) keys: Arc<KeyStore>,
+    pub(crate) audit: AuditLog,
+    pub(crate) views: LiveViews,
+    /// Becomes true once the server stops: whoever waits for work then is answered.
+    pub(crate) draining: watch::Sender<bool>,
+    pub(crate) started: Instant,
+}
+
+impl App {
+    /// Reads the keys in the data directory, or makes them.
+    pub(crate) fn open(config: Config, fleet: Arc<dyn Fleet>) -> Result<Self, StartError> {
+        let keys = Arc::new(KeyStore::open(&config.data_dir).map_err(StartError::Keys)?);
+        Ok(Self {
+            views: LiveViews::new(config.live_views_max),
+            audit: AuditLog::of(&config.data_dir),
+            config,
+            fleet,
+            shards: OnceLock::new(),
+            keys,
+            draining: watch::Sender::new(false),
+            started: Instant::now(),
+        })
+    }
+}

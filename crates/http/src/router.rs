@@ -1,0 +1,49 @@
+//! Every path of the HTTP port, and what holds for all of them.
+//!
+//! The API's own are the endpoints of the features, which its description names; here are the pages and the rest.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware;
+use axum::response::Redirect;
+use axum::routing::get;
+
+use crate::endpoints::endpoints;
+use crate::port::Port;
+use crate::request::app::App;
+use crate::request::problem::{METHOD_WRONG, PATH_UNKNOWN, Problem, WEBSOCKET_ELSEWHERE};
+use crate::router::around::around;
+use crate::{console, docs};
+
+mod around;
+
+/// The router over the shared parts.
+pub(crate) fn router(port: &Port) -> Router {
+    Router::from(endpoints())
+        .route("/", get(|| async { Redirect::temporary("/live") }))
+        .route("/openapi.json", get(docs::openapi))
+        .route("/docs", get(docs::reference))
+        .route("/docs/errors/{code}", get(docs::error))
+        .merge(console::routes())
+        .route("/mqtt", get(mqtt_elsewhere))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(port.part::<Arc<App>>().config.body_bytes_max))
+        .layer(middleware::from_fn_with_state(port.clone(), around))
+        .with_state(port.clone())
+}
+
+async fn unknown_path(request: Request) -> Problem {
+    Problem::new(PATH_UNKNOWN, format!("nothing is at {}; /docs lists what there is", request.uri().path()))
+}
+
+async fn wrong_method(request: Request) -> Problem {
+    let detail = format!("{} does not take {}", request.uri().path(), request.method());
+    Problem::new(METHOD_WRONG, detail)
+}
+
+async fn mqtt_elsewhere() -> Problem {
+    Problem::new(WEBSOCKET_ELSEWHERE, "use a plain HTTP port, or the edge's own WebSocket listener")
+}

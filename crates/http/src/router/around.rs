@@ -1,0 +1,139 @@
+//! What holds for every request: a time limit, headers that make a browser careful, a count, an entry in the audit log.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::audit_log::{CallerPlace, Change};
+use crate::metrics::requests::Requests;
+use crate::queue::routes::leases::WAIT_MAX;
+use crate::request::app::App;
+use crate::request::problem::{Problem, TIMED_OUT};
+
+/// The path whose request takes as long as its file.
+const IMPORT: &str = "/api/apps/{app}/devices/import";
+
+/// The path whose requests may wait for work.
+const RESERVE: &str = "/api/queues/{queue}/reserve";
+
+/// The path under which jobs are put.
+const PUT_JOBS: &str = "/api/queues/{queue}/jobs";
+
+/// Time that a file of devices may take to come.
+const IMPORT_MAX: Duration = Duration::from_secs(3_600);
+
+/// What happens around every request: time limit, count, careful headers.
+pub(crate) async fn around(
+    State(app): State<Arc<App>>,
+    State(requests): State<Arc<Requests>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let started = Instant::now();
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().cloned();
+    let path = path.as_ref().map(MatchedPath::as_str);
+    let is_api = request.uri().path().starts_with("/api/");
+    let waits = match path {
+        Some(RESERVE) => WAIT_MAX,
+        Some(IMPORT) => IMPORT_MAX,
+        _ => Duration::ZERO,
+    };
+    let change = ChangeAsked::of(&mut request, path);
+    let limit = app.config.request_timeout + waits;
+    let answered = tokio::time::timeout(limit, next.run(request)).await;
+    let mut response = answered.unwrap_or_else(|_| {
+        let limit = limit.as_secs_f64();
+        let detail =
+            format!("it was not answered within {limit} s; repeat a push, a put or a transfer with its Idempotency-Key");
+        Problem::new(TIMED_OUT, detail).retry_after(Duration::from_secs(1)).into_response()
+    });
+    let headers = response.headers_mut();
+    let careful = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in careful {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_api {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    let route = requests.label(&method, path);
+    if let Some(change) = change {
+        change.answered(&app, &route, &response);
+    }
+    let took = started.elapsed();
+    tracing::debug!(
+        route = &*route,
+        status = response.status().as_u16(),
+        took_us = took.as_micros(),
+        "HTTP request"
+    );
+    requests.answered(route, response.status().as_u16(), took);
+    response
+}
+
+/// A request that may change something, on its way to its entry in the audit log.
+struct ChangeAsked {
+    path: String,
+    caller: CallerPlace,
+}
+
+impl ChangeAsked {
+    /// None of a request that only looks, and of work on jobs and transfers, which have histories of their own.
+    fn of(request: &mut Request, route: Option<&str>) -> Option<Self> {
+        let route = route?;
+        let own_history = ["/api/jobs", "/api/leases", "/api/transfers", "/api/together", RESERVE, PUT_JOBS];
+        let looks = *request.method() == Method::GET || *request.method() == Method::HEAD;
+        let is_dry = route.ends_with("/preview")
+            || request.uri().query().is_some_and(|query| query.contains("dry_run=true"));
+        if looks
+            || is_dry
+            || !route.starts_with("/api/")
+            || own_history.iter().any(|start| route.starts_with(start))
+        {
+            return None;
+        }
+        let caller = CallerPlace::default();
+        request.extensions_mut().insert(Arc::clone(&caller));
+        // A query says what was changed where a path names several things.
+        let path = request.uri().path_and_query().map_or(request.uri().path(), |whole| whole.as_str());
+        Some(Self { path: path.to_owned(), caller })
+    }
+
+    /// Writes it down, unless nobody knows who asked.
+    fn answered(&self, app: &App, route: &Arc<str>, response: &Response) {
+        let Some(caller) = self.caller.get() else { return };
+        let header = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let change = Change {
+            caller,
+            route,
+            path: &self.path,
+            made: header(header::LOCATION),
+            status: response.status().as_u16(),
+            code: header(HeaderName::from_static("stadium-error")),
+        };
+        app.audit.record(&change, SystemTime::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoints::endpoints;
+
+    #[test]
+    fn paths_with_a_rule_of_their_own_are_endpoints() {
+        let described = endpoints().into_openapi().paths.paths;
+        for path in [IMPORT, RESERVE, PUT_JOBS] {
+            assert!(described.contains_key(path), "{path}");
+        }
+    }
+}

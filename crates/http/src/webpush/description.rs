@@ -1,0 +1,15 @@
+//! Web Push in the API's description.
+
+use utoipa::OpenApi;
+
+/// The tag.
+#[derive(OpenApi)]
+#[openapi(
+    tags(
+        (name = "Web Push", description = "Endpoints of RFC 8030 for applications' own senders: docs/webpush.md."),
+    ),
+)]
+pub(crate) struct Description;
+
+/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+pub(crate) const RULES: &str = include_str!("rules.json");

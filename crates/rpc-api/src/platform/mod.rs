@@ -1,0 +1,102 @@
+//! The service `push`: devices, audiences, pushes and schedules, for services that have RPC.
+//!
+//! A request becomes a command ([`read`]), the shards answer it, and the answer becomes a message ([`mod@write`]). As with wallets, how much may
+//! be under way is bounded by the shards' mailboxes, so methods are served as uploads. The service `stadium` beside it pushes to
+//! whoever is connected, without a registry.
+
+mod read;
+mod write;
+
+use prost::Message;
+use stadium_http::key_store::{KeyStore, Role};
+use stadium_push::{Answer, Command};
+use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
+
+use crate::access::Access;
+use crate::proto::push;
+use crate::request::{self, refusal, strange, unreadable, wrong};
+use crate::shards::ShardsHandle;
+
+pub use crate::proto::push::{NAME, VERSION};
+
+/// The longest request: a thousand devices with many tags and attributes.
+const REQUEST_BYTES_MAX: usize = 8 << 20;
+
+/// The service over these shards.
+pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
+    let service = Service::new(NAME, VERSION)
+        .descriptors(push::FILE_DESCRIPTOR_SET)
+        .interceptor(Access::new(keys, needed));
+    let service = serve(service, shards, &push::SEND, read::send, write::receipt);
+    let service = serve(service, shards, &push::CHECK, read::check, write::checked);
+    let service = serve(service, shards, &push::EDIT, read::edit, write::done);
+    let service = serve(service, shards, &push::CANCEL, read::cancel, write::done);
+    let service = serve(service, shards, &push::FIND, read::find, write::push);
+    let service = serve(service, shards, &push::LIST, read::list, write::pushes);
+    let service = serve(service, shards, &push::TRACE, read::trace, write::trace);
+    let service = serve(service, shards, &push::OPENED, read::opened, write::done);
+    let service = serve(service, shards, &push::PREVIEW, read::preview, write::preview);
+    let service = serve(service, shards, &push::CHANGE_DEVICES, read::change, write::changed);
+    let service = serve(service, shards, &push::REMOVE_DEVICES, read::remove, write::removed);
+    let service = serve(service, shards, &push::FIND_DEVICE, read::device, write::device);
+    let service = serve(service, shards, &push::ADMIT, read::admit, write::admitted);
+    let service = serve(service, shards, &push::SCHEDULE, read::schedule, write::done);
+    let service = serve(service, shards, &push::PAUSE, read::pause, write::done);
+    let service = serve(service, shards, &push::UNSCHEDULE, read::unschedule, write::done);
+    serve(service, shards, &push::SCHEDULES, read::schedules, write::schedules)
+}
+
+/// What a caller must be allowed to. `None` for what the framework answers itself.
+fn needed(route: &str) -> Option<Role> {
+    let looks = [
+        &push::CHECK.route(),
+        &push::FIND.route(),
+        &push::LIST.route(),
+        &push::TRACE.route(),
+        &push::PREVIEW.route(),
+        &push::FIND_DEVICE.route(),
+        &push::SCHEDULES.route(),
+    ];
+    let rules = [push::ADMIT.route(), push::REMOVE_DEVICES.route()];
+    let method = route.split_once('/')?.1;
+    if !method.starts_with(|first: char| first.is_ascii_uppercase()) {
+        None
+    } else if looks.contains(&&route) {
+        Some(Role::Read)
+    } else if rules.contains(&route) {
+        Some(Role::Admin)
+    } else {
+        Some(Role::Send)
+    }
+}
+
+/// Adds a method: `read` makes a command of the request, and `write` a message of its answer, or says what that refuses.
+fn serve<Q, A>(
+    service: Service,
+    shards: &ShardsHandle,
+    method: &Method<Q, A>,
+    read: fn(Q) -> Result<Command, Refusal>,
+    write: fn(Answer) -> Option<Result<A, Refusal>>,
+) -> Service
+where
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+{
+    let shards = shards.clone();
+    service.upload(&Method::<Raw, A>::unary(method.route()), move |_: CallContext, pieces| {
+        let shards = shards.clone();
+        async move {
+            let request = Q::decode(whole(&pieces).await?.as_slice()).map_err(|error| unreadable(&error))?;
+            let answer = shards.submit_push(read(request)?)?.await.map_err(refusal)?;
+            write(answer).ok_or_else(strange)?
+        }
+    })
+}
+
+/// The bytes of a request, which mostly come in one piece.
+async fn whole(pieces: &PieceReceiver) -> Result<Vec<u8>, Refusal> {
+    request::whole(pieces, REQUEST_BYTES_MAX, || {
+        wrong(format!("the request has more than {REQUEST_BYTES_MAX} bytes: name fewer devices at once"))
+    })
+    .await
+}

@@ -1,0 +1,112 @@
+//! The service `queue`: named queues of jobs, for services that have RPC.
+//!
+//! A request becomes a command ([`read`]), the shards answer it, and the answer becomes a message ([`mod@write`]); a stream
+//! of jobs is in [`work`]. How much may be under way is bounded by the shards' mailboxes, which say Busy. The loop's
+//! limit of concurrency, which follows latency, says nothing here: a caller who waits for a job is no sign of load. So
+//! methods are served as uploads, which stand outside of it, and whose bytes reach the shards without another copy.
+
+mod read;
+mod work;
+mod write;
+
+use bytes::Bytes;
+use prost::Message;
+use stadium_http::key_store::{KeyStore, Role};
+use stadium_queue::{Answer, Bounds, Command};
+use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service};
+
+use crate::access::Access;
+use crate::proto::queue;
+use crate::request::{self, refusal, strange, unreadable};
+use crate::shards::ShardsHandle;
+
+pub use crate::proto::queue::{NAME, VERSION};
+pub(crate) use read::new_job;
+
+/// The longest request: what the jobs of one command may hold, and room for all that is around them.
+const REQUEST_BYTES_MAX: usize = Bounds::COMMAND_BYTES_MAX + (1 << 20);
+
+/// The service over these shards.
+pub fn service(shards: &ShardsHandle, keys: KeyStore) -> Service {
+    let service = Service::new(NAME, VERSION)
+        .descriptors(queue::FILE_DESCRIPTOR_SET)
+        .interceptor(Access::new(keys, needed))
+        .streaming(&queue::WORK, work::function(shards));
+    let service = serve(service, shards, &queue::PUT, |_, request| read::put(request), write::placed);
+    let service = serve(service, shards, &queue::RESERVE, read::reserve, write::reserved);
+    let service = serve(service, shards, &queue::SETTLE, |_, request| read::settle(request), write::outcomes);
+    let service =
+        serve(service, shards, &queue::RELEASE, |_, request| read::release(request), write::outcomes);
+    let service = serve(service, shards, &queue::EXTEND, |_, request| read::extend(request), write::outcomes);
+    let service = serve(service, shards, &queue::BURY, |_, request| read::bury(request), write::outcomes);
+    let service = serve(service, shards, &queue::FORWARD, |_, request| read::forward(request), write::placed);
+    let service = serve(service, shards, &queue::KICK, |_, request| read::kick(request), write::counted);
+    let service =
+        serve(service, shards, &queue::REDRIVE, |_, request| read::redrive(request), write::counted);
+    let service = serve(service, shards, &queue::DELETE, |_, request| read::delete(request), write::outcomes);
+    let service = serve(service, shards, &queue::EDIT, |_, request| read::edit(request), write::done);
+    let service = serve(service, shards, &queue::PURGE, |_, request| read::purge(request), write::counted);
+    let service = serve(service, shards, &queue::PAUSE, |_, request| read::pause(&request), write::done);
+    let service = serve(service, shards, &queue::RESUME, |_, request| read::resume(&request), write::done);
+    let service = serve(service, shards, &queue::DECLARE, |_, request| read::declare(request), write::done);
+    let service = serve(service, shards, &queue::DROP, |_, request| read::drop(&request), write::done);
+    let service = serve(service, shards, &queue::SCHEDULE, |_, request| read::schedule(request), write::done);
+    let service =
+        serve(service, shards, &queue::UNSCHEDULE, |_, request| read::unschedule(&request), write::done);
+    let service = serve(service, shards, &queue::PEEK, |_, request| read::peek(&request), write::jobs);
+    let service = serve(service, shards, &queue::FIND, |_, request| Ok(read::find(&request)), write::job);
+    let service =
+        serve(service, shards, &queue::HISTORY, |_, request| Ok(read::history(&request)), write::history);
+    let service = serve(service, shards, &queue::STATS, |_, request| read::stats(&request), write::stats);
+    let service = serve(service, shards, &queue::LIST, |_, request| read::list(&request), write::queues);
+    serve(service, shards, &queue::SCHEDULES, |_, request| read::schedules(&request), write::schedules)
+}
+
+/// What a caller must be allowed to. `None` for what the framework answers itself.
+fn needed(route: &str) -> Option<Role> {
+    let looks = [queue::STATS.route(), queue::LIST.route(), queue::SCHEDULES.route(), queue::HISTORY.route()];
+    let finds = [queue::PEEK.route(), queue::FIND.route()];
+    let rules = [queue::DECLARE.route(), queue::DROP.route(), queue::PURGE.route()];
+    let method = route.split_once('/')?.1;
+    if !method.starts_with(|first: char| first.is_ascii_uppercase()) {
+        None
+    } else if looks.contains(&route) || finds.contains(&route) {
+        Some(Role::Read)
+    } else if rules.contains(&route) {
+        Some(Role::Admin)
+    } else {
+        Some(Role::Send)
+    }
+}
+
+/// Adds a method: `read` makes a command of the request, and `write` a message of its answer.
+fn serve<Q, A>(
+    service: Service,
+    shards: &ShardsHandle,
+    method: &Method<Q, A>,
+    read: fn(&CallContext, Q) -> Result<Command, Refusal>,
+    write: fn(Answer<Bytes>) -> Option<A>,
+) -> Service
+where
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+{
+    let shards = shards.clone();
+    service.upload(&Method::<Raw, A>::unary(method.route()), move |context: CallContext, pieces| {
+        let shards = shards.clone();
+        async move {
+            let request = Q::decode(whole(&pieces).await?).map_err(|error| unreadable(&error))?;
+            let answer = shards.submit(read(&context, request)?)?.await.map_err(refusal)?;
+            write(answer).ok_or_else(strange)
+        }
+    })
+}
+
+/// The bytes of a request, which mostly come in one piece.
+async fn whole(pieces: &PieceReceiver) -> Result<Bytes, Refusal> {
+    let too_many = || {
+        let reason = format!("the request has more than {REQUEST_BYTES_MAX} bytes: put fewer jobs at once");
+        Refusal::rejected(stadium_queue::refusal::COMMAND_BYTES, reason)
+    };
+    Ok(request::whole(pieces, REQUEST_BYTES_MAX, too_many).await?.into())
+}

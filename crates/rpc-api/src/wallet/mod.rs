@@ -1,0 +1,203 @@
+//! The service `wallet`: accounts, transfers, holds and balances, for services that have RPC.
+//!
+//! A request becomes a command ([`read`], and [`transfer`] for what moves amounts), the shards answer it, and the answer
+//! becomes a message ([`mod@write`]). As with queues, how much may be under way is bounded by the shards' mailboxes, which
+//! say Busy, and not by the loop's limit of concurrency, which follows latency: an answer waits for its commit, and more
+//! callers make the same commit larger. So methods are served as uploads, which stand outside of that limit.
+
+mod fields;
+mod read;
+mod transfer;
+mod write;
+
+use prost::Message;
+use stadium_http::PushBounds;
+use stadium_http::key_store::{KeyStore, Role};
+use stadium_rpc::{CallContext, Method, PieceReceiver, Raw, Refusal, Service, StreamSender};
+use stadium_wallet::refusal::ACCOUNT_UNKNOWN;
+use stadium_wallet::{Answer, Command, Range};
+
+use crate::access::Access;
+use crate::proto::{self, wallet};
+use crate::request::{self, refusal, strange, unreadable, wrong};
+use crate::shards::ShardsHandle;
+
+pub use crate::proto::wallet::{NAME, VERSION};
+
+/// The longest request: a thousand transfers of the largest kind, and the jobs and pushes of units beside them.
+const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// Entries that a statement reads at once.
+const STATEMENT_PAGE: u32 = 256;
+
+/// The service over these shards; `bounds` are those of pushes.
+pub fn service(shards: &ShardsHandle, keys: KeyStore, bounds: PushBounds) -> Service {
+    let service = Service::new(NAME, VERSION)
+        .descriptors(wallet::FILE_DESCRIPTOR_SET)
+        .interceptor(Access::new(keys, needed))
+        .streaming(&wallet::STATEMENT, statement(shards));
+    let service = serve_transfers(service, shards, bounds);
+    let service = serve_wallets(service, shards);
+    let service = serve_roots(service, shards);
+    let service = serve(service, shards, &wallet::DECLARE, read::declare, write::done);
+    let service = serve(service, shards, &wallet::OPEN, read::open, write::opened);
+    let service = serve(service, shards, &wallet::CHANGE, read::change, write::done);
+    let service = serve(service, shards, &wallet::ACCOUNTS, read::accounts, write::accounts);
+    let service = serve(service, shards, &wallet::HOLDS, read::holds, write::holds);
+    let service = serve(service, shards, &wallet::FIND, read::find, write::transfer);
+    let service = serve(service, shards, &wallet::HISTORY, read::history, write::history);
+    let service = serve(service, shards, &wallet::BALANCE_AT, read::balance_at, write::balance);
+    serve(service, shards, &wallet::ASSETS, |_| Ok(Command::Assets), write::assets)
+}
+
+/// What a caller must be allowed to. `None` for what the framework answers itself.
+fn needed(route: &str) -> Option<Role> {
+    let moves = [wallet::TRANSFER.route(), wallet::TOGETHER.route()];
+    let rules = [wallet::DECLARE.route(), wallet::OPEN.route(), wallet::CHANGE.route()];
+    let method = route.split_once('/')?.1;
+    if !method.starts_with(|first: char| first.is_ascii_uppercase()) {
+        None
+    } else if moves.contains(&route) {
+        Some(Role::Send)
+    } else if rules.contains(&route) {
+        Some(Role::Admin)
+    } else {
+        Some(Role::Read)
+    }
+}
+
+/// Adds a method: `read` makes a command of the request, and `write` a message of its answer.
+fn serve<Q, A>(
+    service: Service,
+    shards: &ShardsHandle,
+    method: &Method<Q, A>,
+    read: fn(Q) -> Result<Command, Refusal>,
+    write: fn(Answer) -> Option<A>,
+) -> Service
+where
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+{
+    let shards = shards.clone();
+    service.upload(&Method::<Raw, A>::unary(method.route()), move |_: CallContext, pieces| {
+        let shards = shards.clone();
+        async move {
+            let request = Q::decode(whole(&pieces).await?.as_slice()).map_err(|error| unreadable(&error))?;
+            let answer = shards.submit_wallet(read(request)?)?.await.map_err(refusal)?;
+            write(answer).ok_or_else(strange)
+        }
+    })
+}
+
+/// Adds the methods that move amounts, whose requests are read without making messages of them.
+fn serve_transfers(service: Service, shards: &ShardsHandle, bounds: PushBounds) -> Service {
+    let door = shards.clone();
+    let method = Method::<Raw, proto::TransferOutcomes>::unary(wallet::TRANSFER.route());
+    let service = service.upload(&method, move |_: CallContext, pieces| {
+        let shards = door.clone();
+        async move {
+            let command = transfer::transfer(&whole(&pieces).await?)?;
+            let answer = shards.submit_wallet(command)?.await.map_err(refusal)?;
+            write::outcomes(answer).ok_or_else(strange)
+        }
+    });
+    let door = shards.clone();
+    let method = Method::<Raw, proto::TogetherOutcomes>::unary(wallet::TOGETHER.route());
+    service.upload(&method, move |_: CallContext, pieces| {
+        let shards = door.clone();
+        async move {
+            let units = transfer::together(&whole(&pieces).await?, bounds)?;
+            // All are under way before the first is waited for, so that they share a commit.
+            let tickets: Vec<_> =
+                units.into_iter().map(|unit| shards.submit_together(unit)).collect::<Result<_, _>>()?;
+            let mut outcomes = Vec::with_capacity(tickets.len());
+            for ticket in tickets {
+                outcomes.push(write::unit(ticket.await));
+            }
+            Ok(proto::TogetherOutcomes { outcomes })
+        }
+    })
+}
+
+/// Adds the method that looks at several wallets at once.
+fn serve_wallets(service: Service, shards: &ShardsHandle) -> Service {
+    let door = shards.clone();
+    let method = Method::<Raw, proto::AccountList>::unary(wallet::WALLET.route());
+    service.upload(&method, move |_: CallContext, pieces| {
+        let shards = door.clone();
+        async move {
+            let request = proto::WalletsNamed::decode(whole(&pieces).await?.as_slice());
+            let commands = read::wallets(&request.map_err(|error| unreadable(&error))?)?;
+            let tickets: Vec<_> = commands
+                .into_iter()
+                .map(|command| shards.submit_wallet(command))
+                .collect::<Result<_, _>>()?;
+            let mut accounts = Vec::with_capacity(tickets.len());
+            for ticket in tickets {
+                let answer = match ticket.await {
+                    // A wallet that has none adds nothing to the list.
+                    Err(none) if none.code() == ACCOUNT_UNKNOWN => continue,
+                    answer => answer.map_err(refusal)?,
+                };
+                accounts.extend(write::accounts(answer).ok_or_else(strange)?.accounts);
+            }
+            Ok(proto::AccountList { accounts })
+        }
+    })
+}
+
+/// Adds the method that tells the seals.
+fn serve_roots(service: Service, shards: &ShardsHandle) -> Service {
+    let door = shards.clone();
+    let method = Method::<Raw, proto::RootList>::unary(wallet::ROOTS.route());
+    service.upload(&method, move |_: CallContext, pieces| {
+        let shards = door.clone();
+        async move {
+            let request = proto::RootsRequest::decode(whole(&pieces).await?.as_slice());
+            let wanted = read::roots(&request.map_err(|error| unreadable(&error))?)?;
+            let seals = shards.seals(wanted)?.await.map_err(refusal)?;
+            Ok(write::roots(&seals))
+        }
+    })
+}
+
+/// What serves one statement.
+type Stream = std::pin::Pin<Box<dyn Future<Output = Result<(), Refusal>>>>;
+
+fn statement(
+    shards: &ShardsHandle,
+) -> impl Fn(CallContext, proto::EntriesRequest, StreamSender<proto::Entry>) -> Stream + Send + Sync + use<> {
+    let shards = shards.clone();
+    move |_, request, out| Box::pin(pages(shards.clone(), request, out))
+}
+
+/// Page after page, each read once the one before has left.
+async fn pages(
+    shards: ShardsHandle,
+    request: proto::EntriesRequest,
+    out: StreamSender<proto::Entry>,
+) -> Result<(), Refusal> {
+    let (wallet, asset, range) = read::entries(request)?;
+    let mut range = Range { entries_max: STATEMENT_PAGE, ..range };
+    loop {
+        let command = Command::History { wallet: wallet.clone(), asset: asset.clone(), range: range.clone() };
+        let Answer::History(page) = shards.submit_wallet(command)?.await.map_err(refusal)? else {
+            return Err(strange());
+        };
+        for entry in page.entries {
+            out.send(write::entry(entry)).await?;
+        }
+        match page.before {
+            Some(before) => range.before = Some(before),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The bytes of a request, which mostly come in one piece.
+async fn whole(pieces: &PieceReceiver) -> Result<Vec<u8>, Refusal> {
+    request::whole(pieces, REQUEST_BYTES_MAX, || {
+        wrong(format!("the request has more than {REQUEST_BYTES_MAX} bytes: send fewer transfers at once"))
+    })
+    .await
+}
