@@ -1,6 +1,7 @@
 //! The pages of the console, and where each is served.
 //!
-//! The parts that all of them have are in page/frame.html; a page has a file of its name for the rest.
+//! The parts that all of them have are in page/frame.html; a page has a file of its name for the
+//! rest.
 
 use std::sync::OnceLock;
 
@@ -15,7 +16,8 @@ pub struct Page {
     name: &'static str,
     /// Which of the links in the header it belongs to.
     section: &'static str,
-    /// Where it is served. Its script reads the address: a list and each of its items are the same document.
+    /// Where it is served. Its script reads the address: a list and each of its items are the same
+    /// document.
     pub paths: &'static [&'static str],
     /// Its style sheets, each over the one before.
     styles: &'static [&'static str],

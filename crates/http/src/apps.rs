@@ -1,4 +1,5 @@
-//! Apps of the push platform: their settings and the feeds that report what happens to their pushes.
+//! Apps of the push platform: their settings and the feeds that report what happens to their
+//! pushes.
 
 pub(crate) mod description;
 pub(crate) mod feeds;

@@ -24,7 +24,8 @@ const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Changes written one by one in a second: people and deployments make fewer, programs that push make more.
 const LINES_PER_SECOND: u32 = 100;
 
-/// Sorts of further changes in a second that are counted apart; beyond that they are counted together.
+/// Sorts of further changes in a second that are counted apart; beyond that they are counted
+/// together.
 const SORTS_MAX: usize = 1_000;
 
 /// What stands for a key and a route where changes beyond [`SORTS_MAX`] are counted.

@@ -1,4 +1,5 @@
-//! Devices: their connections, the registered ones of an app, their credentials, and devices in files.
+//! Devices: their connections, the registered ones of an app, their credentials, and devices in
+//! files.
 
 pub(crate) mod description;
 pub(crate) mod export;

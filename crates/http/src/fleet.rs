@@ -57,7 +57,8 @@ pub trait Fleet: Send + Sync + 'static {
     /// One device with its subscriptions; `None` when it has neither a session nor a connection.
     fn device(&self, id: DeviceId) -> BoxFuture<'_, Option<DeviceReport>>;
 
-    /// Closes a device's connection; its session stays. `reason` is sent to an MQTT 5 device and logged.
+    /// Closes a device's connection; its session stays. `reason` is sent to an MQTT 5 device and
+    /// logged.
     ///
     /// # Errors
     /// [`Refusal::Busy`] when the loop that owns the connection cannot take the command now.

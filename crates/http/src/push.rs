@@ -1,4 +1,5 @@
-//! Pushes: those of the push platform, which are on disk, and direct ones to devices that are connected.
+//! Pushes: those of the push platform, which are on disk, and direct ones to devices that are
+//! connected.
 
 pub(crate) mod description;
 pub(crate) mod direct;

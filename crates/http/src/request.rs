@@ -1,6 +1,8 @@
-//! What every request shares: the parts of the port, the caller's key and role, the query, the body, and problems.
+//! All that requests share: the parts of the port, the caller's key and role, the query, the body,
+//! and problems.
 //!
-//! Nothing here knows a feature. The order of the questions that a request is asked is in [`access`].
+//! Nothing here knows a feature. The order of the questions that a request is asked is in
+//! [`access`].
 
 pub(crate) mod access;
 pub(crate) mod app;

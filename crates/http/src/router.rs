@@ -1,6 +1,7 @@
 //! Every path of the HTTP port, and what holds for all of them.
 //!
-//! The API's own are the endpoints of the features, which its description names; here are the pages and the rest.
+//! The API's own are the endpoints of the features, which its description names; here are the pages
+//! and the rest.
 
 use std::sync::Arc;
 

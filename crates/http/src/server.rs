@@ -47,8 +47,8 @@ pub(crate) mod tls;
 /// Bytes of a request's line and headers; hyper answers 431 beyond it. Headers of real clients are under 4 KB.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Connections over the bound that get an answer at once; beyond that they are closed without one. Each takes a descriptor for a
-/// second at most.
+/// Connections over the bound that get an answer at once; beyond that they are closed without one.
+/// Each takes a descriptor for a second at most.
 const TURNED_AWAY_MAX: usize = 32;
 
 /// Connections that the system keeps for us between two accepts.

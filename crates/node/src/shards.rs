@@ -53,7 +53,7 @@ impl ShardsDoor {
         Ok(shards)
     }
 
-    /// What services reach the shards by.
+    /// The handle by which services reach the shards.
     pub(crate) fn handle(&self) -> &ShardsHandle {
         &self.0
     }

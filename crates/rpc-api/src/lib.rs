@@ -1,9 +1,10 @@
-//! The services of a node, for programs that have RPC: `stadium` ([`push`]), `queue` ([`queue`]), `wallet` ([`wallet`]) and
-//! `push` ([`platform`]).
+//! The services of a node, for programs that have RPC: `stadium` ([`push`]), `queue` ([`queue`]),
+//! `wallet` ([`wallet`]) and `push` ([`platform`]).
 //!
-//! Each is a `stadium_rpc` service over the same shards and the same fleet as the HTTP API, with the same API keys, bounds and
-//! codes. Starting a server and finding services is the node's business. The contracts are in proto/stadium/v1; [`proto`] also has
-//! the messages of services that a node calls.
+//! Each is a `stadium_rpc` service over the same shards and the same fleet as the HTTP API, with
+//! the same API keys, bounds and codes. Starting a server and finding services is the node's
+//! business. The contracts are in proto/stadium/v1; [`proto`] also has the messages of services
+//! that a node calls.
 
 mod access;
 pub mod platform;

@@ -1,4 +1,5 @@
-//! What the services over the shards do alike with a request: gather its bytes, read its names, report refusals.
+//! What the services over the shards do alike with a request: gather its bytes, read its names,
+//! report refusals.
 //!
 //! Their methods are served as uploads, so a request comes in pieces; mostly it is one.
 

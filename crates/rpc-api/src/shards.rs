@@ -1,7 +1,7 @@
 //! The way from a call to the shards, and what is answered while they are not there.
 //!
-//! They are there once their journals are read. Until then a caller gets Busy, because nothing of what it asks for can
-//! have happened.
+//! They are there once their journals are read. Until then a caller gets Busy, because nothing of
+//! what it asks for can have happened.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Whom a push is for and how fast it goes out, as requests say it.
+//! The audience and the pace of a push, as requests name them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

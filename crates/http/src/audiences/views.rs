@@ -1,6 +1,7 @@
 //! Previews: how many devices an audience or a push reaches, who is left out for what, and how long the push takes.
 //!
-//! Counts are exact at the time at which each shard counts; who comes and goes meanwhile is counted where they were.
+//! Counts are exact at the time at which each shard counts; who comes and goes meanwhile is counted
+//! where they were.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Devices from a file: CSV or NDJSON, of any length, in bounded memory.
 //!
-//! The body is cut into records as it arrives, and records become batches. A batch is answered, on disk, before the next one is
-//! read, so a client that sends faster than the disk takes is slowed down by TCP. A record that is wrong is passed over and reported by
-//! its line; all others count.
+//! The body is cut into records as it arrives, and records become batches. A batch is answered, on
+//! disk, before the next one is read, so a client that sends faster than the disk takes is slowed
+//! down by TCP. A record that is wrong is passed over and reported by its line; all others count.
 
 use std::time::Duration;
 

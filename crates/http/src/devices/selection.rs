@@ -1,4 +1,4 @@
-//! Which registered devices a query means.
+//! The registered devices that a query selects.
 
 use serde_json::Value;
 use stadium_registry::{Selector, UserName};

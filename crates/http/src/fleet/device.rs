@@ -33,7 +33,8 @@ pub enum ConnectionFilter {
 /// A page of devices in order of their ids' bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DevicePage {
-    /// The devices; their `subscriptions` may be left empty here, unlike in [`crate::fleet::Fleet::device`].
+    /// The devices; their `subscriptions` may be left empty here, unlike in
+    /// [`crate::fleet::Fleet::device`].
     pub devices: Vec<DeviceReport>,
     /// Whether another page follows the last id of this one.
     pub more: bool,

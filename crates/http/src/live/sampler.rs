@@ -1,6 +1,7 @@
 //! The task that takes the samples of the live view, once a second.
 //!
-//! Between samples it looks at the newest push five times a second, so that a page sees it light the fleet up.
+//! Between samples it looks at the newest push five times a second, so that a page sees it light
+//! the fleet up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

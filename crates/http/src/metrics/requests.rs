@@ -1,4 +1,5 @@
-//! Requests of the HTTP port by route and status: counted where they are answered, shown by `/metrics`.
+//! Requests of the HTTP port by route and status: counted where they are answered, shown by
+//! `/metrics`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

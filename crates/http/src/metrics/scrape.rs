@@ -1,7 +1,7 @@
 //! One scrape: the fleet's snapshot and this port's own requests.
 //!
-//! Names begin with `stadium_` and end in their unit; totals end in `_total`. The fleet's figures are read when
-//! they are scraped, so nothing is counted twice and a scrape costs one snapshot.
+//! Names begin with `stadium_` and end in their unit; totals end in `_total`. The fleet's figures
+//! are read when they are scraped, so nothing is counted twice and a scrape costs one snapshot.
 
 use std::fmt;
 

@@ -1,10 +1,12 @@
-//! What the derived description cannot say, laid over it.
+//! Lays over the derived description the parts that attributes of types and handlers cannot say.
 //!
-//! Each feature has a `rules.json`, and [`SHARED`] is for names that several of them have. Such a file holds three lists: bodies that
-//! may be left out; schemas of parameters by place, name and a part of the path, of which the one with the longest part
-//! that fits counts; and schemas to be changed. A schema is changed field by field, `null` takes a field away, and a `$ref` or `oneOf`
-//! replaces all but the description. The rules of every operation are made here. The suite of schemathesis
-//! (testing/python/test_openapi.py) asks a server whether it takes what the result allows and refuses what it forbids.
+//! Each feature has a `rules.json`, and [`SHARED`] is for names that several of them have. Such a
+//! file holds three lists: bodies that may be left out; schemas of parameters by place, name and a
+//! part of the path, of which the one with the longest part that fits counts; and schemas to be
+//! changed. A schema is changed field by field, `null` takes a field away, and a `$ref` or `oneOf`
+//! replaces all but the description. The rules of every operation are made here. The suite of
+//! schemathesis (testing/python/test_openapi.py) asks a server whether it takes what the result
+//! allows and refuses what it forbids.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

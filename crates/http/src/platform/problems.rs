@@ -1,6 +1,7 @@
 //! Answers that refuse a request about the push platform, for the API's description.
 //!
-//! Which code comes with which status is in [`crate::request::problem`] and [`crate::shards::refusals`].
+//! Which code comes with which status is in [`crate::request::problem`] and
+//! [`crate::shards::refusals`].
 
 use utoipa::IntoResponses;
 

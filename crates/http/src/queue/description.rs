@@ -1,6 +1,7 @@
 //! Queues in the API's description: their tag, and the answers that refuse a request about them.
 //!
-//! Which code comes with which status is in [`crate::request::problem`] and [`crate::shards::refusals`].
+//! Which code comes with which status is in [`crate::request::problem`] and
+//! [`crate::shards::refusals`].
 
 use utoipa::{IntoResponses, OpenApi};
 
@@ -15,7 +16,7 @@ use crate::request::problem::ProblemSchema as Problem;
 )]
 pub(crate) struct Description;
 
-/// What attributes cannot say of these endpoints, see [`crate::openapi`].
+/// The parts of the description that attributes cannot say, see [`crate::openapi`].
 pub(crate) const RULES: &str = include_str!("rules.json");
 
 /// Of a request that only looks.

@@ -1,7 +1,7 @@
 //! What requests say about queues, read strictly: a misspelt field is refused with its path.
 //!
-//! Spans are whole milliseconds, timestamps are RFC 3339. Bounds of values are the queue's own to check, so that every
-//! interface has the same ones; here is checked what is JSON's alone.
+//! Spans are whole milliseconds, timestamps are RFC 3339. Bounds of values are the queue's own to
+//! check, so that every interface has the same ones; here is checked what is JSON's alone.
 
 use bytes::Bytes;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
-//! What every request shares, whatever it is about.
+//! The parts of the port that every request shares, whatever it is about.
 //!
-//! All of it is behind one `Arc`, made when the port is bound; only the shards come later. Parts that one feature alone
-//! reads belong to that feature.
+//! All of it is behind one `Arc`, made when the port is bound; only the shards come later. Parts
+//! that one feature alone reads belong to that feature.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;

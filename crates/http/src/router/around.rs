@@ -1,4 +1,7 @@
-//! What holds for every request: a time limit, headers that make a browser careful, a count, an entry in the audit log.
+//! The rules of every request: a time limit, headers that make a browser careful, a count, an entry
+//! in the audit log.
+//!
+//! A path with a time limit of its own, or without entries in the audit log, is named here.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -26,7 +29,8 @@ const PUT_JOBS: &str = "/api/queues/{queue}/jobs";
 /// Time that a file of devices may take to come.
 const IMPORT_MAX: Duration = Duration::from_secs(3_600);
 
-/// What happens around every request: time limit, count, careful headers.
+/// Answers a request within its time limit, counts it, and adds the headers that make a browser
+/// careful.
 pub(crate) async fn around(
     State(app): State<Arc<App>>,
     State(requests): State<Arc<Requests>>,

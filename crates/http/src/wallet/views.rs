@@ -1,6 +1,7 @@
 //! Assets, accounts and transfers as the API shows them.
 //!
-//! Amounts are whole minor units, see [`crate::wallet::amount`]; ids are UUIDs; timestamps are RFC 3339.
+//! Amounts are whole minor units, see [`crate::wallet::amount`]; ids are UUIDs; timestamps are RFC
+//! 3339.
 
 use serde::{Deserialize, Serialize};
 use stadium_wallet::{

@@ -1,7 +1,8 @@
 //! Services on a node: its own, those it finds, and devices' way to both.
 //!
-//! [`Services`] starts the RPC server with the services of `stadium_rpc_api`, registers them in discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is started after the
-//! edge and the HTTP port, which it serves, and ended before them.
+//! [`Services`] starts the RPC server with the services of `stadium_rpc_api`, registers them in
+//! discovery, and gives the [`Bridge`] a client through which devices' requests leave. It is
+//! started after the edge and the HTTP port, which it serves, and ended before them.
 
 mod bridge;
 mod figures;

@@ -1,6 +1,7 @@
 //! The queues as they are now, for the console: rates, the last two minutes, sorted and searched.
 //!
-//! All of it is read from the newest look, see [`crate::queue::samples`]: a page costs the shards nothing.
+//! All of it is read from the newest look, see [`crate::queue::samples`]: a page costs the shards
+//! nothing.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

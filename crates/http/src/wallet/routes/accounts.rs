@@ -1,7 +1,8 @@
 //! Wallets: assets, accounts and their rules, holds.
 //!
-//! Looking takes any role. Declaring, opening and changing take an admin: an account that may be overdrawn is a source of
-//! credit. What moves amounts is in [`crate::wallet::routes::transfers`], what reads the journal in [`crate::wallet::routes::entries`].
+//! Looking takes any role. Declaring, opening and changing take an admin: an account that may be
+//! overdrawn is a source of credit. What moves amounts is in [`crate::wallet::routes::transfers`],
+//! what reads the journal in [`crate::wallet::routes::entries`].
 
 use std::sync::Arc;
 

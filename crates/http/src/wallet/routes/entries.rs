@@ -1,4 +1,5 @@
-//! An account as the journal has it: its history, its balance at a time, its statement; and the roots.
+//! An account as the journal has it: its history, its balance at a time, its statement; and the
+//! roots.
 //!
 //! A history is read backwards, newest first. It is never removed and never slows a debit.
 

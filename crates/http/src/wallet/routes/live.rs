@@ -1,6 +1,7 @@
 //! The wallets as they are now, for the console: totals by asset, who moves most, transfers a second, the newest seals.
 //!
-//! Totals and rates are read from the newest look, see [`crate::wallet::figures`]: a page costs the shards nothing.
+//! Totals and rates are read from the newest look, see [`crate::wallet::figures`]: a page costs the
+//! shards nothing.
 
 use std::sync::Arc;
 use std::time::Instant;
