@@ -43,12 +43,13 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Two processors: more at once would measure each other.
     arguments.test_threads = arguments.test_threads.or(Some(2));
-    let tests: [(&str, fn()); 18] = [
+    let tests: [(&str, fn()); 19] = [
         ("every_device_hears_every_broadcast", every_device_hears_every_broadcast),
         ("every_device_hears_every_broadcast_in_3_1_1", every_device_hears_every_broadcast_in_3_1_1),
         ("workers_hold_their_part_and_figures_add_up", workers_hold_their_part_and_figures_add_up),
         ("a_dead_worker_is_reported", a_dead_worker_is_reported),
         ("a_device_costs_less_than_300_bytes", a_device_costs_less_than_300_bytes),
+        ("a_workers_loop_is_pinned_as_it_was_asked", a_workers_loop_is_pinned_as_it_was_asked),
         ("a_worker_ends_with_its_parent", a_worker_ends_with_its_parent),
         ("what_a_worker_cannot_do_is_said", what_a_worker_cannot_do_is_said),
         ("devices_cut_at_once_are_all_back", devices_cut_at_once_are_all_back),
@@ -242,6 +243,34 @@ fn a_device_costs_less_than_300_bytes() {
     let (few, many) = (worker_memory_kb(&broker, 1_000), worker_memory_kb(&broker, 7_000));
     let bytes = (many.saturating_sub(few) * 1_024) / 6_000;
     assert!(few > 0 && bytes < 300, "{bytes} bytes a device: {few} KB for 1,000, {many} KB for 7,000");
+}
+
+/// The processors that a thread of a process may use, as the kernel lists them.
+fn allowed_processors(pid: u32, thread: &str) -> Option<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let task = tasks.flatten().map(|task| task.path()).find(|task| {
+        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim_end() == thread)
+    })?;
+    let status = std::fs::read_to_string(task.join("status")).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
+}
+
+fn a_workers_loop_is_pinned_as_it_was_asked() {
+    let broker = Broker::start();
+    let config = SwarmConfig { processes: Processes::Workers(1), cpus: vec![0], ..fleet(&broker, 10) };
+    let swarm = Swarm::start(config).expect("the swarm starts");
+    let (pid, control) = (swarm.worker_pids()[0], swarm.control());
+    let mut allowed = None;
+    swarm
+        .wait(&mut |progress| {
+            if progress.now.up == 10 {
+                allowed = allowed_processors(pid, "load-0");
+                control.stop();
+            }
+        })
+        .expect("the swarm runs");
+    assert_eq!(allowed.as_deref(), Some("0"));
 }
 
 /// Makes this binary the parent of a swarm's worker, towards the broker whose address follows.

@@ -33,9 +33,9 @@ const ORDERS_MAX: usize = 64;
 /// What loops are made to run: all of a process share it.
 #[derive(Debug, Clone)]
 pub(crate) enum Assignment {
-    /// The users of a scenario.
-    Users(Arc<Plan>),
-    /// The devices of a swarm.
+    /// The users of a scenario, and the processors to pin loops to, in turn; empty leaves it to the system.
+    Users(Arc<Plan>, Vec<usize>),
+    /// The devices of a swarm, whose configuration has the same.
     Devices(Arc<devices::plan::Plan>),
 }
 
@@ -109,16 +109,19 @@ impl Shares {
 pub(crate) fn start(
     assignment: &Assignment,
     shares: Shares,
-    cpus: &[usize],
     out: &Sender<Event>,
 ) -> Result<Vec<Member>, Error> {
     let Shares { first, count, of } = shares;
+    let cpus = match assignment {
+        Assignment::Users(_, cpus) => cpus,
+        Assignment::Devices(plan) => &plan.config.cpus,
+    };
     (first..first + count)
         .map(|index| {
             let share = Share { index, of };
             let cpu = (!cpus.is_empty()).then(|| cpus[index as usize % cpus.len()]);
             match assignment {
-                Assignment::Users(plan) => {
+                Assignment::Users(plan, _) => {
                     start_one(users::Driver::new(plan.clone(), share, out.clone()), share, cpu, out)
                 }
                 Assignment::Devices(plan) => {

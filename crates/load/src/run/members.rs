@@ -38,13 +38,8 @@ enum Member {
 
 impl Members {
     /// Starts so many loops of this process.
-    pub(super) fn here(
-        assignment: &Assignment,
-        loops: u32,
-        cpus: &[usize],
-        out: &Sender<Event>,
-    ) -> Result<Self, Error> {
-        let threads = loops::start(assignment, Shares::all(loops), cpus, out)?;
+    pub(super) fn here(assignment: &Assignment, loops: u32, out: &Sender<Event>) -> Result<Self, Error> {
+        let threads = loops::start(assignment, Shares::all(loops), out)?;
         let epoch_ns = monotonic_ns() + START_AHEAD_NS;
         let members = Members {
             list: threads.into_iter().map(Member::Thread).collect(),

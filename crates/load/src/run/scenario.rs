@@ -106,8 +106,8 @@ impl Run {
         // A small swarm of users on many loops would be nobody on some of them: harmless.
         let plan = Arc::new(Plan::new(program, &options.folder)?);
         let (sender, events) = mpsc::channel();
-        let assignment = Assignment::Users(plan.clone());
-        let members = Members::here(&assignment, loops, &options.cpus, &sender)?;
+        let assignment = Assignment::Users(plan.clone(), options.cpus.clone());
+        let members = Members::here(&assignment, loops, &sender)?;
         let mut run = Run::new(plan.program.clone(), options, thresholds, (sender, events));
         run.begin(members, &options.folder)?;
         Ok(run)

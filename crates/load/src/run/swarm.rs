@@ -91,7 +91,7 @@ impl Swarm {
         let (members, workers) = match processes {
             None => {
                 let assignment = Assignment::Devices(Arc::new(plan));
-                (Members::here(&assignment, loops, &config.cpus, &sender)?, None)
+                (Members::here(&assignment, loops, &sender)?, None)
             }
             Some(processes) => {
                 let own = std::env::current_exe().map_err(Error::system("finding this binary"))?;

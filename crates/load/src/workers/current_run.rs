@@ -161,7 +161,7 @@ impl CurrentRun {
         let (sender, events) = mpsc::channel();
         let shares = Shares { first: request.first, count: request.count, of: request.of };
         let members =
-            loops::start(&assignment, shares, &[], &sender).map_err(|error| refuse(error.to_string()))?;
+            loops::start(&assignment, shares, &sender).map_err(|error| refuse(error.to_string()))?;
         let mut held = self.run.lock();
         let run = match of(&mut held, request.run) {
             Ok(run) => run,
@@ -195,7 +195,7 @@ impl CurrentRun {
                 let mut program = files::compile(self.compile, &users.scenario, files, folder)?;
                 changes::apply(users, &mut program)?;
                 let plan = Plan::new(program, folder).map_err(|error| error.to_string())?;
-                Ok(Assignment::Users(Arc::new(plan)))
+                Ok(Assignment::Users(Arc::new(plan), Vec::new()))
             }
             Some(Asked::Devices(devices)) => {
                 let mut config: SwarmConfig = serde_json::from_slice(&devices.config)

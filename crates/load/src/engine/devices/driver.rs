@@ -86,6 +86,7 @@ pub(crate) struct Driver {
     pub(super) to_cut: Vec<(u64, u32)>,
     /// Anonymous memory of the process before it had devices, on the loop that reports it.
     pub(super) memory_before: Option<u64>,
+    pub(super) memory_noted: bool,
     pub(super) last_up_ns: u64,
     pub(super) out: Sender<Event>,
 
@@ -150,6 +151,7 @@ impl Driver {
             storm_ns: 0,
             to_cut: Vec::new(),
             memory_before: None,
+            memory_noted: false,
             last_up_ns: 0,
             out,
             text: Texts::default(),
@@ -162,6 +164,7 @@ impl Driver {
 
     /// Notes what the process needs without devices; called before the first of them comes.
     pub(super) fn note_memory(&mut self) {
+        self.memory_noted = true;
         let loops = self.plan.config.loops;
         if !(self.share.index as usize).is_multiple_of(loops) {
             return;

@@ -69,7 +69,6 @@ impl Handler for Driver {
             Order::Start { epoch_ns } => {
                 self.epoch_ns = Some(epoch_ns);
                 self.loop_began_ns = monotonic_ns() - io.read_clock_us() * 1_000;
-                self.note_memory();
                 self.tally_ns = monotonic_ns();
             }
             Order::Broadcast { stream } => {

@@ -29,6 +29,10 @@ impl Clients for Driver {
 
     fn advance(&mut self, io: &mut Io, now_ns: u64, _worked_ns: u64) -> Option<u64> {
         let epoch_ns = self.epoch_ns.filter(|_| !self.stopping)?;
+        if now_ns >= epoch_ns && !self.memory_noted {
+            // A tally has been sent by now: what reports need is not the devices'.
+            self.note_memory();
+        }
         self.cut_due(io, now_ns);
         self.send_late_acks(io, now_ns);
         self.broadcast(io, now_ns);
