@@ -35,9 +35,16 @@ def reader(device, id, **arguments):
     return phone
 
 
+def new_reader(server, device, id, **arguments):
+    """One that connects for the first time: the platform registers it shortly after the SUBACK."""
+    phone = reader(device, id, **arguments)
+    until(f"{id} is registered", lambda: server.call("GET", f"/api/apps/default/devices/{id}")[0] == 200)
+    return phone
+
+
 def test_a_device_that_leaves_and_returns_gets_exactly_what_it_missed(server, device, version, transport):
     name = unique("phone")
-    phone = reader(device, name)
+    phone = new_reader(server, device, name)
     here = push(server, audience={"device": name}, message="here")
     assert phone.take().payload == b"here"
     counts(server, here, delivered=1)
@@ -64,7 +71,7 @@ def test_a_notification_is_json_with_the_device_s_own_words(server, device):
     body = {"devices": [{"device": name, "attributes": {"first_name": "Ada"}, "language": "de-AT"}]}
     status, answer = server.call("POST", "/api/apps/default/devices", body)
     assert status == 200, answer
-    phone = reader(device, name, version=V5)
+    phone = new_reader(server, device, name, version=V5)
     words = {"title": "Hello {{first_name}}", "body": "Goal", "languages": {"de": {"body": "Tor"}}}
     id = push(server, audience={"device": name}, notification=words, options={"expiry_s": 60})
     message = phone.take()
