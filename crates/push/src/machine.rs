@@ -96,7 +96,6 @@ impl StateMachine for Platform {
     type Walk = Infallible;
 
     const CODE: u8 = 3;
-    const NAME: &'static str = "push";
 
     fn is_read(command: &Command) -> bool {
         matches!(

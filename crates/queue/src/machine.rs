@@ -85,7 +85,6 @@ impl StateMachine for Queues {
     type Walk = History;
 
     const CODE: u8 = 1;
-    const NAME: &'static str = "queue";
 
     fn is_read(command: &Command) -> bool {
         matches!(

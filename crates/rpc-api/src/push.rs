@@ -21,7 +21,6 @@ use stadium_rpc::{Refusal, Service};
 use crate::access::Access;
 use crate::proto::push_request::To;
 use crate::proto::{PushAccepted, PushRequest, stadium};
-use crate::pushes;
 use crate::request::wrong;
 
 pub use crate::proto::stadium::{NAME, VERSION};
@@ -126,7 +125,8 @@ fn text(what: &str, text: &str, bytes_max: usize) -> Result<String, Refusal> {
 /// What would be refused now is refused now.
 pub(crate) fn job(request: &PushRequest, bounds: PushBounds) -> Result<NewJob, Refusal> {
     read(request, bounds)?;
-    Ok(pushes::job(Value::from(body(request)).to_string().into()))
+    let payload = Value::from(body(request)).to_string().into();
+    Ok(NewJob { payload, ..NewJob::default() })
 }
 
 /// The push as the body of POST /api/push.

@@ -1,24 +1,12 @@
-//! The queue whose jobs are pushes, and such a job.
+//! The queue whose jobs are pushes.
+//!
+//! The payload of such a job is a body of POST /api/push.
 
-use bytes::Bytes;
 use stadium_http::PUSHES_QUEUE;
-use stadium_queue::{NewJob, QueueName, When};
+use stadium_queue::QueueName;
 
 /// The queue of pushes.
 #[must_use]
 pub fn queue() -> QueueName {
     QueueName::new(PUSHES_QUEUE).expect("letters and a dot are a name")
-}
-
-/// The job that makes the push that this body of POST /api/push says.
-pub(crate) fn job(body: Bytes) -> NewJob {
-    NewJob {
-        payload: body,
-        when: When::Now,
-        priority: None,
-        time_to_live: None,
-        dedup: None,
-        key: None,
-        attempts_max: None,
-    }
 }

@@ -79,7 +79,6 @@ impl StateMachine for Sessions {
     type Walk = Infallible;
 
     const CODE: u8 = 4;
-    const NAME: &'static str = "session";
 
     fn is_read(command: &Command) -> bool {
         !matches!(command, Command::Batch(_))

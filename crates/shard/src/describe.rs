@@ -3,10 +3,16 @@
 //! Each state machine describes its own events. Where a part is damaged, or a newer version wrote
 //! it, the description ends there and says why.
 
+use std::sync::LazyLock;
+
 use stadium_state_machine::{Description, Place};
 
-use crate::core::CoreSettings;
+use crate::core::{CoreSettings, Kinds};
 use crate::frame::Header;
+
+/// The usual kinds of machines: their events are described alike whatever their bounds are.
+static KINDS: LazyLock<Kinds> =
+    LazyLock::new(|| CoreSettings::for_shard(Place { shard: 0, shards: 1, hash_seed: 0 }).kinds());
 
 /// A record in words.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,11 +36,10 @@ pub fn describe_record(shard: u16, position: u64, body: &[u8]) -> RecordDescript
 fn describe(shard: u16, at: u64, body: &[u8], into: &mut RecordDescription) -> Result<(), String> {
     let header = Header::parse(body)?;
     into.time_ms = header.time.0;
-    let kinds = CoreSettings::for_shard(Place { shard, shards: 1, hash_seed: 0 }).kinds();
     let mut end = header.first_section();
     for _ in 0..header.sections {
         let (section, next) = header.section(end)?;
-        let kind = kinds.get(kinds.known(section.machine)?);
+        let kind = KINDS.get(KINDS.known(section.machine)?);
         kind.describe(section.of(shard, at, header.time), &mut into.events)
             .map_err(|corrupt| corrupt.reason)?;
         end = next;

@@ -29,17 +29,17 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// How long the thread rests after a panic between turns, and before it tries again to open.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
-/// How long the end of a commit is looked for before the thread sleeps, where a crowd waits for it: to wake a processor
-/// that was halted takes long. Whoever else wants the core gets it.
-const LOOK_ON: Duration = Duration::from_millis(1);
+/// How long a thread spins for the end of a commit before it parks, where many answers wait for it: to
+/// wake a halted processor takes long. The thread yields the core to others meanwhile.
+const SPIN: Duration = Duration::from_millis(1);
 
-/// Fewer answers that wait are no crowd.
-const CROWD_MIN: usize = 8;
+/// With fewer answers that wait a thread does not spin.
+const SPIN_ANSWERS_MIN: usize = 8;
 
-type Told = Arc<dyn Fn(u16, Progress) + Send + Sync>;
+type OnProgress = Arc<dyn Fn(u16, Progress) + Send + Sync>;
 
 /// Starts a thread for each shard, and waits until each has recovered.
-pub(crate) fn start(inner: &Arc<Inner>, settings: Settings, progress: Told) -> Result<(), Error> {
+pub(crate) fn start(inner: &Arc<Inner>, settings: Settings, progress: OnProgress) -> Result<(), Error> {
     let options = |shard| Options { shard: u32::from(shard), ..settings.journal.clone() };
     match &settings.storage {
         Storage::Files(directory) => {
@@ -60,7 +60,7 @@ pub(crate) fn start(inner: &Arc<Inner>, settings: Settings, progress: Told) -> R
 fn start_on<S: Store + Clone + 'static>(
     inner: &Arc<Inner>,
     settings: &Settings,
-    progress: &Told,
+    progress: &OnProgress,
     store: impl Fn(u16) -> S,
 ) -> Result<(), Error> {
     let (started, starts) = channel();
@@ -102,7 +102,7 @@ struct Driver<S> {
     inner: Arc<Inner>,
     store: S,
     settings: CoreSettings,
-    progress: Told,
+    progress: OnProgress,
     items: Vec<Item>,
     output: Output<Holder>,
     wakers: Vec<Waker>,
@@ -113,7 +113,7 @@ struct Driver<S> {
 }
 
 impl<S: Store + Clone> Driver<S> {
-    fn new(shard: u16, inner: &Arc<Inner>, settings: &Settings, store: S, progress: Told) -> Self {
+    fn new(shard: u16, inner: &Arc<Inner>, settings: &Settings, store: S, progress: OnProgress) -> Self {
         let hash_seed = seed() ^ u64::from(shard).rotate_left(32);
         let place = Place { shard, shards: settings.count, hash_seed };
         let core = CoreSettings { stopwatch: micros, ..settings.core(place) };
@@ -223,7 +223,7 @@ impl<S: Store + Clone> Driver<S> {
             if next.at_once || is_undelivered || mailbox.was_woken() {
                 continue;
             }
-            if next.awaited >= CROWD_MIN && looked_on(mailbox) {
+            if next.awaited >= SPIN_ANSWERS_MIN && was_woken_meanwhile(mailbox) {
                 continue;
             }
             let until = next.deadline.map_or(SLEEP_MAX, |deadline| {
@@ -234,11 +234,14 @@ impl<S: Store + Clone> Driver<S> {
     }
 
     fn open(&self) -> Result<Core<S, Holder>, Error> {
-        let (shard, told) = (self.shard, Arc::clone(&self.progress));
-        Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| told(shard, progress))
+        let (shard, on_progress) = (self.shard, Arc::clone(&self.progress));
+        Core::open(self.store.clone(), self.settings.clone(), now(), &mut |progress| {
+            on_progress(shard, progress)
+        })
     }
 
-    /// Not all that there was to tell of devices was told: the platform forgets who is connected, and whoever is arrives again.
+    /// Notices of devices were dropped: the platform forgets all connections, and those that there are
+    /// are announced again.
     fn ask_who_is_there(&self, core: &mut Core<S, Holder>, mailbox: &Mailbox) {
         tracing::warn!(
             shard = self.shard,
@@ -321,9 +324,9 @@ impl<S: Store + Clone> Driver<S> {
     }
 }
 
-/// Stays awake for a moment; true as soon as somebody knocks.
-fn looked_on(mailbox: &Mailbox) -> bool {
-    let until = Instant::now() + LOOK_ON;
+/// Spins for a while; true as soon as the shard was woken.
+fn was_woken_meanwhile(mailbox: &Mailbox) -> bool {
+    let until = Instant::now() + SPIN;
     while Instant::now() < until {
         if mailbox.was_woken() {
             return true;

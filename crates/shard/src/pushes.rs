@@ -7,12 +7,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use stadium_push::feed::{Feed, FeedName};
 use stadium_push::{Answer, AppName, Command, Platform, Transport};
-use stadium_queue::QueueName;
+use stadium_queue::{NewJob, QueueName};
 use stadium_session::Sessions;
 
 use crate::answer::of_queues;
 use crate::core::AnyCommand;
-use crate::core::composition::feeds;
 use crate::error::rejected;
 use crate::mailbox::Item;
 use crate::reply_slot::{Holder, Slot};
@@ -38,7 +37,8 @@ impl Shards {
     pub fn put_events(&self, app: &AppName, feed: &FeedName, payloads: Vec<Bytes>) -> Ticket {
         match QueueName::new(&Feed::queue(app, feed)) {
             Ok(queue) => {
-                let jobs = payloads.into_iter().map(feeds::job).collect();
+                let jobs =
+                    payloads.into_iter().map(|payload| NewJob { payload, ..NewJob::default() }).collect();
                 self.submit(stadium_queue::Command::Put { queue, jobs })
             }
             // Names of apps and feeds are short enough.

@@ -93,9 +93,6 @@ pub trait StateMachine: MachineState + Send + Sized + 'static {
     /// Its number in records and checkpoints, from 1; no other machine of a shard has it.
     const CODE: u8;
 
-    /// Its name, for people.
-    const NAME: &'static str;
-
     /// The version of its events and of its checkpoint that is written and understood.
     const VERSION: u8 = 1;
 

@@ -77,7 +77,6 @@ impl StateMachine for Ledger {
     type Walk = Walk;
 
     const CODE: u8 = 2;
-    const NAME: &'static str = "wallet";
 
     const RECORDS_STAY: bool = true;
     const REJECTION_ANSWERS: bool = true;

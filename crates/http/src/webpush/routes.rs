@@ -17,6 +17,7 @@ use stadium_push::{Accepted, Answer, Command, DeviceView, PushId, Refusal, Trace
 use stadium_registry::{AppName, DeviceId};
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::devices::registry::known;
 use crate::platform::ids::random;
 use crate::platform::in_path;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
@@ -75,7 +76,7 @@ pub(crate) async fn list(
     Names(name, device): Names,
 ) -> Result<Json<SubscriptionPage>, Problem> {
     let (name, device) = named(&name, &device)?;
-    let view = subscriptions::known(&app, &name, &device).await?;
+    let view = known(&app, &name, &device).await?;
     Ok(Json(SubscriptionPage { subscriptions: subscriptions::numbers(&view).map(str::to_owned).collect() }))
 }
 

@@ -5,10 +5,11 @@
 
 use axum::http::{HeaderMap, header, uri::Authority};
 use serde::{Deserialize, Serialize};
-use stadium_push::{Changed, Command, DeviceView, Refusal, refusal};
+use stadium_push::{Changed, Command, DeviceView, Refusal};
 use stadium_registry::{AppName, AttributeName, Changes, DeviceId, Value};
 use utoipa::ToSchema;
 
+use crate::devices::registry::known;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::shards::{ask_for, strange};
@@ -73,17 +74,6 @@ pub(crate) fn numbers(view: &DeviceView) -> impl Iterator<Item = &str> {
         _ => "",
     };
     text.split_ascii_whitespace()
-}
-
-/// A device that is registered.
-pub(crate) async fn known(app: &App, of: &AppName, device: &DeviceId) -> Result<Box<DeviceView>, Problem> {
-    let found: Option<Box<DeviceView>> =
-        ask_for(app, Command::Device { app: of.clone(), device: device.clone() }).await?;
-    found.ok_or_else(|| {
-        let reason =
-            format!("app {of} has no device {device}; register it with PUT /api/apps/{of}/devices/{device}");
-        Refusal::Rejected { code: refusal::DEVICE_UNKNOWN, reason }.into()
-    })
 }
 
 /// Adds a number to a device's.

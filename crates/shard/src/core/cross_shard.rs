@@ -12,7 +12,6 @@ use super::payloads::{How, Unreadable};
 use super::ports::{Caller, Confirmation, Delivery, Output};
 use super::running::{BASE_BYTES, Running, Waits};
 use super::slot::Sender;
-use crate::error::rejected;
 use crate::frame::{HEADER_BYTES, MachineId};
 
 impl<J: Journal, C: Caller> Running<J, C> {
@@ -38,13 +37,7 @@ impl<J: Journal, C: Caller> Running<J, C> {
     /// Takes in what another shard sent. False where the journal is behind.
     pub(super) fn deliver(&mut self, delivery: &Delivery, now: Time, since_us: u64) -> Result<bool, Fault> {
         let machine = delivery.machine;
-        let Some(at) = self.machines.kinds.index(machine) else {
-            // A newer version of the other shard; it is sent again.
-            let refusal = rejected("SHARD-010", machine.not_known(None));
-            self.wait(Waits::Confirmation(delivery.shard, delivery.confirmation(Err(refusal))), since_us);
-            return Ok(true);
-        };
-        let slot = self.machines.slot(self.machines.kinds.get(at).id);
+        let slot = self.machines.slot(machine);
         let now = slot.record_time(now);
         let bytes = BASE_BYTES + slot.receive_bytes_max(delivery.message());
         let taken = match self.room_for_delivery(bytes)? {

@@ -5,7 +5,7 @@
 //! seen is durable, and a commit that failed takes everything after the last durable record with it.
 
 mod checkpointing;
-pub(crate) mod composition;
+mod composition;
 mod cross_shard;
 mod fault;
 mod feed_jobs;

@@ -243,3 +243,52 @@ impl Segments {
         !self.dead.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use stadium_journal::memory::MemoryDisk;
+    use stadium_journal::{FileJournal, Journal, Options, Segmented as _};
+    use stadium_queue::{Place, Time};
+
+    use super::{CoreSettings, LOOK_EVERY, Segments};
+
+    /// A journal of so many sealed segments, and one that is written.
+    fn journal(sealed: usize) -> FileJournal {
+        let options = Options { segment_bytes: 64 << 10, record_bytes_max: 16 << 10, ..Options::default() };
+        let (mut journal, stepper) =
+            FileJournal::open_stepped(Arc::new(MemoryDisk::new(1)), &options).expect("an empty disk");
+        while journal.segments().len() <= sealed {
+            match journal.append(&[7; 8 << 10]) {
+                Ok(_) => journal.commit().expect("the disk works"),
+                // The journal's own work is behind.
+                Err(_) => assert!(stepper.commit() | stepper.keep(), "there is room"),
+            }
+        }
+        while stepper.commit() | stepper.keep() {}
+        journal
+    }
+
+    #[test]
+    fn segments_on_their_way_out_free_their_bytes() {
+        let journal = journal(6);
+        let mut segments = Segments::new(1 << 20);
+        segments.refresh(&journal);
+        let each = segments.accounts[0].bytes;
+        let settings = CoreSettings {
+            history_keep_bytes: 4 * each,
+            ..CoreSettings::for_shard(Place { shard: 0, shards: 1, hash_seed: 0 })
+        };
+        let mut now = Time(1_000_000);
+        segments.look(&journal, &settings, journal.end(), now);
+        let found = segments.dead.clone();
+        assert!(!found.is_empty() && found.len() < 6, "{found:?}");
+        // Until they are removed, later looks find no others.
+        for _ in 0..3 {
+            now = now.after(LOOK_EVERY);
+            segments.look(&journal, &settings, journal.end(), now);
+            assert_eq!(segments.dead, found);
+        }
+    }
+}

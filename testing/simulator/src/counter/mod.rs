@@ -239,7 +239,6 @@ impl StateMachine for Counter {
     type Walk = Infallible;
 
     const CODE: u8 = 200;
-    const NAME: &'static str = "counter";
 
     fn is_read(command: &Command) -> bool {
         *command == Command::Read

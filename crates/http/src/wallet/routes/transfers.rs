@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use stadium_queue::{NewJob, QueueName, When};
+use stadium_queue::{NewJob, QueueName};
 use stadium_shard::{Done, Together};
 use stadium_wallet::{Command, NewTransfer, Outcome, TransferId, TransferView};
 
@@ -209,7 +209,10 @@ pub(crate) async fn together(
         let body = Bytes::copy_from_slice(push.get().as_bytes());
         let checked = parse::<PushRequest>(&body).and_then(|push| push.check(app.config.push_bounds()));
         checked.map_err(|problem| problem.within(&at))?;
-        all.push((QueueName::new(PUSHES_QUEUE).expect("it is one"), push_job(body)));
+        all.push((
+            QueueName::new(PUSHES_QUEUE).expect("it is one"),
+            NewJob { payload: body, ..NewJob::default() },
+        ));
     }
     let done: Done = ask(&app, Together { transfers: asked.clone(), jobs: all }).await?;
     let duplicate = !done.booked.is_empty() && done.booked.iter().all(|booked| booked.duplicate);
@@ -227,19 +230,6 @@ pub(crate) async fn together(
     } else {
         (StatusCode::CREATED, Json(report)).into_response()
     })
-}
-
-/// The job of a push: due at once.
-fn push_job(payload: Bytes) -> NewJob {
-    NewJob {
-        payload,
-        when: When::default(),
-        priority: None,
-        time_to_live: None,
-        dedup: None,
-        key: None,
-        attempts_max: None,
-    }
 }
 
 /// A transfer's id out of the path.

@@ -6,7 +6,7 @@
 use stadium_journal::{Journal, Room};
 use stadium_push::Platform;
 use stadium_push::feed::FeedJob;
-use stadium_queue::{NewJob, QueueName, Queues, Refusal, Time, When, put_each_bytes_max};
+use stadium_queue::{NewJob, QueueName, Queues, Refusal, Time, put_each_bytes_max};
 
 use crate::core::fault::Fault;
 use crate::core::feed_jobs::FeedJobs;
@@ -27,7 +27,9 @@ impl<J: Journal, C: Caller> Running<J, C> {
         self.machines.machine_mut::<Platform>().take_events(fresh);
         for FeedJob { queue, payload } in fresh.drain(..) {
             match QueueName::new(&queue) {
-                Ok(queue) if waiting.len() < WAITING_MAX => waiting.push_back((queue, job(payload))),
+                Ok(queue) if waiting.len() < WAITING_MAX => {
+                    waiting.push_back((queue, NewJob { payload, ..NewJob::default() }))
+                }
                 _ => *dropped += 1,
             }
         }
@@ -54,18 +56,5 @@ impl<J: Journal, C: Caller> Running<J, C> {
             }
         }
         Ok(!self.feed_jobs.waiting.is_empty())
-    }
-}
-
-/// A job with events.
-pub(crate) fn job(payload: bytes::Bytes) -> NewJob {
-    NewJob {
-        payload,
-        when: When::Now,
-        priority: None,
-        time_to_live: None,
-        dedup: None,
-        key: None,
-        attempts_max: None,
     }
 }

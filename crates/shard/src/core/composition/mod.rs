@@ -3,7 +3,7 @@
 //! Transfers and jobs share a record ([`together`]), events of the push platform become jobs
 //! ([`feeds`]), and the platform's deliveries go to the edge. Everything else in the core sees slots.
 
-pub(crate) mod feeds;
+mod feeds;
 mod together;
 
 use stadium_journal::Journal;
