@@ -1,8 +1,10 @@
-//! Holds a page of a specification's statements and the behaviours of a crate's tests/integration/spec together.
+//! Holds a page of a specification's statements and the behaviours of a crate's
+//! tests/integration/spec together.
 //!
-//! A row of the page names the behaviours of a statement: ``| [STATEMENT] | words | `test`, `path/to/file.rs: test` |``,
-//! where a test with a path stands elsewhere. The doc comment of a test in tests/integration/spec names its statements in
-//! brackets. Both must say the same, and every test shows something; index.rs, which asks for that, is none.
+//! A row of the page names the behaviours of a statement: ``| [STATEMENT] | words | `test`,
+//! `path/to/file.rs: test` |``, where a test with a path stands elsewhere. The doc comment of a
+//! test in tests/integration/spec names its statements in brackets. Both must say the same, and
+//! every test shows something; index.rs, which asks for that, is none.
 //!
 //! The specification suites of crates/mqtt and crates/rsocket include this file by its path.
 

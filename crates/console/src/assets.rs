@@ -5,7 +5,7 @@
 pub struct Asset {
     /// Its content type.
     pub kind: &'static str,
-    /// What it holds.
+    /// Its content.
     pub text: &'static str,
 }
 

@@ -14,7 +14,7 @@ pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self
 pub struct Page {
     /// Its script's name.
     name: &'static str,
-    /// Which of the links in the header it belongs to.
+    /// The link in the header that it belongs to.
     section: &'static str,
     /// Where it is served. Its script reads the address: a list and each of its items are the same
     /// document.
@@ -23,7 +23,7 @@ pub struct Page {
     styles: &'static [&'static str],
     /// The part that the link for keyboards skips to.
     skip: &'static str,
-    /// What a key of each role may do here.
+    /// The actions that a key of each role allows here.
     roles: &'static str,
     /// Where its figures are without JavaScript, besides the metrics.
     api: &'static str,

@@ -14,7 +14,7 @@ use crate::snapshot::{Service, Snapshot, Versions};
 /// Where the answer to [`crate::Discovery::list`] goes.
 pub(crate) type ListAnswer = std::sync::mpsc::SyncSender<Result<Vec<Service>, Error>>;
 
-/// What the thread is asked.
+/// A command to the thread.
 pub(crate) enum Command {
     Watch(Subscription),
     Register(Entry),

@@ -1,4 +1,4 @@
-//! What is known, and who wants to know it: the state of the thread `discovery`.
+//! The state of the thread `discovery`: the known instances, and the watchers of them.
 //!
 //! Everything here runs on that one thread; other threads send a [`Command`] or raise a flag. Watchers are
 //! called here too, after a change is complete, and may use the handle again: it only sends.

@@ -1,8 +1,9 @@
 //! The way to a backend: opened, used until it fails, opened again.
 //!
-//! A *session* is one stretch of contact with the backend. Everything that talks to it (a follower for each watched
-//! name, a registrar for each entry) lives and dies with its session, and starts by comparing what it knows with what the
-//! backend has; so there is one path for the first contact, a member that was killed and an outage of an hour.
+//! A *session* is one stretch of contact with the backend. Everything that talks to it (a follower
+//! for each watched name, a registrar for each entry) lives and dies with its session, and starts
+//! by comparing what it knows with what the backend has; so there is one path for the first
+//! contact, a member that was killed and an outage of an hour.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

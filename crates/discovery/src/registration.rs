@@ -100,7 +100,7 @@ impl Registered {
     }
 }
 
-/// What the registrar knows of the entry.
+/// The registrar's knowledge of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// The backend does not hold it, or we do not know.

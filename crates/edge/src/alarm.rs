@@ -1,4 +1,5 @@
-//! Wakes a loop when something that it waits for elsewhere is answered: many answers between two turns are one wake-up.
+//! Wakes a loop when something that it waits for elsewhere is answered: many answers between two
+//! turns are one wake-up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

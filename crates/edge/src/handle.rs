@@ -168,7 +168,8 @@ impl EdgeHandle {
         }
     }
 
-    /// A shard of the push platform knows no connection any more: its devices that read their inbox are announced to it again.
+    /// A shard of the push platform knows no connection any more: its devices that read their inbox
+    /// are announced to it again.
     pub fn announce_again(&self, shard: u16) {
         for (index, queue) in self.shared.transport_queues.iter().enumerate() {
             queue.put([QueuedItem::AnnounceAgain { shard }], self.shared.handle(index));

@@ -91,8 +91,9 @@ pub(crate) struct Surroundings {
     pub(crate) inboxes: Inboxes,
     /// Where the node has services.
     pub(crate) desk: Option<Desk>,
-    /// QueuedItem for each other loop, sent at the turn's end. While more than `forwards_waiting_max` wait,
-    /// publishers are not read, so that one turn's worth on top of that is the bound.
+    /// QueuedItem for each other loop, sent at the turn's end. While more than
+    /// `forwards_waiting_max` wait, publishers are not read, so that one turn's worth on top of
+    /// that is the bound.
     pub(crate) outboxes: Box<[Vec<Forward>]>,
     pub(crate) forwards_waiting: usize,
     pub(crate) congested_bytes: usize,

@@ -1,7 +1,7 @@
 //! A warm edge allocates nothing for a delivery: counted, not believed.
 //!
-//! The allocator counts what every thread but the test's own allocates, which is the loop. The behaviours
-//! run one after the other in one test, because they share that count.
+//! The allocator counts what every thread but the test's own allocates, which is the loop. The
+//! behaviours run one after the other in one test, because they share that count.
 
 #[path = "../../../testing/counting.rs"]
 mod counting;

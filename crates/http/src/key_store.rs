@@ -1,9 +1,10 @@
 //! API keys: who may ask for what.
 //!
-//! A key is `sk_` and 256 random bits; only its SHA-256 is kept, in `api-keys.toml` in the data directory. A slow
-//! password hash would add nothing: nobody guesses 256 bits. Files are readable by their owner alone and replaced
-//! whole, so a crash leaves the old or the new one. The command line and a running server may change the file at the same
-//! time: writers hold a lock, and a server looks again and again whether the file changed.
+//! A key is `sk_` and 256 random bits; only its SHA-256 is kept, in `api-keys.toml` in the data
+//! directory. A slow password hash would add nothing: nobody guesses 256 bits. Files are readable
+//! by their owner alone and replaced whole, so a crash leaves the old or the new one. The command
+//! line and a running server may change the file at the same time: writers hold a lock, and a
+//! server looks again and again whether the file changed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

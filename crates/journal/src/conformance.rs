@@ -1,8 +1,9 @@
-//! What every journal has to pass, whatever it is made of; what it has to pass besides where it is kept in segments is in
-//! [`segmented`].
+//! The tests that every journal has to pass. Those of a journal that is kept in segments come
+//! besides: [`segmented`].
 //!
-//! An implementation offers a [`Place`] and calls [`run`], and [`segmented::run`] if it has that part. A panic says which
-//! promise is broken. Crashes are the implementation's own tests' business: here is what any owner of a journal relies on.
+//! An implementation offers a [`Place`] and calls [`run`], and [`segmented::run`] if it has that
+//! part. A panic says which promise is broken. Crashes are the implementation's own tests'
+//! business: here is what any owner of a journal relies on.
 
 pub mod segmented;
 
@@ -16,8 +17,8 @@ use crate::{Error, Holder, Journal, Opening, Position, Reader, Room};
 /// How long anything may take before the suite calls it broken.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where one journal lives. It gives space back in pieces of 64 KiB to 1 MiB, its records have at least 4 KiB, 64 KiB may
-/// wait, and it holds 8 MiB at least.
+/// Where one journal lives. It gives space back in pieces of 64 KiB to 1 MiB, its records have at
+/// least 4 KiB, 64 KiB may wait, and it holds 8 MiB at least.
 pub trait Place {
     /// Opens the journal, which is made at the first call.
     ///
@@ -274,8 +275,8 @@ fn assert_same(found: &[(Position, Vec<u8>)], expected: &[(Position, Vec<u8>)]) 
     assert!(found == expected, "the bodies differ");
 }
 
-/// Appends a few hundred records of four kilobytes, more than a journal of this suite keeps in its first piece, and makes
-/// them durable.
+/// Appends a few hundred records of four kilobytes, more than a journal of this suite keeps in its
+/// first piece, and makes them durable.
 fn fill(journal: &mut dyn Journal, rounds: Range<u64>) -> Vec<(Position, Vec<u8>)> {
     let mut records = Vec::new();
     for number in rounds.start * FILL_RECORDS..rounds.end * FILL_RECORDS {
@@ -290,7 +291,8 @@ fn fill(journal: &mut dyn Journal, rounds: Range<u64>) -> Vec<(Position, Vec<u8>
 /// Records of a round of [`fill`]: 2 MB.
 const FILL_RECORDS: u64 = 500;
 
-/// What of `records` is still in a log after it was trimmed: gone below its start, readable from there on.
+/// The rest of `records` in a log that was trimmed: gone below its start, readable from
+/// there on.
 fn left_of<'a>(journal: &dyn Journal, records: &'a [(Position, Vec<u8>)]) -> &'a [(Position, Vec<u8>)] {
     let start = journal.start();
     let kept = records.partition_point(|(position, _)| *position < start);

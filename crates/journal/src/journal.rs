@@ -1,15 +1,15 @@
-//! What a journal promises, whatever it is made of, and what it can do besides where it is kept in segments.
+//! The promises of every journal, and the further abilities of one that is kept in segments.
 //!
-//! One owner appends; other threads read through [`Reader`]s. The promises of both parts are tested by
-//! [`crate::conformance`], which each implementation calls.
+//! One owner appends; other threads read through [`Reader`]s. The promises of both parts are tested
+//! by [`crate::conformance`], which each implementation calls.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{Epoch, Error, JournalId, Metrics, Position, SegmentNumber};
 
-/// Called after each commit, also a failed one, by the journal's thread; by the owner's within [`Journal::commit`] where the log has
-/// no thread. It must only wake somebody.
+/// Called after each commit, also a failed one, by the journal's thread; by the owner's within
+/// [`Journal::commit`] where the log has no thread. It must only wake somebody.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// The log of a shard, held by its one writer.
@@ -83,20 +83,22 @@ pub trait Journal: Send {
     /// A reader for any thread: recovery, history, dump. It sees what is durable.
     fn reader(&self) -> Box<dyn Reader>;
 
-    /// Where the log begins: what stood before it was trimmed. Not after [`Journal::end`]. A log that is opened again may begin
-    /// earlier than it did, where the space was not given back in time.
+    /// Where the log begins: what stood before it was trimmed. Not after [`Journal::end`]. A log
+    /// that is opened again may begin earlier than it did, where the space was not given back in
+    /// time.
     fn start(&self) -> Position;
 
     /// Gives back the space of what stands before `below`, which nobody needs any more.
     ///
-    /// A log gives space back in pieces, so it may keep more than it is asked to; [`Journal::start`] tells what became of it. It
-    /// keeps what stands at `below` and after it, and what is not durable. Trimming again, or beyond the end, is allowed.
+    /// A log gives space back in pieces, so it may keep more than it is asked to;
+    /// [`Journal::start`] tells what became of it. It keeps what stands at `below` and after it,
+    /// and what is not durable. Trimming again, or beyond the end, is allowed.
     ///
     /// # Errors
     /// `Failed`, `Fenced`.
     fn trim(&mut self, below: Position) -> Result<(), Error>;
 
-    /// What this log can do because it is kept in segments; `None` where it can only be trimmed.
+    /// The abilities of a log that is kept in segments; `None` where it can only be trimmed.
     fn segmented(&self) -> Option<&dyn Segmented> {
         None
     }
@@ -119,26 +121,30 @@ pub trait Journal: Send {
     fn metrics(&self) -> Metrics;
 }
 
-/// What a log can do besides whose segments can be removed one by one, such as files on a local disk.
+/// The further abilities of a log whose segments can be removed one by one, such as files on a local
+/// disk.
 ///
-/// A log on a message broker or in memory has only [`Journal::trim`]. Appending and committing never go through this trait.
+/// A log on a message broker or in memory has only [`Journal::trim`]. Appending and committing
+/// never go through this trait.
 pub trait Segmented {
     /// The segments there are, oldest first; the last one is being written.
     fn segments(&self) -> Vec<Segment>;
 
     /// Removes a sealed segment, wherever it stands. Its space is used again or given back.
     ///
-    /// The caller has made sure that nothing in it is needed: no payload, and no record from the older kept checkpoint's
-    /// position on.
+    /// The caller has made sure that nothing in it is needed: no payload, and no record from the
+    /// older kept checkpoint's position on.
     ///
     /// # Errors
     /// `NoRecord` if there is no such segment or it is being written.
     fn remove(&mut self, segment: SegmentNumber) -> Result<(), Error>;
 
-    /// Lets the next record begin a new segment, so that the current one can be removed one day. Does nothing if it is empty.
+    /// Lets the next record begin a new segment, so that the current one can be removed one day.
+    /// Does nothing if it is empty.
     ///
-    /// It belongs here because it ends a segment, which other logs do not have. The writing of a whole log is ended by
-    /// [`Journal::stop`], and by an opening that fences ([`crate::Holder::Fence`]).
+    /// It belongs here because it ends a segment, which other logs do not have. The writing of a
+    /// whole log is ended by [`Journal::stop`], and by an opening that fences
+    /// ([`crate::Holder::Fence`]).
     ///
     /// # Errors
     /// As for [`Journal::append`].
@@ -163,7 +169,8 @@ pub struct Segment {
     pub start: Position,
     /// The position after its last frame.
     pub end: Position,
-    /// Records before this position are in this segment or an earlier one; later segments begin here or after it.
+    /// Records before this position are in this segment or an earlier one; later segments begin
+    /// here or after it.
     pub limit: Position,
     /// Bytes of disk that it takes.
     pub bytes: u64,
@@ -180,7 +187,8 @@ pub trait Reader: Send {
     /// `Corrupt`, `Io`.
     fn seek(&mut self, to: Position) -> Result<(), Error>;
 
-    /// The next durable record; `None` at the durable end, later perhaps more. What was trimmed or removed is passed over.
+    /// The next durable record; `None` at the durable end, later perhaps more. What was trimmed or
+    /// removed is passed over.
     ///
     /// # Errors
     /// `Corrupt`, `Io`; the reader stays where it is.

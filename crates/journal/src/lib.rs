@@ -6,8 +6,8 @@
 //! docs/formats/journal.md and docs/formats/checkpoint.md; what a record says is the shard's business.
 //!
 //! [`FileJournal`] is the journal on local files; the same code runs on a disk in memory with
-//! injected faults ([`memory`]). It is also [`Segmented`]. [`MemoryLog`] is a log in memory that can only be trimmed.
-//! [`conformance`] is what every implementation has to pass.
+//! injected faults ([`memory`]). It is also [`Segmented`]. [`MemoryLog`] is a log in memory that
+//! can only be trimmed. [`conformance`] is what every implementation has to pass.
 
 mod checkpoint;
 mod checkpoint_files;

@@ -1,4 +1,5 @@
-//! Why a run, a swarm or a worker cannot be. Failures of requests and of devices are figures, not errors.
+//! Why a run, a swarm or a worker cannot be. Failures of requests and of devices are figures, not
+//! errors.
 
 use std::fmt;
 
@@ -9,9 +10,9 @@ pub enum Error {
     Config(String),
     /// The system refused something that the generator itself needs.
     System {
-        /// What was being done.
+        /// The operation.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
     /// A worker could not do its part.

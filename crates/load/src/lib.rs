@@ -1,9 +1,11 @@
 //! Stadium's load lab: simulated users and devices that speak real protocols over real sockets, and measure.
 //!
-//! [`run`] runs scenarios, whose users have sessions, and swarms of MQTT devices; the loops of both are the engine's. [`swarm`]
-//! is what a swarm is asked and reports. [`workers`] let many processes and machines make one run, [`search`] finds the
-//! highest rate, [`view`], [`results`] and [`scrape`] show and store figures. A [`stamp`] says when a message was sent, so
-//! that its receiver knows how long it took; [`clock`] is the clock that both read. Nothing here knows a particular server.
+//! [`run`] runs scenarios, whose users have sessions, and swarms of MQTT devices; the loops of both
+//! are the engine's. [`swarm`] is what a swarm is asked and reports. [`workers`] let many processes
+//! and machines make one run, [`search`] finds the highest rate, [`view`], [`results`] and
+//! [`scrape`] show and store figures. A [`stamp`] says when a message was sent, so that its
+//! receiver knows how long it took; [`clock`] is the clock that both read. Nothing here knows a
+//! particular server.
 
 mod client_tls;
 pub mod clock;

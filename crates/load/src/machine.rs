@@ -1,7 +1,8 @@
 //! The machine that the generator runs on, and how much of its processors is left.
 //!
-//! A generator that shares its processors with others, or that the hypervisor stops, measures that too. The kernel's account
-//! of processor time shows it; where there is no account, the figure is left out.
+//! A generator that shares its processors with others, or that the hypervisor stops, measures that
+//! too. The kernel's account of processor time shows it; where there is no account, the figure is
+//! left out.
 
 use stadium_report::Machine;
 
@@ -30,7 +31,7 @@ impl Watch {
         Watch { last: read() }
     }
 
-    /// What happened since last time; `None` where that is too short, or nobody keeps account.
+    /// The use since last time; `None` where that is too short, or nobody keeps account.
     pub(crate) fn look(&mut self) -> Option<Load> {
         let (before, now) = (self.last?, read()?);
         let total = now.total.saturating_sub(before.total);
@@ -48,7 +49,8 @@ fn read() -> Option<Account> {
     parse(&std::fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The first line: user, nice, system, idle, iowait, irq, softirq, steal, and two that repeat parts of them.
+/// The first line: user, nice, system, idle, iowait, irq, softirq, steal, and two that repeat parts
+/// of them.
 fn parse(stat: &str) -> Option<Account> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).take(8).collect();
@@ -59,7 +61,7 @@ fn parse(stat: &str) -> Option<Account> {
     })
 }
 
-/// What happened to the processors between two looks.
+/// The use of the processors between two looks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
     /// Share of the processors' time that was used.
@@ -94,7 +96,7 @@ impl Loads {
     }
 }
 
-/// What this machine is.
+/// A description of this machine.
 pub(crate) fn describe() -> Machine {
     let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let after = |text: &str, key: &str| {

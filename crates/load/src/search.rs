@@ -70,8 +70,9 @@ pub fn at_rate(program: &Program, rate: f64, options: &SearchOptions) -> Program
     Program { phases, ..program.clone() }
 }
 
-/// Searches, running each trial by `run` and reporting each to `watch` when it is over. Returns the last trial's result
-/// at the rate that was found with the search in it; `None` where somebody stopped it.
+/// Searches, running each trial by `run` and reporting each to `watch` when it is over. Returns the
+/// last trial's result at the rate that was found with the search in it; `None` where somebody
+/// stopped it.
 ///
 /// # Errors
 /// Those of `run`.

@@ -1,4 +1,5 @@
-//! A loop's part of users or devices: they are dealt like cards, so that all loops have the same load at any time.
+//! A loop's part of users or devices: they are dealt like cards, so that all loops have the same
+//! load at any time.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Runs on worker processes: figures add up, clocks are compared, and a worker that dies or hangs is noticed and reported.
+//! Runs on worker processes: figures add up, clocks are compared, and a worker that dies or hangs
+//! is noticed and reported.
 //!
 //! The harness is our own because workers are this same binary: called with a worker's arguments it is one. Their target
 //! is a small server in this process, which counts for itself.

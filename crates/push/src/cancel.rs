@@ -1,7 +1,8 @@
 //! A cancellation: the app's home decides what it cancels, the other shards follow.
 //!
-//! The home names what it decided about: a push that another shard learns of later is another one, whatever the clocks show, and
-//! the message that is still on its way to a shard starts nothing there. So a cancellation that the home refuses leaves no trace.
+//! The home names what it decided about: a push that another shard learns of later is another one,
+//! whatever the clocks show, and the message that is still on its way to a shard starts nothing
+//! there. So a cancellation that the home refuses leaves no trace.
 
 use stadium_registry::AppName;
 use stadium_state_machine::Record;

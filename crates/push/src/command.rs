@@ -145,7 +145,8 @@ pub enum Command {
         app: AppName,
         /// Which.
         push: PushId,
-        /// The number of the home's next message when it decided: a push that came by this message or a later one is another one.
+        /// The number of the home's next message when it decided: a push that came by this message
+        /// or a later one is another one.
         below: u64,
         /// The home's message with the push, where the home does not know that it arrived.
         message: Option<u64>,

@@ -1,4 +1,5 @@
-//! Pushes, settings and schedules as bytes: in events, messages and checkpoints, and to tell whether two pushes are the same.
+//! Pushes, settings and schedules as bytes: in events, messages and checkpoints, and to tell
+//! whether two pushes are the same.
 //!
 //! docs/formats/push-events.md says how each looks. Reading checks everything that writing promises.
 

@@ -22,7 +22,8 @@ use stadium_table::Entry as _;
 pub(crate) enum Origin {
     /// It was accepted here.
     Here,
-    /// Its app's home wrote that it starts now; where that message is withdrawn, it was cancelled before it came.
+    /// Its app's home wrote that it starts now; where that message is withdrawn, it was cancelled
+    /// before it came.
     ShardMessage { number: u64, is_withdrawn: bool },
 }
 

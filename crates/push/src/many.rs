@@ -27,7 +27,8 @@ pub(crate) struct Many {
     /// The saved audience that it names, as it was when it started.
     pub(crate) resolved: Option<Arc<Selector>>,
     pub(crate) schedule: Option<ScheduleName>,
-    /// The number of the message that it came by; none at its app's home, and where version 2 of a checkpoint was read.
+    /// The number of the message that it came by; none at its app's home, and where version 2 of a
+    /// checkpoint was read.
     pub(crate) message: Option<u64>,
     pub(crate) accepted_at: Time,
     pub(crate) started_at: Option<Time>,

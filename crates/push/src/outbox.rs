@@ -1,6 +1,7 @@
 //! Messages to other shards that are not confirmed, by their numbers.
 //!
-//! Where the message with a push is still on its way, it is found by the push: a cancellation names it.
+//! Where the message with a push is still on its way, it is found by the push: a cancellation names
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -44,7 +44,8 @@ pub struct Platform {
     pub(crate) outbox: Outbox,
     /// Messages that were taken in, and may come again.
     pub(crate) taken: BTreeMap<u16, Taken>,
-    /// As journals of version 2 have it: pushes that were cancelled before their message came, and when.
+    /// As journals of version 2 have it: pushes that were cancelled before their message came, and
+    /// when.
     pub(crate) cancelled: BTreeMap<(u32, PushId), Time>,
 
     // Built anew after a restore.

@@ -144,7 +144,8 @@ impl Platform {
         }
     }
 
-    /// The push of an occurrence: here, or by message where its one device lives elsewhere. One that is there already is not made again.
+    /// The push of an occurrence: here, or by message where its one device lives elsewhere. One
+    /// that is there already is not made again.
     fn make(&mut self, now: Time, app: u32, push: NewPush, name: &ScheduleName) {
         if let Audience::Device(device) = &push.audience {
             let shard = self.home_of(&push.app, device);

@@ -97,7 +97,7 @@ impl Platform {
         split
     }
 
-    /// What a push to one device, which is registered, comes to: the outcome, and until when it waits.
+    /// The outcome of a push to one device, which is registered, and the time until which it waits.
     pub(crate) fn outcome_of_one(&self, now: Time, app: &App, slot: u32, push: &NewPush) -> (Outcome, Time) {
         let left_out = |outcome| (outcome, Time(0));
         if app.registry.revoked().contains(slot) {

@@ -1,5 +1,5 @@
-//! The way from a push to the connections of devices: a port, with an implementation for each kind of
-//! connection. MQTT is one.
+//! The way from a push to the connections of devices: a port, with an implementation for each kind
+//! of connection. MQTT is one.
 //!
 //! A transport carries out the commands of the shards. It reports the outcomes with
 //! [`Command::Progress`](crate::Command::Progress), and who is connected with
@@ -25,11 +25,11 @@ pub enum TransportCommand {
 
 /// Takes pushes to devices.
 pub trait Transport: Send + Sync {
-    /// Carries out commands of a shard, whose thread calls: it must not wait. Commands for one connection are carried
-    /// out in their order.
+    /// Carries out commands of a shard, whose thread calls: it must not wait. Commands for one
+    /// connection are carried out in their order.
     fn carry_out(&self, shard: u16, commands: Vec<TransportCommand>);
 
-    /// A shard knows no connection, since it opened its journal again or lost notices: each connected device of it is to
-    /// be announced again.
+    /// A shard knows no connection, since it opened its journal again or lost notices: each
+    /// connected device of it is to be announced again.
     fn announce_again(&self, shard: u16);
 }

@@ -1,8 +1,8 @@
-//! Which shards a command asks, and how their answers become one.
+//! The shards that a command asks, and the merge of their answers.
 //!
-//! A queue lives on the shard that its name hashes to, unless all shards declare it spread. While only
-//! some do (between the first and the last answer to a declare, or after a crash there) puts go to its
-//! home, and consumers ask all shards: so nothing is put where nobody looks.
+//! A queue lives on the shard that its name hashes to, unless all shards declare it spread. While
+//! only some do (between the first and the last answer to a declare, or after a crash there) puts
+//! go to its home, and consumers ask all shards: so nothing is put where nobody looks.
 
 use crate::{
     Bounds, Command, JobId, JobSet, Key, Lease, Merge, NewJob, Place, QueueName, ShardMessage, Spread,
@@ -19,7 +19,7 @@ pub enum Reach {
     Everywhere,
 }
 
-/// What routing depends on beside the command.
+/// The facts that routing needs beside the command.
 pub trait Spreading {
     /// How many shards there are.
     fn shards(&self) -> u16;
@@ -36,8 +36,8 @@ pub trait Spreading {
 pub enum Route {
     /// One, whose answer is the answer.
     One(u16, Command),
-    /// A reserve of a spread queue: the shards in their turn, this one first, and where none has a job, all
-    /// of them.
+    /// A reserve of a spread queue: the shards in their turn, this one first, and where none has a
+    /// job, all of them.
     Search(u16, Command),
     /// These, each with its part of the command.
     Many(Vec<(u16, Command)>, Merge),
@@ -178,7 +178,7 @@ fn by_set(
             let parts = split(ids, |job: &JobId| job.shard()).parts;
             parts.into_iter().map(|(shard, ids)| (shard, JobSet::Ids(ids))).collect()
         }
-        // Which shard has the oldest ones is not known: each gives its share.
+        // The shard of the oldest ones is not known: each gives its share.
         JobSet::Oldest(count) => {
             let shards = u32::from(spreading.shards());
             let share = |shard: u32| count / shards + u32::from(shard < count % shards);

@@ -188,7 +188,8 @@ impl<M: Send + 'static> LoopHandle<M> {
         if !self.shared.woken.load(Ordering::Acquire) {
             return;
         }
-        // First the flag, then the items: one posted in between finds the flag down and wakes us again.
+        // First the flag, then the items: one posted in between finds the flag down and wakes us
+        // again.
         self.shared.woken.store(false, Ordering::Release);
         std::mem::swap(&mut self.shared.items().waiting, into);
     }

@@ -82,7 +82,7 @@ impl ShardsHandle {
     }
 }
 
-/// Which seals.
+/// The seals that are asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     /// Of this shard; else of all.

@@ -1,4 +1,4 @@
-//! What the machine is told: changes of sessions, deliveries owed, messages retained.
+//! The input of the machine: changes of sessions, deliveries owed, messages retained.
 //!
 //! A change names its session by client id. One that names a session which is not there means nothing and is left out: its session ended
 //! while the change was on its way.
@@ -190,7 +190,7 @@ pub struct Keep {
 pub struct Receiver {
     /// Client Identifier.
     pub client: CompactString,
-    /// What the session calls this delivery; deliveries are numbered upwards.
+    /// The session's number of this delivery; deliveries are numbered upwards.
     pub delivery: u32,
     /// The QoS of the delivery: 1 or 2.
     pub qos: u8,

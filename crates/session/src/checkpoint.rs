@@ -24,7 +24,7 @@ const END: u8 = 7;
 /// How far a checkpoint got.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// What the next delivery's order was when it began.
+    /// The order of the next delivery when it began.
     next_order: u64,
     /// The table that comes next; [`END`] where none is left.
     table: u8,

@@ -1,8 +1,8 @@
 //! Jobs a second through the shards of one process: put, reserve and settle, each durable.
 //!
-//! 100 producers and 100 consumers, each with one command under way, as futures on one thread, as they
-//! would be on a loop of the RPC server. `throughput [BATCH] [JOBS] [SHARDS] [DIRECTORY]`; with `memory` for a
-//! directory the journal is in memory.
+//! 100 producers and 100 consumers, each with one command under way, as futures on one thread, as
+//! they would be on a loop of the RPC server. `throughput [BATCH] [JOBS] [SHARDS] [DIRECTORY]`;
+//! with `memory` for a directory the journal is in memory.
 
 use std::cell::Cell;
 use std::error::Error;

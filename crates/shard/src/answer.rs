@@ -1,4 +1,4 @@
-//! What comes of a request, whichever machine it was for.
+//! The answer to a request, whichever machine it was for.
 //!
 //! A shard answers all of them alike. A ticket gives the answer its type back.
 
@@ -43,7 +43,7 @@ pub struct Done {
     pub placed: Vec<Placed>,
 }
 
-/// What came of a request.
+/// The answer to a request.
 pub enum Answer {
     /// Of a command to the queues.
     Queue(stadium_queue::Answer<Bytes>),

@@ -1,7 +1,8 @@
 //! The client of the shards of this process.
 //!
-//! Each machine says which shards a command asks, and how their answers become one: [`Routed`], and the
-//! queues' own [`Route`](stadium_queue::Route). The client asks, and puts the answers together ([`Gather`]).
+//! Each machine says which shards a command asks, and how their answers become one: [`Routed`], and
+//! the queues' own [`Route`](stadium_queue::Route). The client asks, and puts the answers together
+//! ([`Gather`]).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

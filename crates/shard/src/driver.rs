@@ -1,8 +1,8 @@
 //! A thread for each shard: mail in, a turn, answers out, and sleep until there is more.
 //!
-//! The thread owns its core. When a turn panics, which is a bug, the core throws its memory away and recovers from the journal, as
-//! after a failure of the disk. When the thread panics between turns the core does the same, and what a turn has given out is sent all
-//! the same: it is true.
+//! The thread owns its core. When a turn panics, which is a bug, the core throws its memory away
+//! and recovers from the journal, as after a failure of the disk. When the thread panics between
+//! turns the core does the same, and what a turn has given out is sent all the same: it is true.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -29,8 +29,8 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// How long the thread rests after a panic between turns, and before it tries again to open.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
 
-/// How long a thread spins for the end of a commit before it parks, where many answers wait for it: to
-/// wake a halted processor takes long. The thread yields the core to others meanwhile.
+/// How long a thread spins for the end of a commit before it parks, where many answers wait for it:
+/// to wake a halted processor takes long. The thread yields the core to others meanwhile.
 const SPIN: Duration = Duration::from_millis(1);
 
 /// With fewer answers that wait a thread does not spin.
@@ -56,7 +56,8 @@ pub(crate) fn start(inner: &Arc<Inner>, settings: Settings, progress: OnProgress
     }
 }
 
-/// Starts the threads, each on a store of its own. They are compiled for each kind of store, so that no append asks which it is.
+/// Starts the threads, each on a store of its own. They are compiled for each kind of store, so
+/// that no append asks which it is.
 fn start_on<S: Store + Clone + 'static>(
     inner: &Arc<Inner>,
     settings: &Settings,
@@ -96,7 +97,7 @@ fn stop_all(inner: &Inner) {
     inner.threads.join(Duration::MAX / 4);
 }
 
-/// What a shard's thread has.
+/// The state of a shard's thread.
 struct Driver<S> {
     shard: u16,
     inner: Arc<Inner>,
@@ -143,7 +144,7 @@ impl<S: Store + Clone> Driver<S> {
                 core.on_durable(Arc::new(move || inner.mailboxes[shard].knock()));
                 self.report_spread(&core);
                 self.publish(&core);
-                // Whoever waits for all shards waits until this is dropped, too.
+                // The start of all shards waits until this is dropped, too.
                 let _ = started.send(Ok(()));
                 drop(started);
                 while catch_unwind(AssertUnwindSafe(|| self.live(&mut core))).is_err() {
@@ -172,7 +173,7 @@ impl<S: Store + Clone> Driver<S> {
     fn live(&mut self, core: &mut Core<S, Holder>) {
         let inner = Arc::clone(&self.inner);
         let mailbox = &inner.mailboxes[usize::from(self.shard)];
-        // What is left of a turn before a panic.
+        // The rest of a turn before a panic.
         self.send(core);
         loop {
             mailbox.listen();
@@ -240,8 +241,8 @@ impl<S: Store + Clone> Driver<S> {
         })
     }
 
-    /// Notices of devices were dropped: the platform forgets all connections, and those that there are
-    /// are announced again.
+    /// Notices of devices were dropped: the platform forgets all connections, and those that there
+    /// are are announced again.
     fn ask_who_is_there(&self, core: &mut Core<S, Holder>, mailbox: &Mailbox) {
         tracing::warn!(
             shard = self.shard,
@@ -254,11 +255,13 @@ impl<S: Store + Clone> Driver<S> {
         }
     }
 
-    /// Sends what a turn produced. Says whether something could not be delivered and is to be taken back.
+    /// Sends what a turn produced. Says whether something could not be delivered and is to be taken
+    /// back.
     fn send(&mut self, core: &mut Core<S, Holder>) -> bool {
         self.unpublished |= !self.output.replies.is_empty();
         let mut is_undelivered = false;
-        // One at a time: where somebody's waker panics, all others are answered and woken none the less.
+        // One at a time: where somebody's waker panics, all others are answered and woken none the
+        // less.
         self.output.replies.reverse();
         while let Some(reply) = self.output.replies.pop() {
             match reply.caller.answer(reply.answer) {
@@ -272,7 +275,8 @@ impl<S: Store + Clone> Driver<S> {
                 }
             }
         }
-        // All answers are there before the first one who waits looks: a loop that is woken once finds them all.
+        // All answers are there before the first one who waits looks: a loop that is woken once
+        // finds them all.
         self.wakers.reverse();
         while let Some(waker) = self.wakers.pop() {
             waker.wake();

@@ -18,7 +18,8 @@ const FRAME_BYTES: usize = 16;
 /// Bytes in front of a further section's events.
 pub(crate) const SECTION_BYTES: usize = 8;
 
-/// Tells the state machines of a shard apart, and the versions of their events: as records and checkpoints name them.
+/// Tells the state machines of a shard apart, and the versions of their events: as records and
+/// checkpoints name them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MachineId {
     code: u8,
@@ -44,7 +45,8 @@ impl MachineId {
         self.code == other.code
     }
 
-    /// Why a record or checkpoint with this id cannot be read by a shard that has `known` of that machine, or has no such machine.
+    /// Why a record or checkpoint with this id cannot be read by a shard that has `known` of that
+    /// machine, or has no such machine.
     pub(crate) fn not_known(self, known: Option<MachineId>) -> String {
         match known {
             Some(known) => {

@@ -1,8 +1,9 @@
 //! One answer out of those of several shards.
 //!
-//! Each part was asked of a shard. A [`Merging`] makes one answer of theirs, or says which shards are to be asked next. Where a
-//! shard refuses its part, what has an outcome for each item says so for its items; everything else is refused as a whole, although
-//! other shards may have done theirs: see docs/shards.md.
+//! Each part was asked of a shard. A [`Merging`] makes one answer of theirs, or says which shards
+//! are to be asked next. Where a shard refuses its part, what has an outcome for each item says so
+//! for its items; everything else is refused as a whole, although other shards may have done
+//! theirs: see docs/shards.md.
 
 use std::task::{Context, Poll};
 
@@ -10,7 +11,7 @@ use stadium_state_machine::Refusal;
 
 use crate::reply_slot::{Answered, One};
 
-/// What comes after all parts have answered.
+/// The step after all parts have answered.
 pub(crate) enum Step {
     /// The answer.
     Done(Answered),

@@ -1,6 +1,6 @@
-//! What the client and the threads of the shards share: mailboxes, routes, the machines' kinds.
+//! The state that the client and the shards' threads share: mailboxes, routes, the machines' kinds.
 //!
-//! A command goes into a mailbox, and so does what shards send each other.
+//! Commands go into mailboxes, and so do the messages between shards.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use crate::reply_slot::{Holder, One, Slot, Unclaimed};
 use crate::routes::Routes;
 use crate::threads::Threads;
 
-/// What all who submit and all shards share.
+/// The shared state.
 pub(crate) struct Inner {
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) routes: Routes,
@@ -79,7 +79,8 @@ impl Inner {
                     let request = Request { caller: caller.clone(), command: command.clone(), search };
                     refused = mailbox.queue_request(request).err().or(refused);
                 }
-                // One that is waited for nowhere would wait for ever; where some shards took it, those answer.
+                // One that is waited for nowhere would wait for ever; where some shards took it,
+                // those answer.
                 if let Some(refusal) = refused
                     && claim.take()
                 {
@@ -144,7 +145,8 @@ impl Unclaimed for Inner {
     fn follow_up(self: Arc<Self>, answer: &Answer) {
         if let Answer::Machine(machine, answer) = answer {
             for (shard, command) in self.kinds.of(*machine).follow_up(&**answer, self.routes.shards()) {
-                // One that has no room is asked when the command is given again: nobody was answered.
+                // One that has no room is asked when the command is given again: nobody was
+                // answered.
                 drop(self.ask_any(shard, command));
             }
         }

@@ -53,8 +53,9 @@ struct Items {
     closed: bool,
 }
 
-/// Bytes of notices, at most: presence and progress of about a hundred thousand devices, which nobody waits for. While a disk hangs there
-/// may be more; then all of them are dropped, until the shard can have everybody arrive again.
+/// Bytes of notices, at most: presence and progress of about a hundred thousand devices, which
+/// nobody waits for. While a disk hangs there may be more; then all of them are dropped, until the
+/// shard can have everybody arrive again.
 const NOTICE_BYTES_MAX: usize = 16 << 20;
 
 /// A shard's mailbox.
@@ -124,7 +125,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Posts a notice, which nobody waits for, of so many bytes. Where there are too many it is dropped, and counted as refused.
+    /// Posts a notice, which nobody waits for, of so many bytes. Where there are too many it is
+    /// dropped, and counted as refused.
     pub(crate) fn notify(&self, item: Item, bytes: usize) {
         {
             let mut items = self.items.lock();
@@ -143,7 +145,8 @@ impl Mailbox {
         self.knock();
     }
 
-    /// Whether a notice was dropped. Then none was taken since, so that [`Self::take`] gives all that were before.
+    /// Whether a notice was dropped. Then none was taken since, so that [`Self::take`] gives all
+    /// that were before.
     pub(crate) fn has_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }

@@ -23,8 +23,9 @@ impl Shards {
         self.ask::<Platform>(command)
     }
 
-    /// Notifies a shard of its devices: presence and progress. Nobody waits for the answer. Where a shard is far behind, as while its
-    /// disk hangs, notices are dropped until it can have all its connected devices arrive again ([`Transport::announce_again`]).
+    /// Notifies a shard of its devices: presence and progress. Nobody waits for the answer. Where a
+    /// shard is far behind, as while its disk hangs, notices are dropped until it can have all its
+    /// connected devices arrive again ([`Transport::announce_again`]).
     pub fn notify_push(&self, shard: u16, command: Command) {
         if let Ok(mailbox) = self.inner.mailbox(shard) {
             let command = AnyCommand::of::<Platform>(command);
@@ -55,7 +56,8 @@ impl Shards {
         self.ask_shard::<Sessions>(shard, command)
     }
 
-    /// Attaches the transport that takes pushes to devices. Only the first one counts; without one nothing is delivered.
+    /// Attaches the transport that takes pushes to devices. Only the first one counts; without one
+    /// nothing is delivered.
     pub fn attach_transport(&self, transport: Arc<dyn Transport>) {
         let _ = self.inner.transport.set(transport);
     }

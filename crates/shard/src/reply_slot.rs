@@ -1,7 +1,8 @@
 //! The place where a shard's thread puts an answer.
 //!
-//! A [`Slot`] is shared by a ticket and the shards that hold its request. It is answered once. Nobody waits for ever: when the
-//! last shard lets go of a request without an answer, the answer is Busy; in a panic, that it is not known whether it happened.
+//! A [`Slot`] is shared by a ticket and the shards that hold its request. It is answered once.
+//! Nobody waits for ever: when the last shard lets go of a request without an answer, the answer is
+//! Busy; in a panic, that it is not known whether it happened.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::answer::Answer;
 use crate::core::Caller;
 use crate::error::{busy, unknown};
 
-/// What a command comes to.
+/// The result of a command.
 pub(crate) type Answered = Result<Answer, Refusal>;
 
 /// Slots that a thread keeps for its next commands: as many as it usually has under way.
@@ -49,7 +50,8 @@ impl Slot {
         kept.unwrap_or_else(|| Arc::new(Slot { state: Mutex::new(State::Open), holders: AtomicU32::new(0) }))
     }
 
-    /// Gives a slot back whose ticket is at its end. Where a shard still holds it, it is simply dropped.
+    /// Gives a slot back whose ticket is at its end. Where a shard still holds it, it is simply
+    /// dropped.
     fn recycle(mut slot: Arc<Slot>) {
         let Some(free) = Arc::get_mut(&mut slot) else {
             return;
@@ -164,7 +166,7 @@ impl Caller for Holder {
 
 /// Deals with answers that nobody takes.
 pub(crate) trait Unclaimed: Send + Sync {
-    /// What an answer reserved goes back.
+    /// Gives back the jobs that an answer reserved.
     fn release(&self, answer: &Answer);
 
     /// Nobody waits for this request any more.
@@ -181,7 +183,7 @@ pub(crate) struct One {
     unseen: Unseen,
 }
 
-/// What becomes of an answer that nobody takes.
+/// The treatment of an answer that nobody takes.
 enum Unseen {
     /// Nothing.
     Dropped,

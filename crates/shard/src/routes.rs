@@ -1,4 +1,4 @@
-//! Which queues are spread, as the shards declare them.
+//! The spread queues, as the shards declare them.
 //!
 //! The shards of a command follow from that: the queues' own routing ([`Spreading`]).
 
@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use stadium_queue::{QueueName, Reach, Spread, Spreading};
 
-/// Which queues are spread.
+/// The spread queues.
 pub(crate) struct Routes {
     shards: u16,
     /// Queues that some shard declares spread, and which ones do.

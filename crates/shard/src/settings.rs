@@ -13,8 +13,8 @@ pub enum Storage {
     Files(PathBuf),
     /// In memory: all is lost when the process ends.
     Memory {
-        /// Bytes of memory that the journal of one shard takes; then puts are refused as on a full disk. Checkpoints take
-        /// as much as the state that they hold, up to three times. 1 GiB.
+        /// Bytes of memory that the journal of one shard takes; then puts are refused as on a full
+        /// disk. Checkpoints take as much as the state that they hold, up to three times. 1 GiB.
         bytes_max: u64,
     },
 }
@@ -26,8 +26,8 @@ pub struct Settings {
     pub storage: Storage,
     /// How many, 1 to 1,024; fixed when the directory is made. As many as there are cores, at most 4.
     pub count: u16,
-    /// The journals' sizes and bounds; the shard's number and how it is opened are filled in. Those of files and segments mean
-    /// nothing in memory.
+    /// The journals' sizes and bounds; the shard's number and how it is opened are filled in. Those
+    /// of files and segments mean nothing in memory.
     pub journal: stadium_journal::Options,
     /// What the queues of one shard may hold.
     pub bounds: Bounds,
@@ -65,7 +65,7 @@ impl Settings {
         let usual = CoreSettings::for_shard(place);
         let history_keep_bytes = match self.storage {
             Storage::Files(_) => usual.history_keep_bytes,
-            // What is kept for histories leaves room for what a recovery needs.
+            // Records for histories leave room for those that a recovery needs.
             Storage::Memory { bytes_max } => usual.history_keep_bytes.min(bytes_max / 4),
         };
         CoreSettings {

@@ -19,8 +19,9 @@ impl Shards {
         self.ask::<Ledger>(command)
     }
 
-    /// Seals over the books of one shard, or of all: of each those numbered above `after`, the oldest of them first, so many at most. The last
-    /// 10,000 of a shard are remembered. All of them are durable.
+    /// Seals over the books of one shard, or of all: of each those numbered above `after`, the
+    /// oldest of them first, so many at most. The last 10,000 of a shard are remembered. All of
+    /// them are durable.
     pub fn seals(&self, shard: Option<u16>, after: u64, seals_max: usize) -> Ticket<Vec<(u16, Seal)>> {
         self.ask_as::<Ledger, _>(Command::Seals { shard, after, seals_max }, |answer| {
             match of_machine::<Ledger>(answer) {

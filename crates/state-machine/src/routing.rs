@@ -1,4 +1,4 @@
-//! Which shards a command asks, and how the answers of several become one.
+//! The shards that a command asks, and the merge of the answers of several.
 //!
 //! A machine says so itself. The client that asks the shards knows no command.
 
@@ -25,7 +25,8 @@ pub enum Route<M: Routed> {
 }
 
 impl<M: Routed> Route<M> {
-    /// The shards that are asked, and how their answers become one; none where the one answer is the answer.
+    /// The shards that are asked, and how their answers become one; none where the one answer is
+    /// the answer.
     pub fn into_parts(self) -> (Asked<M>, Option<M::Merge>) {
         match self {
             Route::One(shard, command) => (vec![(shard, command)], None),

@@ -193,9 +193,9 @@ pub trait StateMachine: MachineState + Send + Sized + 'static {
     /// described.
     fn describe(section: Section<'_>, into: &mut Vec<Description>) -> Result<(), Corrupt>;
 
-    /// Hands out messages that are not confirmed and have this number at least, in their order, with
-    /// the shard that each is for. `payload` reads a payload of the message with that number from
-    /// the journal; without it the message is left out.
+    /// Hands out messages that are not confirmed and have this number at least, in their order,
+    /// with the shard that each is for. `payload` reads a payload of the message with that number
+    /// from the journal; without it the message is left out.
     fn outgoing(
         &self,
         _from: u64,

@@ -9,7 +9,7 @@ use crate::{AssetCode, Time, TransferId, WalletName};
 /// A message on its way.
 pub type Delivery = stadium_state_machine::Delivery<ShardMessage>;
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShardMessage {
     /// Can you do your part? Whoever says yes keeps it ready until it is decided.

@@ -48,7 +48,7 @@ pub struct Ledger {
     pub(crate) transaction_next: u64,
     pub(crate) message_next: u64,
     pub(crate) messages: BTreeMap<u64, Posted>,
-    /// What was answered to messages of other shards that may come again, by shard and number.
+    /// The answers to messages of other shards that may come again, by shard and number.
     pub(crate) incoming: BTreeMap<(u16, u64), Result<(), Refusal>>,
     /// Messages of other shards below these numbers never come again.
     pub(crate) floors: BTreeMap<u16, u64>,

@@ -412,7 +412,7 @@ pub(crate) struct Posted {
     pub(crate) asks: Asks,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
     Prepare,

@@ -501,7 +501,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What is remembered of messages that never come again is forgotten.
+    /// Forgets messages that never come again.
     fn raise_floor(&mut self, from: From) {
         let floor = self.floors.entry(from.shard).or_insert(0);
         *floor = (*floor).max(from.confirmed_below);

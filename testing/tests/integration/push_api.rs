@@ -1,6 +1,7 @@
 //! Pushes over HTTP and what becomes of them: one device, several, a channel, everybody; reports, kick, metrics.
 //!
-//! Devices are raw MQTT clients of the fixture, so that each acknowledgement is the test's own decision.
+//! Devices are raw MQTT clients of the fixture, so that each acknowledgement is the test's own
+//! decision.
 
 use std::time::{Duration, Instant};
 

@@ -12,7 +12,8 @@ use stadium_testing::wire::{self, Connect, Publish, Version, packet};
 
 const CONNACK_TYPE: u8 = 0x20;
 
-/// Tells the test on the HTTP port's `/mqtt` and on a WebSocket listener of its own, with one loop and with two.
+/// Tells the test on the HTTP port's `/mqtt` and on a WebSocket listener of its own, with one loop
+/// and with two.
 fn test(test: impl Fn(SocketAddr) -> Result<()>) -> Result<()> {
     for loops in [1, 2] {
         let listener = ports::free()?;

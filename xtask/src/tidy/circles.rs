@@ -1,7 +1,8 @@
 //! Files of a crate that import each other in a circle.
 //!
-//! An arrow goes from a file to the file that has what it names, through re-exports. A re-export alone is
-//! no arrow, and neither is test code. Crates in which files still stand in circles are listed.
+//! An arrow goes from a file to the file that has what it names, through re-exports. A re-export
+//! alone is no arrow, and neither is test code. Crates in which files still stand in circles are
+//! listed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -45,7 +46,7 @@ struct Crate {
     files: BTreeMap<Module, File>,
 }
 
-/// What a file imports and names.
+/// The imports and the code of a file.
 struct File {
     path: String,
     /// Names that `use` brings in, and the paths that they stand for, from the crate's root.
@@ -167,7 +168,8 @@ fn expand(tree: &str) -> Vec<String> {
     members.flat_map(|member| expand(&format!("{}{member}", prefix.trim()))).collect()
 }
 
-/// A path from the crate's root. One that begins with a name is taken as the module's own, or stands for nothing.
+/// A path from the crate's root. One that begins with a name is taken as the module's own, or
+/// stands for nothing.
 fn absolute(segments: &[String], module: &[String]) -> Vec<String> {
     let ups = segments.iter().take_while(|segment| *segment == "super").count();
     let (base, rest) = match segments.first().map(String::as_str) {

@@ -1,8 +1,9 @@
 //! One stretch of contact with etcd: followers, keepers, lists.
 //!
-//! A follower reads the list, then watches from there. After a short loss of contact it also asks for the events
-//! that it missed, because only they tell a goodbye from a lease that expired; where etcd has compacted them away, the
-//! list has to do. A registrar holds a lease of its own for each entry; the lease outlives the session.
+//! A follower reads the list, then watches from there. After a short loss of contact it also asks
+//! for the events that it missed, because only they tell a goodbye from a lease that expired; where
+//! etcd has compacted them away, the list has to do. A registrar holds a lease of its own for each
+//! entry; the lease outlives the session.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

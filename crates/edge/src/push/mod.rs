@@ -1,7 +1,7 @@
 //! Pushes at the edge: the ways from a push to the connections of devices.
 //!
-//! [`live`] sends a push to whoever is connected, without a shard. [`transport`] is how the shards of the
-//! push platform reach devices by MQTT.
+//! [`live`] sends a push to whoever is connected, without a shard. [`transport`] is how the shards
+//! of the push platform reach devices by MQTT.
 
 pub(crate) mod live;
 pub(crate) mod transport;

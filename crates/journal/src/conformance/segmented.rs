@@ -1,11 +1,12 @@
-//! What a journal has to pass besides that is kept in segments.
+//! The further tests of a journal that is kept in segments.
 
 use std::time::Instant;
 
 use super::{PATIENCE, Place, append, assert_same, make_durable, open, read_all, record};
 use crate::{Error, Journal, Opening, Position, Segment, SegmentNumber, Segmented};
 
-/// Runs what journals with segments have to pass, each part in a place of its own. Run [`super::run`] too.
+/// Runs what journals with segments have to pass, each part in a place of its own. Run
+/// [`super::run`] too.
 pub fn run<P: Place>(fresh: impl Fn() -> P) {
     segments_follow_one_another_and_are_removed(&fresh());
     trimming_removes_whole_sealed_segments(&fresh());
@@ -117,7 +118,7 @@ fn trimming_removes_whole_sealed_segments(place: &impl Place) {
     assert!(left.len() == 1 && !left[0].is_sealed, "the segment that is written stays: {left:?}");
 }
 
-/// What [`seal`] appends while it waits.
+/// The record that [`seal`] appends while it waits.
 const FILLER: &[u8] = b"while the next segment is made";
 
 /// Seals, and waits where the next segment isn't ready.

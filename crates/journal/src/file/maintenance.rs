@@ -20,7 +20,7 @@ use crate::{Error, Position, SegmentNumber};
 /// How soon a full disk, or a process without descriptors, is looked at again.
 const FULL_RETRY: Duration = Duration::from_millis(250);
 
-/// What the shard's thread asks of the maintenance, and gets.
+/// The requests of the shard's thread to the maintenance, and their results.
 pub(crate) struct Orders {
     state: Mutex<State>,
     work: Condvar,

@@ -1,7 +1,8 @@
 //! The journal on files: the shard's side of it.
 //!
-//! Appending encodes into the open batch and into memory; a commit hands the batch to the journal's thread ([`writer`]); a second thread keeps
-//! the next segment ready ([`maintenance`]). Opening is in [`recover`]. The shard's thread never waits for the disk unless it asks to.
+//! Appending encodes into the open batch and into memory; a commit hands the batch to the journal's
+//! thread ([`writer`]); a second thread keeps the next segment ready ([`maintenance`]). Opening is
+//! in [`recover`]. The shard's thread never waits for the disk unless it asks to.
 
 mod maintenance;
 mod pace;

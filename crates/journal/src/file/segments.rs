@@ -119,7 +119,8 @@ impl Segments {
         table.take(base)
     }
 
-    /// Takes the first segment out, if it is sealed and all of it is before `below`, which is durable.
+    /// Takes the first segment out, if it is sealed and all of it is before `below`, which is
+    /// durable.
     pub(crate) fn remove_first(&self, below: Position) -> Option<(Arc<SegmentFile>, u64)> {
         let mut table = self.table();
         let (&base, entry) = table.entries.first_key_value()?;

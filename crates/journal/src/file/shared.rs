@@ -1,4 +1,4 @@
-//! What the shard's thread, the journal's, the maintenance's and readers have in common.
+//! The state that the shard's thread, the journal's, the maintenance's and readers share.
 //!
 //! Batches go one way, their emptied buffers the other. The durable position and the failure are published by the writer alone.
 

@@ -5,8 +5,8 @@
 //!            start                              durable ──────────────────────┘   end
 //! ```
 //!
-//! Records stand without frames, one after the other: the position of a record is that of its first byte, and a block's index
-//! says where each ends. So a position that is no record's is recognised.
+//! Records stand without frames, one after the other: the position of a record is that of its first
+//! byte, and a block's index says where each ends. So a position that is no record's is recognised.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,8 @@ use crate::{Error, Position, Room};
 
 /// Bytes of a block; a longer record gets a block of its own.
 ///
-/// Half of it is lost at most, where a long record follows a short one, and a trim keeps one block too many.
+/// Half of it is lost at most, where a long record follows a short one, and a trim keeps one block
+/// too many.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Bytes that the index has for each record.
@@ -34,7 +35,7 @@ impl Block {
         self.start.plus(self.bytes.len() as u64)
     }
 
-    /// What it costs, bytes of memory.
+    /// Its cost, bytes of memory.
     fn cost(&self) -> u64 {
         (self.bytes.capacity() + self.ends.len() * INDEX_BYTES) as u64
     }
@@ -75,7 +76,7 @@ pub(super) struct Blocks {
     end: Position,
     /// After the last record that was trimmed.
     trimmed: Position,
-    /// What all blocks cost, bytes of memory.
+    /// The cost of all blocks, bytes of memory.
     held: u64,
 }
 
@@ -109,7 +110,7 @@ impl Blocks {
         self.held + (more + INDEX_BYTES) as u64 <= held_max
     }
 
-    /// Which records have room now, where all blocks may cost so much, and so much more for some.
+    /// The records that have room now, where all blocks may cost so much, and so much more for some.
     pub(super) fn room(&self, bytes: usize, held_max: u64, reserve: u64) -> Option<Room> {
         if self.has_room(bytes, held_max) {
             return Some(Room::Ordinary);
@@ -118,7 +119,8 @@ impl Blocks {
     }
 
     fn fits(&self, bytes: usize) -> bool {
-        // After a cut the last block does not end where the log does, and nothing may stand in between.
+        // After a cut the last block does not end where the log does, and nothing may stand in
+        // between.
         self.blocks.back().is_some_and(|block| {
             block.end() == self.end && block.bytes.capacity() - block.bytes.len() >= bytes
         })
@@ -142,7 +144,8 @@ impl Blocks {
         position
     }
 
-    /// Drops all from a position on, which is a record's or the end. The positions are not used again.
+    /// Drops all from a position on, which is a record's or the end. The positions are not used
+    /// again.
     pub(super) fn cut(&mut self, from: Position) {
         while let Some(block) = self.blocks.back_mut() {
             if block.end() <= from {

@@ -1,6 +1,7 @@
 //! Checkpoints in memory: the newest two that were finished.
 //!
-//! They are kept as the chunks that they were written in. A reader keeps its checkpoint also when newer ones replace it.
+//! They are kept as the chunks that they were written in. A reader keeps its checkpoint also when
+//! newer ones replace it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,7 @@ use crate::{CHUNK_BYTES_MAX, Error, Position};
 /// Checkpoints that are kept.
 const KEPT: usize = 2;
 
-/// What is kept, newest first. Clones share it.
+/// The kept checkpoints, newest first. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Kept(Arc<Mutex<Vec<Arc<Checkpoint>>>>);
 

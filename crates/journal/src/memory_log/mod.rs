@@ -1,8 +1,9 @@
 //! A log in memory, and checkpoints beside it: for tests, where nothing has to outlive the process.
 //!
-//! A [`MemoryStore`] is the place, which outlives the handles: a [`MemoryLog`] that fails or is dropped is opened again, as one on a
-//! disk. The log has no segments; it can only be trimmed. A commit is durable at once, and takes the place of a disk's in
-//! everything else: what was not committed is lost with its handle.
+//! A [`MemoryStore`] is the place, which outlives the handles: a [`MemoryLog`] that fails or is
+//! dropped is opened again, as one on a disk. The log has no segments; it can only be trimmed. A
+//! commit is durable at once, and takes the place of a disk's in everything else: what was not
+//! committed is lost with its handle.
 
 mod blocks;
 mod checkpoints;
@@ -21,7 +22,7 @@ use crate::{
     Wake,
 };
 
-/// What [`Journal::room`] looks for: an ordinary record.
+/// The size of an ordinary record, for [`Journal::room`].
 const ROOM_BYTES: usize = 4096;
 
 /// Bounds of a log in memory.
@@ -37,7 +38,8 @@ pub struct MemoryBounds {
     pub waiting_bytes_max: usize,
 }
 
-/// A place in memory for one log and its checkpoints. Clones are the same place; it ends with the last clone and handle.
+/// A place in memory for one log and its checkpoints. Clones are the same place; it ends with the
+/// last clone and handle.
 #[derive(Clone)]
 pub struct MemoryStore {
     log: Arc<RwLock<Log>>,
@@ -45,7 +47,7 @@ pub struct MemoryStore {
     bounds: MemoryBounds,
 }
 
-/// What handles and readers share.
+/// The state that handles and readers share.
 struct Log {
     blocks: Blocks,
     durable: Position,
@@ -208,7 +210,8 @@ impl Journal for MemoryLog {
 
     fn make_room(&mut self, bytes: usize, room: Room) -> Result<Position, Error> {
         self.check_room(&read(&self.log), bytes, room)?;
-        // A block begins where the one before it ends, so that the next record stands here wherever it has room.
+        // A block begins where the one before it ends, so that the next record stands here wherever
+        // it has room.
         Ok(self.end)
     }
 

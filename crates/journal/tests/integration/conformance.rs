@@ -1,4 +1,5 @@
-//! The conformance suite on real files, on the disk in memory with threads, step by step, and on the log in memory.
+//! The conformance suite on real files, on the disk in memory with threads, step by step, and on
+//! the log in memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! When users come: the phases of a scenario as times that are fixed before the run.
 //!
-//! An open phase is a rate that goes in a straight line from one value to another; its integral says how many users have
-//! come by a time, and the inverse of that when the k-th one does. Loops deal the users among themselves like cards
-//! (constant spacing), or each draws a Poisson process of its part of the rate by stretching time (Çinlar, *Introduction to
-//! Stochastic Processes*, 1975), so that all of them together are what the scenario says, however many there are.
+//! An open phase is a rate that goes in a straight line from one value to another; its integral
+//! says how many users have come by a time, and the inverse of that when the k-th one does. Loops
+//! deal the users among themselves like cards (constant spacing), or each draws a Poisson process
+//! of its part of the rate by stretching time (Çinlar, *Introduction to Stochastic Processes*,
+//! 1975), so that all of them together are what the scenario says, however many there are.
 
 use stadium_scenario::program::{Arrivals, Phase, Spacing};
 
@@ -89,7 +90,8 @@ impl Schedule {
         next.saturating_sub(1)
     }
 
-    /// How many users of a closed model this share has at a time; `None` where the phase is not closed.
+    /// How many users of a closed model this share has at a time; `None` where the phase is not
+    /// closed.
     pub(crate) fn level(&self, at_ns: u64) -> Option<u32> {
         if at_ns >= self.end_ns() {
             return None;

@@ -58,7 +58,8 @@ impl Cookies {
         self.kept.clear();
     }
 
-    /// Takes the cookie of a `Set-Cookie` of a host. A text that is no cookie, or is not that host's to set, is ignored.
+    /// Takes the cookie of a `Set-Cookie` of a host. A text that is no cookie, or is not that
+    /// host's to set, is ignored.
     pub(crate) fn take(&mut self, set: &[u8], host: &str, wall_ms: u64) {
         // Many servers say it with every answer. One that ends some time may end later now.
         let is_known =

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use stadium_reactor::tls::ClientTls;
 use stadium_reactor::{ConnectOptions, ConnectionLimits, SocketSettings, WebSocketRequest};
 
-/// The largest answer or packet that is taken, in bytes: what a loop keeps of one that is not whole.
+/// The largest answer or packet that is taken, in bytes: what a loop keeps of one that is not
+/// whole.
 pub(crate) const ANSWER_BYTES_MAX: u32 = 64 * 1024 * 1024;
 
 /// Options of connections to one target.

@@ -9,9 +9,9 @@ use crate::error::Error;
 use crate::machine::Load;
 use crate::swarm;
 
-/// What reaches the coordinator of a run.
+/// An event for the coordinator of a run.
 pub(crate) enum Event {
-    /// What happened on a loop.
+    /// An event of a loop.
     Tally(Tally),
     /// A loop has ended.
     Ended {
@@ -26,7 +26,7 @@ pub(crate) enum Event {
     Lost {
         /// Its number.
         worker: usize,
-        /// What happened to it.
+        /// The event.
         why: String,
     },
     /// How busy a worker's machine is.
@@ -38,7 +38,7 @@ pub(crate) enum Event {
     },
 }
 
-/// What a loop counted since its tally before.
+/// The counts of a loop since its tally before.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Tally {
@@ -64,7 +64,7 @@ impl Tally {
     }
 }
 
-/// What a [`Control`] asks.
+/// A request of a [`Control`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
     Cut,
@@ -83,8 +83,8 @@ impl Control {
         Control { sender }
     }
 
-    /// Cuts all connections of a swarm at once (a storm): devices come back at once, and how fast is reported. A scenario's
-    /// users know no storms: nothing happens.
+    /// Cuts all connections of a swarm at once (a storm): devices come back at once, and how fast
+    /// is reported. A scenario's users know no storms: nothing happens.
     pub fn cut(&self) {
         self.ask(Ask::Cut);
     }

@@ -1,8 +1,9 @@
-//! This process's loops, each on a thread of its own, turned so that its clients do what is due in time.
+//! This process's loops, each on a thread of its own, turned so that its clients do what is due in
+//! time.
 //!
-//! The system counts waits in whole milliseconds. Where clients are [`Punctual`](Punctuality::Punctual) a loop sleeps only
-//! while the next thing is further away than that, and polls for the rest: a rate is kept to some microseconds, for up to a
-//! whole processor.
+//! The system counts waits in whole milliseconds. Where clients are
+//! [`Punctual`](Punctuality::Punctual) a loop sleeps only while the next thing is further away than
+//! that, and polls for the rest: a rate is kept to some microseconds, for up to a whole processor.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -24,27 +25,30 @@ use crate::share::Share;
 const GRAIN_NS: u64 = 1_100_000;
 /// The longest wait, so that a loop learns of the end even where nothing happens.
 const WAIT_MAX: Duration = Duration::from_millis(100);
-/// Answers that a punctual loop takes in one turn. Each may let a request begin, some 10 µs; what is due meanwhile waits so
-/// long.
+/// Answers that a punctual loop takes in one turn. Each may let a request begin, some 10 µs; what
+/// is due meanwhile waits so long.
 const PUNCTUAL_EVENTS_MAX: usize = 16;
 /// Orders that may wait for a loop.
 const ORDERS_MAX: usize = 64;
 
-/// What loops are made to run: all of a process share it.
+/// The run that all loops of a process share.
 #[derive(Debug, Clone)]
 pub(crate) enum Assignment {
-    /// The users of a scenario, and the processors to pin loops to, in turn; empty leaves it to the system.
+    /// The users of a scenario, and the processors to pin loops to, in turn; empty leaves it to the
+    /// system.
     Users(Arc<Plan>, Vec<usize>),
     /// The devices of a swarm, whose configuration has the same.
     Devices(Arc<devices::plan::Plan>),
 }
 
-/// The clients that one loop simulates: users with sessions of their own, or many devices of one kind.
+/// The clients that one loop simulates: users with sessions of their own, or many devices of one
+/// kind.
 pub(super) trait Clients: Handler<Message = Order> + Send + 'static {
     /// How precisely they keep to their times.
     const PUNCTUALITY: Punctuality;
 
-    /// Does what is due. Returns when something is due next; `None` while nothing is. The loop has worked for `worked_ns`.
+    /// Does what is due. Returns when something is due next; `None` while nothing is. The loop has
+    /// worked for `worked_ns`.
     fn advance(&mut self, io: &mut Io, now_ns: u64, worked_ns: u64) -> Option<u64>;
 
     /// Whether the loop has nothing more to do.

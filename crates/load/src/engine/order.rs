@@ -3,7 +3,7 @@
 /// A loop of this crate: its mailbox takes orders.
 pub(crate) type Io = stadium_reactor::Io<Order>;
 
-/// What a loop is ordered to do. Users know nothing of broadcasts and cuts; devices finish at once.
+/// An order to a loop. Users know nothing of broadcasts and cuts; devices finish at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The run's start, in [`crate::clock::monotonic_ns`].
@@ -24,7 +24,7 @@ pub(crate) enum Order {
     Stop,
 }
 
-/// Which devices a storm cuts, and when.
+/// The devices that a storm cuts, and the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// Counts storms from 1.

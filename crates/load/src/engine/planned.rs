@@ -1,4 +1,5 @@
-//! A target that can be connected to and a step that can be sent: what a protocol knows of the plan.
+//! A target that can be connected to and a step that can be sent: what a protocol knows of the
+//! plan.
 
 use std::net::SocketAddr;
 
@@ -16,12 +17,12 @@ pub(crate) struct PlannedTarget {
     pub(crate) options_http1: Option<ConnectOptions>,
     /// Its name or address, without port: whose cookies it sets and gets.
     pub(crate) host: String,
-    /// What goes into the Host header, or `:authority`.
+    /// The value of the Host header, or of `:authority`.
     pub(crate) authority: String,
     pub(crate) connections: Connections,
     pub(crate) version: Version,
     pub(crate) scheme: Scheme,
-    /// What becomes of messages that come before a step receives them.
+    /// The treatment of messages that come before a step receives them.
     pub(crate) unread: Unread,
 }
 

@@ -10,25 +10,25 @@ pub enum Error {
     Url(String),
     /// There are no credentials, or none that are believed.
     Credentials {
-        /// What to do.
+        /// The operation.
         help: &'static str,
-        /// What the store said.
+        /// The store's error.
         reason: String,
     },
     /// There is no such bucket or container.
     NoBucket(String),
     /// A file here cannot be read.
     File {
-        /// Which one.
+        /// Its name.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The store did not take a file, also when asked again.
     Refused {
-        /// Which one.
+        /// Its name.
         file: String,
-        /// What it said.
+        /// Its error.
         reason: String,
     },
 }

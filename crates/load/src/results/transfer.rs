@@ -6,9 +6,11 @@ use std::time::Duration;
 /// How an upload is made.
 #[derive(Clone)]
 pub struct UploadOptions {
-    /// For how long requests that fail for a passing reason are repeated. Thirty seconds unless said otherwise.
+    /// For how long requests that fail for a passing reason are repeated. Thirty seconds unless
+    /// said otherwise.
     pub retry_for: Duration,
-    /// Names and values where credentials and endpoints are looked for: the process's environment, mostly.
+    /// Names and values where credentials and endpoints are looked for: the process's environment,
+    /// mostly.
     pub environment: Vec<(String, String)>,
 }
 

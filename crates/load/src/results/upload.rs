@@ -1,7 +1,8 @@
 //! Copies a run's files to an object store: S3 and what speaks like it, Google, Azure, or a folder.
 //!
-//! The result goes last: where `result.json` lies, the rest lies too. Requests that fail for a passing reason are
-//! repeated for [`UploadOptions::retry_for`]; nothing here is removed, so an upload that failed can be made again.
+//! The result goes last: where `result.json` lies, the rest lies too. Requests that fail for a
+//! passing reason are repeated for [`UploadOptions::retry_for`]; nothing here is removed, so an
+//! upload that failed can be made again.
 
 use std::path::PathBuf;
 
@@ -11,9 +12,11 @@ use super::transfer::{Sent, UploadOptions};
 /// Whether this program can upload: it was built with the feature `upload`.
 pub const CAN_UPLOAD: bool = cfg!(feature = "upload");
 
-/// Copies files under their own names to `url`, reporting to `progress` how far it is. Gives the URLs of the copies.
+/// Copies files under their own names to `url`, reporting to `progress` how far it is. Gives the
+/// URLs of the copies.
 ///
-/// What is there under the same name is replaced: let the URL end with the run's id. Blocks until all is stored.
+/// What is there under the same name is replaced: let the URL end with the run's id. Blocks until
+/// all is stored.
 ///
 /// # Errors
 /// See [`Error`]; files stored before it stay there.

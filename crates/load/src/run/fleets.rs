@@ -1,7 +1,7 @@
 //! A scenario's fleets: swarms of MQTT devices that are there beside its users, each watched by a thread of its own.
 //!
-//! Swarms hold their devices in processes of their own where open files ask for it. They run in the coordinator, also
-//! where workers make the rest of the load.
+//! Swarms hold their devices in processes of their own where open files ask for it. They run in the
+//! coordinator, also where workers make the rest of the load.
 
 use std::net::ToSocketAddrs;
 use std::path::Path;

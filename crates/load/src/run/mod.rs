@@ -1,7 +1,8 @@
-//! Runs, from their start to what came of them: of a scenario's users ([`Run`]), and of a swarm of devices ([`Swarm`]).
+//! Runs, from their start to what came of them: of a scenario's users ([`Run`]), and of a swarm of
+//! devices ([`Swarm`]).
 //!
-//! Nothing here touches a target: loops do, in this process or in workers. A run gives them orders, puts together the
-//! tallies that they send, and makes the result.
+//! Nothing here touches a target: loops do, in this process or in workers. A run gives them orders,
+//! puts together the tallies that they send, and makes the result.
 
 mod describe;
 mod fleets;

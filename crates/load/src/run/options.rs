@@ -9,7 +9,7 @@ pub struct RunOptions {
     pub loops: u32,
     /// Processors to pin loops to, in turn; empty leaves it to the system.
     pub cpus: Vec<usize>,
-    /// What file names in the scenario are relative to.
+    /// The folder that file names in the scenario are relative to.
     pub folder: PathBuf,
     /// The command line, for the report.
     pub command: Vec<String>,

@@ -1,7 +1,8 @@
-//! A scenario's run: starts it, adds up the tallies of its loops, interval by interval, and makes the result.
+//! A scenario's run: starts it, adds up the tallies of its loops, interval by interval, and makes
+//! the result.
 //!
-//! Loops are this process's threads or those of workers elsewhere: both send [`Tally`]s, and an interval is whole when
-//! all that still live have sent theirs. Nothing here touches a target.
+//! Loops are this process's threads or those of workers elsewhere: both send [`Tally`]s, and an
+//! interval is whole when all that still live have sent theirs. Nothing here touches a target.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -309,7 +310,8 @@ impl Run {
         self.phase_at(f64::from(interval) + 0.5).is_none_or(|phase| self.program.phases[phase].measured)
     }
 
-    /// Counts the tallies of an interval, in the result's totals and in the interval that is returned.
+    /// Counts the tallies of an interval, in the result's totals and in the interval that is
+    /// returned.
     fn gather(&mut self, number: u32, tallies: &[Tally]) -> Interval {
         let measured = self.is_measured(number);
         let mut interval = Interval { at_s: f64::from(number) + 1.0, ..Interval::default() };

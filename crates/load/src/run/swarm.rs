@@ -45,7 +45,7 @@ pub struct Swarm {
     watch: Watch,
     loads: Loads,
 
-    // What loops reported.
+    // The reports of loops.
     now: BTreeMap<u32, Now>,
     sums: Sums,
     latencies: Latencies,
@@ -78,8 +78,8 @@ impl std::fmt::Debug for Swarm {
 }
 
 impl Swarm {
-    /// Starts it: on return all loops are ready and the first device's time is 50 ms ahead, or 250 ms where workers hold
-    /// the devices.
+    /// Starts it: on return all loops are ready and the first device's time is 50 ms ahead, or 250
+    /// ms where workers hold the devices.
     ///
     /// # Errors
     /// [`Error`] where it cannot run as configured, or a worker cannot be started.
@@ -139,8 +139,8 @@ impl Swarm {
     /// Runs it to its end, reporting to `watch` four times a second how far it is.
     ///
     /// # Errors
-    /// [`Error`] where no loop is left and none has reported anything. A worker that dies on the way is no error: the
-    /// report says so.
+    /// [`Error`] where no loop is left and none has reported anything. A worker that dies on the
+    /// way is no error: the report says so.
     pub fn wait(mut self, watch: &mut dyn FnMut(&Progress)) -> Result<SwarmReport, Error> {
         let mut failure = None;
         let mut looked = Instant::now();

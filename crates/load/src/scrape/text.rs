@@ -1,7 +1,7 @@
 //! The text formats of Prometheus: 0.0.4 and OpenMetrics 1.0.
 //!
-//! Only samples and types are read. A line that is no sample is ignored: one bad line must not hide the others, and
-//! an answer without any sample says itself that it is no exposition.
+//! Only samples and types are read. A line that is no sample is ignored: one bad line must not hide
+//! the others, and an answer without any sample says itself that it is no exposition.
 
 use std::collections::HashMap;
 

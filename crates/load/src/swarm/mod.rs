@@ -1,8 +1,9 @@
 //! Swarms: what is asked of simulated MQTT devices, and what is reported of them, as plain values.
 //!
-//! Devices connect, subscribe, listen, talk, are cut and come back, and measure. [`crate::run::Swarm`] runs them; they live
-//! on the loops of [`crate::engine::devices`], in this process or in workers. Times of devices are fixed before the run (an
-//! open model), so that a slow broker cannot hide behind a swarm that waits for it.
+//! Devices connect, subscribe, listen, talk, are cut and come back, and measure.
+//! [`crate::run::Swarm`] runs them; they live on the loops of [`crate::engine::devices`], in this
+//! process or in workers. Times of devices are fixed before the run (an open model), so that a slow
+//! broker cannot hide behind a swarm that waits for it.
 
 mod args;
 pub(crate) mod broadcast;

@@ -1,7 +1,8 @@
 //! How a run is seen while it runs: in the terminal, on a page, as lines of text.
 //!
-//! Each view gets every [`Progress`](crate::run::Progress) and draws what it needs of it; none of them asks
-//! the run anything, so none can hold it up for longer than a drawing takes. All show the same [`Point`]s.
+//! Each view gets every [`Progress`](crate::run::Progress) and draws what it needs of it; none of
+//! them asks the run anything, so none can hold it up for longer than a drawing takes. All show the
+//! same [`Point`]s.
 
 mod health;
 mod line;

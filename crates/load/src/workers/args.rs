@@ -1,4 +1,5 @@
-//! The command line of a worker, and its life as a process: it listens, says where, and leaves when it is asked to.
+//! The command line of a worker, and its life as a process: it listens, says where, and leaves when
+//! it is asked to.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -42,8 +43,9 @@ pub struct WorkerArgs {
     pub until_input_ends: bool,
 }
 
-/// Runs a worker until SIGTERM, SIGINT, or the end of its input where it was asked so. Where it listens is the one line
-/// on standard output. A second signal ends it at once, with 128 and the signal's number.
+/// Runs a worker until SIGTERM, SIGINT, or the end of its input where it was asked so. Where it
+/// listens is the one line on standard output. A second signal ends it at once, with 128 and the
+/// signal's number.
 ///
 /// # Errors
 /// As [`Worker::start`]; [`Error::System`] where signals cannot be listened for.

@@ -1,7 +1,8 @@
-//! The run that has a worker, from the coordinator's arrival to the end of its last loop; there is one at a time.
+//! The run that has a worker, from the coordinator's arrival to the end of its last loop; there is
+//! one at a time.
 //!
-//! A worker is free, or taken by one [`Run`]. The coordinator's stream holds a [`Lease`]; dropping it orders the loops to
-//! stop at once, and the worker is free when the last of them has ended.
+//! A worker is free, or taken by one [`Run`]. The coordinator's stream holds a [`Lease`]; dropping
+//! it orders the loops to stop at once, and the worker is free when the last of them has ended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -183,7 +184,7 @@ impl CurrentRun {
         Ok(())
     }
 
-    /// What the loops are to run: files are read where they were delivered.
+    /// The run of the loops: files are read where they were delivered.
     fn assignment(
         &self,
         request: &proto::PrepareRequest,
@@ -211,7 +212,8 @@ impl CurrentRun {
         }
     }
 
-    /// Starts the loops at that time of this machine's monotonic clock; returns how far ahead it is, in nanoseconds.
+    /// Starts the loops at that time of this machine's monotonic clock; returns how far ahead it
+    /// is, in nanoseconds.
     pub(crate) fn begin(&self, id: u64, at_ns: u64) -> Result<i64, Refusal> {
         self.order(id, Order::Start { epoch_ns: at_ns })?;
         let ahead = i128::from(at_ns) - i128::from(monotonic_ns());

@@ -1,7 +1,9 @@
-//! The files that a scenario or a swarm names: read where the coordinator is, and given to workers by their names.
+//! The files that a scenario or a swarm names: read where the coordinator is, and given to workers
+//! by their names.
 //!
-//! Nobody else's file system is looked at: what a worker's program reads is what the coordinator sent. Certificates are
-//! read when a plan is made, so they are put into a folder of the run's own, and the program gets those names.
+//! Nobody else's file system is looked at: what a worker's program reads is what the coordinator
+//! sent. Certificates are read when a plan is made, so they are put into a folder of the run's own,
+//! and the program gets those names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

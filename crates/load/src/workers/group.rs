@@ -88,8 +88,8 @@ pub(crate) struct Prepared {
 }
 
 impl Workers {
-    /// Connects to workers at these addresses (`HOST:PORT`): each has to answer, be of this version, and not be busy. Those that ask for a
-    /// key have to ask for this one.
+    /// Connects to workers at these addresses (`HOST:PORT`): each has to answer, be of this
+    /// version, and not be busy. Those that ask for a key have to ask for this one.
     ///
     /// # Errors
     /// [`Error::Worker`] with the first worker that cannot be had; [`Error::Config`] for no address at all, or one twice.
@@ -145,8 +145,8 @@ impl Workers {
         self.workers.iter().map(facts).collect()
     }
 
-    /// Gives each its part of a scenario's users, and makes it ready to start. Clocks are compared anew: they may have
-    /// drifted.
+    /// Gives each its part of a scenario's users, and makes it ready to start. Clocks are compared
+    /// anew: they may have drifted.
     pub(crate) fn prepare_users(
         &self,
         program: &Program,

@@ -1,8 +1,9 @@
 //! Runs on many machines: a coordinator, and workers whose loops are as its own.
 //!
-//! A [`Worker`] is a server that makes load for one run at a time; a [`Workers`] is the coordinator's connections to some of
-//! them, found by [`find()`], or started on this machine ([`Children`]) or over SSH ([`launch`]). All begin at one time:
-//! clocks are compared first. A worker that dies or hangs is noticed within [`SILENCE_MAX`], and the run goes on.
+//! A [`Worker`] is a server that makes load for one run at a time; a [`Workers`] is the
+//! coordinator's connections to some of them, found by [`find()`], or started on this machine
+//! ([`Children`]) or over SSH ([`launch`]). All begin at one time: clocks are compared first. A
+//! worker that dies or hangs is noticed within [`SILENCE_MAX`], and the run goes on.
 
 mod args;
 mod changes;

@@ -1,6 +1,7 @@
 //! Orders as they travel to a worker, and back into what its loops take.
 //!
-//! Times are of the worker's own clock when they arrive. The start travels apart, because its answer counts.
+//! Times are of the worker's own clock when they arrive. The start travels apart, because its
+//! answer counts.
 
 use super::offset::Offset;
 use super::proto::order_request::Order as Sent;

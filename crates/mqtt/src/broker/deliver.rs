@@ -61,7 +61,7 @@ pub(super) struct Terms<'a> {
     pub retain: bool,
     pub ids: &'a [u32],
     pub shared: SharedId,
-    /// What the host calls the queued message, where it keeps it; else 0.
+    /// The host's number of the queued message, where it keeps it; else 0.
     pub number: u32,
 }
 
@@ -731,8 +731,9 @@ fn write<'p, H: Host, I>(
     Ok(())
 }
 
-/// The packet id of a queued message that the host keeps: the same for ever, so that a client to which it is sent again after the server was
-/// killed knows it. The upper half of all ids is theirs.
+/// The packet id of a queued message that the host keeps: the same for ever, so that a client to
+/// which it is sent again after the server was killed knows it. The upper half of all ids is
+/// theirs.
 pub(super) fn kept_packet_id(number: u32) -> u16 {
     KEPT_IDS_FROM | (number % u32::from(KEPT_IDS_FROM)) as u16
 }

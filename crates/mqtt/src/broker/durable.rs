@@ -199,7 +199,7 @@ pub struct Keep<'a> {
 pub struct Receiver<'a> {
     /// Client Identifier.
     pub client_id: &'a str,
-    /// What the session calls the queued message.
+    /// The session's number of the queued message.
     pub queued_message: u32,
     /// 1 or 2.
     pub qos: QoS,
@@ -864,7 +864,8 @@ fn ack(kind: AckKind, version: Version, packet_id: u16, reason: ReasonCode) -> V
     bytes
 }
 
-/// Tells the host that a queued message is not owed any more; one without a number never was, durably.
+/// Tells the host that a queued message is not owed any more; one without a number never was,
+/// durably.
 pub(super) fn done<H: Host>(host: &mut H, client_id: &str, number: u32) {
     if number != 0 {
         host.persist(client_id, Change::Done { queued_message: number }, Then::NOTHING);

@@ -36,8 +36,8 @@ impl QueuedMessage {
 
 /// Keeps queued messages for sessions whose clients are away.
 pub trait Mailboxes {
-    /// Keeps a queued message. Returns the oldest of the session's queued messages that had to go for it, or the queued message
-    /// itself if it can't be kept.
+    /// Keeps a queued message. Returns the oldest of the session's queued messages that had to go
+    /// for it, or the queued message itself if it can't be kept.
     fn put(
         &mut self,
         session: SessionKey,
@@ -68,11 +68,12 @@ pub trait Mailboxes {
 pub struct MailboxLimits {
     /// QueuedMessages for one session; the oldest goes for one more.
     pub messages_max: usize,
-    /// Bytes of the queued messages for one session; the oldest go for one more, and a queued message that is larger on
-    /// its own is refused. A message for many devices is held once and counted for each.
+    /// Bytes of the queued messages for one session; the oldest go for one more, and a queued
+    /// message that is larger on its own is refused. A message for many devices is held once and
+    /// counted for each.
     pub bytes_max: usize,
-    /// QueuedMessages for all sessions of one loop; a session's own oldest goes for one more, and a session
-    /// that has none is refused.
+    /// QueuedMessages for all sessions of one loop; a session's own oldest goes for one more, and a
+    /// session that has none is refused.
     pub total_max: usize,
 }
 

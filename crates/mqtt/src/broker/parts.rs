@@ -507,8 +507,9 @@ where
             }
             // Else its session has ended, and everything of it.
         }
-        // The queued messages go and the publish is forgotten in one change, for these receivers alone: other loops may have parts of it on
-        // this shard, and other sessions may have it since it was sent before.
+        // The queued messages go and the publish is forgotten in one change, for these receivers
+        // alone: other loops may have parts of it on this shard, and other sessions may have it
+        // since it was sent before.
         let waits = !queued_messages.is_empty() || group.publisher.is_some();
         if waits {
             let receivers: Vec<(&str, u32)> = queued_messages

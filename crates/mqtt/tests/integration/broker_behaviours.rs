@@ -1,7 +1,7 @@
 //! Short behaviours about the broker: what clients see of each other.
 //!
-//! They run on the broker's own fixture with virtual time. The specification's statements have tests of
-//! their own; here is what those take for granted.
+//! They run on the broker's own fixture with virtual time. The specification's statements have
+//! tests of their own; here is what those take for granted.
 
 use stadium_mqtt::broker::testing::{Link, Server};
 use stadium_mqtt::broker::{Close, Config, Head, Message, PLATFORM_RECEIPT, Progress};

@@ -1,7 +1,7 @@
 //! Retained messages on their way to new subscriptions: in pieces, one client beside another.
 //!
-//! A test lets a loop turn by [`Server::replay`], which says how many steps the turn took. What the specification says of retained
-//! messages has tests of its own.
+//! A test lets a loop turn by [`Server::replay`], which says how many steps the turn took. What the
+//! specification says of retained messages has tests of its own.
 
 use stadium_mqtt::broker::testing::{Link, Server};
 use stadium_mqtt::broker::{Close, Config, Event, Persisted, RetainedLimits};

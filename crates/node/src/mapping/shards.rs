@@ -1,7 +1,7 @@
 //! The shards, as `stadium_shard` takes them.
 //!
-//! All of their data is in one folder of the data directory, or in memory; how many there are is decided by the folder where it
-//! exists.
+//! All of their data is in one folder of the data directory, or in memory; how many there are is
+//! decided by the folder where it exists.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A harness to tell behaviours at: one shard's queues, a clock that stands until it is moved, and a journal
-//! that is a list of records.
+//! A harness to tell behaviours at: one shard's queues, a clock that stands until it is moved, and
+//! a journal that is a list of records.
 //!
 //! Everything that is executed is kept, so that a test can end with a replay and compare.
 

@@ -80,7 +80,8 @@ impl<A> Streaming<A> {
     }
 
     fn give(&self, n: u32) {
-        // Credit that is lost would leave the stream standing. There is one item for half of what it may send ahead.
+        // Credit that is lost would leave the stream standing. There is one item for half of what
+        // it may send ahead.
         self.handle.send_beyond_bound(Item::Credit { items: Arc::clone(&self.items), n });
     }
 }

@@ -1,5 +1,5 @@
-//! Fixture: one message, the methods of a service named `words`, servers and clients on free ports, and ways
-//! to wait for something that another thread does.
+//! Fixture: one message, the methods of a service named `words`, servers and clients on free ports,
+//! and ways to wait for something that another thread does.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! Behaviours of services and their clients: real servers and clients in one process, on real sockets.
+//! Behaviours of services and their clients: real servers and clients in one process, on real
+//! sockets.
 //!
 //! Each module is about one promise of the crate. Nothing sleeps for timing; what must come to pass is waited
 //! for with a deadline.

@@ -1,6 +1,7 @@
 //! Several loops, TLS, WebSocket, and both together.
 //!
-//! The same small test runs over each: calls of two sizes, many at once, and a stream, on one connection.
+//! The same small test runs over each: calls of two sizes, many at once, and a stream, on one
+//! connection.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is handed in to a shard's core.
+//! The input of a shard's core.
 //!
 //! Commands, what other shards send, and leases that are given back.
 
@@ -9,7 +9,7 @@ use stadium_wallet::Ledger;
 use super::ports::{Confirmation, Delivery, Request};
 use super::slot::AnyCommand;
 
-/// What is handed in.
+/// An item of the input.
 pub(super) enum Input<C> {
     Request(Request<C>),
     Command(C, AnyCommand),

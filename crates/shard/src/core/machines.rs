@@ -1,6 +1,6 @@
 //! The state machines of a shard: what a record is applied to, and what a checkpoint holds.
 //!
-//! They stand in slots, in the order of their ids. Which ones there are is in the settings
+//! They stand in slots, in the order of their ids. The settings say which ones there are
 //! ([`super::kinds`]).
 
 use stadium_journal::Position;

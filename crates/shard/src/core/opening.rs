@@ -196,7 +196,8 @@ fn apply_all(
     Ok(records)
 }
 
-/// Which segments hold records of the wallets, while records are read in their order; where there are no segments, the first such record.
+/// The segments that hold records which stay, while records are read in their order; where there are
+/// no segments, the first such record.
 struct Pins {
     /// A position in each.
     known: Vec<u64>,

@@ -232,8 +232,8 @@ pub struct Confirmation {
     pub machine: MachineId,
     /// The sender's number for it.
     pub number: u64,
-    /// Taken in, durably. Busy: not now, and it is sent again. Rejected, where that is an answer: it was taken in, and that is the
-    /// answer.
+    /// Taken in, durably. Busy: not now, and it is sent again. Rejected, where that is an answer:
+    /// it was taken in, and that is the answer.
     pub taken: Result<(), Refusal>,
 }
 

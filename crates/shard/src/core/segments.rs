@@ -1,9 +1,10 @@
 //! Which segments of the journal are still needed, and freeing those that hardly are.
 //!
-//! A segment may go when every record in it is older than the older kept checkpoint and no payload in it is
-//! alive, *durably*: the record by which the last one died must be on disk, and answers that were given before must
-//! have their payloads. One that is nearly dead gets its living payloads written again, in slices. One that holds records of the
-//! wallets is *pinned*: it is never removed and never written again. A log without segments is accounted for in stretches, and
+//! A segment may go when every record in it is older than the older kept checkpoint and no payload
+//! in it is alive, *durably*: the record by which the last one died must be on disk, and answers
+//! that were given before must have their payloads. One that is nearly dead gets its living
+//! payloads written again, in slices. One that holds records of the wallets is *pinned*: it is
+//! never removed and never written again. A log without segments is accounted for in stretches, and
 //! trimmed: [`super::stretches`].
 
 use std::ops::Range;

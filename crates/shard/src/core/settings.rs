@@ -17,7 +17,8 @@ pub struct CoreSettings {
     pub push: stadium_push::Bounds,
     /// How many MQTT sessions and retained messages it may keep.
     pub session: stadium_session::Bounds,
-    /// State machines beside those. A journal that has records of one can be read by shards only that have it.
+    /// State machines beside those. A journal that has records of one can be read by shards only
+    /// that have it.
     pub more_machines: Vec<Kind>,
     /// Where its random numbers start; retries' jitter comes from them. Decisions are in the journal, so it may differ at each start.
     pub seed: u64,
@@ -46,8 +47,8 @@ pub struct CoreSettings {
     /// Bytes of segments in which nothing is alive that are kept all the same, for histories of finished jobs;
     /// none while the disk is full. 256 MiB.
     pub history_keep_bytes: u64,
-    /// Bytes of a log without segments that are accounted for together. Fewer are given back earlier, and make more accounts, which are
-    /// looked at every second. 1 MiB.
+    /// Bytes of a log without segments that are accounted for together. Fewer are given back
+    /// earlier, and make more accounts, which are looked at every second. 1 MiB.
     pub stretch_bytes: u64,
     /// Bytes of records that a history reads at most; what is older is left out. 16 MiB.
     pub history_bytes_max: usize,

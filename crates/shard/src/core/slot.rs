@@ -161,7 +161,8 @@ pub(super) trait Slot: MachineState + Send {
 
     fn tick(&mut self, at: u64, now: Time, random: u64, record: &mut Record, events_max: u32) -> bool;
 
-    /// As [`StateMachine::outgoing`], of those messages that `which` names: the shard, the number, the delivery.
+    /// As [`StateMachine::outgoing`], of those messages that `which` names: the shard, the number,
+    /// the delivery.
     fn outgoing(
         &self,
         sender: Sender,

@@ -1,8 +1,10 @@
-//! A log that can only be trimmed: accounts of *stretches* of it, and how its old end is given back.
+//! A log that can only be trimmed: accounts of *stretches* of it, and how its old end is given
+//! back.
 //!
-//! A stretch is a range of positions, accounted for like a segment. The log is trimmed up to the first stretch that is still needed:
-//! by a kept checkpoint, by a payload that is alive, or for ever by a record of the wallets. Where little of what is old is alive, the
-//! living payloads at the old end are written again, since they keep everything after them.
+//! A stretch is a range of positions, accounted for like a segment. The log is trimmed up to the
+//! first stretch that is still needed: by a kept checkpoint, by a payload that is alive, or for
+//! ever by a record of the wallets. Where little of what is old is alive, the living payloads at
+//! the old end are written again, since they keep everything after them.
 
 use stadium_journal::{Journal, Position, SegmentNumber};
 use stadium_queue::MoveCursor;
@@ -58,7 +60,8 @@ impl Segments {
         }
     }
 
-    /// Finds what is dead at the old end, and what is worth rewriting there. So many dead bytes are kept.
+    /// Finds what is dead at the old end, and what is worth rewriting there. So many dead bytes are
+    /// kept.
     pub(super) fn look_at_stretches(
         &mut self,
         end: Position,
@@ -104,7 +107,7 @@ impl Segments {
             account.live <= 0 && !account.pinned && self.dead.iter().any(found)
         };
         let dead = self.accounts.iter().take_while(is_dead).count();
-        // What is alive all the same is looked at again.
+        // A stretch that is alive all the same is looked at again.
         self.dead.retain(|&(_, end)| end > durable);
         let Some(last) = self.accounts[..dead].last() else { return };
         match journal.trim(last.limit) {

@@ -173,7 +173,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         Ok(!self.inbox.is_empty())
     }
 
-    /// Says whether an input was taken on. Where the journal is behind it stands first in the inbox again.
+    /// Says whether an input was taken on. Where the journal is behind it stands first in the inbox
+    /// again.
     fn again(&mut self, behind: Option<Input<C>>) -> bool {
         let is_done = behind.is_none();
         if let Some(input) = behind {
@@ -255,7 +256,8 @@ impl<S: Store, C: Caller> Core<S, C> {
         }
     }
 
-    /// Takes on one command. Gives its caller back where the journal is behind, and nothing happened.
+    /// Takes on one command. Gives its caller back where the journal is behind, and nothing
+    /// happened.
     #[expect(
         clippy::too_many_arguments,
         reason = "the turn's own three, and the command with what becomes of its answer"

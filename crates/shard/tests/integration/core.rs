@@ -13,7 +13,7 @@ use stadium_shard::core::{Claim, Request, Search, Trial};
 
 type Answered = Result<Answer<Bytes>, Refusal>;
 
-/// What these behaviours ask: queues only.
+/// An answer of the queues, which alone are asked here.
 trait Asked {
     fn answer_to(&mut self, caller: u64) -> Option<Answered>;
     fn ask(&mut self, command: Command) -> Option<Answered>;
@@ -80,7 +80,7 @@ fn text(payload: &Bytes) -> String {
     String::from_utf8(payload.to_vec()).expect("a test's payload is text")
 }
 
-/// What the test was told, and what it asked for without an answer.
+/// The answers that the test got, and its commands without an answer.
 #[derive(Default)]
 struct Told {
     placed: Vec<String>,
@@ -417,8 +417,8 @@ fn the_warm_path_allocates_no_more_than_its_answers() {
     };
     (0..300).for_each(|_| round(&mut shard));
     let rounds = 100;
-    // Commands and answers are the test's own: three vectors for commands, three for answers, one text, one reply
-    // list for each answer. Payload buffers are shared.
+    // Commands and answers are the test's own: three vectors for commands, three for answers, one
+    // text, one reply list for each answer. Payload buffers are shared.
     let counted = allocation_counter::measure(|| (0..rounds).for_each(|_| round(&mut shard)));
     let each = counted.count_total / rounds;
     assert!(each <= 24, "{each} allocations for a put, a reserve and a settle, the test's own included");

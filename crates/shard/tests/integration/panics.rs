@@ -1,7 +1,8 @@
 //! A turn panics, or the journal breaks its word, at every place where it may: who was answered, was answered the truth.
 //!
-//! Accepted is there, also after a crash. Busy is not there, and never comes. Of what is unknown, or has no answer since the panic took
-//! its caller along, nothing is said. The journal of these behaviours finishes what it was handed before it stops, as a thread of its own does.
+//! Accepted is there, also after a crash. Busy is not there, and never comes. Of what is unknown,
+//! or has no answer since the panic took its caller along, nothing is said. The journal of these
+//! behaviours finishes what it was handed before it stops, as a thread of its own does.
 
 use crate::fixture;
 
@@ -303,7 +304,8 @@ impl Behaviour {
     }
 }
 
-/// Goes through a test in which something goes wrong; says whether it did, and how many were accepted, refused and left without an answer.
+/// Goes through a test in which something goes wrong; says whether it did, and how many were
+/// accepted, refused and left without an answer.
 fn go_through(asked: Asked, nth: usize, wrong: Wrong) -> Option<(usize, usize, usize)> {
     let workshop = Workshop { machine: Machine::new(), plan: Plan::default() };
     let mut test = Behaviour::begin(workshop.clone());

@@ -1,4 +1,5 @@
-//! Behaviours of wallets on shards: two machines in one record, transfers between shards, and what crashes do to them.
+//! Behaviours of wallets on shards: two machines in one record, transfers between shards, and what
+//! crashes do to them.
 //!
 //! Cores without threads on disks in memory, stopped at every operation of a disk in turn.
 

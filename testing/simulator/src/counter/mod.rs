@@ -1,7 +1,7 @@
 //! A counter on each shard, and amounts that move between shards: a small state machine.
 //!
-//! It shows all that a machine needs to be driven by a shard, which does not know it: commands, events,
-//! messages between shards, checkpoints. The simulator runs it beside the other machines.
+//! It shows all that a machine needs to be driven by a shard, which does not know it: commands,
+//! events, messages between shards, checkpoints. The simulator runs it beside the other machines.
 
 mod events;
 
@@ -84,7 +84,7 @@ impl Counter {
         Counter { place, state: State::default(), saving: Vec::new(), restoring: Vec::new() }
     }
 
-    /// What it shows.
+    /// Its value.
     pub fn value(&self) -> u64 {
         self.state.value
     }
@@ -233,7 +233,7 @@ impl MachineState for Counter {
 
 impl StateMachine for Counter {
     type Command = Command;
-    /// What the counter shows afterwards.
+    /// The value of the counter afterwards.
     type Answer = u64;
     type Message = Amount;
     type Walk = Infallible;

@@ -283,7 +283,8 @@ impl Books {
     pub fn backlog(&self, plan: &PushPlan, who: Who) -> BTreeMap<PushId, Turn> {
         let (app, device) = (&plan.apps[who.0].0, &plan.devices[who.1]);
         let is_home = device_home(app, device, self.shards) == app_home(app, self.shards);
-        // A message that was refused while a journal was broken, or is late, is taken in after later ones.
+        // A message that was refused while a journal was broken, or is late, is taken in after
+        // later ones.
         let in_order = plan.messages == 0 && !self.trouble;
         let owed = self.pushes.values().filter(|push| {
             push.app == who.0

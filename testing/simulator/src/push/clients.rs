@@ -149,7 +149,8 @@ impl Choice<'_> {
         (!known.is_empty()).then(|| known[self.random.usize(..known.len())].clone())
     }
 
-    /// A cancellation: of any push, of the newest one, whose messages may be on their way, or of one that is only sent after it.
+    /// A cancellation: of any push, of the newest one, whose messages may be on their way, or of
+    /// one that is only sent after it.
     fn cancel(&mut self, app: usize) -> Option<Ask> {
         if self.random.u8(..4) == 0 && self.books.pushes.len() < self.plan.pushes_max {
             let audience = Audience::Selector(self.selector(1));

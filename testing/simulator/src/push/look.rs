@@ -82,7 +82,8 @@ impl Look {
         Ok(())
     }
 
-    /// Holds it against the books, which know more afterwards. `is_calm`: nothing is broken. `is_at_rest`: no message is between shards.
+    /// Holds it against the books, which know more afterwards. `is_calm`: nothing is broken.
+    /// `is_at_rest`: no message is between shards.
     ///
     /// # Errors
     ///

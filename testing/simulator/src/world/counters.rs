@@ -18,7 +18,7 @@ pub(super) struct Counters {
     random: Rng,
     /// Commands that are not answered.
     flying: BTreeMap<u64, Command>,
-    /// What was added for certain, and what may have been added besides.
+    /// The sum of amounts that were added for certain, and of those that may have been.
     added: u64,
     uncertain: u64,
 }

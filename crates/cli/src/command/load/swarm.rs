@@ -1,6 +1,7 @@
 //! `stadium load swarm`: simulated MQTT devices against any broker.
 //!
-//! All of it is `stadium_load`'s; here are the progress, and the removal of devices that a Stadium server registered.
+//! All of it is `stadium_load`'s; here are the progress, and the removal of devices that a Stadium
+//! server registered.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! A push: one message for devices, and what became of it.
 //!
-//! What an application asks for is here; [`record`] remembers how far each push has come, [`receipts`] is
-//! a loop's side of that, and [`route`] takes a push to its devices.
+//! The requests of applications are here; [`record`] remembers how far each push has come,
+//! [`receipts`] is a loop's side of that, and [`route`] takes a push to its devices.
 
 mod receipts;
 mod record;
@@ -27,9 +27,9 @@ pub enum Audience {
     Device(String),
     /// Several devices.
     Devices(Vec<String>),
-    /// Whoever subscribed to the channel.
+    /// The subscribers of the channel.
     Channel(String),
-    /// Whoever subscribed to the channel `everybody`.
+    /// The subscribers of the channel `everybody`.
     Everybody,
 }
 

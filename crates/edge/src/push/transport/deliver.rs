@@ -1,7 +1,7 @@
 //! The commands of shards: deliveries to inboxes, and connections to cut.
 //!
-//! Each delivery is for one connection. Where that is gone, or does not read its inbox any more, the
-//! delivery is returned to its shard at once: the device is still owed it.
+//! Each delivery is for one connection. Where that is gone, or does not read its inbox any more,
+//! the delivery is returned to its shard at once: the device is still owed it.
 
 use std::fmt::Write as _;
 

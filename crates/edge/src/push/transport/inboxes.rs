@@ -47,7 +47,8 @@ struct Batch {
     arrived: Vec<Arrival>,
     left: Vec<Departure>,
     steps: Vec<Step>,
-    /// No time in it is before this one, also where the clock was set back: a shard orders arrivals and departures by their times.
+    /// No time in it is before this one, also where the clock was set back: a shard orders arrivals
+    /// and departures by their times.
     latest: Time,
 }
 
@@ -141,7 +142,8 @@ impl Inboxes {
             .collect()
     }
 
-    /// Notes the place of a device on its shard, which names deliveries to it. False where the connection does not read its inbox.
+    /// Notes the place of a device on its shard, which names deliveries to it. False where the
+    /// connection does not read its inbox.
     pub(super) fn note_slot(&mut self, id: ConnectionId, slot: u32) -> bool {
         let reads = self.reads(id);
         if reads {

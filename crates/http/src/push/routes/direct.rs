@@ -58,7 +58,8 @@ pub(crate) async fn create(
     let name = RequestName { caller: sender.key_id, key };
     let hash = ring::digest::digest(&ring::digest::SHA256, &body);
     let hash = hash.as_ref().try_into().expect("SHA-256 has 32 bytes");
-    // Held while the fleet takes the push, which never blocks: of two equal requests at once one pushes.
+    // Held while the fleet takes the push, which never blocks: of two equal requests at once one
+    // pushes.
     let mut answers = answers.lock();
     let now = Instant::now();
     match answers.look_up(&name, &hash, now) {

@@ -1,4 +1,5 @@
-//! The behaviours of devices that are up: radios asleep, streams forgotten, addresses changed, apps away.
+//! The behaviours of devices that are up: radios asleep, streams forgotten, addresses changed, apps
+//! away.
 //!
 //! One timer for each device: [`Driver::live`] does what is due and sets it for what is next. All that severs a
 //! connection is in [`super::severed`].
@@ -291,7 +292,8 @@ impl Driver {
         }
     }
 
-    /// Which histogram a message belongs to: one that waited for its device says nothing about the broker.
+    /// The histogram of a message: one that waited for its device says nothing about the
+    /// broker.
     pub(super) fn record_delivery(&mut self, slot: u32, sent_ns: u64, now_ns: u64) {
         let latency = now_ns.saturating_sub(sent_ns);
         let began_ns = self.loop_began_ns;

@@ -1,7 +1,7 @@
-//! What one loop knows of its devices: a dense table of them, and tables of what only some of them have.
+//! The devices of one loop: a dense table of them, and tables of properties that only some have.
 //!
-//! A device is an index into the table, 64 bytes, and 44 more where it has a profile. Texts and packets are made when they
-//! are sent and are nobody's.
+//! A device is an index into the table, 64 bytes, and 44 more where it has a profile. Texts and
+//! packets are made when they are sent and are nobody's.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -32,10 +32,11 @@ pub(crate) struct Driver {
     /// The broadcaster, on the loop that has one, is the last.
     pub(super) devices: Vec<Device>,
     pub(super) broadcaster: Option<u32>,
-    /// What devices go through, by device; empty where there are no profiles.
+    /// The behaviours of devices, by device; empty where there are no profiles.
     pub(super) behaviours: Vec<Behaviour>,
     pub(super) dice: Dice,
-    /// Severed connections that their devices have left, oldest first. At most the plan's `left_max`.
+    /// Severed connections that their devices have left, oldest first. At most the plan's
+    /// `left_max`.
     pub(super) left: VecDeque<Left>,
     /// Device of each connection, by the connection's index.
     pub(super) device_of: Vec<u32>,
@@ -67,7 +68,8 @@ pub(crate) struct Driver {
     pub(super) stream: u32,
     pub(super) own_stream: u32,
     pub(super) following: Following,
-    /// Acknowledgements that wait for their time. As many as brokers let be in flight, 65,535 a device.
+    /// Acknowledgements that wait for their time. As many as brokers let be in flight, 65,535 a
+    /// device.
     pub(super) late_acks: VecDeque<LateAck>,
     /// Packet ids received with QoS 2 and not released, by device.
     pub(super) unreleased: HashMap<u32, Unreleased>,
@@ -189,7 +191,8 @@ impl Driver {
         self.broadcaster == Some(slot)
     }
 
-    /// Moves a device to another phase, and the counts with it. The broadcaster is none of the fleet.
+    /// Moves a device to another phase, and the counts with it. The broadcaster is none of the
+    /// fleet.
     pub(super) fn enter(&mut self, slot: u32, phase: Phase) {
         let before = std::mem::replace(&mut self.device(slot).phase, phase);
         if self.is_broadcaster(slot) {

@@ -14,7 +14,7 @@ pub(super) enum Last {
 }
 
 impl Driver {
-    /// What the process needs for its devices, where this is the loop that reports it.
+    /// The memory of the process for its devices, where this is the loop that reports it.
     fn measure_memory(&self) -> Option<Memory> {
         Some(Memory { without_devices: self.memory_before?, now: anonymous_bytes()? })
     }

@@ -12,7 +12,7 @@ pub(super) struct Flight {
     pub(super) received: bool,
 }
 
-/// What a message in flight says.
+/// The content of a message in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     /// An uplink, or what the broadcaster publishes.
@@ -21,7 +21,7 @@ pub(super) enum What {
     Answer,
 }
 
-/// What came of a time to publish.
+/// The result of a time to publish.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Published {
     /// It left.

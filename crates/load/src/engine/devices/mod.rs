@@ -1,9 +1,10 @@
-//! What one loop does for its devices: the client's half of MQTT, and the clockwork behind it.
+//! The work of one loop for its devices: the client's half of MQTT, and the clockwork behind it.
 //!
-//! [`driver`] is what the loop knows, [`connect`] brings devices up and back, [`receive`] takes what brokers send, [`publish`] sends what devices
-//! say, [`answer`] what they say when asked, [`behaviours`] does what their profiles say, [`severed`] keeps connections
-//! that are dead without a word, [`storm`] cuts many at once, [`schedule`] does each thing at its time. All of it runs
-//! on the loop's thread and reports four times a second by a [`Tally`](crate::swarm::Tally).
+//! [`driver`] is what the loop knows, [`connect`] brings devices up and back, [`receive`] takes
+//! what brokers send, [`publish`] sends what devices say, [`answer`] what they say when asked,
+//! [`behaviours`] does what their profiles say, [`severed`] keeps connections that are dead without
+//! a word, [`storm`] cuts many at once, [`schedule`] does each thing at its time. All of it runs on
+//! the loop's thread and reports four times a second by a [`Tally`](crate::swarm::Tally).
 
 mod answer;
 mod backoff;

@@ -1,7 +1,7 @@
 //! A configuration made ready for loops: certificates read, addresses worked out, devices dealt.
 //!
-//! Each process makes its own plan; loops share it. Devices are dealt like cards, so that the ramp at any time
-//! puts the same load on each loop.
+//! Each process makes its own plan; loops share it. Devices are dealt like cards, so that the ramp
+//! at any time puts the same load on each loop.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,4 +1,5 @@
-//! Packets of brokers: they are read, messages measured, and acknowledged as the configuration says.
+//! Packets of brokers: they are read, messages measured, and acknowledged as the configuration
+//! says.
 //!
 //! A packet that breaks the specification ends the connection and is counted. A QoS 2 message is counted once,
 //! however often it comes before its PUBREL.

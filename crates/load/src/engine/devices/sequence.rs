@@ -63,8 +63,8 @@ impl Window {
         }
     }
 
-    /// The device comes back without a session: what was sent meanwhile was not for it. Returns how many are lost of
-    /// what came before.
+    /// The device comes back without a session: what was sent meanwhile was not for it. Returns how
+    /// many are lost of what came before.
     pub(crate) fn rejoin(&mut self) -> u32 {
         match self.seen {
             0 => 0,

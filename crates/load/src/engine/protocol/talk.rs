@@ -1,6 +1,8 @@
-//! One *talk* for each connection: begins steps, reads the answers, reports which users' steps are done.
+//! One *talk* for each connection: begins steps, reads the answers, reports which users' steps are
+//! done.
 //!
-//! A talk touches no socket and no user: bytes go to and from a [`Desk`]. What a step needs is in its [`Ask`].
+//! A talk touches no socket and no user: bytes go to and from a [`Desk`]. What a step needs is in
+//! its [`Ask`].
 
 use stadium_scenario::program::{Action, Step};
 use stadium_scenario::scope::Scope;
@@ -70,7 +72,7 @@ impl Done {
     }
 }
 
-/// What became of a step that was begun.
+/// The state of a step that was begun.
 #[derive(Debug)]
 pub(crate) enum Begun {
     /// Its end will be in [`Desk::done`].
@@ -81,12 +83,14 @@ pub(crate) enum Begun {
     Close,
 }
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 pub(crate) trait Talk: Send {
-    /// Whether it takes a step now. Only a protocol that multiplexes takes one while another is under way.
+    /// Whether it takes a step now. Only a protocol that multiplexes takes one while another is
+    /// under way.
     fn has_room(&self) -> bool;
 
-    /// Whether it will ever take another step. One that will not is not asked to, and another is opened.
+    /// Whether it will ever take another step. One that will not is not asked to, and another is
+    /// opened.
     fn takes_more(&self) -> bool {
         true
     }
@@ -97,8 +101,8 @@ pub(crate) trait Talk: Send {
     /// Begins a step. A failure leaves the connection as it was.
     fn begin(&mut self, ask: &mut Ask<'_>, desk: &mut Desk<'_>) -> Result<Begun, Failure>;
 
-    /// Bytes came, beginning with what the last call left. Returns how many were used. After a failure the connection
-    /// is closed.
+    /// Bytes came, beginning with what the last call left. Returns how many were used. After a
+    /// failure the connection is closed.
     fn received(&mut self, bytes: &[u8], desk: &mut Desk<'_>) -> Result<usize, Failure>;
 
     /// The target closed the connection in an orderly way: what ends with it is done.
@@ -109,9 +113,9 @@ pub(crate) trait Talk: Send {
         false
     }
 
-    /// Does what is due by time: keep-alive. It is called when the connection stands, and next at the time that it
-    /// returns (in [`crate::clock::monotonic_ns`]), which is kept to some tens of milliseconds; `None` is never. After
-    /// a failure the connection is closed.
+    /// Does what is due by time: keep-alive. It is called when the connection stands, and next at
+    /// the time that it returns (in [`crate::clock::monotonic_ns`]), which is kept to some tens of
+    /// milliseconds; `None` is never. After a failure the connection is closed.
     fn tick(&mut self, _now_ns: u64, _desk: &mut Desk<'_>) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
@@ -119,13 +123,14 @@ pub(crate) trait Talk: Send {
     /// Users whose steps are under way.
     fn waiting(&self, into: &mut Vec<u32>);
 
-    /// Whether what is under way may be sent again on another connection, now that this one is lost.
+    /// Whether what is under way may be sent again on another connection, now that this one is
+    /// lost.
     fn may_send_again(&self) -> bool {
         false
     }
 }
 
-/// Which of a user's connections to a target a step goes over.
+/// The one of a user's connections to a target that a step goes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// That of the target: requests, MQTT, RSocket, bytes.

@@ -1,4 +1,4 @@
-//! What one loop knows of its users, its connections and its time.
+//! The users of one loop, its connections and its time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

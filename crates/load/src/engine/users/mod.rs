@@ -1,8 +1,8 @@
-//! What one loop does for its users: runs their sessions over its connections, and counts.
+//! The work of one loop for its users: it runs their sessions over its connections, and counts.
 //!
-//! [`driver`] is what it knows, [`schedule`] begins users and does each thing at its time, [`session`] runs their ops,
-//! [`exchange`] begins and ends steps, [`mod@line`] opens connections and shares them. Times are fixed before, so that being
-//! late shows.
+//! [`driver`] is what it knows, [`schedule`] begins users and does each thing at its time,
+//! [`session`] runs their ops, [`exchange`] begins and ends steps, [`mod@line`] opens connections
+//! and shares them. Times are fixed before, so that being late shows.
 
 mod driver;
 mod exchange;

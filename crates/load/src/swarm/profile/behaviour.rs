@@ -14,9 +14,10 @@ const PATIENCE_MS_MIN: u64 = 2_000;
 /// How a device behaves. A behaviour that is absent does not happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// Keep-alive: each device draws its own once, in whole seconds, rounded up. `None`: the swarm's, for all.
+    /// Keep-alive: each device draws its own once, in whole seconds, rounded up. `None`: the
+    /// swarm's, for all.
     #[serde(default)]
     pub keep_alive: Option<Span>,
     /// How long a device waits for its PINGRESP before it holds the connection for dead.
@@ -35,8 +36,8 @@ pub struct Profile {
     pub background: Option<Background>,
 }
 
-/// A radio that sleeps: the device then reads nothing and sends nothing. What comes waits in the kernel, a keep-alive
-/// goes out late, and so does an uplink.
+/// A radio that sleeps: the device then reads nothing and sends nothing. What comes waits in the
+/// kernel, a keep-alive goes out late, and so does an uplink.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Radio {
@@ -47,8 +48,8 @@ pub struct Radio {
     pub lasts: Span,
 }
 
-/// A carrier that forgets a stream which was idle: nothing gets through any more, either way, and no FIN or RST is
-/// passed on. The device learns of it when a ping gets no answer.
+/// A carrier that forgets a stream which was idle: nothing gets through any more, either way, and
+/// no FIN or RST is passed on. The device learns of it when a ping gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Carrier {
@@ -56,8 +57,8 @@ pub struct Carrier {
     pub forgets_after: Span,
 }
 
-/// An address that changes: the connection is dead without a word, and the device comes back at once, with its
-/// session, from another address.
+/// An address that changes: the connection is dead without a word, and the device comes back at
+/// once, with its session, from another address.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Address {
@@ -65,7 +66,8 @@ pub struct Address {
     pub changes_every: Span,
 }
 
-/// An app that its owner, or the system, puts to the background: it is away, and comes back with its session.
+/// An app that its owner, or the system, puts to the background: it is away, and comes back with
+/// its session.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
@@ -74,8 +76,8 @@ pub struct Background {
     /// Away for so long.
     #[serde(rename = "for")]
     pub lasts: Span,
-    /// Share of the times in which it goes without DISCONNECT, its connection dead as after [`Carrier`]: the broker
-    /// believes in it until its keep-alive runs out.
+    /// Share of the times in which it goes without DISCONNECT, its connection dead as after
+    /// [`Carrier`]: the broker believes in it until its keep-alive runs out.
     #[serde(default)]
     pub silent: f64,
 }
@@ -99,8 +101,9 @@ impl Profile {
         self.carrier.is_some() || self.address.is_some() || self.background.is_some()
     }
 
-    /// All its times so many times faster, its keep-alive included, for runs that must be short. Patience with a ping
-    /// is not shortened below two seconds: the broker is not faster because the run is.
+    /// All its times so many times faster, its keep-alive included, for runs that must be short.
+    /// Patience with a ping is not shortened below two seconds: the broker is not faster because
+    /// the run is.
     #[must_use]
     pub fn faster(mut self, speed: f64) -> Self {
         let hasten = |span: &mut Span| *span = span.faster(speed);

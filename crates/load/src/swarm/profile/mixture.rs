@@ -9,7 +9,7 @@ use crate::swarm::time::{Dice, Once};
 /// Profiles of one mixture.
 const PROFILES_MAX: usize = 1_000;
 
-/// Which devices have which profile. Empty: none of them has one.
+/// The profiles of devices. Empty: none of them has one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
     /// Decides every draw: which device has which profile, and each time that chance decides.
@@ -24,7 +24,7 @@ impl Mixture {
         self.profiles.is_empty()
     }
 
-    /// What a preset's name stands for.
+    /// The mixture of a preset's name.
     ///
     /// # Errors
     /// The names that there are, where this is none.

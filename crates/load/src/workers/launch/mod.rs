@@ -1,8 +1,9 @@
 //! Workers that are started over SSH, and end with whoever started them.
 //!
-//! Each host has one ssh, whose input stays open as long as it is wanted: its worker leaves when that ends, so that nothing
-//! stays behind when the coordinator dies. By default a worker listens on its host's loopback and is reached
-//! through the same ssh: no port is opened to anybody, and nobody else can have it make load.
+//! Each host has one ssh, whose input stays open as long as it is wanted: its worker leaves when
+//! that ends, so that nothing stays behind when the coordinator dies. By default a worker listens
+//! on its host's loopback and is reached through the same ssh: no port is opened to anybody, and
+//! nobody else can have it make load.
 
 mod hosts;
 

@@ -153,8 +153,8 @@ fn what_version_2_wrote_is_read() {
     read_all(2);
 }
 
-/// Version 2 knew cancelled pushes by their ids and times: push 1 was cancelled before its message came, push 2 in vain, push 3 while
-/// its message is on its way.
+/// Version 2 knew cancelled pushes by their ids and times: push 1 was cancelled before its message
+/// came, push 2 in vain, push 3 while its message is on its way.
 #[test]
 fn cancellations_that_overtook_their_pushes_are_read_as_version_2_meant_them() {
     let home = stadium_push::app_home(&app(), 2);

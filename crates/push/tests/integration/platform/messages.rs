@@ -1,4 +1,5 @@
-//! Three shards wired together: messages come twice, late or not at all, and each push starts once on each shard.
+//! Three shards wired together: messages come twice, late or not at all, and each push starts once
+//! on each shard.
 //!
 //! What a client sees is put together from all of them.
 

@@ -1,4 +1,5 @@
-//! The fixture: shards with a clock, devices that connect and acknowledge, and what everybody can see.
+//! The fixture: shards with a clock, devices that connect and acknowledge, and what everybody can
+//! see.
 //!
 //! It keeps each record, so that a shard can be replayed, and checks that none is larger than was promised.
 

@@ -1,13 +1,14 @@
 //! Much at one moment: what it costs a turn, and that it changes nothing but when.
 //!
-//! A turn of a shard is one tick and some commands at one moment. What it does is counted here by what became due, and what was
-//! taken out, never by a clock.
+//! A turn of a shard is one tick and some commands at one moment. What it does is counted here by
+//! what became due, and what was taken out, never by a clock.
 
 use stadium_queue::{Command, JobState, NewJob};
 
 use crate::harness::{Harness, after, checkpoint, keyed, queue, restored};
 
-/// As much as a tick lets become due, and takes out for a purge: see `STEPS_AT_ONCE` and `PURGED_FOR_EACH`.
+/// As much as a tick lets become due, and takes out for a purge: see `STEPS_AT_ONCE` and
+/// `PURGED_FOR_EACH`.
 const AT_ONCE: u64 = 4_096;
 
 /// One tick with as many events as a turn of a shard has. Says whether more is due.

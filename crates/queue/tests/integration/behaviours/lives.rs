@@ -1,4 +1,5 @@
-//! The life of a job: put, reserved, and then settled, released, buried, dead, kicked, redriven, forwarded.
+//! The life of a job: put, reserved, and then settled, released, buried, dead, kicked, redriven,
+//! forwarded.
 //!
 //! Many a test crashes on the way: nothing that is told may depend on what only memory knew.
 

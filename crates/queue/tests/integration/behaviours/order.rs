@@ -1,4 +1,4 @@
-//! Who is handed out when: priorities, keys, fair shares, limits.
+//! The order in which jobs are handed out: priorities, keys, fair shares, limits.
 //!
 //! And what becomes of that when the clock leaps or is set back.
 
@@ -218,7 +218,8 @@ fn a_clock_that_stands_still_for_a_moment_delays_no_end() {
     harness.put("mail", job("sms"));
     harness.reserve("mail", 1);
     harness.put("other", NewJob { time_to_live: Some(30_000), ..after("short-lived", 90_000) });
-    // When a put beside transfers has the time of the wallets, which is half a second ahead of the clock.
+    // When a put beside transfers has the time of the wallets, which is half a second ahead of the
+    // clock.
     harness.now = start.after(30_400);
     harness.put("third", job("beside transfers"));
     harness.now = start.after(29_900);

@@ -128,7 +128,8 @@ fn when_all_are_ejected_all_are_used() {
 #[test]
 fn a_success_rate_far_below_the_others_ejects() {
     let mut fleet = Fleet::of(&["a:1", "b:1", "c:1", "d:1"]);
-    // The first window starts with the first update; let it pass, so that the test has one of its own.
+    // The first window starts with the first update; let it pass, so that the test has one of its
+    // own.
     fleet.wait(10 * SECOND);
     fleet.calls(1, "a:1", Outcome::Ok);
     for turn in 0..100 {

@@ -1,4 +1,5 @@
-//! Behaviours about balancing: what a client does when instances come, go, fail, slow down and heal.
+//! Behaviours about balancing: what a client does when instances come, go, fail, slow down and
+//! heal.
 
 mod choosing;
 mod ejecting;

@@ -1,4 +1,4 @@
-//! What holds for any test: rules checked on random fleets and random happenings.
+//! Properties of the balancer: rules checked on random fleets and random happenings.
 //!
 //! A failure prints the happenings that led to it, made as few as possible.
 

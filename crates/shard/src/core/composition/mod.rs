@@ -1,7 +1,9 @@
-//! The state machines of Stadium side by side in one shard, and all that knows more than one of them.
+//! The state machines of Stadium side by side in one shard, and all that knows more than one of
+//! them.
 //!
 //! Transfers and jobs share a record ([`together`]), events of the push platform become jobs
-//! ([`feeds`]), and the platform's deliveries go to the edge. Everything else in the core sees slots.
+//! ([`feeds`]), and the platform's deliveries go to the edge. Everything else in the core sees
+//! slots.
 
 mod feeds;
 mod together;
@@ -41,15 +43,16 @@ impl CoreSettings {
 }
 
 impl<S: Store, C: Caller> Core<S, C> {
-    /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds how many.
+    /// Hands in transfers and jobs for the next turn: all or none, in one record. The driver bounds
+    /// how many.
     pub fn submit_together(&mut self, caller: C, together: Together) {
         let Together { transfers, jobs } = together;
         let transfers = stadium_wallet::Command::Transfer { transfers, linked: true };
         self.inbox.push_back(Input::Together(caller, Box::new(Beside { transfers, jobs })));
     }
 
-    /// Has the push platform forget all connections, as if all had ended, since not all could be told that was to be told of them.
-    /// Whoever is connected is to arrive again.
+    /// Has the push platform forget all connections, as if all had ended, since notices of them were
+    /// dropped. All connections are to be announced again.
     pub fn forget_connections(&mut self, now: Time, caller: impl Fn() -> C) {
         let Some(running) = &self.running else { return };
         let left = running.machines.machine::<Platform>().connected(now);

@@ -1,4 +1,5 @@
-//! A harness to keep books at: one shard's ledger, a clock that stands until it is moved, and a journal that is a list of records.
+//! A harness to keep books at: one shard's ledger, a clock that stands until it is moved, and a
+//! journal that is a list of records.
 //!
 //! Everything that is executed is kept, so that a test can crash, replay, save and restore at any moment and go on.
 

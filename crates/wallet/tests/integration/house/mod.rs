@@ -1,7 +1,7 @@
 //! Several ledgers, the messages between them carried by hand, and clients who ask again.
 //!
-//! Messages are lost, repeated and overtake each other; a shard crashes and comes back with what was durable. Nothing leaves a shard before
-//! the record that it speaks of is durable.
+//! Messages are lost, repeated and overtake each other; a shard crashes and comes back with what
+//! was durable. Nothing leaves a shard before the record that it speaks of is durable.
 
 #![allow(dead_code, reason = "each suite uses a part of it")]
 
@@ -196,7 +196,8 @@ impl<L: Log> House<L> {
         }
     }
 
-    /// All records of a shard become durable: what speaks of them leaves. Messages that are not confirmed leave again.
+    /// All records of a shard become durable: what speaks of them leaves. Messages that are not
+    /// confirmed leave again.
     pub fn sync(&mut self, shard: usize) {
         self.durable[shard] = self.harnesses[shard].records.len();
         let leaving = std::mem::take(&mut self.leaving[shard]);

@@ -1,4 +1,5 @@
-//! The client's half of MQTT that users and devices share: which packets are taken, what they ask for, what counts once.
+//! The client's half of MQTT that users and devices share: which packets are taken, what they ask
+//! for, what counts once.
 //!
 //! Nothing here knows a connection: bytes and packets come in, rules come out.
 
@@ -45,7 +46,8 @@ pub(crate) fn acknowledgement(qos: QoS) -> Option<AckKind> {
     }
 }
 
-/// QoS 2 messages that came and whose PUBREL has not come: each counts once, however often it comes (MQTT 5.0, 4.3.3).
+/// QoS 2 messages that came and whose PUBREL has not come: each counts once, however often it comes
+/// (MQTT 5.0, 4.3.3).
 #[derive(Debug, Default)]
 pub(crate) struct Unreleased(Vec<u16>);
 
