@@ -113,7 +113,8 @@ impl Shards {
         }
     }
 
-    /// Hands a command to a shard that the caller knows. Never waits, as [`Self::submit`].
+    /// Hands a command to a shard that the caller knows. Never waits, as [`Self::submit`]. Commands to
+    /// the queues go by that one, which fills payloads in.
     pub fn ask_shard<M: StateMachine>(&self, shard: u16, command: M::Command) -> Ticket<M::Answer> {
         Ticket::one(self.inner.ask::<M>(shard, command), of_machine::<M>)
     }
