@@ -46,7 +46,7 @@ pub struct Config {
     pub congested_bytes: usize,
     /// Publications waiting for the mailbox of another loop before publishers are read more slowly.
     pub forwards_waiting_max: usize,
-    /// Pushes whose progress is remembered; the oldest is forgotten first.
+    /// Live pushes whose records are kept; the oldest is forgotten first.
     pub pushes_max: usize,
     /// Who may connect, and what they may do.
     pub authenticator: Arc<Authenticator>,

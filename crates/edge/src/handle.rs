@@ -8,18 +8,18 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use stadium_mqtt::broker::{Head, Message as MqttMessage, Publication};
-use stadium_mqtt::packet::PublishProperties;
-use stadium_mqtt::property::UserPropertiesBuffer;
 use stadium_mqtt::topic::{TopicName, has_levels_within};
-use stadium_push::{TransportCommand, client_ids};
+use stadium_push::live::{Away, ClientId, LiveAudience, LivePush, LiveToken, TopicPush};
+use stadium_push::{AppName, PushId, Time, TransportCommand, client_ids};
 use stadium_reactor::{Adopt, Carries, ConnectionLimits, LoopStats};
 
 use crate::auth::Counts as AuthCounts;
 use crate::config::{CONNECT_BYTES_FREE, Config};
 use crate::counts::Counts;
 use crate::message::{Kind, Message, PushPart, PushTo};
-use crate::push::transport::QueuedItem;
-use crate::push::{Audience, NewPush, PushId, PushRecord, Refused};
+use crate::push::live::{forwardable, receipt};
+use crate::push::transport::{QueuedItem, mqtt_qos};
+use crate::push::{PushRecord, Refused};
 use crate::query::{DeviceView, DevicesQuery, Kicked, Query};
 use crate::turn::Shared;
 use crate::uplinks::MessageFeed;
@@ -45,16 +45,31 @@ pub struct Gathered<T> {
 }
 
 impl EdgeHandle {
-    /// Takes a push over, or says why not; then nothing happened.
-    pub fn push(&self, push: &NewPush) -> Result<Arc<PushRecord>, Refused> {
-        if self.shared.draining.load(std::sync::atomic::Ordering::Acquire) {
-            return Err(Refused::Draining);
+    /// Accepts a live push to a topic, or says why not; then nothing happened.
+    pub fn push(&self, push: &TopicPush) -> Result<Arc<PushRecord>, Refused> {
+        self.accepts_pushes()?;
+        match &push.push.to {
+            LiveAudience::Clients(clients) => self.push_to_clients(push, clients),
+            LiveAudience::Channel(name) => self.push_to_topic(push, &name.topic()),
+            LiveAudience::Registered(_) => Err(Refused::Audience("that of registered devices".to_owned())),
         }
-        match &push.to {
-            Audience::Device(device) => self.push_to_devices(push, std::slice::from_ref(device)),
-            Audience::Devices(devices) => self.push_to_devices(push, devices),
-            Audience::Channel(name) => self.push_to_topic(push, &format!("channels/{name}")),
-            Audience::Everybody => self.push_to_topic(push, "channels/everybody"),
+    }
+
+    /// Opens the record of a live push to registered devices, which the shards dispatch.
+    pub fn open_push(&self, push: LivePush) -> Result<Arc<PushRecord>, Refused> {
+        self.accepts_pushes()?;
+        Ok(self.shared.pushes.begin(push, Away::Skip, 0))
+    }
+
+    /// Forgets a push: the shards refused it.
+    pub fn forget_push(&self, token: LiveToken) {
+        self.shared.pushes.forget(token);
+    }
+
+    fn accepts_pushes(&self) -> Result<(), Refused> {
+        match self.shared.draining.load(std::sync::atomic::Ordering::Acquire) {
+            true => Err(Refused::Draining),
+            false => Ok(()),
         }
     }
 
@@ -69,38 +84,38 @@ impl EdgeHandle {
         self.shared.closed.store(true, std::sync::atomic::Ordering::Release);
     }
 
-    fn push_to_topic(&self, push: &NewPush, topic: &str) -> Result<Arc<PushRecord>, Refused> {
+    fn push_to_topic(&self, push: &TopicPush, topic: &str) -> Result<Arc<PushRecord>, Refused> {
         let levels_max = self.config.broker.topic_levels_max;
         if TopicName::parse(topic).is_err() || !has_levels_within(topic, levels_max) {
             return Err(Refused::Audience(topic.to_owned()));
         }
         let loops = self.config.loops;
-        let record = self.shared.pushes.begin(push, loops);
+        let record = self.shared.pushes.begin(push.push.clone(), push.away, loops);
         let publication = Arc::new(self.publication(push, topic, &record));
         let part = PushPart { to: PushTo::Subscribers, publication, record };
         self.hand_over((0..loops).map(|index| (index, part.clone())).collect(), &part.record)
     }
 
-    fn push_to_devices(&self, push: &NewPush, devices: &[String]) -> Result<Arc<PushRecord>, Refused> {
-        let mut by_home: Vec<Vec<String>> = vec![Vec::new(); self.config.loops];
-        for device in devices {
-            let topic = format!("inbox/{device}");
+    fn push_to_clients(&self, push: &TopicPush, clients: &[ClientId]) -> Result<Arc<PushRecord>, Refused> {
+        let mut by_home: Vec<Vec<ClientId>> = vec![Vec::new(); self.config.loops];
+        for client in clients {
+            let topic = client.inbox_topic();
             if TopicName::parse(&topic).is_err() {
                 return Err(Refused::Audience(topic));
             }
-            by_home[self.shared.home_of(device)].push(device.clone());
+            by_home[self.shared.home_of(client.as_str())].push(client.clone());
         }
-        by_home.iter_mut().for_each(|devices| devices.shrink_to_fit());
-        let concerned = by_home.iter().filter(|devices| !devices.is_empty()).count();
-        let record = self.shared.pushes.begin(push, concerned);
+        by_home.iter_mut().for_each(|clients| clients.shrink_to_fit());
+        let concerned = by_home.iter().filter(|clients| !clients.is_empty()).count();
+        let record = self.shared.pushes.begin(push.push.clone(), push.away, concerned);
         let publication = Arc::new(self.publication(push, "inbox/", &record));
-        let parts = by_home.into_iter().enumerate().filter(|(_, devices)| !devices.is_empty());
-        let part = |devices| PushPart {
-            to: PushTo::Inboxes(devices),
+        let parts = by_home.into_iter().enumerate().filter(|(_, clients)| !clients.is_empty());
+        let part = |clients| PushPart {
+            to: PushTo::Inboxes(clients),
             publication: Arc::clone(&publication),
             record: Arc::clone(&record),
         };
-        self.hand_over(parts.map(|(index, devices)| (index, part(devices))).collect(), &record)
+        self.hand_over(parts.map(|(index, clients)| (index, part(clients))).collect(), &record)
     }
 
     /// Pushes enter by the first loop, which gives the others their parts: so a push is accepted whole or
@@ -113,33 +128,30 @@ impl EdgeHandle {
         match self.shared.handle(0).try_send(Message(Kind::Push(parts))) {
             Ok(()) => Ok(Arc::clone(record)),
             Err(_) => {
-                self.shared.pushes.forget(record.id());
+                self.shared.pushes.forget(record.token());
                 Err(Refused::Busy { retry_after: Duration::from_secs(1) })
             }
         }
     }
 
-    fn publication(&self, push: &NewPush, topic: &str, record: &PushRecord) -> Publication {
-        let mut user_properties = UserPropertiesBuffer::default();
-        for (name, value) in &push.user_properties {
-            user_properties.push(name, value);
-        }
-        let properties = PublishProperties {
-            content_type: push.content_type.as_deref(),
-            user_properties: user_properties.properties(),
-            ..PublishProperties::default()
-        };
-        let mut forwardable = Vec::new();
-        properties.encode_forwardable(&mut forwardable);
+    fn publication(&self, push: &TopicPush, topic: &str, record: &PushRecord) -> Publication {
+        let TopicPush { push: LivePush { qos, .. }, message, away } = push;
+        let properties = forwardable(message.content_type.as_deref(), &message.properties);
         let now_ms = u64::try_from(self.shared.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let expires_at_ms = push.expiry.map(|expiry| {
-            now_ms.saturating_add(u64::try_from(expiry.as_millis()).unwrap_or(u64::MAX)).max(1)
-        });
+        let expires_at_ms = match away {
+            Away::Queue(Some(expiry)) => Some(now_ms.saturating_add(*expiry).max(1)),
+            Away::Queue(None) | Away::Skip => None,
+        };
         Publication::new(&MqttMessage {
             topic,
-            properties: &forwardable,
-            payload: &push.payload,
-            head: Head { qos: push.qos, expires_at_ms, receipt: record.id().0, ..Head::default() },
+            properties: &properties,
+            payload: &message.payload,
+            head: Head {
+                qos: mqtt_qos(qos.number()),
+                expires_at_ms,
+                receipt: receipt(record.token(), *away),
+                ..Head::default()
+            },
         })
     }
 
@@ -149,6 +161,11 @@ impl EdgeHandle {
         for command in commands {
             match &command {
                 TransportCommand::Dispatch(dispatch) => {
+                    if let Some(items) = by_loop.get_mut(usize::from(dispatch.loop_index)) {
+                        items.push(QueuedItem::Command { shard, command });
+                    }
+                }
+                TransportCommand::Live(dispatch) => {
                     if let Some(items) = by_loop.get_mut(usize::from(dispatch.loop_index)) {
                         items.push(QueuedItem::Command { shard, command });
                     }
@@ -176,14 +193,24 @@ impl EdgeHandle {
         }
     }
 
-    /// A push that is still remembered.
-    pub fn find_push(&self, id: PushId) -> Option<Arc<PushRecord>> {
-        self.shared.pushes.find(id)
+    /// The record of a push that is still remembered.
+    pub fn push_record(&self, token: LiveToken) -> Option<Arc<PushRecord>> {
+        self.shared.pushes.find(token)
     }
 
-    /// The newest pushes first.
-    pub fn newest_pushes(&self, limit: usize) -> Vec<Arc<PushRecord>> {
-        self.shared.pushes.newest(limit)
+    /// The record of a push by its id, if it is still remembered.
+    pub fn find_push(&self, app: &AppName, id: PushId) -> Option<Arc<PushRecord>> {
+        self.shared.pushes.find_id(app, id)
+    }
+
+    /// The newest pushes first: of one app or of all, before that time and id where they are given.
+    pub fn newest_pushes(
+        &self,
+        app: Option<&AppName>,
+        before: Option<(Time, PushId)>,
+        limit: usize,
+    ) -> Vec<Arc<PushRecord>> {
+        self.shared.pushes.newest(app, before, limit)
     }
 
     /// Devices in byte order of their client ids, at most `limit`. Blocks for two seconds at most.

@@ -39,7 +39,7 @@ pub use counts::{CLOSES, Counts, DROPS, LATENCY_BUCKETS, latency_bucket_bound_us
 pub use edge::{Behind, Bound, Drain, Edge, Error};
 pub use handle::{EdgeHandle, Gathered};
 pub use message::Message;
-pub use push::{Audience, NewPush, PushId, PushProgress, PushRecord, PushShards, Refused};
+pub use push::{PushRecord, PushShards, Refused};
 pub use query::{DeviceConnection, DeviceView, DevicesQuery, Kicked, WhichDevices};
 pub use trace::{Direction, TRACES_MAX, Taken, TraceGuard, TraceLine, TraceSink, Traced, TracesFull};
 pub use uplinks::MessageFeed;

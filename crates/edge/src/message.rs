@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use stadium_mqtt::broker::{GroupMessage, Origin, Part, Publication, ReplyTo, Then, Verdict};
+use stadium_push::live::ClientId;
 use stadium_reactor::{ConnectionId, ListenerTag};
 
 use crate::auth::Late;
@@ -66,7 +67,7 @@ pub(crate) enum PushTo {
     /// Whoever subscribed to the publication's topic.
     Subscribers,
     /// The inboxes of these devices, whose home this is. The publication's topic is the prefix.
-    Inboxes(Vec<String>),
+    Inboxes(Vec<ClientId>),
 }
 
 /// What loops tell each other.

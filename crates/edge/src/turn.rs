@@ -10,9 +10,8 @@ use std::time::Instant;
 
 use foldhash::fast::FixedState;
 use stadium_mqtt::broker::{
-    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, PLATFORM_RECEIPT,
-    Part, Prior, Progress, Publication, ReplyTo, Request, Retain, SessionKey, Stored, Then, Uplink, Verdict,
-    Withdraw,
+    self, Client, Close, Event, GroupMessage, Host, Interest, LoopIndex, NotTaken, Origin, Part, Prior,
+    Progress, Publication, ReplyTo, Request, Retain, SessionKey, Stored, Then, Uplink, Verdict, Withdraw,
 };
 use stadium_reactor::{ConnectionId, Io, LoopHandle, Segment};
 
@@ -343,10 +342,10 @@ impl Host for Turn<'_> {
     }
 
     fn receipt(&mut self, token: u64, link: Option<ConnectionId>, progress: Progress) {
-        if token & PLATFORM_RECEIPT != 0 {
-            return self.around.inboxes.progressed(token, link, progress);
+        match crate::push::live::token(token) {
+            Some(push) => self.around.receipts.report(&self.around.shared.pushes, push, progress),
+            None => self.around.inboxes.progressed(token, link, progress),
         }
-        self.around.receipts.report(&self.around.shared.pushes, token, progress);
     }
 
     fn shard_of(&self, name: &str) -> u16 {

@@ -5,13 +5,15 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use stadium_http::fleet::memory::MemoryFleet;
-use stadium_http::fleet::{
-    Audience, Fleet, LatencySummary, LoopStats, NewPush, Progress, PushId, PushReport, Qos, Tally,
+use stadium_http::fleet::{Fleet, LoopStats, Tally};
+use stadium_http::{Config, Server, new_push_id};
+use stadium_push::live::{
+    Away, ChannelName, LatencySummary, LiveAudience, LivePush, LiveReport, Message, Progress, Qos, TopicPush,
 };
-use stadium_http::{Config, Server};
+use stadium_push::{AppName, PushId};
 
 const DEVICES: u64 = 48_200;
 
@@ -51,15 +53,7 @@ async fn animate(fleet: Arc<MemoryFleet>) {
         step += 1;
         let seconds = started.elapsed().as_secs_f64();
         if Instant::now() >= next_push {
-            let new = NewPush {
-                to: Audience::Everybody,
-                payload: vec![b'x'; 142].into(),
-                qos: Qos::AtLeastOnce,
-                expiry: None,
-                content_type: None,
-                user_properties: Vec::new(),
-            };
-            push = fleet.push(new).ok().map(|id| (id, Instant::now()));
+            push = begin(&fleet).map(|id| (id, Instant::now()));
             next_push = Instant::now() + Duration::from_secs(9);
         }
         let burst = match push {
@@ -111,17 +105,31 @@ async fn animate(fleet: Arc<MemoryFleet>) {
     }
 }
 
+/// Pushes to everybody.
+fn begin(fleet: &MemoryFleet) -> Option<PushId> {
+    let id = new_push_id()?;
+    let push = LivePush {
+        app: AppName::new(AppName::DEFAULT).ok()?,
+        id,
+        to: LiveAudience::Channel(ChannelName::everybody()),
+        qos: Qos::AtLeastOnce,
+        payload_bytes: 142,
+    };
+    let message = Message { payload: vec![b'x'; 142].into(), content_type: None, properties: Vec::new() };
+    fleet.push(TopicPush { push, message, away: Away::Skip }).ok()?;
+    Some(id)
+}
+
 /// Moves the push; returns the deliveries of this step.
 fn advance(fleet: &MemoryFleet, id: PushId, since: Duration) -> u64 {
     let mut moved = 0;
     let connected = fleet.stats().connected;
-    fleet.change_push(id, |report: &mut PushReport| {
+    fleet.change_push(id, |report: &mut LiveReport| {
         let part = (since.as_secs_f64() / 1.1).min(1.0);
         if report.targeted == 0 {
             report.targeted = connected + 1_870;
             report.not_connected = 1_870;
             report.queued = 1_870;
-            report.accepted_at = SystemTime::now();
         }
         let reached = report.targeted - report.not_connected;
         let sent = (reached as f64 * part) as u64;
@@ -130,10 +138,10 @@ fn advance(fleet: &MemoryFleet, id: PushId, since: Duration) -> u64 {
         report.acknowledged = (reached as f64 * (since.as_secs_f64() / 1.3).min(1.0)) as u64;
         report.progress = if report.acknowledged == reached { Progress::Settled } else { Progress::Sending };
         if report.progress == Progress::Sending {
-            report.last_sent = Some(since);
-            report.last_acknowledged = Some(since);
+            report.times.sent = Some((Duration::ZERO, since));
+            report.times.acknowledged = Some((Duration::ZERO, since));
         }
-        report.acknowledged_latency = LatencySummary {
+        report.times.acknowledged_latency = LatencySummary {
             count: report.acknowledged,
             p50: since.min(Duration::from_millis(641)),
             p90: since.min(Duration::from_millis(1_120)),
@@ -141,7 +149,7 @@ fn advance(fleet: &MemoryFleet, id: PushId, since: Duration) -> u64 {
             p999: since.min(Duration::from_millis(1_288)),
             max: since.min(Duration::from_millis(1_300)),
         };
-        report.sent_latency = report.acknowledged_latency;
+        report.times.sent_latency = report.times.acknowledged_latency;
     });
     moved
 }

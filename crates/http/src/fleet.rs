@@ -8,9 +8,11 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
+use stadium_push::{AppName, PushId, Time};
+
 mod device;
 pub mod memory;
-mod names;
 mod push;
 mod stats;
 mod trace;
@@ -18,12 +20,7 @@ mod trace;
 pub use device::{
     ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
 };
-pub use names::{
-    CHANNEL_NAME_BYTES_MAX, ChannelName, DEVICE_ID_BYTES_MAX, DeviceId, InvalidName, InvalidPushId, PushId,
-};
-pub use push::{
-    Audience, KickOutcome, LatencySummary, NewPush, Progress, PushReport, Qos, Refusal, UserProperty,
-};
+pub use push::{KickOutcome, Refusal};
 pub use stats::{
     BytesHeld, DiscoveryStats, FleetStats, Histogram, LATENCY_BOUNDS_S, LocationStats, LoopStats,
     MethodStats, Readiness, RequestStats, ServiceStats, Tally,
@@ -36,33 +33,49 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The fleet as the HTTP API sees it. Object safe; shared by every request.
 pub trait Fleet: Send + Sync + 'static {
-    /// Takes a push over, or says why not. Never blocks and never waits for a device.
+    /// Accepts a live push to a channel or to clients, or says why not. Never blocks and never
+    /// waits for a device.
     ///
     /// `Ok` means that the fleet owns the push now and [`Fleet::push_report`] finds it.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] when a bound is reached and the caller should come back, [`Refusal::Rejected`] when the
-    /// same push would be refused for ever. In both cases nothing happened.
-    fn push(&self, push: NewPush) -> Result<PushId, Refusal>;
+    /// [`Refusal::Busy`] when a bound is reached and the caller should come back,
+    /// [`Refusal::Rejected`] when the same push would be refused for ever. In both cases nothing
+    /// happened.
+    fn push(&self, push: TopicPush) -> Result<(), Refusal>;
 
-    /// The newest pushes first, at most `limit` of them.
-    fn pushes(&self, limit: usize) -> Vec<PushReport>;
+    /// Opens the record of a live push to registered devices, which the shards dispatch under this
+    /// token. [`Fleet::push_reached`] or [`Fleet::push_refused`] follows.
+    ///
+    /// # Errors
+    /// As [`Fleet::push`].
+    fn open_push(&self, push: LivePush) -> Result<LiveToken, Refusal>;
 
-    /// How far a push has come; `None` when it is unknown or was forgotten since.
-    fn push_report(&self, id: PushId) -> Option<PushReport>;
+    /// The shards have dispatched a live push to these devices.
+    fn push_reached(&self, token: LiveToken, reach: LiveReach);
+
+    /// The shards refused a live push: its record goes.
+    fn push_refused(&self, token: LiveToken);
+
+    /// The newest live pushes first, at most `limit`: of one app or of all, and only those before
+    /// that time and id.
+    fn pushes(&self, app: Option<&AppName>, before: Option<(Time, PushId)>, limit: usize) -> Vec<LiveReport>;
+
+    /// How far a live push has come; `None` when it is unknown or was forgotten since.
+    fn push_report(&self, app: &AppName, id: PushId) -> Option<LiveReport>;
 
     /// One page of the devices with a session or a connection, in order of their id's bytes.
     fn devices(&self, query: DeviceQuery) -> BoxFuture<'_, DevicePage>;
 
     /// One device with its subscriptions; `None` when it has neither a session nor a connection.
-    fn device(&self, id: DeviceId) -> BoxFuture<'_, Option<DeviceReport>>;
+    fn device(&self, id: ClientId) -> BoxFuture<'_, Option<DeviceReport>>;
 
     /// Closes a device's connection; its session stays. `reason` is sent to an MQTT 5 device and
     /// logged.
     ///
     /// # Errors
     /// [`Refusal::Busy`] when the loop that owns the connection cannot take the command now.
-    fn kick(&self, id: DeviceId, reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>>;
+    fn kick(&self, id: ClientId, reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>>;
 
     /// Traces a device or a topic. Never blocks; where nobody traces it costs nothing.
     ///

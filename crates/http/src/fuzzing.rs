@@ -16,10 +16,10 @@ use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
 use crate::config::Config;
-use crate::fleet::DeviceId;
 use crate::fleet::memory::MemoryFleet;
 use crate::request::problem::CODES;
 use crate::{openapi, router};
+use stadium_push::live::ClientId;
 
 /// Bytes of an error's document at most: it names a value of the request and adds a sentence.
 const PROBLEM_BYTES_MAX: usize = 64 * 1024;
@@ -77,7 +77,7 @@ fn port() -> &'static Port {
         let data = tempfile::tempdir().expect("a temporary directory");
         let config = Config::new(([127, 0, 0, 1], 0).into(), data.path());
         let fleet = MemoryFleet::new();
-        fleet.connect(&DeviceId::new("a").expect("an id"), &["news"]);
+        fleet.connect(&ClientId::new("a").expect("an id"), &["news"]);
         let shared = crate::port::Port::open(config, Arc::new(fleet)).expect("keys are made");
         let router = router::router(&shared);
         let secret = std::fs::read_to_string(data.path().join("admin.key")).expect("it was made");

@@ -4,6 +4,7 @@
 //! alone, and where in the body a mistake stands.
 
 use serde_json::Value;
+use stadium_push::live::LiveReach;
 use stadium_push::{
     Accepted, Answer, AppView, AudienceName, Changed, Command, DeliveryView, DeviceView, Preview, PushView,
     Refusal, ScheduleView, Trace,
@@ -35,6 +36,7 @@ expected! { Answer as Answer:
     Preview Box<Preview>;
     Audiences Vec<(AudienceName, Selector)>;
     Accepted Accepted;
+    Live Box<LiveReach>;
     Push Option<Box<PushView>>;
     Pushes Vec<PushView>;
     Trace Box<Trace>;

@@ -15,7 +15,7 @@ use crate::metrics::requests::Requests;
 use crate::metrics::sources::Sources;
 use crate::queue::samples::Samples;
 use crate::request::app::App;
-use crate::request::idempotency::Answers;
+use crate::request::idempotency::Ids;
 use crate::start_error::StartError;
 use crate::wallet::figures::Figures;
 use crate::wallet::movers::Movers;
@@ -27,7 +27,7 @@ pub(crate) struct Port(Arc<Parts>);
 
 struct Parts {
     app: Arc<App>,
-    answers: Arc<Mutex<Answers>>,
+    push_ids: Arc<Mutex<Ids>>,
     connections: Arc<Connections>,
     live: Arc<Live>,
     queues: Arc<Samples>,
@@ -44,7 +44,7 @@ impl Port {
         let webpush = WebPush::open(&app.config.data_dir).map_err(StartError::WebPush)?;
         Ok(Self(Arc::new(Parts {
             app,
-            answers: Arc::default(),
+            push_ids: Arc::default(),
             connections: Arc::default(),
             live: Arc::default(),
             queues: Arc::default(),
@@ -76,7 +76,7 @@ macro_rules! parts {
 
 parts! {
     app: App;
-    answers: Mutex<Answers>;
+    push_ids: Mutex<Ids>;
     connections: Connections;
     live: Live;
     queues: Samples;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use stadium_http::fleet::{Fleet, Refusal as FleetRefusal};
 use stadium_http::{PushBounds, read_push};
+use stadium_push::PushId;
 use stadium_queue::{
     Answer, Bounds, Command, Lease, Milliseconds, QueueSettings, Refusal, Reserved, Retry, Spread, WorkerName,
 };
@@ -155,7 +156,7 @@ impl Worker {
     fn push(&self, jobs: &[Reserved<Bytes>]) -> Batch {
         let mut batch = Batch::default();
         for (place, job) in jobs.iter().enumerate() {
-            let push = match read_push(&job.payload, self.bounds) {
+            let push = match read_push(&job.payload, push_id(&job.lease), self.bounds) {
                 Ok(push) => push,
                 Err(reason) => {
                     batch.wrong.push((job.lease, reason));
@@ -199,6 +200,12 @@ impl Worker {
         }
         tracing::warn!("The shards were busy; what was pushed may be pushed again");
     }
+}
+
+/// The id of the push that a job makes: a repeated attempt has the same one.
+fn push_id(lease: &Lease) -> PushId {
+    const JOBS: u128 = 0x6a6f_6273_2d6f_662d << 64;
+    PushId(JOBS | u128::from(lease.job.0))
 }
 
 fn reserve() -> Command {

@@ -6,6 +6,7 @@ use compact_str::CompactString;
 use stadium_registry::{AppName, ClauseCount, Device, DeviceId, Selector};
 use stadium_state_machine::Refusal;
 
+use crate::live::LiveReach;
 use crate::{
     AppSettings, AudienceName, Cancellation, ConnectionName, Held, NewPush, NewSchedule, PushId, Time,
 };
@@ -37,6 +38,8 @@ pub enum Answer {
     Audiences(Vec<(AudienceName, Selector)>),
     /// Of a push that was accepted: now, or before.
     Accepted(Accepted),
+    /// Of a live push: the devices that it reached.
+    Live(Box<LiveReach>),
     /// Of one push; none where it is not known here.
     Push(Option<Box<PushView>>),
     /// Of pushes, newest first.
@@ -339,6 +342,8 @@ pub enum State {
     TooLarge,
     /// Cancelled before it was delivered.
     Cancelled,
+    /// A live push may have reached it: outcomes were counted, and not remembered for each device.
+    Counted,
 }
 
 /// Why this device did or did not get this push.

@@ -5,6 +5,7 @@
 
 use stadium_registry::{AppName, Changes, DeviceId, Location, Selector};
 
+use crate::live::LiveToken;
 use crate::{
     AppSettings, AudienceName, ConnectionName, Milliseconds, NewPush, NewSchedule, PushId, ScheduleName, Time,
 };
@@ -126,6 +127,14 @@ pub enum Command {
     Check {
         /// What.
         push: Box<NewPush>,
+    },
+    /// Dispatches a live push to the devices that are connected; writes nothing. To one device:
+    /// device; else: all. A saved audience is resolved before.
+    SendLive {
+        /// What. [`live::check`](crate::live::check) says what it cannot ask for.
+        push: Box<NewPush>,
+        /// The record at the transport that counts the outcomes.
+        token: LiveToken,
     },
     /// Changes a push that has not started. As [`Command::Send`] of the first one.
     Edit {

@@ -71,6 +71,7 @@ impl Platform {
                 Ok(Answer::Done)
             }
             Command::Send { push } => self.accept(now, push, record),
+            Command::SendLive { push, token } => self.send_live(now, push, *token),
             Command::Edit { push } => self.edit(now, push, record),
             Command::Cancel { app, push } => self.cancel_at_home(now, app, *push, record),
             Command::CancelElsewhere { app, push, below, message } => {

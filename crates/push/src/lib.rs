@@ -23,6 +23,7 @@ mod former;
 mod latency;
 mod life;
 mod lists;
+pub mod live;
 mod locate;
 mod log;
 mod machine;

@@ -121,7 +121,7 @@ impl StateMachine for Platform {
 
     fn command_bytes(command: &Command) -> usize {
         match command {
-            Command::Send { push } | Command::Edit { push } => push.bytes(),
+            Command::Send { push } | Command::SendLive { push, .. } | Command::Edit { push } => push.bytes(),
             Command::Change { devices, .. } => devices.len() * 256,
             Command::Locate { sightings, .. } => sightings.len() * 64,
             Command::Presence { arrived, left } => 64 + (arrived.len() + left.len()) * 160,

@@ -7,6 +7,7 @@ use stadium_state_machine::{Merge, Place, Route, Routed, all_of, home};
 
 use crate::answer::{Answer, AppView, Located, Preview};
 use crate::cancel;
+use crate::live::LiveReach;
 use crate::merge;
 use crate::preview::MISSING_VALUES_MAX;
 use crate::{Audience, Command, Platform, PushView, Refusal};
@@ -38,6 +39,8 @@ enum How {
     Apps(usize),
     Devices(usize),
     Preview(usize),
+    /// Counts are added.
+    Live,
     /// The one at that place is the app's home.
     Push(usize),
     Pushes(usize, usize),
@@ -106,6 +109,10 @@ impl Command {
                 };
                 one(shard, self)
             }
+            Command::SendLive { ref push, .. } => match &push.audience {
+                Audience::Device(device) => one(device_home(&push.app, device, shards), self),
+                Audience::Selector(_) | Audience::Saved(_) => all(self, How::Live),
+            },
             Command::Cancel { .. } if shards <= 1 => one(0, self),
             Command::Cancel { ref app, .. } => {
                 Parts { asked: vec![(app_home(app, shards), self)], how: How::Cancelled(shards) }
@@ -331,6 +338,16 @@ impl Parts {
                 });
                 all.missing.truncate(MISSING_VALUES_MAX);
                 Ok(Answer::Preview(Box::new(all)))
+            }
+            How::Live => {
+                let mut all = LiveReach::default();
+                for answer in all_of(answers)? {
+                    match answer {
+                        Answer::Live(more) => all.add(&more),
+                        other => return Ok(other),
+                    }
+                }
+                Ok(Answer::Live(Box::new(all)))
             }
             How::Push(home) => {
                 let mut views: Vec<Option<PushView>> = Vec::with_capacity(answers.len());

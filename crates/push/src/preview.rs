@@ -113,7 +113,7 @@ impl Platform {
     }
 
     /// As [`Platform::split`], of a push to one device, which goes to it opted in or not.
-    fn one_apart(&self, now: Time, app: &App, push: &NewPush, matched: &RoaringBitmap) -> Split {
+    pub(crate) fn one_apart(&self, now: Time, app: &App, push: &NewPush, matched: &RoaringBitmap) -> Split {
         let mut split = Split::default();
         let Some(slot) = matched.min() else { return split };
         match self.outcome_of_one(now, app, slot, push) {

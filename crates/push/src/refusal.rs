@@ -43,6 +43,8 @@ stadium_state_machine::codes! {
     NOT_SENT = "PSH-028", "push was not sent to this device";
     /// The command belongs to another shard; a driver's mistake.
     MISDIRECTED = "PSH-029", "command sent to the wrong place";
+    /// A live push keeps counts alone.
+    LIVE = "PSH-030", "not kept of a live push";
     /// There are as many apps as there may be.
     APPS_FULL = "PSH-040", "too many apps";
     /// There are as many pushes as there may be, and none of them is settled.

@@ -305,13 +305,18 @@ struct Outgoing<'a> {
 
 impl Outgoing<'_> {
     fn dispatch(&self, loop_index: u16, payload: Bytes, to: Vec<Recipient>) -> Dispatch {
-        let (content_type, properties) = match &self.content.content {
-            Content::Raw { content_type, properties, .. } => (content_type.clone(), properties.clone()),
-            Content::Notification(_) => (Some(CONTENT_TYPE), Vec::new()),
-        };
+        let (content_type, properties) = head(&self.content.content);
         let qos = self.content.options.qos;
         let expires_at = (self.until > self.now && qos > 0).then_some(self.until);
         Dispatch { loop_index, push: self.push, payload, content_type, properties, qos, expires_at, to }
+    }
+}
+
+/// The MIME type and the user properties of what devices get.
+pub(crate) fn head(content: &Content) -> (Option<CompactString>, Vec<(CompactString, CompactString)>) {
+    match content {
+        Content::Raw { content_type, properties, .. } => (content_type.clone(), properties.clone()),
+        Content::Notification(_) => (Some(CONTENT_TYPE), Vec::new()),
     }
 }
 
@@ -331,18 +336,18 @@ fn words(app: &App, push: &NewPush, notification: &Notification, slot: u32) -> B
 
 /// Devices that get the same bytes on the same loop.
 #[derive(Default)]
-struct Groups(Vec<Group>);
+pub(crate) struct Groups(pub(crate) Vec<Group>);
 
-struct Group {
-    loop_index: u16,
+pub(crate) struct Group {
+    pub(crate) loop_index: u16,
     /// What makes the words the same; none where each device has its own.
     variant: Option<[usize; 3]>,
-    payload: Bytes,
-    to: Vec<Recipient>,
+    pub(crate) payload: Bytes,
+    pub(crate) to: Vec<Recipient>,
 }
 
 impl Groups {
-    fn add(&mut self, app: &App, push: &NewPush, loop_index: u16, to: Recipient) {
+    pub(crate) fn add(&mut self, app: &App, push: &NewPush, loop_index: u16, to: Recipient) {
         let variant = match &push.content {
             Content::Raw { .. } => Some([0; 3]),
             Content::Notification(notification) if template::has_values(notification) => None,

@@ -406,6 +406,7 @@ impl<'a> Behaviour<'a> {
             )),
             State::NotMatched { clause, .. } => self.not(&format!("the audience asks for {clause}")),
             State::Scheduled => format!("{name} has not got it yet: it has not started."),
+            State::Counted => format!("Outcomes of the push are counted, and not kept for {name}."),
         }
     }
 }

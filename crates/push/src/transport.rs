@@ -8,12 +8,15 @@
 use stadium_registry::{AppName, DeviceId};
 
 use crate::Dispatch;
+use crate::live::LiveDispatch;
 
 /// A command of a shard to a transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportCommand {
     /// Delivers a push.
     Dispatch(Dispatch),
+    /// Delivers a live push: the outcomes are counted at the transport.
+    Live(LiveDispatch),
     /// Cuts the device's connection, whatever it reads, if it has one: it is revoked or removed.
     Disconnect {
         /// Its app.

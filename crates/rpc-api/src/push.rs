@@ -1,7 +1,8 @@
 //! The service `stadium`: pushes, for services that have RPC and need no HTTP.
 //!
-//! It takes over what POST /api/push does, under the same bounds, now or later ([`job`]). A caller shows an API key that may send, as a bearer
-//! token; so devices, whose requests carry none, cannot push.
+//! It makes the live pushes of POST /api/push, under the same bounds, now or later ([`job`]). A
+//! caller shows an API key that may send, as a bearer token; devices, whose requests carry none,
+//! cannot push.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,10 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use stadium_http::PushBounds;
-use stadium_http::fleet::{
-    Audience, ChannelName, DeviceId, Fleet, InvalidName, NewPush, Qos, Refusal as FleetRefusal, UserProperty,
-};
+use stadium_http::fleet::{Fleet, Refusal as FleetRefusal};
 use stadium_http::key_store::{KeyStore, Role};
+use stadium_http::new_push_id;
+use stadium_push::live::{
+    Away, ChannelName, ClientId, InvalidLiveName, LiveAudience, LivePush, Message, Qos, TopicPush,
+};
+use stadium_push::{AppName, PushId};
 use stadium_queue::NewJob;
 use stadium_rpc::{Refusal, Service};
 
@@ -36,8 +40,10 @@ pub fn service(fleet: Arc<dyn Fleet>, keys: KeyStore, bounds: PushBounds) -> Ser
         .descriptors(stadium::FILE_DESCRIPTOR_SET)
         .interceptor(Access::new(keys, needed))
         .inline(&stadium::PUSH, move |_call, request: &PushRequest, answer: &mut PushAccepted| {
-            let push = read(request, bounds)?;
-            let id = fleet.push(push).map_err(|refusal| match refusal {
+            let no_id = || Refusal::busy(Duration::from_secs(1), "no id could be made");
+            let id = new_push_id().ok_or_else(no_id)?;
+            let push = read(request, id, bounds)?;
+            fleet.push(push).map_err(|refusal| match refusal {
                 FleetRefusal::Busy { retry_after, reason } => Refusal::busy(retry_after, reason),
                 FleetRefusal::Rejected { code, reason } => Refusal::rejected(code, reason),
                 FleetRefusal::Unknown { reason } => Refusal::unknown("HTTP-018", reason),
@@ -52,7 +58,7 @@ fn needed(route: &str) -> Option<Role> {
     (route == stadium::PUSH.route()).then_some(Role::Send)
 }
 
-fn read(request: &PushRequest, bounds: PushBounds) -> Result<NewPush, Refusal> {
+fn read(request: &PushRequest, id: PushId, bounds: PushBounds) -> Result<TopicPush, Refusal> {
     if request.message.len() > bounds.message_bytes_max {
         let (bytes, max) = (request.message.len(), bounds.message_bytes_max);
         return Err(wrong(format!("the message has {bytes} bytes; http.message_bytes_max allows {max}")));
@@ -60,36 +66,38 @@ fn read(request: &PushRequest, bounds: PushBounds) -> Result<NewPush, Refusal> {
     if request.user_properties.len() > USER_PROPERTIES_MAX {
         return Err(wrong(format!("a push has at most {USER_PROPERTIES_MAX} user properties")));
     }
-    let mut user_properties = Vec::with_capacity(request.user_properties.len());
+    let mut properties = Vec::with_capacity(request.user_properties.len());
     for property in &request.user_properties {
-        user_properties.push(UserProperty {
-            name: text("a user property's name", &property.name, USER_PROPERTY_BYTES_MAX)?,
-            value: text("a user property's value", &property.value, USER_PROPERTY_BYTES_MAX)?,
-        });
+        let name = text("a user property's name", &property.name, USER_PROPERTY_BYTES_MAX)?;
+        let value = text("a user property's value", &property.value, USER_PROPERTY_BYTES_MAX)?;
+        properties.push((name.into(), value.into()));
     }
     let content_type = match request.content_type.as_str() {
         "" => None,
-        named => Some(text("the content type", named, CONTENT_TYPE_BYTES_MAX)?),
+        named => Some(text("the content type", named, CONTENT_TYPE_BYTES_MAX)?.into()),
     };
-    Ok(NewPush {
-        to: audience(request, bounds)?,
-        payload: request.message.clone().into(),
-        qos: if request.at_most_once { Qos::AtMostOnce } else { Qos::AtLeastOnce },
-        expiry: (request.expiry_s > 0).then(|| Duration::from_secs(request.expiry_s.into())),
-        content_type,
-        user_properties,
+    Ok(TopicPush {
+        push: LivePush {
+            app: AppName::new(AppName::DEFAULT).expect("the app `default` has a name"),
+            id,
+            to: audience(request, bounds)?,
+            qos: if request.at_most_once { Qos::AtMostOnce } else { Qos::AtLeastOnce },
+            payload_bytes: request.message.len() as u64,
+        },
+        message: Message { payload: request.message.clone().into(), content_type, properties },
+        away: Away::Queue((request.expiry_s > 0).then(|| u64::from(request.expiry_s) * 1_000)),
     })
 }
 
-fn audience(request: &PushRequest, bounds: PushBounds) -> Result<Audience, Refusal> {
+fn audience(request: &PushRequest, bounds: PushBounds) -> Result<LiveAudience, Refusal> {
     match &request.to {
         None | Some(To::Everybody(false)) => Err(wrong("the push is for nobody: set `to`".to_owned())),
-        Some(To::Everybody(true)) => Ok(Audience::Everybody),
+        Some(To::Everybody(true)) => Ok(LiveAudience::Channel(ChannelName::everybody())),
         Some(To::Channel(name)) => {
             let name = ChannelName::new(name.as_str());
-            name.map(Audience::Channel).map_err(|error| wrong(format!("a channel's name {error}")))
+            name.map(LiveAudience::Channel).map_err(|error| wrong(format!("a channel's name {error}")))
         }
-        Some(To::Device(id)) => device(id).map(Audience::Device),
+        Some(To::Device(id)) => device(id).map(|id| LiveAudience::Clients(vec![id])),
         Some(To::Devices(devices)) => {
             let (named, max) = (devices.ids.len(), bounds.audience_devices_max);
             if named == 0 || named > max {
@@ -102,13 +110,13 @@ fn audience(request: &PushRequest, bounds: PushBounds) -> Result<Audience, Refus
                     ids.push(device(id)?);
                 }
             }
-            Ok(Audience::Devices(ids))
+            Ok(LiveAudience::Clients(ids))
         }
     }
 }
 
-fn device(id: &str) -> Result<DeviceId, Refusal> {
-    let id = DeviceId::new(id).map_err(|error: InvalidName| wrong(format!("a device id {error}")))?;
+fn device(id: &str) -> Result<ClientId, Refusal> {
+    let id = ClientId::new(id).map_err(|error: InvalidLiveName| wrong(format!("a device id {error}")))?;
     if id.has_inbox() { Ok(id) } else { Err(wrong(format!("device {:?} has no inbox", id.as_str()))) }
 }
 
@@ -124,7 +132,8 @@ fn text(what: &str, text: &str, bytes_max: usize) -> Result<String, Refusal> {
 /// # Errors
 /// What would be refused now is refused now.
 pub(crate) fn job(request: &PushRequest, bounds: PushBounds) -> Result<NewJob, Refusal> {
-    read(request, bounds)?;
+    // The push gets its id when the job is done.
+    read(request, PushId(0), bounds)?;
     let payload = Value::from(body(request)).to_string().into();
     Ok(NewJob { payload, ..NewJob::default() })
 }
@@ -184,8 +193,8 @@ mod tests {
                 at_most_once: true,
             };
             let job = job(&request, bounds).expect("it is a push");
-            let later = read_push(&job.payload, bounds).expect("it is a push");
-            assert_eq!(later, read(&request, bounds).expect("it is a push"));
+            let later = read_push(&job.payload, PushId(7), bounds).expect("it is a push");
+            assert_eq!(later, read(&request, PushId(7), bounds).expect("it is a push"));
         }
         assert!(job(&PushRequest::default(), bounds).is_err(), "it is for nobody");
     }

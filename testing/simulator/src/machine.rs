@@ -37,6 +37,8 @@ pub enum Sabotage {
     AcknowledgementsAreForgotten,
     /// A shard confirms what another one wrote to it about pushes, and did not take it in.
     MessagesOfPushesAreForgotten,
+    /// A shard dispatches live pushes twice.
+    LivePushesAreDoubled,
     /// Where an app's home refused a cancellation, other shards cancel what comes next.
     RefusedCancellationsStay,
     /// A shard confirms amounts that moved to its counter, and did not take them in.

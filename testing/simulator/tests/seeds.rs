@@ -71,6 +71,12 @@ fn a_shard_that_forgets_messages_about_pushes_is_found_out() {
 }
 
 #[test]
+fn a_shard_that_dispatches_live_pushes_twice_is_found_out() {
+    let failure = first_failure(0, 40, Sabotage::LivePushesAreDoubled);
+    assert!(failure.is_some(), "40 seeds did not notice live pushes that come twice");
+}
+
+#[test]
 fn a_shard_that_forgets_amounts_for_its_counter_is_found_out() {
     let failure = first_failure(0, 400, Sabotage::MessagesOfCountersAreForgotten);
     assert!(failure.is_some(), "400 seeds did not notice amounts that are in no counter");
@@ -111,14 +117,17 @@ fn a_shard_that_keeps_one_checkpoint_is_found_out() {
 
 #[test]
 fn a_shard_that_counts_a_damaged_checkpoint_is_found_out() {
-    let failure = first_failure(0, 600, Sabotage::DamagedCheckpointsCount);
-    assert!(failure.is_some(), "600 seeds did not notice that the checkpoint that is whole was removed");
+    let failure = first_failure(0, 1_000, Sabotage::DamagedCheckpointsCount);
+    assert!(failure.is_some(), "1,000 seeds did not notice that the checkpoint that is whole was removed");
 }
 
 #[test]
 fn a_shard_that_an_unreadable_checkpoint_stops_is_found_out() {
     let failure = first_failure(0, 600, Sabotage::UnreadCheckpointsAreTheEnd);
-    assert!(failure.is_some(), "600 seeds did not notice that the checkpoint before the newest is not used");
+    assert!(
+        failure.is_some(),
+        "1,000 seeds did not notice that the checkpoint before the newest is not used"
+    );
 }
 
 #[test]

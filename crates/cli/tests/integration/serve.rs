@@ -143,34 +143,35 @@ fn a_push_of_either_kind_is_shown_by_its_id() {
     let server = Server::start(&["--trial"]);
     let live = server.answers(&["push", "everybody", "x"])["id"].as_str().expect("an id").to_owned();
     let shown = server.says(&["push", "show", &live]);
-    assert!(shown.starts_with(&format!("live push {live}, settled")), "{shown}");
-    assert!(shown.contains("warning: nobody gets it: no device subscribes to where it went"), "{shown}");
-    assert_eq!(server.answers(&["push", "show", &live])["status"], "settled");
-    assert_eq!(server.answers(&["push", "watch", &live])["targeted"], 0);
-    for command in
-        [&["push", "cancel", &live][..], &["push", "trace", &live, "a"], &["push", "deliveries", &live]]
-    {
-        server.fails(1, command, &format!("{live} is a live push, made by `stadium push TO MESSAGE`"));
+    assert!(shown.starts_with(&format!("live push {live} settled, accepted ")), "{shown}");
+    assert!(shown.contains("  0 targeted, 0 delivered\n"), "{shown}");
+    assert_eq!(server.answers(&["push", "show", &live])["live"], true);
+    assert_eq!(server.answers(&["push", "watch", &live])["counts"]["targeted"], 0);
+    let trace = server.says(&["push", "trace", &live, "a"]);
+    assert!(trace.starts_with("a did not get it: no connection took the live push at "), "{trace}");
+    for command in [&["push", "cancel", &live][..], &["push", "deliveries", &live]] {
+        server.fails(1, command, "PSH-030");
     }
-    let kept =
-        server.answers(&["push", "send", "all", "--title", "x"])["id"].as_str().expect("an id").to_owned();
-    assert!(server.says(&["push", "show", &kept]).starts_with(&kept));
-    // The API says where a push of the other kind is.
+    let made = server.answers(&["push", "send", "all", "--title", "x"]);
+    let durable = made["id"].as_str().expect("an id").to_owned();
+    assert!(server.says(&["push", "show", &durable]).starts_with(&durable));
+    let again = server.answers(&["push", "send", "channel:news", "--live", "--message", "x"]);
+    let channel = again["id"].as_str().expect("an id").to_owned();
+    let listed = server.answers(&["push", "list"]);
+    let ids = listed["pushes"].as_array().expect("a list").iter().map(|push| &push["id"]);
+    assert_eq!(ids.collect::<Vec<_>>(), [&channel, &durable, &live]);
+    assert!(server.says(&["push", "list"]).contains("settled, live"));
+    // The alias says where a durable push is.
     let key = std::fs::read_to_string(server.data().join("admin.key")).expect("its owner reads it");
-    for (path, other) in [
-        (format!("/api/pushes/{kept}"), "/api/apps/APP/pushes/"),
-        (format!("/api/apps/default/pushes/{live}"), "/api/pushes/"),
-    ] {
-        let url = format!("http://{}{path}", server.address("http"));
-        let answer = ureq::get(&url)
-            .config()
-            .http_status_as_error(false)
-            .build()
-            .header("Authorization", format!("Bearer {}", key.trim()))
-            .call();
-        let text = answer.expect("it answers").body_mut().read_to_string().expect("text");
-        assert!(text.contains(other), "{path}: {text}");
-    }
+    let url = format!("http://{}/api/pushes/{durable}", server.address("http"));
+    let answer = ureq::get(&url)
+        .config()
+        .http_status_as_error(false)
+        .build()
+        .header("Authorization", format!("Bearer {}", key.trim()))
+        .call();
+    let text = answer.expect("it answers").body_mut().read_to_string().expect("text");
+    assert!(text.contains("/api/apps/APP/pushes/"), "{text}");
 }
 
 #[test]

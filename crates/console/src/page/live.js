@@ -89,6 +89,7 @@ function onPush(push) {
   }
   const to = push.to === "everybody" ? "everybody"
     : push.to.channel !== undefined ? `channel ${push.to.channel}`
+    : push.to.registered !== undefined ? `registered devices ${JSON.stringify(push.to.registered)}`
     : push.to.device !== undefined ? `device ${push.to.device}` : `${count(push.to.device_count)} devices`;
   const when = new Date(push.accepted_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   show("push-what", `To ${to} at ${when} · QoS ${push.qos} · ${bytes(push.payload_bytes)} · ${push.id}`);

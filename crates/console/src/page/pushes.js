@@ -35,7 +35,7 @@ async function refreshList(mine) {
   at("push-rows").replaceChildren(...answer.pushes.map((push) => {
     const row = element("tr"), counts = push.counts;
     row.append(
-      headLink(push.title ?? push.id, page(`/pushes/${push.id}`)), cell(ago(push.accepted_at), "Accepted"), word(words(push.status), "Status"),
+      headLink(push.title ?? push.id, page(`/pushes/${push.id}`)), cell(ago(push.accepted_at), "Accepted"), word(push.live ? `${words(push.status)}, live` : words(push.status), "Status"),
       figure(counts.targeted, "Targeted"), figure(counts.delivered, "Delivered"), figure(counts.waiting + counts.owed + counts.in_flight, "Owed"),
       figure(counts.opened, "Opened"), figure(counts.expired, "Expired"),
     );
@@ -109,9 +109,9 @@ function showPush(push) {
   const { counts } = push;
   show("h-push", push.title ?? push.id);
   document.title = `${push.title ?? push.id} · Stadium`;
-  show("status", words(push.status));
+  show("status", push.live ? `${words(push.status)}, live` : words(push.status));
   at("status").dataset.status = push.status;
-  at("cancel").hidden = over;
+  at("cancel").hidden = over || push.live;
   at("tiles").replaceChildren(...[
     ["Targeted", counts.targeted], ["Delivered", counts.delivered], ["Owed still", counts.owed + counts.waiting + counts.in_flight], ["Opened", counts.opened], ["Expired", counts.expired],
   ].map(([name, n]) => {
@@ -119,7 +119,7 @@ function showPush(push) {
     tile.append(element("b", "", count(n)), element("small", "", name));
     return tile;
   }));
-  show("places-unit", `${count(counts.matched)} of ${count(counts.devices)} devices matched`);
+  show("places-unit", counts.devices > 0 || !push.live ? `${count(counts.matched)} of ${count(counts.devices)} devices matched` : `${count(counts.matched)} subscribed or named`);
   const most = Math.max(counts.matched, counts.targeted, 1);
   at("places").replaceChildren(...PLACES.filter(([field]) => counts[field]).map(([field, name]) => {
     const row = element("div", "bar-row"), bar = element("div", "bar"), filled = element("i");
@@ -129,15 +129,17 @@ function showPush(push) {
     row.append(element("span", "", name), element("b", "", count(counts[field])), bar);
     return row;
   }));
-  chart.set(push.series.map((sample) => [sample.acknowledged, sample.sent]));
+  // A live push is over in a moment: it has latencies, and no seconds to draw.
+  at("series").hidden = !push.series;
+  if (push.series) chart.set(push.series.map((sample) => [sample.acknowledged, sample.sent]));
   const latency = (name, of) => of.count > 0 && [name, `first ${ms(of.first_ms)}, half ${ms(of.p50_ms)}, 99 % ${ms(of.p99_ms)}, last ${ms(of.last_ms)}`];
   rows("latency", [latency("Sent after", push.sent), latency("Acknowledged after", push.acknowledged)]);
   rows("facts", [
     ["Push", push.id], ["Accepted", moment(push.accepted_at)], push.started_at && ["Started", moment(push.started_at)],
-    push.schedule && ["Schedule", push.schedule], ["Audience", JSON.stringify(push.audience)], ["Priority", push.options.priority],
+    push.schedule && ["Schedule", push.schedule], ["Audience", JSON.stringify(push.audience)], push.options.priority !== undefined && ["Priority", push.options.priority],
     push.options.expiry_s && ["Expires after", `${push.options.expiry_s} s`], push.options.collapse_key && ["Collapse key", push.options.collapse_key],
   ]);
-  show("content", JSON.stringify(push.content, null, 2));
+  show("content", push.content ? JSON.stringify(push.content, null, 2) : "The message of a live push is not kept.");
 }
 
 at("cancel").addEventListener("click", async () => {

@@ -8,23 +8,37 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use stadium_edge::auth::{AnonymousAccess, AuthConfig, Authenticator};
 use stadium_edge::{
-    Audience, BeforeAuthentication, Config, ConnectBudget, Drain, Edge, Error, NewPush, TRACES_MAX, Taken,
-    TraceGuard, TraceLine, Traced,
+    BeforeAuthentication, Config, ConnectBudget, Drain, Edge, Error, TRACES_MAX, Taken, TraceGuard,
+    TraceLine, Traced,
 };
 use stadium_mqtt::packet::{Connect, Packet, Publish, PublishProperties, QoS, Version, Will};
+use stadium_push::live::{Away, ChannelName, ClientId, LiveAudience, LivePush, Message, Qos, TopicPush};
+use stadium_push::{AppName, PushId};
 use support::{Client, Heard, connect, open_edge, open_edge_with, until};
 
-fn push(to: Audience, qos: QoS) -> NewPush {
-    NewPush {
-        to,
-        payload: Arc::from(&b"lights on"[..]),
-        qos,
-        expiry: None,
-        content_type: None,
-        user_properties: Vec::new(),
+fn push(to: LiveAudience, qos: Qos) -> TopicPush {
+    TopicPush {
+        push: LivePush {
+            app: AppName::new(AppName::DEFAULT).expect("a name"),
+            id: PushId(7),
+            to,
+            qos,
+            payload_bytes: 9,
+        },
+        message: Message {
+            payload: Bytes::from_static(b"lights on"),
+            content_type: None,
+            properties: Vec::new(),
+        },
+        away: Away::Queue(None),
     }
+}
+
+fn everybody() -> LiveAudience {
+    LiveAudience::Channel(ChannelName::everybody())
 }
 
 #[test]
@@ -34,16 +48,16 @@ fn a_push_to_everybody_reaches_every_loop_and_is_reported() {
         let mut devices: Vec<Client> = (0..40)
             .map(|number| Client::device(&edge, &format!("phone{number}"), &["channels/everybody"]))
             .collect();
-        let record = edge.handle().push(&push(Audience::Everybody, QoS::AtLeastOnce)).expect("accepted");
+        let record = edge.handle().push(&push(everybody(), Qos::AtLeastOnce)).expect("accepted");
         for device in &mut devices {
             let Heard::Publish { topic, payload, packet_id, .. } = device.hear() else { panic!() };
             assert_eq!((topic.as_str(), &payload[..]), ("channels/everybody", &b"lights on"[..]));
             device.acknowledge(packet_id);
         }
-        until("all acknowledged", || record.progress().acknowledged == 40);
-        let progress = record.progress();
-        assert_eq!((progress.targeted, progress.sent, progress.loops_left), (40, 40, 0));
-        assert_eq!(progress.dropped + progress.queued + progress.expired, 0);
+        until("all acknowledged", || record.report().acknowledged == 40);
+        let report = record.report();
+        assert_eq!((report.targeted, report.sent, report.counting), (40, 40, false));
+        assert_eq!(report.dropped + report.queued + report.expired, 0);
     }
 }
 
@@ -51,11 +65,46 @@ fn a_push_to_everybody_reaches_every_loop_and_is_reported() {
 fn a_push_to_devices_counts_those_that_are_not_there() {
     let edge = open_edge(2);
     let mut here = Client::device(&edge, "here", &["inbox/here"]);
-    let to = Audience::Devices(vec!["here".into(), "nowhere".into()]);
-    let record = edge.handle().push(&push(to, QoS::AtMostOnce)).expect("accepted");
+    let to = LiveAudience::Clients(["here", "nowhere"].map(|id| ClientId::new(id).expect("an id")).into());
+    let record = edge.handle().push(&push(to, Qos::AtMostOnce)).expect("accepted");
     assert!(matches!(here.hear(), Heard::Publish { .. }));
-    until("both loops had it", || record.progress().loops_left == 0);
-    assert_eq!((record.progress().sent, record.progress().not_connected), (1, 1));
+    until("both loops had it", || !record.report().counting);
+    assert_eq!((record.report().sent, record.report().not_connected), (1, 1));
+}
+
+#[test]
+fn no_session_keeps_a_live_push_for_connections() {
+    let edge = open_edge(2);
+    let mut here = Client::device(&edge, "here", &["channels/news"]);
+    let persistent = || {
+        let kept = Connect { clean_start: false, session_expiry_s: Some(60), ..connect("gone", Version::V5) };
+        Client::connect(&edge, kept).0
+    };
+    let mut gone = persistent();
+    gone.subscribe("channels/news", 1);
+    let news = || LiveAudience::Channel(ChannelName::new("news").expect("a name"));
+    let live = |id| {
+        let TopicPush { push, message, .. } = push(news(), Qos::AtLeastOnce);
+        TopicPush { push: LivePush { id: PushId(id), ..push }, message, away: Away::Skip }
+    };
+    // One in flight to a connection that ends is given up, and not sent again.
+    let first = edge.handle().push(&live(1)).expect("accepted");
+    for device in [&mut here, &mut gone] {
+        assert!(matches!(device.hear(), Heard::Publish { .. }));
+    }
+    drop(gone);
+    until("the end of its connection is counted", || first.report().dropped == 1);
+    // One made while the device is away is not for it.
+    let second = edge.handle().push(&live(2)).expect("accepted");
+    let Heard::Publish { .. } = here.hear() else { panic!("it is connected") };
+    until("both loops had it", || !second.report().counting);
+    let report = second.report();
+    assert_eq!((report.targeted, report.sent, report.queued), (1, 1, 0), "{report:?}");
+    let mut back = persistent();
+    edge.handle().push(&live(3)).expect("accepted");
+    let Heard::Publish { dup, .. } = back.hear() else { panic!("it is connected again") };
+    assert!(!dup, "the first push came again");
+    assert!(edge.handle().find_push(&second.report().push.app, PushId(2)).is_some());
 }
 
 #[test]
@@ -306,7 +355,7 @@ fn a_drain_tells_everybody_and_lets_nobody_in() {
         draining.join().expect("no panic")
     });
     assert_eq!(left, 0);
-    assert!(edge.handle().push(&push(Audience::Everybody, QoS::AtMostOnce)).is_err());
+    assert!(edge.handle().push(&push(everybody(), Qos::AtMostOnce)).is_err());
 }
 
 #[test]

@@ -128,9 +128,15 @@ pub(crate) async fn count(
     sample_max: u32,
     push: Option<Box<NewPush>>,
 ) -> Result<Box<Preview>, Problem> {
-    let audience = match audience {
-        Audience::Device(device) => Selector::Device(device),
-        Audience::Selector(selector) => selector,
+    let audience = resolved(app, of, audience).await?;
+    ask_for(app, Command::Preview { app: of.clone(), audience, sample_max, push }).await
+}
+
+/// The selector of an audience, of a saved one as it is now.
+pub(crate) async fn resolved(app: &App, of: &AppName, audience: Audience) -> Result<Selector, Problem> {
+    match audience {
+        Audience::Device(device) => Ok(Selector::Device(device)),
+        Audience::Selector(selector) => Ok(selector),
         Audience::Saved(name) => {
             let all: Vec<(AudienceName, Selector)> =
                 ask_for(app, Command::Audiences { app: of.clone() }).await?;
@@ -139,10 +145,9 @@ pub(crate) async fn count(
                 let reason = format!("app {:?} has no saved audience {:?}", of.as_str(), name.as_str());
                 Problem::from(Refusal::Rejected { code: refusal::AUDIENCE_UNKNOWN, reason })
             })?;
-            selector
+            Ok(selector)
         }
-    };
-    ask_for(app, Command::Preview { app: of.clone(), audience, sample_max, push }).await
+    }
 }
 
 /// Puts up to 1,000 registered devices onto a static list; those that are on it stay.

@@ -1,11 +1,11 @@
 //! Registered devices, as the shards know them: found, changed, and cut.
 
 use axum::Json;
+use stadium_push::live::ClientId;
 use stadium_push::{Changed, Command, DeviceView, Refusal, refusal};
 use stadium_registry::{AppName, Changes, DeviceId, client_ids};
 
 use crate::devices::views::{ChangedDevice, ChangedDevices};
-use crate::fleet;
 use crate::request::app::App;
 use crate::request::problem::Problem;
 use crate::shards::{ask_for, strange};
@@ -59,7 +59,7 @@ pub(crate) async fn several(
 /// Closes a device's connections, where it has any: the shard cuts those that it knows, and one that never read its inbox is
 /// known to its loop alone.
 pub(crate) async fn disconnect(app: &App, of: &AppName, device: &DeviceId, why: &str) {
-    for id in client_ids(of, device).filter_map(|id| fleet::DeviceId::new(id).ok()) {
+    for id in client_ids(of, device).filter_map(|id| ClientId::new(id).ok()) {
         if let Err(refusal) = app.fleet.kick(id, why.to_owned()).await {
             tracing::warn!(app = of.as_str(), device = device.as_str(), refusal = ?refusal, "A device could not be disconnected");
         }

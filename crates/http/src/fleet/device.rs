@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use super::names::DeviceId;
+use stadium_push::live::ClientId;
 
 /// Which devices to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct DeviceQuery {
     /// Only connected devices, only those away, or both.
     pub connection: ConnectionFilter,
     /// Only ids after this one, in byte order: the last id of the page before.
-    pub after: Option<DeviceId>,
+    pub after: Option<ClientId>,
     /// At most so many, at least 1.
     pub limit: usize,
 }
@@ -44,7 +44,7 @@ pub struct DevicePage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceReport {
     /// Its client identifier.
-    pub id: DeviceId,
+    pub id: ClientId,
     /// Its open connection, if there is one.
     pub connection: Option<DeviceConnection>,
     /// When its session ends unless it comes back; `None` while connected or when it never ends.

@@ -9,10 +9,15 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
+use stadium_push::live::{
+    Away, ClientId, LatencySummary, LiveAudience, LivePush, LiveReach, LiveReport, LiveTally, LiveTimes,
+    LiveToken, Qos, TopicPush,
+};
+use stadium_push::{AppName, PushId, Time};
+
 use crate::fleet::{
-    Audience, BoxFuture, ConnectionFilter, DeviceConnection, DeviceId, DevicePage, DeviceQuery, DeviceReport,
-    DeviceSubscription, Fleet, FleetStats, KickOutcome, LatencySummary, NewPush, NoTrace, Progress, PushId,
-    PushReport, Qos, Readiness, Refusal, Tally, Trace, TraceLine, Traced,
+    BoxFuture, ConnectionFilter, DeviceConnection, DevicePage, DeviceQuery, DeviceReport, DeviceSubscription,
+    Fleet, FleetStats, KickOutcome, NoTrace, Readiness, Refusal, Tally, Trace, TraceLine, Traced,
 };
 
 /// Pushes remembered; the oldest is forgotten first. Enough for any test, small enough for a page left open.
@@ -24,8 +29,9 @@ pub struct MemoryFleet {
 }
 
 struct State {
-    devices: BTreeMap<DeviceId, DeviceReport>,
-    pushes: BTreeMap<PushId, (NewPush, PushReport)>,
+    devices: BTreeMap<ClientId, DeviceReport>,
+    pushes: BTreeMap<LiveToken, LiveReport>,
+    accepted: Vec<TopicPush>,
     last_push: u64,
     stats: FleetStats,
     readiness: Readiness,
@@ -45,6 +51,7 @@ impl MemoryFleet {
             state: Mutex::new(State {
                 devices: BTreeMap::new(),
                 pushes: BTreeMap::new(),
+                accepted: Vec::new(),
                 last_push: 0,
                 stats: FleetStats::default(),
                 readiness: Readiness::Ready,
@@ -54,7 +61,7 @@ impl MemoryFleet {
     }
 
     /// Connects a device that subscribes to its inbox and to the given channels.
-    pub fn connect(&self, id: &DeviceId, channels: &[&str]) {
+    pub fn connect(&self, id: &ClientId, channels: &[&str]) {
         let mut state = self.state.lock();
         let mut subscriptions = vec![DeviceSubscription { filter: id.inbox_topic(), qos: 1 }];
         subscriptions.extend(
@@ -83,7 +90,7 @@ impl MemoryFleet {
     }
 
     /// Ends a device's connection; its session stays for an hour.
-    pub fn disconnect(&self, id: &DeviceId) {
+    pub fn disconnect(&self, id: &ClientId) {
         self.state.lock().close(id, "disconnected");
     }
 
@@ -103,15 +110,15 @@ impl MemoryFleet {
     }
 
     /// Changes what is known of a push; does nothing when it is unknown.
-    pub fn change_push(&self, id: PushId, change: impl FnOnce(&mut PushReport)) {
-        if let Some((_, report)) = self.state.lock().pushes.get_mut(&id) {
+    pub fn change_push(&self, id: PushId, change: impl FnOnce(&mut LiveReport)) {
+        if let Some(report) = self.state.lock().pushes.values_mut().find(|report| report.push.id == id) {
             change(report);
         }
     }
 
-    /// The pushes that were accepted, oldest first, as they were asked for.
-    pub fn accepted(&self) -> Vec<NewPush> {
-        self.state.lock().pushes.values().map(|(push, _)| push.clone()).collect()
+    /// The newest pushes to topics that were accepted, oldest first, as they were asked for.
+    pub fn accepted(&self) -> Vec<TopicPush> {
+        self.state.lock().accepted.clone()
     }
 }
 
@@ -123,7 +130,7 @@ impl State {
         self.stats.subscriptions = self.devices.values().map(|device| device.subscription_count).sum();
     }
 
-    fn close(&mut self, id: &DeviceId, reason: &'static str) -> KickOutcome {
+    fn close(&mut self, id: &ClientId, reason: &'static str) -> KickOutcome {
         let Some(device) = self.devices.get_mut(id) else { return KickOutcome::Unknown };
         if device.connection.take().is_none() {
             return KickOutcome::NotConnected;
@@ -137,102 +144,137 @@ impl State {
         KickOutcome::Kicked
     }
 
-    fn audience(&self, to: &Audience) -> Vec<DeviceId> {
-        let subscribers = |topic: String| {
-            let subscribed = |device: &&DeviceReport| {
-                device.subscriptions.iter().any(|subscription| subscription.filter == topic)
-            };
-            self.devices.values().filter(subscribed).map(|device| device.id.clone()).collect()
-        };
+    fn audience(&self, to: &LiveAudience) -> Vec<ClientId> {
         match to {
-            Audience::Device(id) => vec![id.clone()],
-            Audience::Devices(ids) => ids.clone(),
-            Audience::Channel(name) => subscribers(name.topic()),
-            Audience::Everybody => subscribers(crate::fleet::ChannelName::everybody().topic()),
+            LiveAudience::Clients(ids) => ids.clone(),
+            LiveAudience::Channel(name) => {
+                let topic = name.topic();
+                let subscribed = |device: &&DeviceReport| {
+                    device.subscriptions.iter().any(|subscription| subscription.filter == topic)
+                };
+                self.devices.values().filter(subscribed).map(|device| device.id.clone()).collect()
+            }
+            LiveAudience::Registered(_) => Vec::new(),
         }
     }
 
-    fn deliver(&mut self, push: NewPush) -> PushId {
-        self.last_push += 1;
-        let id = PushId(self.last_push);
-        let audience = self.audience(&push.to);
+    fn deliver(&mut self, push: TopicPush) {
+        let audience = self.audience(&push.push.to);
         let took = Duration::from_micros(700);
-        let mut report = PushReport {
-            id,
-            accepted_at: SystemTime::now(),
-            to: push.to.clone(),
-            qos: push.qos,
-            payload_bytes: push.payload.len() as u64,
-            progress: Progress::Settled,
-            counting: false,
-            targeted: audience.len() as u64,
-            sent: 0,
-            acknowledged: 0,
-            expired: 0,
-            dropped: 0,
-            not_connected: 0,
-            queued: 0,
-            first_sent: None,
-            last_sent: None,
-            first_acknowledged: None,
-            last_acknowledged: None,
-            sent_latency: LatencySummary::default(),
-            acknowledged_latency: LatencySummary::default(),
-        };
+        let mut tally = LiveTally::default();
+        let mut times = LiveTimes::default();
+        let keeps = push.away != Away::Skip && push.push.qos == Qos::AtLeastOnce;
         for device in audience {
             match self.devices.get_mut(&device) {
-                Some(device) if device.connection.is_some() => report.sent += 1,
-                Some(device) => {
-                    report.not_connected += 1;
-                    if push.qos == Qos::AtLeastOnce {
-                        device.queued += 1;
-                        report.queued += 1;
-                    }
+                Some(device) if device.connection.is_some() => {
+                    tally.targeted += 1;
+                    tally.sent += 1;
                 }
-                None => report.not_connected += 1,
+                Some(device) if keeps => {
+                    tally.targeted += 1;
+                    tally.queued += 1;
+                    device.queued += 1;
+                }
+                _ => tally.not_connected += 1,
             }
         }
-        if report.sent > 0 {
+        if tally.sent > 0 {
             let summary =
-                LatencySummary { count: report.sent, p50: took, p90: took, p99: took, p999: took, max: took };
-            report.first_sent = Some(took);
-            report.last_sent = Some(took);
-            report.sent_latency = summary;
-            self.stats.deliveries_total += report.sent;
-            self.stats.delivery_latency.record_many(took, report.sent);
-            if push.qos == Qos::AtLeastOnce {
-                report.acknowledged = report.sent;
-                report.first_acknowledged = Some(took);
-                report.last_acknowledged = Some(took);
-                report.acknowledged_latency = summary;
-                self.stats.acknowledgements_total += report.sent;
+                LatencySummary { count: tally.sent, p50: took, p90: took, p99: took, p999: took, max: took };
+            times.sent = Some((took, took));
+            times.sent_latency = summary;
+            self.stats.deliveries_total += tally.sent;
+            self.stats.delivery_latency.record_many(took, tally.sent);
+            match push.push.qos {
+                Qos::AtMostOnce => tally.unanswered = tally.sent,
+                Qos::AtLeastOnce => {
+                    tally.acknowledged = tally.sent;
+                    times.acknowledged = Some((took, took));
+                    times.acknowledged_latency = summary;
+                    self.stats.acknowledgements_total += tally.sent;
+                }
             }
         }
+        self.record(push.push.clone(), &tally, keeps, None, times);
+        self.accepted.push(push);
+        if self.accepted.len() > PUSHES_MAX {
+            self.accepted.remove(0);
+        }
+    }
+
+    fn record(
+        &mut self,
+        push: LivePush,
+        tally: &LiveTally,
+        keeps: bool,
+        reach: Option<LiveReach>,
+        times: LiveTimes,
+    ) -> LiveToken {
+        self.last_push += 1;
+        let token = LiveToken(self.last_push);
+        let report = LiveReport::of(push.into(), now(), tally, false, keeps, reach, times);
         self.stats.pushes_total += 1;
-        self.pushes.insert(id, (push, report));
+        self.pushes.insert(token, report);
         if self.pushes.len() > PUSHES_MAX {
             self.pushes.pop_first();
         }
-        id
+        token
+    }
+
+    fn may_push(&mut self) -> Result<(), Refusal> {
+        match self.refusal.clone() {
+            Some(refusal) => {
+                self.stats.pushes_refused_total += 1;
+                Err(refusal)
+            }
+            None => Ok(()),
+        }
     }
 }
 
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
 impl Fleet for MemoryFleet {
-    fn push(&self, push: NewPush) -> Result<PushId, Refusal> {
+    fn push(&self, push: TopicPush) -> Result<(), Refusal> {
         let mut state = self.state.lock();
-        if let Some(refusal) = state.refusal.clone() {
-            state.stats.pushes_refused_total += 1;
-            return Err(refusal);
+        state.may_push()?;
+        state.deliver(push);
+        Ok(())
+    }
+
+    fn open_push(&self, push: LivePush) -> Result<LiveToken, Refusal> {
+        let mut state = self.state.lock();
+        state.may_push()?;
+        Ok(state.record(push, &LiveTally::default(), false, None, LiveTimes::default()))
+    }
+
+    fn push_reached(&self, token: LiveToken, reach: LiveReach) {
+        if let Some(report) = self.state.lock().pushes.get_mut(&token) {
+            let (push, at) = (std::sync::Arc::clone(&report.push), report.accepted_at);
+            let tally = LiveTally { not_connected: reach.targeted, ..LiveTally::default() };
+            *report = LiveReport::of(push, at, &tally, false, false, Some(reach), report.times);
         }
-        Ok(state.deliver(push))
     }
 
-    fn pushes(&self, limit: usize) -> Vec<PushReport> {
-        self.state.lock().pushes.values().rev().take(limit).map(|(_, report)| report.clone()).collect()
+    fn push_refused(&self, token: LiveToken) {
+        self.state.lock().pushes.remove(&token);
     }
 
-    fn push_report(&self, id: PushId) -> Option<PushReport> {
-        self.state.lock().pushes.get(&id).map(|(_, report)| report.clone())
+    fn pushes(&self, app: Option<&AppName>, before: Option<(Time, PushId)>, limit: usize) -> Vec<LiveReport> {
+        let state = self.state.lock();
+        let is_wanted = |report: &&LiveReport| {
+            app.is_none_or(|app| report.push.app == *app)
+                && before.is_none_or(|before| (report.accepted_at, report.push.id) < before)
+        };
+        state.pushes.values().rev().filter(is_wanted).take(limit).cloned().collect()
+    }
+
+    fn push_report(&self, app: &AppName, id: PushId) -> Option<LiveReport> {
+        let state = self.state.lock();
+        state.pushes.values().find(|report| report.push.app == *app && report.push.id == id).cloned()
     }
 
     fn devices(&self, query: DeviceQuery) -> BoxFuture<'_, DevicePage> {
@@ -255,11 +297,11 @@ impl Fleet for MemoryFleet {
         })
     }
 
-    fn device(&self, id: DeviceId) -> BoxFuture<'_, Option<DeviceReport>> {
+    fn device(&self, id: ClientId) -> BoxFuture<'_, Option<DeviceReport>> {
         Box::pin(async move { self.state.lock().devices.get(&id).cloned() })
     }
 
-    fn kick(&self, id: DeviceId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
+    fn kick(&self, id: ClientId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
         Box::pin(async move { Ok(self.state.lock().close(&id, "kicked")) })
     }
 

@@ -5,13 +5,13 @@ use std::time::SystemTime;
 
 use tokio::sync::mpsc;
 
-use super::names::DeviceId;
+use stadium_push::live::ClientId;
 
 /// What is traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Traced {
     /// All packets of a device.
-    Device(DeviceId),
+    Device(ClientId),
     /// All messages whose topic a filter matches.
     Topic(String),
 }

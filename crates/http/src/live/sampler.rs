@@ -29,7 +29,7 @@ pub(crate) async fn sample(app: Arc<App>, live: Arc<Live>) {
     loop {
         ticks.tick().await;
         if app.views.open() > 0 {
-            let newest = app.fleet.pushes(1).pop();
+            let newest = app.fleet.pushes(None, None, 1).pop();
             if newest != shown
                 && let Some(push) = &newest
             {

@@ -181,7 +181,7 @@ impl Sample {
             drops: tallies(&before.drops, &now.drops, seconds),
             auth_failures: tallies(&before.auth_failures, &now.auth_failures, seconds),
             bytes_held: held(&now.bytes_held),
-            push: app.fleet.pushes(1).first().map(PushView::of),
+            push: app.fleet.pushes(None, None, 1).first().map(PushView::of),
         }
     }
 }

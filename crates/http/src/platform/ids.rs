@@ -26,6 +26,12 @@ pub(crate) fn push_id(headers: &HeaderMap, caller: &str, given: Option<&str>) ->
     }
 }
 
+/// An id that nobody has used, for a push whose client names none; `None` where the machine gives
+/// no random bytes.
+pub fn new_push_id() -> Option<PushId> {
+    random().ok().map(|bytes| PushId(u128::from_be_bytes(bytes)))
+}
+
 /// The first half of the SHA-256 of caller and key, a line each.
 fn hashed(caller: &str, key: &str) -> PushId {
     let digest = ring::digest::digest(&ring::digest::SHA256, format!("{caller}\n{key}").as_bytes());

@@ -31,6 +31,7 @@ pub(crate) fn word(state: &State) -> &'static str {
         State::Refused => "refused",
         State::TooLarge => "too_large",
         State::Cancelled => "cancelled",
+        State::Counted => "counted",
     }
 }
 

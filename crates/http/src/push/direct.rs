@@ -1,5 +1,4 @@
-//! Direct pushes: to devices that are connected, through the fleet, without an app and kept
-//! nowhere.
+//! `POST /api/push`: the alias for live pushes of the app `default` to clients and channels.
 
 pub(crate) mod fields;
 pub(crate) mod views;

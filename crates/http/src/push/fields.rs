@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use stadium_push::live::{Away, ChannelName, LiveAudience, LivePush, Message, Qos, TopicPush};
 use stadium_push::{
     Civil, CollapseKey, Content, NewPush, Notification, Options, Pace, PushId, QuietHours, When, Words,
 };
@@ -16,7 +17,8 @@ use utoipa::ToSchema;
 
 use crate::apps::views::{CapFields, milliseconds};
 use crate::audiences::fields::{PaceField, audience as audience_of};
-use crate::push::direct::fields::{CONTENT_TYPE_BYTES_MAX, PropertyField, properties, text};
+use crate::config::PushBounds;
+use crate::push::direct::fields::{CONTENT_TYPE_BYTES_MAX, PropertyField, check_message, properties, text};
 use crate::request::problem::Problem;
 use crate::rfc3339;
 use crate::spelling::{bytes_of, field, named, parse_timestamp, spelled, timestamp};
@@ -59,6 +61,18 @@ pub(crate) struct PushFields {
     /// shows that.
     #[serde(default)]
     when: Option<WhenField>,
+    /// `true`: a live push, to devices that are connected now. Nothing of it is on disk, and nobody gets it later. The `audience` may
+    /// then also be `{"channel": "news"}`: subscribers of a channel.
+    #[serde(default)]
+    pub(crate) live: bool,
+}
+
+/// A live push as a request names it.
+pub(crate) enum LiveFields {
+    /// To registered devices.
+    Registered(Box<NewPush>),
+    /// To the subscribers of a channel.
+    Channel(Box<TopicPush>),
 }
 
 /// A message to people. Texts may hold `{{name}}` and `{{name|what to say without}}`: a device's attribute or built-in field.
@@ -226,6 +240,11 @@ impl OptionsFields {
         })
     }
 
+    /// Those of a live push, as they are shown.
+    pub(crate) fn of_live(qos: u8) -> Self {
+        Self { qos: Some(qos), ..Self::default() }
+    }
+
     /// All of them, as they are shown.
     pub(crate) fn of(options: &Options) -> Self {
         Self {
@@ -304,6 +323,58 @@ impl PushFields {
         self.when.is_some()
     }
 
+    /// A live push that is new.
+    pub(crate) fn live(
+        mut self,
+        app: AppName,
+        id: PushId,
+        bounds: PushBounds,
+    ) -> Result<LiveFields, Problem> {
+        self.live = false;
+        let channel = match &self.audience {
+            Some(Value::Object(fields)) if fields.len() == 1 => fields.get("channel").cloned(),
+            _ => None,
+        };
+        let Some(channel) = channel else {
+            let push = Box::new(self.check("", app, id)?);
+            stadium_push::live::check(&push)?;
+            return Ok(LiveFields::Registered(push));
+        };
+        let name = channel.as_str().ok_or_else(|| field("audience.channel", "a channel's name is text"))?;
+        let name = ChannelName::new(name)
+            .map_err(|error| field("audience.channel", &format!("a channel's name {error}")))?;
+        // The other fields are read as of a push to all, whose audience nothing looks at.
+        self.audience = Some("all".into());
+        let push = self.check("", app, id)?;
+        stadium_push::live::check(&push)?;
+        let NewPush { app, id, content, options, .. } = push;
+        let Content::Raw { payload, content_type, properties } = content else {
+            let detail = "texts of a notification are for registered devices; give a channel a `message`";
+            return Err(field("notification", detail));
+        };
+        for (option, given) in [
+            ("options.cap", options.cap.is_some()),
+            ("options.holdout_percent", options.holdout > 0),
+            ("options.quiet_hours", options.quiet_hours != QuietHours::Wait),
+        ] {
+            if given {
+                return Err(field(option, "it needs registered devices; a channel has subscribers"));
+            }
+        }
+        check_message(payload.len(), bounds)?;
+        Ok(LiveFields::Channel(Box::new(TopicPush {
+            push: LivePush {
+                app,
+                id,
+                to: LiveAudience::Channel(name),
+                qos: Qos::of(options.qos),
+                payload_bytes: payload.len() as u64,
+            },
+            message: Message { payload, content_type, properties },
+            away: Away::Skip,
+        })))
+    }
+
     /// A push that is new. `at` is where the fields are in the body: empty, or as in `push.`.
     pub(crate) fn check(self, at: &str, app: AppName, id: PushId) -> Result<NewPush, Problem> {
         let Some(audience) = &self.audience else {
@@ -336,7 +407,12 @@ impl PushFields {
             user_properties,
             options,
             when,
+            live,
         } = self;
+        if live {
+            let detail = "a push is live or durable from its beginning; `live` goes with POST /api/apps/APP/pushes alone";
+            return Err(field("live", detail));
+        }
         if let Some(id) = id
             && named("id", id.parse::<PushId>())? != push.id
         {
@@ -368,8 +444,7 @@ impl PushFields {
                     Some(named) => Some(text("content_type", named, CONTENT_TYPE_BYTES_MAX)?.into()),
                     None => is_json.then(|| "application/json".into()),
                 };
-                let each = properties(user_properties)?.into_iter();
-                let properties = each.map(|property| (property.name.into(), property.value.into())).collect();
+                let properties = properties(user_properties)?;
                 push.content = Content::Raw { payload, content_type, properties };
             }
             (None, None) => {}

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::push::description::Description;
 use crate::request::app::App;
 use crate::request::endpoints::endpoints;
-use crate::request::idempotency::Answers;
+use crate::request::idempotency::Ids;
 
 pub(crate) mod deliveries;
 pub(crate) mod direct;
@@ -22,7 +22,7 @@ pub(crate) fn endpoints<S>() -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
     Arc<App>: FromRef<S>,
-    Arc<Mutex<Answers>>: FromRef<S>,
+    Arc<Mutex<Ids>>: FromRef<S>,
 {
     endpoints![
         Description;

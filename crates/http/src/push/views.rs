@@ -3,7 +3,8 @@
 //! Each targeted device is counted in one place: `targeted` is the sum of `waiting` to `cancelled`, `opened` aside.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use stadium_push::live::{ClientId, LiveAudience, LiveReport};
 use stadium_push::{Accepted, Counts, Latency, PushView, Sample, Stage};
 use utoipa::ToSchema;
 
@@ -18,7 +19,7 @@ pub(crate) struct AcceptedPushReport {
     /// The push.
     #[schema(example = "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b")]
     pub(crate) id: String,
-    /// `accepted`: it is on disk. With `dry_run`: `valid`, and nothing happened.
+    /// `accepted`: it is on disk, or a live push is under way. With `dry_run`: `valid`, and nothing happened.
     pub(crate) status: &'static str,
     /// Whether the same push was accepted before: nothing happened now.
     pub(crate) duplicate: bool,
@@ -42,6 +43,8 @@ pub(crate) struct PlatformPushReport {
     id: String,
     /// Whose.
     app: String,
+    /// Whether it is a live push: to devices that were connected, kept nowhere. Its counts are the server's, and go when that stops.
+    live: bool,
     /// The schedule that made it.
     schedule: Option<String>,
     /// `scheduled`, `sending`, `settled` (nobody is owed it any more) or `cancelled`.
@@ -209,13 +212,9 @@ impl PlatformPushReport {
         Self {
             id: push.id.to_string(),
             app: push.app.to_string(),
+            live: false,
             schedule: view.schedule.as_ref().map(ToString::to_string),
-            status: match view.stage {
-                Stage::Scheduled => "scheduled",
-                Stage::Sending => "sending",
-                Stage::Settled => "settled",
-                Stage::Cancelled => "cancelled",
-            },
+            status: status(view.stage),
             accepted_at: timestamp(view.accepted_at),
             started_at: view.started_at.map(timestamp),
             when: WhenField::of(push.when),
@@ -231,6 +230,49 @@ impl PlatformPushReport {
             acknowledged: LatencyReport::of(&view.acknowledged),
             series: whole.then(|| view.series.iter().map(SampleReport::of).collect()),
         }
+    }
+}
+
+impl PlatformPushReport {
+    /// The same of a live push.
+    pub(crate) fn of_live(report: &LiveReport) -> Self {
+        let push = &report.push;
+        let accepted_at = timestamp(report.accepted_at);
+        Self {
+            id: push.id.to_string(),
+            app: push.app.to_string(),
+            live: true,
+            schedule: None,
+            status: status(report.stage()),
+            started_at: Some(accepted_at.clone()),
+            accepted_at,
+            when: WhenField::Now,
+            audience: match &push.to {
+                LiveAudience::Registered(audience) => audience_json(audience),
+                LiveAudience::Channel(name) => json!({"channel": name.as_str()}),
+                LiveAudience::Clients(ids) => match &**ids {
+                    [id] => json!({"device": id.as_str()}),
+                    ids => json!({"devices": ids.iter().map(ClientId::as_str).collect::<Vec<_>>()}),
+                },
+            },
+            title: None,
+            content: None,
+            options: OptionsFields::of_live(push.qos.number()),
+            counts: CountsReport::of(&report.counts()),
+            sent: LatencyReport::of(&report.sent_latency()),
+            acknowledged: LatencyReport::of(&report.acknowledged_latency()),
+            series: None,
+        }
+    }
+}
+
+/// A stage's word.
+fn status(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Scheduled => "scheduled",
+        Stage::Sending => "sending",
+        Stage::Settled => "settled",
+        Stage::Cancelled => "cancelled",
     }
 }
 

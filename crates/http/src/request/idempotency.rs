@@ -1,72 +1,98 @@
-//! The first answers of pushes, so that a repeated request is not a second push.
+//! Ids of live pushes that were accepted, so that a repeated request is not a second push.
 //!
-//! An answer is kept for a caller's `Idempotency-Key` with a hash of the request's body: the same key with the same
-//! bytes gets the first answer, with other bytes an error. Refused pushes are not kept, since nothing happened.
+//! An id is kept with a hash of the request that used it: the same id with the same request is a
+//! repetition, with another one an error. Refused pushes are not kept, since nothing happened.
+//! Durable pushes need none of this: the shards remember their ids.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::fleet::PushId;
+use stadium_push::{AppName, PushId};
 
-/// Answers kept. At 300 bytes each that is 20 MB; beyond it the oldest is forgotten, so a caller that repeats a
-/// request should do so before 65,536 others.
-pub(crate) const ANSWERS_MAX: usize = 65_536;
+/// Ids kept. At about 150 bytes each that is 10 MB; beyond it the oldest is forgotten, so a caller
+/// that repeats a request should do so before 65,536 others.
+pub(crate) const IDS_MAX: usize = 65_536;
 
-/// How long an answer is kept: longer than any sensible retry.
-pub(crate) const ANSWER_AGE_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// How long an id is kept: longer than any sensible retry.
+pub(crate) const ID_AGE_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// Characters in an idempotency key: room for a UUID with a prefix.
 pub(crate) const KEY_CHARS_MAX: usize = 128;
 
-/// Names one request of one caller.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct RequestName {
-    pub(crate) caller: String,
-    pub(crate) key: String,
+/// A push of an app.
+pub(crate) type Name = (AppName, PushId);
+
+/// SHA-256 of what a request asks for.
+pub(crate) type RequestHash = [u8; 32];
+
+/// The hash of a request's body.
+pub(crate) fn hash_of(body: &[u8]) -> RequestHash {
+    let hash = ring::digest::digest(&ring::digest::SHA256, body);
+    hash.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// SHA-256 of a request's body.
-pub(crate) type BodyHash = [u8; 32];
-
-/// What is known of a request name.
+/// What is known of an id.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// Nothing: it is a new request.
+    /// Nothing: it is kept from now on. [`Ids::accepted`] or [`Ids::refused`] follows.
     New,
-    /// This push answered the same request.
-    Answered(PushId),
-    /// Another request had the name.
+    /// The same request had it, and its push was accepted.
+    Accepted,
+    /// The same request has it, and its push is neither accepted nor refused yet.
+    UnderWay,
+    /// Another request had it.
     OtherRequest,
 }
 
-/// The answers, oldest first.
+/// The ids, oldest first.
 #[derive(Default)]
-pub(crate) struct Answers {
-    by_name: HashMap<RequestName, (BodyHash, PushId)>,
-    in_order: VecDeque<(Instant, RequestName)>,
+pub(crate) struct Ids {
+    by_name: HashMap<Name, (RequestHash, State)>,
+    in_order: VecDeque<(Instant, Name)>,
 }
 
-impl Answers {
-    pub(crate) fn look_up(&mut self, name: &RequestName, body: &BodyHash, now: Instant) -> Known {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    UnderWay,
+    Accepted,
+}
+
+impl Ids {
+    /// Looks an id up, and keeps it if it is new.
+    pub(crate) fn begin(&mut self, name: &Name, hash: &RequestHash, now: Instant) -> Known {
         while let Some((kept, _)) = self.in_order.front()
-            && now.saturating_duration_since(*kept) > ANSWER_AGE_MAX
+            && now.saturating_duration_since(*kept) > ID_AGE_MAX
         {
             self.forget_oldest();
         }
         match self.by_name.get(name) {
-            None => Known::New,
-            Some((known, push)) if known == body => Known::Answered(*push),
-            Some(_) => Known::OtherRequest,
+            Some((known, State::Accepted)) if known == hash => return Known::Accepted,
+            Some((known, State::UnderWay)) if known == hash => return Known::UnderWay,
+            Some(_) => return Known::OtherRequest,
+            None => {}
+        }
+        if self.in_order.len() >= IDS_MAX {
+            self.forget_oldest();
+        }
+        self.by_name.insert(name.clone(), (*hash, State::UnderWay));
+        self.in_order.push_back((now, name.clone()));
+        Known::New
+    }
+
+    /// The push of an id that was new is accepted.
+    pub(crate) fn accepted(&mut self, name: &Name) {
+        if let Some((_, state)) = self.by_name.get_mut(name) {
+            *state = State::Accepted;
         }
     }
 
-    /// Keeps the answer of a name that [`Answers::look_up`] called new.
-    pub(crate) fn keep(&mut self, name: RequestName, body: BodyHash, push: PushId, now: Instant) {
-        if self.in_order.len() >= ANSWERS_MAX {
-            self.forget_oldest();
+    /// The push of an id that was new is refused: the id is free again.
+    pub(crate) fn refused(&mut self, name: &Name) {
+        if self.by_name.remove(name).is_some()
+            && let Some(place) = self.in_order.iter().rposition(|(_, kept)| kept == name)
+        {
+            self.in_order.remove(place);
         }
-        self.by_name.insert(name.clone(), (body, push));
-        self.in_order.push_back((now, name));
     }
 
     fn forget_oldest(&mut self) {
@@ -80,28 +106,34 @@ impl Answers {
 mod tests {
     use super::*;
 
-    fn name(key: &str) -> RequestName {
-        RequestName { caller: "k_1".to_owned(), key: key.to_owned() }
+    fn name(app: &str, id: u64) -> Name {
+        (AppName::new(app).expect("it is a name"), PushId(id.into()))
     }
 
     #[test]
-    fn answers_are_forgotten_by_age_and_by_number() {
+    fn ids_are_forgotten_by_age_and_by_number() {
         let start = Instant::now();
-        let mut answers = Answers::default();
-        answers.keep(name("a"), [1; 32], PushId(1), start);
-        assert_eq!(answers.look_up(&name("a"), &[1; 32], start), Known::Answered(PushId(1)));
-        assert_eq!(answers.look_up(&name("a"), &[2; 32], start), Known::OtherRequest);
-        let other_caller = RequestName { caller: "k_2".to_owned(), key: "a".to_owned() };
-        assert_eq!(answers.look_up(&other_caller, &[1; 32], start), Known::New);
+        let mut ids = Ids::default();
+        let one = name("default", 1);
+        assert_eq!(ids.begin(&one, &[1; 32], start), Known::New);
+        assert_eq!(ids.begin(&one, &[1; 32], start), Known::UnderWay);
+        ids.accepted(&one);
+        assert_eq!(ids.begin(&one, &[1; 32], start), Known::Accepted);
+        assert_eq!(ids.begin(&one, &[2; 32], start), Known::OtherRequest);
+        assert_eq!(ids.begin(&name("shop", 1), &[1; 32], start), Known::New);
+        ids.refused(&name("shop", 1));
+        assert_eq!(ids.begin(&name("shop", 1), &[2; 32], start), Known::New);
 
-        let late = start + ANSWER_AGE_MAX + Duration::from_secs(1);
-        assert_eq!(answers.look_up(&name("a"), &[1; 32], late), Known::New);
+        let late = start + ID_AGE_MAX + Duration::from_secs(1);
+        assert_eq!(ids.begin(&one, &[1; 32], late), Known::New);
+        ids.refused(&one);
 
-        for n in 0..=ANSWERS_MAX as u64 {
-            answers.keep(name(&n.to_string()), [0; 32], PushId(n), late);
+        for n in 0..=IDS_MAX as u64 {
+            ids.begin(&name("default", n), &[0; 32], late);
+            ids.accepted(&name("default", n));
         }
-        assert_eq!(answers.look_up(&name("0"), &[0; 32], late), Known::New);
-        assert_eq!(answers.look_up(&name("1"), &[0; 32], late), Known::Answered(PushId(1)));
-        assert_eq!(answers.by_name.len(), ANSWERS_MAX);
+        assert_eq!(ids.begin(&name("default", 1), &[0; 32], late), Known::Accepted);
+        assert_eq!(ids.by_name.len(), IDS_MAX);
+        assert_eq!(ids.begin(&name("default", 0), &[0; 32], late), Known::New);
     }
 }

@@ -103,6 +103,11 @@ pub(crate) struct ProblemDocument<'a> {
 pub(crate) type ProblemSchema = ProblemDocument<'static>;
 
 impl Problem {
+    /// Whether it may have happened.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.status == 504
+    }
+
     pub(crate) fn new(code: &'static Code, detail: impl Into<String>) -> Self {
         Self {
             code: code.code.into(),

@@ -207,7 +207,9 @@ impl Became {
     pub(crate) fn of(state: &State) -> Self {
         match state {
             State::Delivered | State::Opened => Self::Delivered,
-            State::Scheduled | State::Waiting(_) | State::Owed | State::InFlight => Self::Pending,
+            State::Scheduled | State::Waiting(_) | State::Owed | State::InFlight | State::Counted => {
+                Self::Pending
+            }
             State::NotRegistered
             | State::NotMatched { .. }
             | State::OptedOut

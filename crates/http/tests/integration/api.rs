@@ -7,7 +7,8 @@ use crate::support;
 
 use std::time::Duration;
 
-use stadium_http::fleet::{Audience, ChannelName, Qos, Readiness, Refusal};
+use stadium_http::fleet::{Readiness, Refusal};
+use stadium_push::live::{Away, ChannelName, LiveAudience, Qos};
 use support::{Scene, device};
 
 #[test]
@@ -50,19 +51,21 @@ fn every_audience_and_option_reaches_the_fleet_as_it_was_meant() {
         assert_eq!(scene.post("/api/push", body).status, 202, "{body}");
     }
     let pushes = scene.fleet.accepted();
-    assert_eq!(pushes[0].to, Audience::Device(device("d1")));
-    assert_eq!(pushes[0].payload, "héllo".as_bytes());
-    assert_eq!((pushes[0].qos, pushes[0].expiry), (Qos::AtMostOnce, None));
-    assert_eq!(pushes[0].content_type.as_deref(), Some("text/plain"));
+    let clients = |ids: &[&str]| LiveAudience::Clients(ids.iter().map(|id| device(id)).collect());
+    let [first, second, third] = &pushes[..] else { panic!("{pushes:?}") };
+    assert_eq!(first.push.to, clients(&["d1"]));
+    assert_eq!(first.message.payload, "héllo".as_bytes());
+    assert_eq!((first.push.qos, first.away), (Qos::AtMostOnce, Away::Queue(None)));
+    assert_eq!(first.message.content_type.as_deref(), Some("text/plain"));
 
-    assert_eq!(pushes[1].to, Audience::Devices(vec![device("d1"), device("d2")]), "named twice, pushed once");
-    assert_eq!(pushes[1].payload, &br#"{"b": 1.10, "a": [1, 2]}"#[..], "JSON keeps its order and spelling");
-    assert_eq!(pushes[1].content_type.as_deref(), Some("application/json"));
-    assert_eq!((pushes[1].qos, pushes[1].expiry), (Qos::AtLeastOnce, Some(Duration::from_secs(60))));
+    assert_eq!(second.push.to, clients(&["d1", "d2"]), "named twice, pushed once");
+    assert_eq!(second.message.payload, &br#"{"b": 1.10, "a": [1, 2]}"#[..], "JSON keeps its spelling");
+    assert_eq!(second.message.content_type.as_deref(), Some("application/json"));
+    assert_eq!((second.push.qos, second.away), (Qos::AtLeastOnce, Away::Queue(Some(60_000))));
 
-    assert_eq!(pushes[2].to, Audience::Channel(ChannelName::new("news/sport").expect("a name")));
-    assert_eq!(pushes[2].payload, &[0, 1, 255][..]);
-    assert_eq!(pushes[2].user_properties[0].name, "k");
+    assert_eq!(third.push.to, LiveAudience::Channel(ChannelName::new("news/sport").expect("a name")));
+    assert_eq!(third.message.payload, &[0, 1, 255][..]);
+    assert_eq!(third.message.properties[0].0, "k");
 }
 
 #[test]

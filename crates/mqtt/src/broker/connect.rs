@@ -514,8 +514,11 @@ where
             }
             rare.drop_held();
         }
-        self.flights.remove_platforms(&mut session.in_flight);
-        self.flights.remove_platforms(&mut session.queued);
+        for list in [&mut session.in_flight, &mut session.queued] {
+            self.flights.remove_transient(list, |receipt| {
+                report(host, None, receipt, Progress::Dropped(Drop::SessionEnded));
+            });
+        }
         if is_over {
             self.end_session(host, key);
             return;
@@ -625,8 +628,13 @@ where
         unfinished.extend(
             queued_messages.into_iter().map(|one| (one.publication, one.qos, one.shared, one.number)),
         );
-        // What the push platform keeps is still its own.
-        unfinished.retain(|(publication, ..)| !publication.head.is_platforms());
+        unfinished.retain(|(publication, ..)| {
+            let head = publication.head;
+            if head.is_transient() {
+                report(host, None, head.receipt, Progress::Dropped(Drop::SessionEnded));
+            }
+            !head.is_transient()
+        });
         for (publication, qos, came_by, number) in unfinished {
             report(host, None, publication.head.receipt, Progress::Dropped(Drop::SessionEnded));
             match shared.iter().find(|held| held.id == came_by && qos == QoS::AtLeastOnce) {

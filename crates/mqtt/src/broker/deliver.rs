@@ -470,7 +470,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
         if session.durable
             && terms.qos > QoS::AtMostOnce
             && !parcel.is_kept
-            && !parcel.message.head.is_platforms()
+            && !parcel.message.head.is_transient()
         {
             // It leaves when it is durable that it is owed.
             self.unkept.push(Unkept {
@@ -487,7 +487,7 @@ impl<L: Copy + Eq + std::fmt::Debug, I: Clone> Deliverer<'_, L, I> {
             return;
         }
         let Some(link) = session.link else {
-            if terms.qos == QoS::AtMostOnce || parcel.message.head.is_platforms() {
+            if terms.qos == QoS::AtMostOnce || parcel.message.head.is_transient() {
                 return;
             }
             report(host, None, receipt, Progress::Targeted);

@@ -192,13 +192,15 @@ impl Flights {
         Some(self.release(at))
     }
 
-    /// Takes out what the push platform keeps itself, see [`PLATFORM_RECEIPT`](super::PLATFORM_RECEIPT). A delivery
-    /// at QoS 2 that waits for its PUBCOMP stays: the client has it.
-    pub fn remove_platforms(&mut self, list: &mut List) {
+    /// Takes out the deliveries that no session keeps, see
+    /// [`TRANSIENT_RECEIPT`](super::TRANSIENT_RECEIPT), and passes on the receipt token of each. A
+    /// delivery at QoS 2 that waits for its PUBCOMP stays: the client has it.
+    pub fn remove_transient(&mut self, list: &mut List, mut removed: impl FnMut(u64)) {
         let mut all = std::mem::take(list);
         while let Some(flight) = self.pop_front(&mut all) {
-            if !flight.publication.as_ref().is_some_and(|publication| publication.head.is_platforms()) {
-                self.push_back(list, flight);
+            match flight.publication.as_ref().map(|publication| publication.head) {
+                Some(head) if head.is_transient() => removed(head.receipt),
+                _ => self.push_back(list, flight),
             }
         }
     }

@@ -52,7 +52,7 @@ pub use durable::{
 pub use host::{Action, Client, Close, Drop, Event, Grant, Host, Interest, LoopIndex, Progress, Uplink};
 pub use mailbox::{InMemory, MailboxLimits, Mailboxes, QueuedMessage};
 pub use parts::{Decides, Part, Retain, Verdict, Withdraw};
-pub use publication::{Expired, Head, Message, PLATFORM_RECEIPT, Publication};
+pub use publication::{Expired, Head, Message, Publication, TRANSIENT_RECEIPT};
 pub use request::{AnswerTo, Answered, NotTaken, ROUTE_BYTES_MAX, Request};
 pub use restore::{Restored, RestoredMessage, RestoredSubscription, RestoredWill};
 pub use retained::{Full, Prior, Retained, RetainedLimits, Stored};

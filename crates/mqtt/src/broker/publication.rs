@@ -19,12 +19,12 @@ const POOLED_BYTES_MAX: usize = 2048;
 /// connections with full windows; at 2 KB each the pool holds at most 32 MB.
 const POOL_LEN_MAX: usize = 16_384;
 
-/// The bit of [`Head::receipt`] that the push platform's deliveries carry.
+/// The bit of [`Head::receipt`] of deliveries for a connection, which no session keeps: those of
+/// the push platform, which sends again what a device has not acknowledged, and live pushes.
 ///
-/// The platform keeps what a device has not acknowledged and hands it out again when the device is back, so a session
-/// must not keep it a second time: such a delivery is never put into a mailbox, and leaves flight and queue with the
-/// connection, without a trace.
-pub const PLATFORM_RECEIPT: u64 = 1 << 63;
+/// Such a delivery is never put into a mailbox, and leaves flight and queue with the connection.
+/// The host then gets [`Progress::Dropped`](super::Progress::Dropped).
+pub const TRANSIENT_RECEIPT: u64 = 1 << 63;
 
 /// An application message in one buffer: `topic | forwardable properties | payload`.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +49,7 @@ pub struct Head {
     pub origin: SessionKey,
     /// The loop of that session.
     pub origin_loop: super::LoopIndex,
-    /// Where its deliveries are reported, 0 for nowhere. See [`PLATFORM_RECEIPT`].
+    /// Where its deliveries are reported, 0 for nowhere. See [`TRANSIENT_RECEIPT`].
     pub receipt: u64,
 }
 
@@ -91,9 +91,9 @@ impl Message<'_> {
 pub struct Expired;
 
 impl Head {
-    /// Whether the push platform keeps this message until it is acknowledged, see [`PLATFORM_RECEIPT`].
-    pub fn is_platforms(&self) -> bool {
-        self.receipt & PLATFORM_RECEIPT != 0
+    /// Whether no session keeps this message, see [`TRANSIENT_RECEIPT`].
+    pub fn is_transient(&self) -> bool {
+        self.receipt & TRANSIENT_RECEIPT != 0
     }
 
     /// Seconds left to live [MQTT-3.3.2-6], or `Err` when its time is over.

@@ -4,7 +4,7 @@
 //! tests of their own; here is what those take for granted.
 
 use stadium_mqtt::broker::testing::{Link, Server};
-use stadium_mqtt::broker::{Close, Config, Head, Message, PLATFORM_RECEIPT, Progress};
+use stadium_mqtt::broker::{Close, Config, Drop, Head, Message, Progress, TRANSIENT_RECEIPT};
 use stadium_mqtt::decode;
 use stadium_mqtt::packet::*;
 use stadium_mqtt::reason::ReasonCode;
@@ -236,7 +236,7 @@ fn a_session_of_somebody_else_is_not_handed_out() {
 
 /// A message of the push platform, which keeps it until it is acknowledged.
 fn pushed(server: &mut Server, topic: &str, payload: &[u8], qos: QoS, token: u64) {
-    let head = Head { qos, receipt: PLATFORM_RECEIPT | token, ..Head::default() };
+    let head = Head { qos, receipt: TRANSIENT_RECEIPT | token, ..Head::default() };
     let message = Message { topic, properties: &[], payload, head };
     server.brokers[0].accept(&mut server.host, &message).expect("nothing is retained");
 }
@@ -263,7 +263,8 @@ fn what_the_platform_keeps_is_kept_by_no_session() {
     server.cut(phone);
     // And one that finds it away.
     pushed(&mut server, "inbox/phone", b"3", QoS::AtLeastOnce, 3);
-    assert_eq!(server.host.receipts.len(), reports, "{:?}", server.host.receipts);
+    let given_up = |token: u64| (TRANSIENT_RECEIPT | token, Progress::Dropped(Drop::SessionEnded));
+    assert_eq!(server.host.receipts[reports..], [given_up(b'1'.into()), given_up(b'2'.into())]);
     let totals = server.brokers[0].totals();
     assert_eq!((totals.deliveries, totals.queued_messages), (2, 0));
 
@@ -298,7 +299,7 @@ fn a_released_delivery_of_the_platform_is_finished_on_return() {
         }
     });
     assert_eq!(released, [packet_id]);
-    assert_eq!(server.host.receipts.last(), Some(&(PLATFORM_RECEIPT | 9, Progress::Acknowledged)));
+    assert_eq!(server.host.receipts.last(), Some(&(TRANSIENT_RECEIPT | 9, Progress::Acknowledged)));
 }
 
 /// What a rule denies to everybody, as `Server` has it: to subscribe to these topics.

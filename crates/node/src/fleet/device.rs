@@ -4,9 +4,10 @@
 
 use stadium_edge::{DeviceView, DevicesQuery, Kicked, WhichDevices};
 use stadium_http::fleet::{
-    ConnectionFilter, DeviceConnection, DeviceId, DeviceQuery, DeviceReport, DeviceSubscription, KickOutcome,
+    ConnectionFilter, DeviceConnection, DeviceQuery, DeviceReport, DeviceSubscription, KickOutcome,
 };
 use stadium_mqtt::packet::Version;
+use stadium_push::live::ClientId;
 
 /// A list's query as the edge takes it.
 pub(super) fn query(query: DeviceQuery, limit: usize) -> DevicesQuery {
@@ -30,7 +31,7 @@ pub(super) fn report(view: DeviceView) -> Option<DeviceReport> {
         Version::V5 => "5.0",
     };
     Some(DeviceReport {
-        id: DeviceId::new(view.client_id).ok()?,
+        id: ClientId::new(view.client_id).ok()?,
         connection: view.connection.map(|connection| DeviceConnection {
             address: connection.address,
             transport: connection.transport.map_or("tcp", stadium_edge::Transport::name),

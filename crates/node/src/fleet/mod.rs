@@ -1,7 +1,8 @@
 //! The fleet as the HTTP API sees it, over the edge's handle.
 //!
-//! Translates words and nothing more: pushes in [`push`], devices in [`device`], figures in [`stats`]. Questions that
-//! wait for a loop run beside the control plane's threads, so that none of those ever blocks.
+//! Translates and nothing more: refusals in [`push`], devices in [`device`], figures in [`stats`].
+//! Questions that wait for a loop run beside the control plane's threads, so that none of those ever
+//! blocks.
 
 mod device;
 mod push;
@@ -12,11 +13,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use stadium_edge::{EdgeHandle, Gathered};
+use stadium_edge::{EdgeHandle, Gathered, PushRecord, Refused};
 use stadium_http::fleet::{
-    BoxFuture, DeviceId, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NewPush,
-    NoTrace, PushId, PushReport, Readiness, Refusal, Trace, Traced,
+    BoxFuture, DevicePage, DeviceQuery, DeviceReport, Fleet, FleetStats, KickOutcome, NoTrace, Readiness,
+    Refusal, Trace, Traced,
 };
+use stadium_push::live::{ClientId, LivePush, LiveReach, LiveReport, LiveToken, TopicPush};
+use stadium_push::{AppName, PushId, Time};
 
 use stats::Observer;
 
@@ -80,6 +83,21 @@ impl EdgeFleet {
         self.phase.store(phase as u8, Ordering::Release);
     }
 
+    /// Counts a push that the edge accepted or refused.
+    fn accepted(&self, pushed: Result<Arc<PushRecord>, Refused>) -> Result<LiveToken, Refusal> {
+        match pushed {
+            Ok(record) => {
+                let token = record.token();
+                self.observer.accepted(record);
+                Ok(token)
+            }
+            Err(refused) => {
+                self.observer.refused();
+                Err(push::refusal(refused))
+            }
+        }
+    }
+
     /// Asks the edge a question that may take a loop's turn or two.
     async fn ask<T: Send + 'static>(
         &self,
@@ -91,26 +109,31 @@ impl EdgeFleet {
 }
 
 impl Fleet for EdgeFleet {
-    fn push(&self, push: NewPush) -> Result<PushId, Refusal> {
-        match self.edge.push(&push::to_edge(push)) {
-            Ok(record) => {
-                let id = push::api_id(record.id());
-                self.observer.accepted(record);
-                Ok(id)
-            }
-            Err(refused) => {
-                self.observer.refused();
-                Err(push::refusal(refused))
-            }
+    fn push(&self, push: TopicPush) -> Result<(), Refusal> {
+        self.accepted(self.edge.push(&push)).map(|_| ())
+    }
+
+    fn open_push(&self, push: LivePush) -> Result<LiveToken, Refusal> {
+        self.accepted(self.edge.open_push(push))
+    }
+
+    fn push_reached(&self, token: LiveToken, reach: LiveReach) {
+        if let Some(record) = self.edge.push_record(token) {
+            record.reached(reach);
         }
     }
 
-    fn pushes(&self, limit: usize) -> Vec<PushReport> {
-        self.edge.newest_pushes(limit).iter().map(|record| push::report(&record.progress())).collect()
+    fn push_refused(&self, token: LiveToken) {
+        self.edge.forget_push(token);
+        self.observer.withdrawn(token);
     }
 
-    fn push_report(&self, id: PushId) -> Option<PushReport> {
-        self.edge.find_push(push::edge_id(id)).map(|record| push::report(&record.progress()))
+    fn pushes(&self, app: Option<&AppName>, before: Option<(Time, PushId)>, limit: usize) -> Vec<LiveReport> {
+        self.edge.newest_pushes(app, before, limit).iter().map(|record| record.report()).collect()
+    }
+
+    fn push_report(&self, app: &AppName, id: PushId) -> Option<LiveReport> {
+        self.edge.find_push(app, id).map(|record| record.report())
     }
 
     fn devices(&self, query: DeviceQuery) -> BoxFuture<'_, DevicePage> {
@@ -132,14 +155,14 @@ impl Fleet for EdgeFleet {
         })
     }
 
-    fn device(&self, id: DeviceId) -> BoxFuture<'_, Option<DeviceReport>> {
+    fn device(&self, id: ClientId) -> BoxFuture<'_, Option<DeviceReport>> {
         Box::pin(async move {
             let gathered = self.ask(move |edge| edge.device(id.as_str())).await?;
             gathered.answers.and_then(device::report)
         })
     }
 
-    fn kick(&self, id: DeviceId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
+    fn kick(&self, id: ClientId, _reason: String) -> BoxFuture<'_, Result<KickOutcome, Refusal>> {
         Box::pin(async move {
             let answer = self.ask(move |edge| edge.kick(id.as_str())).await;
             answer.and_then(|gathered| gathered.answers).map(device::kicked).ok_or_else(|| Refusal::Unknown {

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use stadium_edge::{CLOSES, Counts, DROPS, EdgeHandle, LATENCY_BUCKETS, PushRecord, latency_bucket_bound_us};
-use stadium_http::fleet::{BytesHeld, FleetStats, Histogram, LoopStats, Progress, RequestStats, Tally};
+use stadium_http::fleet::{BytesHeld, FleetStats, Histogram, LoopStats, RequestStats, Tally};
+use stadium_push::live::{LiveToken, Progress};
 use stadium_reactor::CloseReason;
-
-use super::push;
 
 /// Pushes whose end is awaited for the histogram; the oldest is given up for one more. As many as are remembered
 /// by default.
@@ -55,6 +54,14 @@ impl Observer {
             pushes.watched.pop_front();
         }
         pushes.watched.push_back(record);
+    }
+
+    /// A push that was accepted is refused by the shards.
+    pub(super) fn withdrawn(&self, token: LiveToken) {
+        let mut pushes = self.pushes.lock();
+        pushes.accepted = pushes.accepted.saturating_sub(1);
+        pushes.refused += 1;
+        pushes.watched.retain(|record| record.token() != token);
     }
 
     /// A push was refused.
@@ -148,11 +155,11 @@ impl Pushes {
     fn count_ended(&mut self) {
         let ended = &mut self.ended;
         self.watched.retain(|record| {
-            let report = push::report(&record.progress());
+            let report = record.report();
             if report.progress != Progress::Settled {
                 return true;
             }
-            if let Some(took) = report.last_acknowledged.or(report.last_sent) {
+            if let Some((_, took)) = report.times.acknowledged.or(report.times.sent) {
                 ended.record(took);
             }
             false

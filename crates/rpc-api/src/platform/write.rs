@@ -132,6 +132,7 @@ fn state(state: &State) -> proto::DeliveryState {
         State::Refused => Word::Refused,
         State::TooLarge => Word::TooLarge,
         State::Cancelled => Word::Cancelled,
+        State::Counted => Word::Counted,
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! A command is noted when it leaves, since it may happen from then on; its answer says what did.
 
+use stadium_push::live::{LiveReach, LiveToken};
 use stadium_push::{
     Accepted, Answer, AppName, Authenticated, Command, DeviceId, NewPush, NewSchedule, PushId, Refusal,
     ScheduleName, Zone,
 };
 
-use super::books::{Books, Is, Push, Scheduled, Who};
+use super::books::{Books, Is, Live, Push, Scheduled, Who};
 use super::facts::{Change, Facts};
 use super::plan::PushPlan;
 use crate::clock::{Clock, Span};
@@ -24,6 +25,11 @@ pub enum Ask {
     Send {
         app: usize,
         push: Box<NewPush>,
+    },
+    /// A live push, under this token.
+    Live {
+        push: Box<NewPush>,
+        token: u64,
     },
     /// An id that is used, with other content.
     Reuse {
@@ -91,6 +97,7 @@ impl Ask {
         match self {
             Ask::Declare(at) => Command::DeclareApp { app: app(*at), settings: plan.apps[*at].1.clone() },
             Ask::Send { push, .. } | Ask::Reuse { push } => Command::Send { push: push.clone() },
+            Ask::Live { push, token } => Command::SendLive { push: push.clone(), token: LiveToken(*token) },
             Ask::Cancel { app: at, push } => Command::Cancel { app: app(*at), push: *push },
             Ask::Change { who, change } => {
                 Command::Change { app: app(who.0), devices: vec![(device(*who), change.changes())] }
@@ -183,9 +190,12 @@ impl Ask {
                 }
                 Is::Maybe
             }
-            Ask::Reuse { .. } | Ask::Declare(_) | Ask::Connect { .. } | Ask::Question(_) | Ask::Wrong(..) => {
-                Is::Yes
-            }
+            Ask::Live { .. }
+            | Ask::Reuse { .. }
+            | Ask::Declare(_)
+            | Ask::Connect { .. }
+            | Ask::Question(_)
+            | Ask::Wrong(..) => Is::Yes,
         }
     }
 
@@ -230,6 +240,10 @@ impl Asked {
                 let known =
                     books.pushes.get_mut(&(*app, push.id)).expect("it was noted when it was asked for");
                 sent(known, self.was, answer)
+            }
+            (Ask::Live { token, .. }, Ok(Answer::Live(reach))) => {
+                let live = books.lives.get_mut(token).expect("it was noted when it was asked for");
+                reached(live, reach)
             }
             (Ask::Reuse { .. }, Err(refusal)) if refusal.code() == "PSH-025" => Ok(()),
             (Ask::Cancel { app, push }, answer) => {
@@ -305,6 +319,21 @@ impl Asked {
             _ => wrong(),
         }
     }
+}
+
+/// A live push is answered.
+fn reached(live: &mut Live, reach: &LiveReach) -> Result<(), String> {
+    let LiveReach { devices, matched, opted_out, held_out, capped, quiet, no_value, targeted, connected } =
+        *reach;
+    let left_out = opted_out + held_out + capped + quiet + no_value;
+    if matched != left_out + targeted || connected > targeted {
+        return Err(format!("is answered {reach:?}, whose counts do not add up"));
+    }
+    if matched > devices {
+        return Err(format!("is answered {reach:?}, with more matched devices than there are"));
+    }
+    live.connected = Some(connected);
+    Ok(())
 }
 
 /// A push is answered.

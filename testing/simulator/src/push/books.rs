@@ -87,6 +87,17 @@ pub struct Told {
     pub opened: bool,
 }
 
+/// A live push.
+#[derive(Debug, Clone)]
+pub struct Live {
+    /// What was asked for, and what devices may have been until it was answered.
+    pub push: Push,
+    /// Connections that the shards say they sent it to; none until they are asked.
+    pub connected: Option<u64>,
+    /// The times that it was dispatched to each device.
+    pub got: BTreeMap<usize, u32>,
+}
+
 /// A schedule that was asked for.
 #[derive(Debug, Clone)]
 pub struct Scheduled {
@@ -117,6 +128,8 @@ impl Scheduled {
 pub struct Books {
     pub devices: BTreeMap<Who, Known>,
     pub pushes: BTreeMap<(usize, PushId), Push>,
+    /// Live pushes that this process was asked for, by their tokens.
+    pub lives: BTreeMap<u64, Live>,
     /// By the first half of the ids that they make.
     pub schedules: BTreeMap<u64, Scheduled>,
     /// Commands so far about each name of a schedule.
@@ -174,6 +187,36 @@ impl Books {
         {
             add(push.facts.entry(who.1).or_default(), &more);
         }
+        for live in self.lives.values_mut().filter(|live| live.push.app == who.0 && live.connected.is_none())
+        {
+            add(live.push.facts.entry(who.1).or_default(), &more);
+        }
+    }
+
+    /// Nothing is under way: live pushes that were answered have left, each to as many devices as was
+    /// said. A shard whose journal failed may have lost what had not left.
+    ///
+    /// # Errors
+    ///
+    /// One has not.
+    pub fn lives_left(&mut self) -> Result<(), String> {
+        for (token, live) in &self.lives {
+            let got = live.got.values().map(|&got| u64::from(got)).sum::<u64>();
+            let is_wrong = |&connected: &u64| connected < got || (connected > got && !self.trouble);
+            if let Some(connected) = live.connected.filter(is_wrong) {
+                return Err(format!("live push {token} was sent to {connected} devices, and left for {got}"));
+            }
+        }
+        self.lives.retain(|_, live| live.connected.is_none());
+        Ok(())
+    }
+
+    /// A live push is asked for: its token.
+    pub fn add_live(&mut self, app: usize, new: NewPush, clock: &Clock) -> u64 {
+        let push = self.asked_now(app, new, clock, None);
+        let token = self.tags;
+        self.lives.insert(token, Live { push, connected: None, got: BTreeMap::new() });
+        token
     }
 
     /// Of what a device may be, this holds.
@@ -185,6 +228,12 @@ impl Books {
 
     /// A push is asked for, or was made by a schedule.
     pub fn add(&mut self, app: usize, new: NewPush, clock: &Clock, from: Option<Time>) -> &mut Push {
+        let push = self.asked_now(app, new, clock, from);
+        let key = (app, push.new.id);
+        self.pushes.entry(key).or_insert(push)
+    }
+
+    fn asked_now(&mut self, app: usize, new: NewPush, clock: &Clock, from: Option<Time>) -> Push {
         self.tags += 1;
         let is_occurrence = from.is_some();
         let mut facts = BTreeMap::new();
@@ -198,7 +247,7 @@ impl Books {
             When::At(at) => at.max(clock.now()),
             When::Now | When::Local(_) => from.unwrap_or(clock.now()),
         };
-        let push = Push {
+        Push {
             app,
             is_occurrence,
             accepted: Is::Maybe,
@@ -214,9 +263,7 @@ impl Books {
             asks: 1,
             accepted_now: false,
             new,
-        };
-        let key = (app, push.new.id);
-        self.pushes.entry(key).or_insert(push)
+        }
     }
 
     /// What a push was asked for.

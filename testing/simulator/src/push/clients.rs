@@ -50,6 +50,18 @@ impl Choice<'_> {
                 let selector = self.selector(2);
                 self.send(app, Audience::Selector(selector), When::Now)
             }
+            Kind::Live => {
+                let audience = if self.random.bool() {
+                    Audience::Device(self.plan.devices[who.1].clone())
+                } else {
+                    Audience::Selector(self.selector(2))
+                };
+                let mut push = self.push(app, audience, When::Now);
+                let Options { cap, quiet_hours, qos, holdout, .. } = push.options;
+                push.options = Options { cap, quiet_hours, qos, holdout, ..Options::default() };
+                let token = self.books.add_live(app, push.clone(), self.clock);
+                Some(Ask::Live { push: Box::new(push), token })
+            }
             Kind::Later => {
                 let at = self.clock.now().after(self.random.u64(..20_000));
                 let audience = if self.random.bool() {

@@ -1,9 +1,10 @@
 //! Whether a dispatch may leave: nothing goes twice that was acknowledged, nothing that is over, nothing to whom it is not for.
 
-use stadium_push::{Content, Dispatch, PushId, State};
+use stadium_push::live::LiveDispatch;
+use stadium_push::{Audience, Content, Dispatch, PushId, State};
 
 use super::books::{Books, Is, Who};
-use super::facts::NAME;
+use super::facts::{Facts, NAME};
 use super::plan::PushPlan;
 use crate::clock::Clock;
 
@@ -15,6 +16,45 @@ pub fn push_of(payload: &[u8]) -> Option<PushId> {
 }
 
 impl Books {
+    /// A live push left for a device.
+    ///
+    /// # Errors
+    ///
+    /// It should not have.
+    pub fn live_dispatched(
+        &mut self,
+        plan: &PushPlan,
+        who: Who,
+        dispatch: &LiveDispatch,
+    ) -> Result<(), String> {
+        let token = dispatch.token.0;
+        let name = |what: &str| {
+            format!("live push {token} for {}/{}: {what}", plan.apps[who.0].0, plan.devices[who.1])
+        };
+        // Shards keep nothing of it: after a crash nobody sends it.
+        let Some(live) = self.lives.get_mut(&token) else {
+            return Err(name("it is dispatched, and this process was not asked for it"));
+        };
+        if live.push.app != who.0 {
+            return Err(name("it is of another app"));
+        }
+        if dispatch.qos.number() != live.push.options().qos {
+            return Err(name("it is dispatched with another QoS"));
+        }
+        let (may, _) = live.push.means(who.1, plan.devices[who.1].as_str());
+        let is_single = matches!(live.push.new.audience, Audience::Device(_));
+        let is_in = |facts: &Facts| facts.registered && !facts.revoked && (is_single || facts.opted_in);
+        if !may || !live.push.any(who.1, is_in) {
+            return Err(name("it is dispatched to a device that its audience does not mean"));
+        }
+        let got = live.got.entry(who.1).or_default();
+        *got += 1;
+        if *got > 1 {
+            return Err(name("it is dispatched twice"));
+        }
+        check_content(&live.push, &dispatch.message.payload).map_err(|what| name(&what))
+    }
+
     /// A dispatch left for a device.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
+use stadium_push::live::LiveDispatch;
 use stadium_push::{
     Arrival, Command, ConnectionName, Departure, Dispatch, Happened, PushId, Step, Time, device_home,
 };
@@ -257,6 +258,27 @@ impl Edge {
                 let what = [Happened::Refused, Happened::TooLarge][random.usize(..2)];
                 self.in_hand.push(InHand { who, push, shard, step: Step { what, ..step }, wait });
             }
+        }
+        Ok(())
+    }
+
+    /// A shard dispatches a live push, whose outcomes it is not told.
+    ///
+    /// # Errors
+    ///
+    /// It should not have been sent.
+    pub fn take_live(
+        &mut self,
+        plan: &PushPlan,
+        books: &mut Books,
+        dispatch: &LiveDispatch,
+    ) -> Result<(), String> {
+        for &connection in &dispatch.to {
+            let connection = ConnectionName { loop_index: dispatch.loop_index, connection };
+            let Some(&who) = self.owners.get(&connection) else {
+                return Err(format!("a live push is for {connection:?}, which never was"));
+            };
+            books.live_dispatched(plan, who, dispatch)?;
         }
         Ok(())
     }

@@ -41,6 +41,8 @@ pub enum Kind {
     Single,
     /// To an audience.
     Many,
+    /// To devices that are connected, kept nowhere.
+    Live,
     /// What was asked before, again.
     Repeat,
     /// An id that is used, with other content.
@@ -68,6 +70,7 @@ pub enum Kind {
 const ALL: &[(Kind, u32)] = &[
     (Kind::Single, 24),
     (Kind::Many, 14),
+    (Kind::Live, 8),
     (Kind::Repeat, 8),
     (Kind::Reuse, 2),
     (Kind::Later, 5),

@@ -58,6 +58,8 @@ impl Books {
         // At QoS 0 it is over for everybody a minute after its start.
         let expiry = if options.qos == 0 { expiry.min(60_000) } else { expiry };
         let can = match state {
+            // Only live pushes say so, which no shard keeps.
+            State::Counted => false,
             State::Scheduled => push.new.when != When::Now && !push.has_started(device),
             State::NotRegistered => push.any(device, |facts| !facts.registered),
             State::NotMatched { .. } => !must,

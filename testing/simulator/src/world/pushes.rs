@@ -300,6 +300,13 @@ impl World {
                     pushes.dispatches += 1;
                     edge.take(plan, books, shard, &dispatch, &self.clock, random).or_else(Violation::new)?;
                 }
+                TransportCommand::Live(dispatch) => {
+                    pushes.dispatches += 1;
+                    edge.take_live(plan, books, &dispatch).or_else(Violation::new)?;
+                    if self.sabotage == Sabotage::LivePushesAreDoubled {
+                        edge.take_live(plan, books, &dispatch).or_else(Violation::new)?;
+                    }
+                }
                 TransportCommand::Disconnect { app, device } => {
                     let whose = plan.app(&app).zip(plan.device(&device));
                     let Some(who) = whose else {
@@ -331,6 +338,7 @@ impl World {
         pushes.parts.clear();
         pushes.look = None;
         pushes.edge.crash();
+        pushes.books.lives.clear();
         pushes.reopened.iter_mut().for_each(|reopened| *reopened = 0);
         for gathering in std::mem::take(&mut pushes.gathering).into_values() {
             if let Why::Client(asked) = gathering.why {
@@ -358,6 +366,7 @@ impl World {
                 }
             }
             let Some(pushes) = &mut self.pushes else { return Ok(()) };
+            pushes.books.lives_left().or_else(Violation::new)?;
             let questions = Look::questions(&pushes.plan, &pushes.books, is_thorough);
             pushes.look = Some(Look::default());
             let began = self.clock.now();

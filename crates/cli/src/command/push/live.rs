@@ -134,24 +134,8 @@ pub(super) fn run(arguments: Live, terminal: &Terminal) -> Result<(), Failure> {
     watch(&api, &id, Duration::from_secs(arguments.timeout), terminal)
 }
 
-/// Whether that is the id of a live push: `p` and sixteen hexadecimal digits. Pushes of the platform have UUIDs.
-pub(super) fn is_id(text: &str) -> bool {
-    let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    text.strip_prefix('p').is_some_and(|digits| digits.len() == 16 && digits.bytes().all(lower_hex))
-}
-
-/// Shows how far one has come.
-pub(super) fn show(api: &Api, id: &str, terminal: &Terminal) -> Result<(), Failure> {
-    let push = api.get(&format!("/api/pushes/{id}"))?;
-    if terminal.is_json() {
-        return terminal.json(&push);
-    }
-    let report = serde_json::from_value(push).context("the server's report of the push cannot be read")?;
-    summary(&report, terminal)
-}
-
 /// Follows one until nothing more will happen.
-pub(super) fn watch(api: &Api, id: &str, patience: Duration, terminal: &Terminal) -> Result<(), Failure> {
+fn watch(api: &Api, id: &str, patience: Duration, terminal: &Terminal) -> Result<(), Failure> {
     let bar = terminal.progress(0, "delivered");
     let followed = follow(api, id, patience, |report| {
         bar.set_length(report.targeted - report.not_connected.min(report.targeted));
@@ -225,16 +209,6 @@ fn summary(report: &PushReport, terminal: &Terminal) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn live_pushes_are_known_by_their_ids() {
-        assert!(is_id("p000000000192f00d"));
-        for other in
-            ["", "p", "p000000000192f00", "p000000000192F00D", "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"]
-        {
-            assert!(!is_id(other), "{other}");
-        }
-    }
 
     #[test]
     fn audiences_are_spelt_out() {

@@ -1,4 +1,4 @@
-//! Pushes of the platform: list, show, follow, cancel, and why a device did or did not get one.
+//! Pushes, durable and live: list, show, follow, cancel, and why a device did or did not get one.
 //!
 //! Each targeted device is counted in one place, so the lines of a push add up.
 
@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::live;
 use crate::api::{Api, Method};
 use crate::failure::{Context, Failure};
 use crate::of_app::AppFlag;
@@ -109,7 +108,11 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
         table.row(vec![
             text(push, "id").to_owned(),
             when(text(push, "accepted_at")),
-            text(push, "status").to_owned(),
+            if is_live(push) {
+                format!("{}, live", text(push, "status"))
+            } else {
+                text(push, "status").to_owned()
+            },
             count(number(counts, "targeted")),
             count(number(counts, "delivered")),
             count(owed),
@@ -118,9 +121,7 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
         ]);
     }
     if table.is_empty() {
-        terminal.note(
-            "nothing was pushed yet with `stadium push send`; a live push is shown by `stadium push show ID`",
-        );
+        terminal.note("nothing was pushed yet");
         return Ok(());
     }
     table.print(terminal)?;
@@ -128,21 +129,8 @@ pub(super) fn list(api: &Api, arguments: ListArguments, terminal: &Terminal) -> 
     Ok(())
 }
 
-/// Refuses a live push, which the server does not keep for single devices.
-fn kept(push: &str, what: &str) -> Result<(), Failure> {
-    if !live::is_id(push) {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "{push} is a live push, made by `stadium push TO MESSAGE`: {what}; `stadium push show {push}` says how far it has come"
-    )))
-}
-
-/// Shows one, of either kind.
+/// Shows one.
 pub(super) fn show(api: &Api, arguments: PushArguments, terminal: &Terminal) -> Result<(), Failure> {
-    if live::is_id(&arguments.push) {
-        return live::show(api, &arguments.push, terminal);
-    }
     let push = ask(api, Method::Get, &arguments.app.named("pushes", &arguments.push, ""), None)?;
     if terminal.is_json() {
         return terminal.json(&push);
@@ -152,7 +140,6 @@ pub(super) fn show(api: &Api, arguments: PushArguments, terminal: &Terminal) -> 
 
 /// Ends one.
 pub(super) fn cancel(api: &Api, arguments: PushArguments, terminal: &Terminal) -> Result<(), Failure> {
-    kept(&arguments.push, "it went out at once and cannot be cancelled")?;
     let push = ask(api, Method::Post, &arguments.app.named("pushes", &arguments.push, "/cancel"), None)?;
     if terminal.is_json() {
         return terminal.json(&push);
@@ -160,17 +147,8 @@ pub(super) fn cancel(api: &Api, arguments: PushArguments, terminal: &Terminal) -
     summary(&push, terminal)
 }
 
-/// Follows one.
-pub(super) fn watch(api: &Api, arguments: WatchArguments, terminal: &Terminal) -> Result<(), Failure> {
-    if live::is_id(&arguments.push) {
-        let patience = Duration::from_millis(arguments.timeout);
-        return live::watch(api, &arguments.push, patience, terminal);
-    }
-    follow(api, &arguments, terminal)
-}
-
 /// Looks at a push until it is over, or the time is.
-pub(super) fn follow(api: &Api, arguments: &WatchArguments, terminal: &Terminal) -> Result<(), Failure> {
+pub(super) fn watch(api: &Api, arguments: WatchArguments, terminal: &Terminal) -> Result<(), Failure> {
     let path = arguments.app.named("pushes", &arguments.push, "");
     let deadline = Instant::now() + Duration::from_millis(arguments.timeout);
     let bar = terminal.progress(0, "delivered");
@@ -204,6 +182,11 @@ pub(super) fn follow(api: &Api, arguments: &WatchArguments, terminal: &Terminal)
     )))
 }
 
+/// Whether it is a live push, to devices that were connected.
+fn is_live(push: &Value) -> bool {
+    push.get("live").and_then(Value::as_bool) == Some(true)
+}
+
 /// A push in a few lines.
 fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
     let status = text(push, "status");
@@ -213,21 +196,22 @@ fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
         _ => Style::Warning,
     };
     terminal.data(&format!(
-        "{} {}, accepted {}",
+        "{}{} {}, accepted {}",
+        if is_live(push) { "live push " } else { "" },
         terminal.out(Style::Strong, text(push, "id")),
         terminal.out(style, status),
         when(text(push, "accepted_at")),
     ))?;
     let counts = push.get("counts").unwrap_or(&Value::Null);
     let figure = |field: &str| count(number(counts, field));
-    terminal.data(&format!(
-        "  {} of {} devices matched, {} targeted, {} delivered, {} opened",
-        figure("matched"),
-        figure("devices"),
-        figure("targeted"),
-        terminal.out(Style::Strong, figure("delivered")),
-        figure("opened"),
-    ))?;
+    let delivered = terminal.out(Style::Strong, figure("delivered"));
+    // A live push to a channel or to clients asks no registry.
+    let matched = match number(counts, "devices") {
+        0 if is_live(push) => String::new(),
+        _ => format!("{} of {} devices matched, ", figure("matched"), figure("devices")),
+    };
+    let opened = if is_live(push) { String::new() } else { format!(", {} opened", figure("opened")) };
+    terminal.data(&format!("  {matched}{} targeted, {delivered} delivered{opened}", figure("targeted")))?;
     if push.get("started_at").is_some_and(|at| !at.is_null()) && number(counts, "targeted") == 0 {
         let why = if number(counts, "matched") == 0 {
             "no device matched"
@@ -273,7 +257,6 @@ fn summary(push: &Value, terminal: &Terminal) -> Result<(), Failure> {
 
 /// Says why.
 pub(super) fn trace(api: &Api, arguments: TraceArguments, terminal: &Terminal) -> Result<(), Failure> {
-    kept(&arguments.push, "what became of it is counted, and not kept for each device")?;
     let below = format!("/devices/{}", crate::api::encoded(&arguments.device));
     let trace = ask(api, Method::Get, &arguments.app.named("pushes", &arguments.push, &below), None)?;
     if terminal.is_json() {
@@ -294,7 +277,6 @@ pub(super) fn deliveries(
     arguments: DeliveriesArguments,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
-    kept(&arguments.push, "what became of it is counted, and not kept for each device")?;
     let format = Format::word(arguments.format, terminal);
     let path = arguments.app.named("pushes", &arguments.push, &format!("/deliveries?format={format}"));
     download(api, &path, arguments.output.as_ref(), terminal)

@@ -1,7 +1,7 @@
-//! `stadium push`: messages to whoever is connected, and pushes of the platform that are kept, followed and explained.
+//! `stadium push`: pushes, durable and live, sent, followed and explained.
 //!
-//! `stadium push TO MESSAGE` goes to channels and devices at once, see [`live`]. `stadium push send` and what stands beside it are the
-//! platform's: audiences, options, inboxes, traces.
+//! `stadium push TO MESSAGE` makes a live push to channels and clients, see [`live`].
+//! `stadium push send` makes durable pushes, and live ones to registered devices.
 
 mod live;
 pub(super) mod look;
@@ -22,6 +22,7 @@ use crate::terminal::Terminal;
 Examples:
   stadium push channel:news 'Doors open at eight'             to who is connected and listens
   stadium push send tag:vip --title 'Hello {{name|fan}}'      to who is registered, also if away
+  stadium push send tag:vip --title 'Goal!' --live            to who is registered and connected
   stadium push trace PUSH phone-7                             why did this phone not get it?"
 )]
 pub(crate) struct Arguments {
@@ -37,7 +38,7 @@ enum Action {
     Send(Box<On<send::Arguments>>),
     /// List pushes, newest first
     List(On<look::ListArguments>),
-    /// Show a push and what became of it, also a live one
+    /// Show a push and what became of it
     Show(On<look::PushArguments>),
     /// Follow a push until it is over
     Watch(On<look::WatchArguments>),

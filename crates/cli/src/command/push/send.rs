@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::look::{WatchArguments, follow};
+use super::look::{WatchArguments, watch};
 use crate::api::{Api, Ask, Method};
 use crate::command::audience::show_preview;
 use crate::failure::{Context, Failure};
@@ -38,6 +38,9 @@ pub(super) struct Arguments {
     /// A name for this request: the same again is answered the same and pushes nothing
     #[arg(long, value_name = "KEY")]
     id: Option<String>,
+    /// To devices that are connected now; nobody gets it later. Also to channel:NAME
+    #[arg(long, conflicts_with_all = ["at", "local"])]
+    live: bool,
     /// Check it, and count whom it would reach; push nothing
     #[arg(long)]
     dry_run: bool,
@@ -170,6 +173,9 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
     if let Some(local) = &arguments.local {
         body["when"] = json!({"local": local});
     }
+    if arguments.live {
+        body["live"] = json!(true);
+    }
     let path = arguments.app.path(if arguments.dry_run { "/pushes?dry_run=true" } else { "/pushes" });
     let (text_of, key) = (body.to_string(), arguments.id.as_deref());
     let accepted =
@@ -181,7 +187,7 @@ pub(super) fn run(api: &Api, arguments: Arguments, terminal: &Terminal) -> Resul
         // Who stops to follow it finds it by its id.
         terminal.note(format_args!("{word} {id}"));
         let Arguments { app, timeout, .. } = arguments;
-        return follow(api, &WatchArguments { push: id, timeout, app }, terminal);
+        return watch(api, WatchArguments { push: id, timeout, app }, terminal);
     }
     if terminal.is_json() {
         return terminal.json(&accepted);

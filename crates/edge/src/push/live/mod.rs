@@ -1,54 +1,23 @@
-//! A push: one message for devices, and what became of it.
+//! Live pushes at the edge: to topics and inboxes, and the records that count all of them.
 //!
-//! The requests of applications are here; [`record`] remembers how far each push has come,
-//! [`receipts`] is a loop's side of that, and [`route`] takes a push to its devices.
+//! [`record`] holds the outcomes of each push, [`receipts`] is a loop's side of that, and [`route`]
+//! takes a push to its sessions. The rules of live pushes are in `stadium_push::live`.
 
 mod receipts;
 mod record;
 mod route;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use stadium_mqtt::packet::QoS;
+use compact_str::CompactString;
+use stadium_mqtt::broker::TRANSIENT_RECEIPT;
+use stadium_mqtt::packet::PublishProperties;
+use stadium_mqtt::property::UserPropertiesBuffer;
+use stadium_push::live::{Away, LiveToken};
 
 pub(crate) use receipts::Receipts;
+pub use record::PushRecord;
 pub(crate) use record::Pushes;
-pub use record::{PushProgress, PushRecord};
-
-/// Names a push for as long as its progress is remembered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PushId(pub u64);
-
-/// Whom a push is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Audience {
-    /// One device: its inbox.
-    Device(String),
-    /// Several devices.
-    Devices(Vec<String>),
-    /// The subscribers of the channel.
-    Channel(String),
-    /// The subscribers of the channel `everybody`.
-    Everybody,
-}
-
-/// A push that an application asks for.
-#[derive(Clone, Debug)]
-pub struct NewPush {
-    /// Whom it is for.
-    pub to: Audience,
-    /// The message.
-    pub payload: Arc<[u8]>,
-    /// At least once or at most once.
-    pub qos: QoS,
-    /// How long it may wait for a device.
-    pub expiry: Option<Duration>,
-    /// Content Type, MQTT 5.0.
-    pub content_type: Option<String>,
-    /// User properties, MQTT 5.0.
-    pub user_properties: Vec<(String, String)>,
-}
 
 /// Why a push was not accepted; nothing happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,4 +31,44 @@ pub enum Refused {
     Audience(String),
     /// The node drains.
     Draining,
+}
+
+/// Properties of a message as a PUBLISH passes them on, without their length.
+pub(crate) fn forwardable(
+    content_type: Option<&str>,
+    properties: &[(CompactString, CompactString)],
+) -> Vec<u8> {
+    let mut user_properties = UserPropertiesBuffer::default();
+    for (name, value) in properties {
+        user_properties.push(name, value);
+    }
+    let properties = PublishProperties {
+        content_type,
+        user_properties: user_properties.properties(),
+        ..PublishProperties::default()
+    };
+    let mut bytes = Vec::new();
+    properties.encode_forwardable(&mut bytes);
+    bytes
+}
+
+/// The bit of a receipt token that tells live pushes, which no session keeps, from deliveries that
+/// a shard of the push platform owns.
+const LIVE_RECEIPT: u64 = 1 << 62;
+
+/// The receipt token of a push's deliveries.
+pub(crate) fn receipt(token: LiveToken, away: Away) -> u64 {
+    match away {
+        Away::Skip => TRANSIENT_RECEIPT | LIVE_RECEIPT | token.0,
+        Away::Queue(_) => token.0,
+    }
+}
+
+/// The push of a receipt token; `None` where a shard owns the delivery.
+pub(crate) fn token(receipt: u64) -> Option<LiveToken> {
+    match receipt & (TRANSIENT_RECEIPT | LIVE_RECEIPT) {
+        0 => Some(LiveToken(receipt)),
+        TRANSIENT_RECEIPT => None,
+        _ => Some(LiveToken(receipt & !(TRANSIENT_RECEIPT | LIVE_RECEIPT))),
+    }
 }

@@ -10,38 +10,37 @@ use std::time::Instant;
 
 use stadium_mqtt::broker::Progress;
 use stadium_mqtt::packet::QoS;
+use stadium_push::live::{LiveTally, LiveToken};
 
-use super::PushId;
 use super::record::{PushRecord, Pushes};
 
-/// What a loop has counted for one push.
+/// The counts of a loop for one push since it added to the record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    pub(super) targeted: u64,
-    pub(super) sent: u64,
-    /// Of those, the ones that no acknowledgement answers.
-    pub(super) unanswered: u64,
-    pub(super) acknowledged: u64,
-    pub(super) queued: u64,
-    pub(super) expired: u64,
-    pub(super) dropped: u64,
+    pub(super) counts: LiveTally,
     /// When the first of `sent` was written, and when the first of `acknowledged` was read.
     pub(super) first_sent: Option<Instant>,
     pub(super) first_acknowledged: Option<Instant>,
 }
 
 /// A loop's side of the records: what it has counted and not added yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Receipts {
-    token: u64,
+    token: LiveToken,
     tally: Tally,
     dirty: bool,
     /// Records this loop met before. Bounded: it is emptied when it holds more than the node remembers.
-    records: HashMap<u64, Option<Arc<PushRecord>>>,
+    records: HashMap<LiveToken, Option<Arc<PushRecord>>>,
+}
+
+impl Default for Receipts {
+    fn default() -> Self {
+        Self { token: LiveToken(0), tally: Tally::default(), dirty: false, records: HashMap::new() }
+    }
 }
 
 impl Receipts {
-    pub(crate) fn report(&mut self, pushes: &Pushes, token: u64, progress: Progress) {
+    pub(crate) fn report(&mut self, pushes: &Pushes, token: LiveToken, progress: Progress) {
         if token != self.token {
             self.settle(pushes);
             self.token = token;
@@ -49,19 +48,19 @@ impl Receipts {
         self.dirty = true;
         let tally = &mut self.tally;
         match progress {
-            Progress::Targeted => tally.targeted += 1,
+            Progress::Targeted => tally.counts.targeted += 1,
             Progress::Sent(qos) => {
                 tally.first_sent.get_or_insert_with(Instant::now);
-                tally.sent += 1;
-                tally.unanswered += u64::from(qos == QoS::AtMostOnce);
+                tally.counts.sent += 1;
+                tally.counts.unanswered += u64::from(qos == QoS::AtMostOnce);
             }
             Progress::Acknowledged => {
                 tally.first_acknowledged.get_or_insert_with(Instant::now);
-                tally.acknowledged += 1;
+                tally.counts.acknowledged += 1;
             }
-            Progress::Queued => tally.queued += 1,
-            Progress::Expired => tally.expired += 1,
-            Progress::Dropped(_) => tally.dropped += 1,
+            Progress::Queued => tally.counts.queued += 1,
+            Progress::Expired => tally.counts.expired += 1,
+            Progress::Dropped(_) => tally.counts.dropped += 1,
         }
     }
 
@@ -74,7 +73,7 @@ impl Receipts {
         if self.records.len() > pushes.remembered_max {
             self.records.clear();
         }
-        let record = self.records.entry(self.token).or_insert_with(|| pushes.find(PushId(self.token)));
+        let record = self.records.entry(self.token).or_insert_with(|| pushes.find(self.token));
         if let Some(record) = record {
             record.add(&tally, Instant::now());
         }
@@ -85,39 +84,40 @@ impl Receipts {
 mod tests {
     use std::time::Duration;
 
+    use stadium_push::live::{Away, ChannelName, LiveAudience, LivePush, Qos};
+    use stadium_push::{AppName, PushId};
+
     use super::*;
-    use crate::push::{Audience, NewPush};
 
     #[test]
     fn the_first_write_is_as_early_as_it_was_and_not_when_the_turn_ends() {
-        let push = NewPush {
-            to: Audience::Everybody,
-            payload: Arc::from(&b"x"[..]),
-            qos: QoS::AtLeastOnce,
-            expiry: None,
-            content_type: None,
-            user_properties: Vec::new(),
+        let push = LivePush {
+            app: AppName::new(AppName::DEFAULT).expect("it is a name"),
+            id: PushId(7),
+            to: LiveAudience::Channel(ChannelName::everybody()),
+            qos: Qos::AtLeastOnce,
+            payload_bytes: 1,
         };
         let pushes = Pushes::new(8);
-        let record = pushes.begin(&push, 1);
+        let record = pushes.begin(push, Away::Skip, 1);
         let accepted = Instant::now();
         let mut receipts = Receipts::default();
         let turn = Duration::from_millis(3);
         // A turn of a large fan-out: the first write, work for a while, the last write.
         for progress in [Progress::Sent(QoS::AtLeastOnce), Progress::Acknowledged] {
-            receipts.report(&pushes, record.id().0, progress);
+            receipts.report(&pushes, record.token(), progress);
         }
         let first = accepted.elapsed();
         while accepted.elapsed() < first + turn {
             std::hint::spin_loop();
         }
         for progress in [Progress::Sent(QoS::AtLeastOnce), Progress::Acknowledged] {
-            receipts.report(&pushes, record.id().0, progress);
+            receipts.report(&pushes, record.token(), progress);
         }
         receipts.settle(&pushes);
-        let seen = record.progress();
+        let seen = record.report();
         assert_eq!((seen.sent, seen.acknowledged), (2, 2));
-        for between in [seen.sent_between, seen.acknowledged_between] {
+        for between in [seen.times.sent, seen.times.acknowledged] {
             let (earliest, last) = between.expect("both were counted");
             assert!(earliest + turn <= last, "{earliest:?} to {last:?}");
         }

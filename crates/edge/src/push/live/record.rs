@@ -1,69 +1,30 @@
-//! How far each push has come, shared by the loops that deliver it and those who ask.
+//! The records of live pushes, shared by the loops that deliver them and by those who ask.
 //!
 //! A loop adds to a record once a turn, not once a delivery: see [`super::receipts`]. Records are
-//! remembered up to a number, the oldest is forgotten first.
+//! remembered up to a number; the oldest is forgotten first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
-use stadium_mqtt::packet::QoS;
+use stadium_push::live::{
+    Away, LatencySummary, LiveAudience, LivePush, LiveReach, LiveReport, LiveTally, LiveTimes, LiveToken,
+};
+use stadium_push::{AppName, PushId, Time};
 
 use super::receipts::Tally;
-use super::{Audience, NewPush, PushId};
+use crate::push::transport::wall;
 
-/// How far a push has come, at one moment.
-#[derive(Clone, Debug)]
-pub struct PushProgress {
-    /// Its id.
-    pub id: PushId,
-    /// When it was accepted.
-    pub accepted_at: SystemTime,
-    /// Whom it was for.
-    pub to: Audience,
-    /// Its QoS.
-    pub qos: QoS,
-    /// Bytes of its message.
-    pub payload_bytes: usize,
-    /// Sessions with a matching subscription.
-    pub targeted: u64,
-    /// Written to connections.
-    pub sent: u64,
-    /// Of those, the ones to subscriptions at QoS 0, which no acknowledgement answers.
-    pub unanswered: u64,
-    /// Acknowledged by devices.
-    pub acknowledged: u64,
-    /// Kept for devices that are away or busy, whether or not they got it since.
-    pub queued: u64,
-    /// Given up because their time was over.
-    pub expired: u64,
-    /// Given up for another reason.
-    pub dropped: u64,
-    /// Devices named that have no session here, or none that reads its inbox.
-    pub not_connected: u64,
-    /// Loops that have not handled it yet.
-    pub loops_left: u64,
-    /// First and last write, after acceptance.
-    pub sent_between: Option<(Duration, Duration)>,
-    /// First and last acknowledgement, after acceptance.
-    pub acknowledged_between: Option<(Duration, Duration)>,
-    /// Acceptance to write, in microseconds.
-    pub sent_latency_us: Histogram<u32>,
-    /// Acceptance to acknowledgement, in microseconds.
-    pub acknowledged_latency_us: Histogram<u32>,
-}
-
-/// The shared record of a push.
+/// The record of a live push.
 #[derive(Debug)]
 pub struct PushRecord {
-    id: PushId,
-    to: Audience,
-    qos: QoS,
-    payload_bytes: usize,
-    accepted_at: SystemTime,
+    token: LiveToken,
+    push: Arc<LivePush>,
+    away: Away,
+    accepted_at: Time,
     accepted: Instant,
     loops_left: AtomicU64,
     sums: Mutex<Sums>,
@@ -71,12 +32,8 @@ pub struct PushRecord {
 
 #[derive(Debug)]
 struct Sums {
-    targeted: u64,
-    unanswered: u64,
-    queued: u64,
-    expired: u64,
-    dropped: u64,
-    not_connected: u64,
+    counts: LiveTally,
+    reach: Option<LiveReach>,
     sent: Histogram<u32>,
     acknowledged: Histogram<u32>,
     sent_between: Option<(Duration, Duration)>,
@@ -91,22 +48,17 @@ fn latencies() -> Histogram<u32> {
 }
 
 impl PushRecord {
-    fn new(id: PushId, push: &NewPush, loops: usize) -> Self {
+    fn new(token: LiveToken, push: LivePush, away: Away, loops: usize) -> Self {
         Self {
-            id,
-            to: push.to.clone(),
-            qos: push.qos,
-            payload_bytes: push.payload.len(),
-            accepted_at: SystemTime::now(),
+            token,
+            push: Arc::new(push),
+            away,
+            accepted_at: wall(),
             accepted: Instant::now(),
             loops_left: AtomicU64::new(loops as u64),
             sums: Mutex::new(Sums {
-                targeted: 0,
-                unanswered: 0,
-                queued: 0,
-                expired: 0,
-                dropped: 0,
-                not_connected: 0,
+                counts: LiveTally::default(),
+                reach: None,
                 sent: latencies(),
                 acknowledged: latencies(),
                 sent_between: None,
@@ -115,9 +67,9 @@ impl PushRecord {
         }
     }
 
-    /// Its id.
-    pub fn id(&self) -> PushId {
-        self.id
+    /// What names it to the shards and to the loops.
+    pub fn token(&self) -> LiveToken {
+        self.token
     }
 
     /// A loop has routed it.
@@ -125,58 +77,65 @@ impl PushRecord {
         self.loops_left.fetch_sub(1, Ordering::AcqRel);
     }
 
+    /// Adds devices that have no connection, or none that reads its inbox.
     pub(crate) fn add_not_connected(&self, devices: u64) {
         if devices > 0 {
-            self.sums.lock().not_connected += devices;
+            self.sums.lock().counts.not_connected += devices;
         }
     }
 
-    /// Adds what a loop has counted until `now`. Latencies are counted as of now: no delivery took longer.
+    /// The shards have dispatched it to the connections of these devices.
+    pub fn reached(&self, reach: LiveReach) {
+        let mut sums = self.sums.lock();
+        sums.counts.not_connected += reach.targeted.saturating_sub(reach.connected);
+        sums.reach = Some(reach);
+    }
+
+    /// Adds the counts of a loop up to `now`, which is also the latency of each: no delivery took
+    /// longer.
     pub(super) fn add(&self, tally: &Tally, now: Instant) {
         let after = |at: Instant| at.saturating_duration_since(self.accepted);
         let took = after(now);
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).clamp(1, LATENCY_US_MAX);
+        let more = &tally.counts;
         let mut sums = self.sums.lock();
-        sums.targeted += tally.targeted;
-        sums.unanswered += tally.unanswered;
-        sums.queued += tally.queued;
-        sums.expired += tally.expired;
-        sums.dropped += tally.dropped;
-        if tally.sent > 0 {
-            sums.sent.saturating_record_n(us, u32::try_from(tally.sent).unwrap_or(u32::MAX));
+        let counts = &mut sums.counts;
+        counts.targeted += more.targeted;
+        counts.sent += more.sent;
+        counts.unanswered += more.unanswered;
+        counts.acknowledged += more.acknowledged;
+        counts.queued += more.queued;
+        counts.expired += more.expired;
+        counts.dropped += more.dropped;
+        if more.sent > 0 {
+            sums.sent.saturating_record_n(us, u32::try_from(more.sent).unwrap_or(u32::MAX));
             let first = tally.first_sent.map_or(took, after);
             sums.sent_between = Some(widened(sums.sent_between, (first, took)));
         }
-        if tally.acknowledged > 0 {
-            sums.acknowledged.saturating_record_n(us, u32::try_from(tally.acknowledged).unwrap_or(u32::MAX));
+        if more.acknowledged > 0 {
+            sums.acknowledged.saturating_record_n(us, u32::try_from(more.acknowledged).unwrap_or(u32::MAX));
             let first = tally.first_acknowledged.map_or(took, after);
             sums.acknowledged_between = Some(widened(sums.acknowledged_between, (first, took)));
         }
     }
 
     /// How far it has come.
-    pub fn progress(&self) -> PushProgress {
+    pub fn report(&self) -> LiveReport {
         let sums = self.sums.lock();
-        PushProgress {
-            id: self.id,
-            accepted_at: self.accepted_at,
-            to: self.to.clone(),
-            qos: self.qos,
-            payload_bytes: self.payload_bytes,
-            targeted: sums.targeted,
-            sent: sums.sent.len(),
-            unanswered: sums.unanswered,
-            acknowledged: sums.acknowledged.len(),
-            queued: sums.queued,
-            expired: sums.expired,
-            dropped: sums.dropped,
-            not_connected: sums.not_connected,
-            loops_left: self.loops_left.load(Ordering::Acquire),
-            sent_between: sums.sent_between,
-            acknowledged_between: sums.acknowledged_between,
-            sent_latency_us: sums.sent.clone(),
-            acknowledged_latency_us: sums.acknowledged.clone(),
-        }
+        let found = sums.counts.targeted + sums.counts.not_connected;
+        let is_counting = match (&self.push.to, &sums.reach) {
+            (LiveAudience::Registered(_), reach) => reach.is_none_or(|reach| reach.targeted > found),
+            _ => self.loops_left.load(Ordering::Acquire) > 0,
+        };
+        let times = LiveTimes {
+            sent: sums.sent_between,
+            acknowledged: sums.acknowledged_between,
+            sent_latency: summary(&sums.sent),
+            acknowledged_latency: summary(&sums.acknowledged),
+        };
+        let keeps = matches!(self.away, Away::Queue(_));
+        let push = Arc::clone(&self.push);
+        LiveReport::of(push, self.accepted_at, &sums.counts, is_counting, keeps, sums.reach, times)
     }
 }
 
@@ -184,42 +143,98 @@ fn widened(between: Option<(Duration, Duration)>, more: (Duration, Duration)) ->
     between.map_or(more, |(first, last)| (first.min(more.0), last.max(more.1)))
 }
 
+/// A histogram of microseconds in a few numbers.
+fn summary(latency_us: &Histogram<u32>) -> LatencySummary {
+    if latency_us.is_empty() {
+        return LatencySummary::default();
+    }
+    let at = |part: f64| Duration::from_micros(latency_us.value_at_quantile(part));
+    LatencySummary {
+        count: latency_us.len(),
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: Duration::from_micros(latency_us.max()),
+    }
+}
+
 /// The pushes that are remembered.
 #[derive(Debug)]
 pub(crate) struct Pushes {
-    by_id: Mutex<BTreeMap<PushId, Arc<PushRecord>>>,
+    records: Mutex<Records>,
     next: AtomicU64,
     pub(super) remembered_max: usize,
 }
 
+#[derive(Debug, Default)]
+struct Records {
+    by_token: BTreeMap<LiveToken, Arc<PushRecord>>,
+    by_id: HashMap<(AppName, PushId), LiveToken>,
+}
+
+impl Records {
+    fn remove(&mut self, token: LiveToken) {
+        if let Some(record) = self.by_token.remove(&token) {
+            let name = (record.push.app.clone(), record.push.id);
+            if self.by_id.get(&name) == Some(&token) {
+                self.by_id.remove(&name);
+            }
+        }
+    }
+}
+
 impl Pushes {
     pub(crate) fn new(remembered_max: usize) -> Self {
-        // Ids start at the time, so that those of the process before are not given again.
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let first = u64::try_from(now.as_millis()).unwrap_or(1) << 10;
-        Self { by_id: Mutex::default(), next: AtomicU64::new(first), remembered_max: remembered_max.max(1) }
+        Self { records: Mutex::default(), next: AtomicU64::new(1), remembered_max: remembered_max.max(1) }
     }
 
-    pub(crate) fn begin(&self, push: &NewPush, loops: usize) -> Arc<PushRecord> {
-        let id = PushId(self.next.fetch_add(1, Ordering::Relaxed));
-        let record = Arc::new(PushRecord::new(id, push, loops));
-        let mut by_id = self.by_id.lock();
-        by_id.insert(id, Arc::clone(&record));
-        while by_id.len() > self.remembered_max {
-            by_id.pop_first();
+    /// Opens the record of a push that so many loops route.
+    pub(crate) fn begin(&self, push: LivePush, away: Away, loops: usize) -> Arc<PushRecord> {
+        let token = LiveToken(self.next.fetch_add(1, Ordering::Relaxed));
+        let name = (push.app.clone(), push.id);
+        let record = Arc::new(PushRecord::new(token, push, away, loops));
+        let mut records = self.records.lock();
+        records.by_token.insert(token, Arc::clone(&record));
+        records.by_id.insert(name, token);
+        while records.by_token.len() > self.remembered_max {
+            let Some(oldest) = records.by_token.keys().next().copied() else { break };
+            records.remove(oldest);
         }
         record
     }
 
-    pub(crate) fn forget(&self, id: PushId) {
-        self.by_id.lock().remove(&id);
+    pub(crate) fn forget(&self, token: LiveToken) {
+        self.records.lock().remove(token);
     }
 
-    pub(crate) fn find(&self, id: PushId) -> Option<Arc<PushRecord>> {
-        self.by_id.lock().get(&id).cloned()
+    pub(crate) fn find(&self, token: LiveToken) -> Option<Arc<PushRecord>> {
+        self.records.lock().by_token.get(&token).cloned()
     }
 
-    pub(crate) fn newest(&self, limit: usize) -> Vec<Arc<PushRecord>> {
-        self.by_id.lock().values().rev().take(limit).cloned().collect()
+    pub(crate) fn find_id(&self, app: &AppName, id: PushId) -> Option<Arc<PushRecord>> {
+        let records = self.records.lock();
+        records.by_id.get(&(app.clone(), id)).and_then(|token| records.by_token.get(token)).cloned()
+    }
+
+    /// The newest first, of one app or of all, before a time and id where one is given.
+    pub(crate) fn newest(
+        &self,
+        app: Option<&AppName>,
+        before: Option<(Time, PushId)>,
+        limit: usize,
+    ) -> Vec<Arc<PushRecord>> {
+        let records = self.records.lock();
+        let is_wanted = |record: &&Arc<PushRecord>| {
+            app.is_none_or(|app| record.push.app == *app)
+                && before.is_none_or(|before| (record.accepted_at, record.push.id) < before)
+        };
+        let newest_first = records.by_token.values().rev().filter(is_wanted);
+        let mut found: Vec<_> = newest_first.cloned().collect();
+        drop(records);
+        // Pushes of the same millisecond are in the order of their ids, as on the shards.
+        found.sort_by_key(|record| std::cmp::Reverse((record.accepted_at, record.push.id)));
+        found.truncate(limit);
+        found
     }
 }

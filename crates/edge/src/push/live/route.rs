@@ -1,9 +1,10 @@
-//! A push on a loop: to whoever subscribed to its topic, or to the inboxes of devices.
+//! A live push on a loop: to subscribers of its topic, or to the inboxes of clients.
 //!
 //! Each loop routes its own part; which loop has which part is decided where the push enters, see
 //! [`crate::handle`].
 
 use stadium_mqtt::broker::{Message as MqttMessage, Publication};
+use stadium_push::live::ClientId;
 use stadium_reactor::Io;
 
 use crate::device_loop::DeviceLoop;
@@ -32,7 +33,7 @@ impl DeviceLoop {
     fn push_to_inboxes(
         &mut self,
         io: &mut Io<Message>,
-        devices: &[String],
+        devices: &[ClientId],
         publication: &Publication,
     ) -> u64 {
         let mut unread = 0;
@@ -41,9 +42,9 @@ impl DeviceLoop {
         for device in devices {
             topic.clear();
             topic.push_str(message.topic);
-            topic.push_str(device);
+            topic.push_str(device.as_str());
             let mut turn = Turn { io: &mut *io, around: &mut self.around };
-            let known = self.broker.find(device).is_some();
+            let known = self.broker.find(device.as_str()).is_some();
             let reached = self.broker.accept(&mut turn, &MqttMessage { topic: &topic, ..message });
             if !known || reached != Ok(true) {
                 unread += 1;

@@ -6,15 +6,15 @@
 use std::fmt::Write as _;
 
 use stadium_mqtt::broker::{Head, Message as MqttMessage};
-use stadium_mqtt::packet::PublishProperties;
-use stadium_mqtt::property::UserPropertiesBuffer;
+use stadium_push::live::{Away, LiveDispatch};
 use stadium_push::{Dispatch, Happened, TransportCommand, client_ids};
-use stadium_reactor::Io;
+use stadium_reactor::{ConnectionId, Io};
 
-use super::inboxes::{connection, qos, token};
+use super::inboxes::{connection, mqtt_qos, token};
 use super::queue::QueuedItem;
 use crate::device_loop::DeviceLoop;
 use crate::message::Message;
+use crate::push::live::{forwardable, receipt};
 use crate::turn::Turn;
 
 impl DeviceLoop {
@@ -29,6 +29,9 @@ impl DeviceLoop {
             match item {
                 QueuedItem::Command { shard, command: TransportCommand::Dispatch(dispatch) } => {
                     self.dispatch(io, shard, &dispatch)
+                }
+                QueuedItem::Command { command: TransportCommand::Live(dispatch), .. } => {
+                    self.dispatch_live(io, &dispatch)
                 }
                 QueuedItem::Command { command: TransportCommand::Disconnect { app, device }, .. } => {
                     for client_id in client_ids(&app, &device) {
@@ -50,19 +53,9 @@ impl DeviceLoop {
     }
 
     fn dispatch(&mut self, io: &mut Io<Message>, shard: u16, dispatch: &Dispatch) {
-        let mut properties = Vec::new();
-        let mut user_properties = UserPropertiesBuffer::default();
-        for (name, value) in &dispatch.properties {
-            user_properties.push(name, value);
-        }
-        let forwarded = PublishProperties {
-            content_type: dispatch.content_type.as_deref(),
-            user_properties: user_properties.properties(),
-            ..PublishProperties::default()
-        };
-        forwarded.encode_forwardable(&mut properties);
+        let properties = forwardable(dispatch.content_type.as_deref(), &dispatch.properties);
         let head = Head {
-            qos: qos(dispatch.qos),
+            qos: mqtt_qos(dispatch.qos),
             expires_at_ms: dispatch.expires_at.map(|at| self.around.shared.clock.node_ms(at)),
             receipt: token(shard, dispatch.push),
             ..Head::default()
@@ -72,15 +65,9 @@ impl DeviceLoop {
             let id = connection(recipient.connection);
             let mut is_given = false;
             if self.around.inboxes.note_slot(id, recipient.slot) {
-                let key = self.devices.session(id);
-                topic.clear();
-                if let Some(client_id) = self.broker.client_id(key) {
-                    let _ = write!(topic, "inbox/{client_id}");
-                }
-                let message =
-                    MqttMessage { topic: &topic, properties: &properties, payload: &dispatch.payload, head };
-                let mut turn = Turn { io: &mut *io, around: &mut self.around };
-                is_given = self.broker.deliver_to(&mut turn, key, &message);
+                let (properties, payload) = (&properties, &dispatch.payload);
+                let message = MqttMessage { topic: "", properties, payload, head };
+                is_given = self.deliver_to_inbox(io, id, &message, &mut topic);
             }
             if !is_given {
                 self.around.inboxes.step(shard, dispatch.push, recipient.slot, id, Happened::Returned);
@@ -88,8 +75,46 @@ impl DeviceLoop {
         }
     }
 
+    /// Delivers a live push to connections, as far as they still read their inbox.
+    fn dispatch_live(&mut self, io: &mut Io<Message>, dispatch: &LiveDispatch) {
+        let LiveDispatch { token, message, qos, to, .. } = dispatch;
+        let properties = forwardable(message.content_type.as_deref(), &message.properties);
+        let receipt = receipt(*token, Away::Skip);
+        let head = Head { qos: mqtt_qos(qos.number()), receipt, ..Head::default() };
+        let mut topic = String::new();
+        let mut not_connected = 0;
+        for number in to {
+            let id = connection(*number);
+            let message = MqttMessage { topic: "", properties: &properties, payload: &message.payload, head };
+            let is_given =
+                self.around.inboxes.reads(id) && self.deliver_to_inbox(io, id, &message, &mut topic);
+            not_connected += u64::from(!is_given);
+        }
+        if let Some(record) = self.around.shared.pushes.find(*token) {
+            record.add_not_connected(not_connected);
+        }
+    }
+
+    /// Delivers a message to the inbox of a connection, whose topic it gets; says whether it was
+    /// taken. `topic` is used again.
+    fn deliver_to_inbox(
+        &mut self,
+        io: &mut Io<Message>,
+        id: ConnectionId,
+        message: &MqttMessage<'_>,
+        topic: &mut String,
+    ) -> bool {
+        let key = self.devices.session(id);
+        topic.clear();
+        if let Some(client_id) = self.broker.client_id(key) {
+            let _ = write!(topic, "inbox/{client_id}");
+        }
+        let mut turn = Turn { io, around: &mut self.around };
+        self.broker.deliver_to(&mut turn, key, &MqttMessage { topic, ..*message })
+    }
+
     /// The subscriptions of a connection may have changed: whether it reads its inbox.
-    pub(crate) fn look_at_inbox(&mut self, io: &mut Io<Message>, id: stadium_reactor::ConnectionId) {
+    pub(crate) fn look_at_inbox(&mut self, io: &mut Io<Message>, id: ConnectionId) {
         if self.around.inboxes.is_off() {
             return;
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use stadium_mqtt::broker::{Drop, PLATFORM_RECEIPT, Progress};
+use stadium_mqtt::broker::{Drop, Progress, TRANSIENT_RECEIPT};
 use stadium_mqtt::packet::QoS;
 use stadium_push::{AppName, Arrival, Command, ConnectionName, Departure, DeviceId, Happened, Step, Time};
 use stadium_reactor::ConnectionId;
@@ -224,11 +224,11 @@ pub(crate) fn split(client_id: &str) -> (&str, &str) {
 
 /// The receipt token of a shard's push.
 pub(super) fn token(shard: u16, push: u64) -> u64 {
-    PLATFORM_RECEIPT | u64::from(shard) << PUSH_BITS | push
+    TRANSIENT_RECEIPT | u64::from(shard) << PUSH_BITS | push
 }
 
 fn parts(token: u64) -> (u16, u64) {
-    let token = token & !PLATFORM_RECEIPT;
+    let token = token & !TRANSIENT_RECEIPT;
     ((token >> PUSH_BITS) as u16, token & ((1 << PUSH_BITS) - 1))
 }
 
@@ -243,7 +243,7 @@ pub(super) fn connection(number: u64) -> ConnectionId {
 }
 
 /// The QoS of a dispatch.
-pub(super) fn qos(number: u8) -> QoS {
+pub(crate) fn mqtt_qos(number: u8) -> QoS {
     if number == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce }
 }
 

@@ -13,7 +13,7 @@ use std::fmt;
 
 use stadium_push::{AppName, Command, DeviceId};
 
-pub(crate) use inboxes::{Inboxes, named, split, wall};
+pub(crate) use inboxes::{Inboxes, mqtt_qos, named, split, wall};
 pub(crate) use queue::{QueuedItem, TransportQueue};
 
 /// The shards of the push platform, as a loop reaches them. Neither call may wait.

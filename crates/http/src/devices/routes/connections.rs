@@ -8,9 +8,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use serde::Serialize;
+use stadium_push::live::ClientId;
 use utoipa::ToSchema;
 
-use crate::fleet::{ConnectionFilter, DeviceConnection, DeviceId, DeviceQuery, DeviceReport, KickOutcome};
+use crate::fleet::{ConnectionFilter, DeviceConnection, DeviceQuery, DeviceReport, KickOutcome};
 use crate::request::access::{Admin, Reader};
 use crate::request::app::App;
 use crate::request::problem::{DEVICE_AWAY, DEVICE_UNKNOWN, Problem, ProblemSchema};
@@ -156,7 +157,7 @@ pub(crate) async fn list(
     };
     let after = match query.value("after") {
         None => None,
-        Some(text) => Some(DeviceId::new(text).map_err(|error| wrong("after", format!("`after` {error}")))?),
+        Some(text) => Some(ClientId::new(text).map_err(|error| wrong("after", format!("`after` {error}")))?),
     };
     let limit = query.limit(PAGE_DEVICES_DEFAULT, PAGE_DEVICES_MAX)?;
     let prefix = query.value("prefix").unwrap_or_default().to_owned();
@@ -208,8 +209,8 @@ pub(crate) async fn kick(
 }
 
 /// A name that no device can have is a device that nobody knows.
-fn known_name(id: &str) -> Result<DeviceId, Problem> {
-    DeviceId::new(id).map_err(|_| unknown(id))
+fn known_name(id: &str) -> Result<ClientId, Problem> {
+    ClientId::new(id).map_err(|_| unknown(id))
 }
 
 fn unknown(id: &str) -> Problem {

@@ -11,12 +11,13 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::sse::{self, KeepAlive, Sse};
 use serde::Serialize;
+use stadium_push::live::ClientId;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::ToSchema;
 
-use crate::fleet::{DeviceId, NoTrace, Trace, TraceLine, Traced};
+use crate::fleet::{NoTrace, Trace, TraceLine, Traced};
 use crate::request::access::Admin;
 use crate::request::app::App;
 use crate::request::problem::{Problem, ProblemSchema, QUERY_WRONG, VIEWS_FULL};
@@ -83,7 +84,7 @@ pub(crate) async fn events(
     let wrong = |name: &str, detail: String| Problem::new(QUERY_WRONG, detail).at(name);
     let traced = match (query.value("device"), query.value("topic")) {
         (Some(id), None) => {
-            let id = DeviceId::new(id).map_err(|_| wrong("device", format!("{id:?} is no device's id")))?;
+            let id = ClientId::new(id).map_err(|_| wrong("device", format!("{id:?} is no device's id")))?;
             Traced::Device(id)
         }
         (None, Some(filter)) => Traced::Topic(filter.to_owned()),

@@ -1,17 +1,17 @@
-//! The body of a direct push, read strictly.
+//! The body of `POST /api/push`, read strictly.
 //!
 //! An unknown or mistaken field is refused with its path, and nothing has happened.
 
-use std::time::Duration;
-
 use bytes::Bytes;
+use compact_str::CompactString;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use stadium_push::live::{Away, ChannelName, ClientId, LiveAudience, LivePush, Message, Qos, TopicPush};
+use stadium_push::{AppName, PushId};
 use utoipa::ToSchema;
 
 use crate::config::PushBounds;
-use crate::fleet::{Audience, ChannelName, DeviceId, NewPush, Qos, UserProperty};
 use crate::request::body::parse;
 use crate::request::problem::{FIELD_WRONG, Problem, TOO_LARGE};
 use crate::spelling::{bytes_of, field};
@@ -75,11 +75,11 @@ pub(crate) enum To {
 /// A device id that has an inbox: no `+`, no `#`.
 #[derive(ToSchema)]
 #[schema(value_type = String, example = "seat-0042")]
-pub(crate) struct DeviceField(DeviceId);
+pub(crate) struct DeviceField(ClientId);
 
 impl<'de> Deserialize<'de> for DeviceField {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let id = DeviceId::new(String::deserialize(from)?);
+        let id = ClientId::new(String::deserialize(from)?);
         let id = id.map_err(|error| D::Error::custom(format!("a device id {error}")))?;
         if id.has_inbox() {
             Ok(Self(id))
@@ -148,34 +148,32 @@ pub(crate) struct PropertyField {
 ///
 /// # Errors
 /// What is wrong with which field, in words.
-pub fn read_push(body: &[u8], bounds: PushBounds) -> Result<NewPush, String> {
+pub fn read_push(body: &[u8], id: PushId, bounds: PushBounds) -> Result<TopicPush, String> {
     let request: PushRequest = parse(body).map_err(|problem| problem.in_words())?;
-    request.check(bounds).map_err(|problem| problem.in_words())
+    request.check(id, bounds).map_err(|problem| problem.in_words())
 }
 
 impl PushRequest {
-    pub(crate) fn check(self, bounds: PushBounds) -> Result<NewPush, Problem> {
+    /// The live push, of the app `default` and under this id.
+    pub(crate) fn check(self, id: PushId, bounds: PushBounds) -> Result<TopicPush, Problem> {
         let (payload, is_json) = self.payload()?;
-        if payload.len() > bounds.message_bytes_max {
-            let detail = format!(
-                "the message has {} bytes; message_bytes_max allows {}",
-                payload.len(),
-                bounds.message_bytes_max
-            );
-            return Err(Problem::new(TOO_LARGE, detail).at("message"));
-        }
+        check_message(payload.len(), bounds)?;
         let content_type = match self.content_type {
-            Some(named) => Some(text("content_type", named, CONTENT_TYPE_BYTES_MAX)?),
-            None => is_json.then(|| "application/json".to_owned()),
+            Some(named) => Some(text("content_type", named, CONTENT_TYPE_BYTES_MAX)?.into()),
+            None => is_json.then(|| "application/json".into()),
         };
-        let user_properties = properties(self.user_properties)?;
-        Ok(NewPush {
-            to: audience(self.to, bounds.audience_devices_max)?,
-            payload,
-            qos: self.qos.0,
-            expiry: self.expiry_s.map(|ExpiryField(seconds)| Duration::from_secs(seconds.into())),
-            content_type,
-            user_properties,
+        let properties = properties(self.user_properties)?;
+        let expiry = self.expiry_s.map(|ExpiryField(seconds)| u64::from(seconds) * 1_000);
+        Ok(TopicPush {
+            push: LivePush {
+                app: AppName::new(AppName::DEFAULT).expect("the app `default` has a name"),
+                id,
+                to: audience(self.to, bounds.audience_devices_max)?,
+                qos: self.qos.0,
+                payload_bytes: payload.len() as u64,
+            },
+            message: Message { payload, content_type, properties },
+            away: Away::Queue(expiry),
         })
     }
 
@@ -188,12 +186,22 @@ impl PushRequest {
     }
 }
 
-fn audience(to: To, devices_max: usize) -> Result<Audience, Problem> {
+/// Checks the bytes of a message to a topic.
+pub(crate) fn check_message(bytes: usize, bounds: PushBounds) -> Result<(), Problem> {
+    let max = bounds.message_bytes_max;
+    if bytes > max {
+        let detail = format!("the message has {bytes} bytes; message_bytes_max allows {max}");
+        return Err(Problem::new(TOO_LARGE, detail).at("message"));
+    }
+    Ok(())
+}
+
+fn audience(to: To, devices_max: usize) -> Result<LiveAudience, Problem> {
     let wrong = |detail: String| Err(Problem::new(FIELD_WRONG, detail).at("to.devices"));
     Ok(match to {
-        To::Device(DeviceField(id)) => Audience::Device(id),
-        To::Channel(ChannelField(name)) => Audience::Channel(name),
-        To::Everybody => Audience::Everybody,
+        To::Device(DeviceField(id)) => LiveAudience::Clients(vec![id]),
+        To::Channel(ChannelField(name)) => LiveAudience::Channel(name),
+        To::Everybody => LiveAudience::Channel(ChannelName::everybody()),
         To::Devices(devices) if devices.is_empty() => return wrong("the list names nobody".to_owned()),
         To::Devices(devices) if devices.len() > devices_max => {
             let named = devices.len();
@@ -201,14 +209,14 @@ fn audience(to: To, devices_max: usize) -> Result<Audience, Problem> {
         }
         To::Devices(devices) => {
             let mut seen = std::collections::HashSet::with_capacity(devices.len());
-            let first = |id: &DeviceId| seen.insert(id.clone());
-            Audience::Devices(devices.into_iter().map(|DeviceField(id)| id).filter(first).collect())
+            let first = |id: &ClientId| seen.insert(id.clone());
+            LiveAudience::Clients(devices.into_iter().map(|DeviceField(id)| id).filter(first).collect())
         }
     })
 }
 
 /// The user properties of a body, bounded.
-pub(crate) fn properties(fields: Vec<PropertyField>) -> Result<Vec<UserProperty>, Problem> {
+pub(crate) fn properties(fields: Vec<PropertyField>) -> Result<Vec<(CompactString, CompactString)>, Problem> {
     if fields.len() > USER_PROPERTIES_MAX {
         let detail = format!("a push has at most {USER_PROPERTIES_MAX} user properties");
         return Err(Problem::new(FIELD_WRONG, detail).at("user_properties"));
@@ -217,7 +225,7 @@ pub(crate) fn properties(fields: Vec<PropertyField>) -> Result<Vec<UserProperty>
     for (index, PropertyField { name, value }) in fields.into_iter().enumerate() {
         let name = text(&format!("user_properties[{index}].name"), name, USER_PROPERTY_BYTES_MAX)?;
         let value = text(&format!("user_properties[{index}].value"), value, USER_PROPERTY_BYTES_MAX)?;
-        user_properties.push(UserProperty { name, value });
+        user_properties.push((name.into(), value.into()));
     }
     Ok(user_properties)
 }

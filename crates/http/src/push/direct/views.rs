@@ -1,26 +1,27 @@
-//! Direct pushes as the API shows them.
+//! Live pushes as `GET /api/pushes` shows them.
 //!
 //! Counts are deliveries; a latency counts from the time at which the push was accepted.
 
 use std::time::Duration;
 
 use serde::Serialize;
+use stadium_push::live::{ChannelName, LatencySummary, LiveAudience, LiveReport, Progress};
 use utoipa::ToSchema;
 
-use crate::fleet::{Audience, LatencySummary, Progress, PushReport};
-use crate::rfc3339;
+use crate::audiences::fields::audience_json;
+use crate::spelling::timestamp;
 
 /// A push that was taken over.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AcceptedPush {
     /// The push.
-    #[schema(example = "p000000000192f00d")]
+    #[schema(example = "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b")]
     pub(crate) id: String,
     /// Always `accepted`: the server owns it now.
     #[schema(example = "accepted")]
     pub(crate) status: &'static str,
     /// Where to see how far it has come.
-    #[schema(example = "/api/pushes/p000000000192f00d")]
+    #[schema(example = "/api/pushes/0190a1b2c3d47e5f8a9b0c1d2e3f4a5b")]
     pub(crate) url: String,
 }
 
@@ -28,7 +29,7 @@ pub(crate) struct AcceptedPush {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PushView {
     /// The push.
-    #[schema(example = "p000000000192f00d")]
+    #[schema(example = "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b")]
     id: String,
     /// `accepted`, `sending` or `settled`.
     #[schema(example = "settled")]
@@ -83,6 +84,8 @@ pub(crate) enum AudienceView {
     Channel(String),
     /// Everybody.
     Everybody,
+    /// Registered devices of an app: an audience as in the app's pushes.
+    Registered(serde_json::Value),
 }
 
 /// A latency distribution in milliseconds.
@@ -116,23 +119,27 @@ impl SummaryView {
 }
 
 impl PushView {
-    pub(crate) fn of(report: &PushReport) -> Self {
+    pub(crate) fn of(report: &LiveReport) -> Self {
+        let (push, times) = (&report.push, &report.times);
         Self {
-            id: report.id.to_string(),
+            id: push.id.to_string(),
             status: match report.progress {
                 Progress::Accepted => "accepted",
                 Progress::Sending => "sending",
                 Progress::Settled => "settled",
             },
-            accepted_at: rfc3339::format(report.accepted_at),
-            to: match &report.to {
-                Audience::Device(id) => AudienceView::Device(id.to_string()),
-                Audience::Devices(ids) => AudienceView::DeviceCount(ids.len()),
-                Audience::Channel(name) => AudienceView::Channel(name.to_string()),
-                Audience::Everybody => AudienceView::Everybody,
+            accepted_at: timestamp(report.accepted_at),
+            to: match &push.to {
+                LiveAudience::Clients(ids) => match &**ids {
+                    [id] => AudienceView::Device(id.to_string()),
+                    ids => AudienceView::DeviceCount(ids.len()),
+                },
+                LiveAudience::Channel(name) if *name == ChannelName::everybody() => AudienceView::Everybody,
+                LiveAudience::Channel(name) => AudienceView::Channel(name.to_string()),
+                LiveAudience::Registered(audience) => AudienceView::Registered(audience_json(audience)),
             },
-            qos: report.qos.number(),
-            payload_bytes: report.payload_bytes,
+            qos: push.qos.number(),
+            payload_bytes: push.payload_bytes,
             counting: report.counting,
             targeted: report.targeted,
             sent: report.sent,
@@ -141,12 +148,12 @@ impl PushView {
             dropped: report.dropped,
             not_connected: report.not_connected,
             queued: report.queued,
-            first_sent_ms: report.first_sent.map(ms),
-            last_sent_ms: report.last_sent.map(ms),
-            first_acknowledged_ms: report.first_acknowledged.map(ms),
-            last_acknowledged_ms: report.last_acknowledged.map(ms),
-            sent_latency: SummaryView::of(&report.sent_latency),
-            acknowledged_latency: SummaryView::of(&report.acknowledged_latency),
+            first_sent_ms: times.sent.map(|(first, _)| ms(first)),
+            last_sent_ms: times.sent.map(|(_, last)| ms(last)),
+            first_acknowledged_ms: times.acknowledged.map(|(first, _)| ms(first)),
+            last_acknowledged_ms: times.acknowledged.map(|(_, last)| ms(last)),
+            sent_latency: SummaryView::of(&times.sent_latency),
+            acknowledged_latency: SummaryView::of(&times.acknowledged_latency),
         }
     }
 }

@@ -20,7 +20,8 @@ use crate::devices::views::device_id;
 use crate::platform::app_name;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
 use crate::platform::states::{DeliveryReport, TraceReport};
-use crate::push::routes::pushes::{find, known_id};
+use crate::push::live;
+use crate::push::routes::pushes::{find, known_id, only_durable};
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
 use crate::request::body::read_json;
@@ -34,6 +35,9 @@ const PAGE_DEFAULT: usize = 100;
 
 /// Deliveries on a page at most.
 const PAGE_MAX: usize = 10_000;
+
+/// Why a live push has no deliveries to ask for.
+const COUNTS_ALONE: &str = "its deliveries are counted, and not kept for each device";
 
 /// A page of deliveries, shard by shard.
 #[derive(Serialize, ToSchema)]
@@ -73,6 +77,7 @@ pub(crate) async fn list(
     let after = query.value("after").map(DeviceId::new).transpose();
     let after = after.map_err(|error| wrong("after", error.to_string()))?;
     let form = query.one_of("format", &words)?;
+    only_durable(&app, &of, push, COUNTS_ALONE)?;
     find(&app, &of, push).await?;
     if let Form::File(format) = form {
         let what = What::Deliveries(push);
@@ -96,8 +101,11 @@ pub(crate) async fn trace(
     State(app): State<Arc<App>>,
     Three(of, push, device): Three,
 ) -> Result<Json<TraceReport>, Problem> {
-    let command = Command::Trace { app: app_name(&of)?, push: known_id(&push)?, device: device_id(&device)? };
-    let trace: Box<Trace> = ask_for(&app, command).await?;
+    let (of, push, device) = (app_name(&of)?, known_id(&push)?, device_id(&device)?);
+    if let Some(live) = app.fleet.push_report(&of, push) {
+        return Ok(Json(TraceReport::of(live::trace(&app, &live, device).await?)));
+    }
+    let trace: Box<Trace> = ask_for(&app, Command::Trace { app: of, push, device }).await?;
     Ok(Json(TraceReport::of(*trace)))
 }
 
@@ -124,6 +132,7 @@ pub(crate) async fn opened(
     let (of, push) = (app_name(&of)?, known_id(&push)?);
     let (fields, _): (OpenedFields, _) = read_json(&app, request).await?;
     let device = named("device", DeviceId::new(&fields.device))?;
+    only_durable(&app, &of, push, COUNTS_ALONE)?;
     let () = ask_for(&app, Command::Opened { app: of, device, push }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,8 @@
-//! The endpoints of direct pushes: hand one over, and see how far it has come.
+//! `POST /api/push` and `GET /api/pushes`: an alias for live pushes, by client ids and channels.
+//!
+//! The pushes are those of the app `default`, under the same ids and with the same records; see
+//! [`crate::push::live`]. One thing differs: a persistent session keeps the message for a client that
+//! is away, as it keeps any PUBLISH of QoS 1.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,14 +13,16 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use stadium_push::live::TopicPush;
+use stadium_push::{AppName, PushId};
 
-use crate::fleet::{NewPush, PushId};
+use crate::platform::ids::push_id;
 use crate::push::direct::fields::PushRequest;
 use crate::push::direct::views::{AcceptedPush, PushList, PushView};
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
 use crate::request::body::{idempotency_key, read_json};
-use crate::request::idempotency::{Answers, Known, RequestName};
+use crate::request::idempotency::{Ids, Known, hash_of};
 use crate::request::problem::{ID_REUSED, PUSH_UNKNOWN, Problem, ProblemSchema};
 use crate::request::query::{Name, Query};
 use crate::request::readiness::not_ready;
@@ -47,37 +53,40 @@ const LIST_MAX: usize = 500;
 pub(crate) async fn create(
     sender: Sender,
     State(app): State<Arc<App>>,
-    State(answers): State<Arc<Mutex<Answers>>>,
+    State(ids): State<Arc<Mutex<Ids>>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let key = idempotency_key(request.headers())?;
+    let named = idempotency_key(request.headers())?.is_some();
+    let id = push_id(request.headers(), &sender.key_id, None)?;
     let (new, body): (PushRequest, Bytes) = read_json(&app, request).await?;
-    let new = new.check(app.config.push_bounds())?;
-    let Some(key) = key else { return Ok(accepted(push(&app, new)?, Answer::First)) };
-
-    let name = RequestName { caller: sender.key_id, key };
-    let hash = ring::digest::digest(&ring::digest::SHA256, &body);
-    let hash = hash.as_ref().try_into().expect("SHA-256 has 32 bytes");
+    let new = new.check(id, app.config.push_bounds())?;
+    if !named {
+        push(&app, new)?;
+        return Ok(accepted(id, Answer::First));
+    }
+    let name = (new.push.app.clone(), id);
     // Held while the fleet takes the push, which never blocks: of two equal requests at once one
     // pushes.
-    let mut answers = answers.lock();
-    let now = Instant::now();
-    match answers.look_up(&name, &hash, now) {
-        Known::Answered(id) => Ok(accepted(id, Answer::Repeated)),
+    let mut ids = ids.lock();
+    match ids.begin(&name, &hash_of(&body), Instant::now()) {
+        Known::Accepted | Known::UnderWay => Ok(accepted(id, Answer::Repeated)),
         Known::OtherRequest => {
             let detail =
-                format!("{:?} came with another body before; make a new key for each push", name.key);
+                "the header `Idempotency-Key` came with another body before; make a new key for each push";
             Err(Problem::new(ID_REUSED, detail))
         }
         Known::New => {
-            let id = push(&app, new)?;
-            answers.keep(name, hash, id, now);
-            Ok(accepted(id, Answer::First))
+            let pushed = push(&app, new);
+            match &pushed {
+                Ok(()) => ids.accepted(&name),
+                Err(_) => ids.refused(&name),
+            }
+            pushed.map(|()| accepted(id, Answer::First))
         }
     }
 }
 
-fn push(app: &App, new: NewPush) -> Result<PushId, Problem> {
+fn push(app: &App, new: TopicPush) -> Result<(), Problem> {
     match not_ready(&app.fleet.readiness()) {
         Some(problem) => Err(problem),
         None => Ok(app.fleet.push(new)?),
@@ -113,7 +122,7 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Json<PushList>, Problem> {
     let limit = Query::read(&uri, &["limit"])?.limit(LIST_DEFAULT, LIST_MAX)?;
-    Ok(Json(PushList { pushes: app.fleet.pushes(limit).iter().map(PushView::of).collect() }))
+    Ok(Json(PushList { pushes: app.fleet.pushes(None, None, limit).iter().map(PushView::of).collect() }))
 }
 
 /// How far a push has come.
@@ -127,14 +136,13 @@ pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Name(id): Name,
 ) -> Result<Json<PushView>, Problem> {
-    let report = id.parse().ok().and_then(|id| app.fleet.push_report(id));
-    let report = report.ok_or_else(|| {
-        let problem =
-            Problem::new(PUSH_UNKNOWN, format!("{id:?} was never given here or is no longer remembered"));
-        match id.parse::<stadium_push::PushId>() {
-            Ok(_) => problem.adding(&format!("a push of the platform is at /api/apps/APP/pushes/{id}")),
-            Err(_) => problem,
-        }
-    })?;
+    let default = AppName::new(AppName::DEFAULT).expect("the app `default` has a name");
+    let unknown = || {
+        Problem::new(PUSH_UNKNOWN, format!("{id:?} is no live push of the app `default` that is remembered"))
+    };
+    let push: PushId = id.parse().map_err(|_| unknown())?;
+    let report = app.fleet.push_report(&default, push);
+    let report = report
+        .ok_or_else(|| unknown().adding(&format!("a durable push is at /api/apps/APP/pushes/{push}")))?;
     Ok(Json(PushView::of(&report)))
 }

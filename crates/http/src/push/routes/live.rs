@@ -17,7 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::platform::app_name;
 use crate::platform::problems::PlatformLookProblems;
 use crate::push::routes::pushes::{find, known_id};
-use crate::push::views::{PlatformPushReport, Shown, is_over};
+use crate::push::views::{Shown, is_over};
 use crate::request::access::Reader;
 use crate::request::app::App;
 use crate::request::problem::Problem;
@@ -51,7 +51,7 @@ pub(crate) async fn events(
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut shown = String::new();
         loop {
-            let report = PlatformPushReport::of(&view, Shown::Whole);
+            let report = view.report(Shown::Whole);
             let data = serde_json::to_string(&report).expect("numbers, strings and lists always serialise");
             if data != shown {
                 let event = sse::Event::default().event("push").data(&data);
@@ -60,7 +60,7 @@ pub(crate) async fn events(
                 }
                 shown = data;
             }
-            if is_over(view.stage) {
+            if is_over(view.stage()) {
                 return;
             }
             tokio::select! {

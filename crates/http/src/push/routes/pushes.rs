@@ -1,15 +1,19 @@
-//! Pushes of the platform: hand one over, see what became of it, change or cancel it.
+//! Pushes: send one, durable or live, see its outcomes, change or cancel it.
 //!
-//! A push is accepted at most once for its id, so a request that was not answered can be sent again as it was. An answer means that the
-//! push is on disk. Pushes to channels and to whoever is connected, kept nowhere, are `POST /api/push`.
+//! A push is accepted at most once for its id, so a request that was not answered can be sent again
+//! as it was. An answer means that a durable push is on disk.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use stadium_push::{Accepted, Command, PushId, PushView, Refusal, Time, refusal};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use stadium_push::live::LiveReport;
+use stadium_push::{Accepted, Command, NewPush, PushId, PushView, Refusal, Stage, Time, refusal};
 use stadium_registry::AppName;
 
 use crate::audiences::routes::count;
@@ -18,11 +22,13 @@ use crate::platform::app_name;
 use crate::platform::ids::push_id;
 use crate::platform::in_path;
 use crate::platform::problems::{PlatformLookProblems, PlatformProblems};
-use crate::push::fields::PushFields;
+use crate::push::fields::{LiveFields, PushFields};
+use crate::push::live;
 use crate::push::views::{AcceptedPushReport, PlatformPushPage, PlatformPushReport, Shown};
 use crate::request::access::{Reader, Sender};
 use crate::request::app::App;
 use crate::request::body::read_json;
+use crate::request::idempotency::{Ids, hash_of};
 use crate::request::problem::Problem;
 use crate::request::query::{Name, Names, Query, wrong};
 use crate::shards::ask_for;
@@ -41,14 +47,14 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Hands a push over.
 ///
-/// 202: it is on disk, and `url` shows what becomes of it. 200 with `duplicate`: it was accepted before, nothing happened now. With
+/// 202: it is on disk, or with `live` under way, and `url` shows what becomes of it. 200 with `duplicate`: it was accepted before, nothing happened now. With
 /// `dry_run=true` nothing is pushed: 200 says that it would be accepted, whom it would reach now, and whom it would
 /// leave out for which reason; `warning` says so where it would reach nobody.
 #[utoipa::path(post, operation_id = "send_push", path = "/api/apps/{app}/pushes", tag = "Push platform", request_body = PushFields,
     params(("app" = String, Path, description = "The app.", example = "default"),
            ("dry_run" = Option<bool>, Query, description = "`true`: check it and preview its audience, push nothing."),
            ("Idempotency-Key" = Option<String>, Header, description = "1 to 128 visible ASCII characters that name this request, best a UUID.")),
-    responses((status = 202, description = "It is accepted, on disk.", body = AcceptedPushReport,
+    responses((status = 202, description = "It is accepted: on disk, or as a live push.", body = AcceptedPushReport,
                headers(("Location" = String, description = "Where to see what becomes of it."))),
               (status = 200, description = "It had been accepted before; or it was a dry run.", body = AcceptedPushReport,
                headers(("Idempotent-Replayed" = Option<String>, description = "`true` where it had been accepted before."))),
@@ -56,6 +62,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub(crate) async fn create(
     sender: Sender,
     State(app): State<Arc<App>>,
+    State(ids): State<Arc<Mutex<Ids>>>,
     Name(of): Name,
     request: Request,
 ) -> Result<Response, Problem> {
@@ -63,38 +70,65 @@ pub(crate) async fn create(
     let dry_run =
         Query::read(request.uri(), &["dry_run"])?.one_of("dry_run", &[("false", false), ("true", true)])?;
     let headers = request.headers().clone();
-    let (fields, _): (PushFields, _) = read_json(&app, request).await?;
+    let (fields, body): (PushFields, Bytes) = read_json(&app, request).await?;
     let id = push_id(&headers, &sender.key_id, fields.id.as_deref())?;
-    let push = Box::new(fields.check("", of.clone(), id)?);
     let url = format!("/api/apps/{of}/pushes/{id}");
+    if fields.live {
+        let push = fields.live(of.clone(), id, app.config.push_bounds())?;
+        if dry_run {
+            let preview = match push {
+                LiveFields::Registered(push) => Some(preview(&app, &of, push).await?),
+                LiveFields::Channel(_) => None,
+            };
+            return Ok(valid(id, url, Accepted::Now, preview));
+        }
+        let accepted = live::accept(&app, &ids, push, &hash_of(&body)).await?;
+        return Ok(answer(id, url, accepted));
+    }
+    let push = Box::new(fields.check("", of.clone(), id)?);
     if dry_run {
         let known: Accepted = ask_for(&app, Command::Check { push: push.clone() }).await?;
-        let (audience, pace) = (push.audience.clone(), push.options.pace);
-        let preview = count(&app, &of, audience, SAMPLE, Some(push)).await?;
-        let preview = Some(PreviewReport::of(&preview, pace));
-        let report = AcceptedPushReport {
-            id: id.to_string(),
-            status: "valid",
-            duplicate: known == Accepted::Before,
-            url,
-            preview,
-        };
-        return Ok((StatusCode::OK, Json(report)).into_response());
+        let preview = preview(&app, &of, push).await?;
+        return Ok(valid(id, url, known, Some(preview)));
+    }
+    if app.fleet.push_report(&of, id).is_some() {
+        let reason = format!("push {id} is a live one: a new push needs a new id");
+        return Err(Refusal::Rejected { code: refusal::ID_CONTENT, reason }.into());
     }
     let accepted: Accepted = ask_for(&app, Command::Send { push }).await?;
+    Ok(answer(id, url, accepted))
+}
+
+/// Whom a push would reach.
+async fn preview(app: &App, of: &AppName, push: Box<NewPush>) -> Result<PreviewReport, Problem> {
+    let (audience, pace) = (push.audience.clone(), push.options.pace);
+    let preview = count(app, of, audience, SAMPLE, Some(push)).await?;
+    Ok(PreviewReport::of(&preview, pace))
+}
+
+/// The answer to a dry run.
+fn valid(id: PushId, url: String, known: Accepted, preview: Option<PreviewReport>) -> Response {
+    let duplicate = known == Accepted::Before;
+    let report = AcceptedPushReport { id: id.to_string(), status: "valid", duplicate, url, preview };
+    (StatusCode::OK, Json(report)).into_response()
+}
+
+/// The answer to a push that is accepted.
+fn answer(id: PushId, url: String, accepted: Accepted) -> Response {
     let location = HeaderValue::from_str(&url).expect("letters, digits and few signs are a header value");
     let report = Json(AcceptedPushReport::of(id.to_string(), url, accepted));
-    Ok(match accepted {
+    match accepted {
         Accepted::Now => (StatusCode::ACCEPTED, [(header::LOCATION, location)], report).into_response(),
         Accepted::Before => {
             (StatusCode::OK, [(REPLAYED, HeaderValue::from_static("true"))], report).into_response()
         }
-    })
+    }
 }
 
 /// The pushes of an app, newest first, page by page.
 #[utoipa::path(get, operation_id = "list_platform_pushes", path = "/api/apps/{app}/pushes", tag = "Push platform",
     params(("app" = String, Path, description = "The app.", example = "default"),
+           ("live" = Option<bool>, Query, description = "`true`: live pushes alone; `false`: durable ones alone."),
            ("limit" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Pushes on the page; 50 unless said otherwise."),
            ("before" = Option<String>, Query, description = "Only pushes before this one: `next` of the page before.")),
     responses((status = 200, description = "A page of pushes.", body = PlatformPushPage), PlatformLookProblems))]
@@ -104,14 +138,34 @@ pub(crate) async fn list(
     Name(of): Name,
     uri: Uri,
 ) -> Result<Json<PlatformPushPage>, Problem> {
-    let query = Query::read(&uri, &["limit", "before"])?;
+    let query = Query::read(&uri, &["live", "limit", "before"])?;
+    let kinds = [("all", (true, true)), ("true", (true, false)), ("false", (false, true))];
+    let (live, durable) = query.one_of("live", &kinds)?;
     let limit = query.limit(PAGE_DEFAULT, PAGE_MAX)?;
     let before = query.value("before").map(before).transpose()?;
-    let command = Command::Pushes { app: app_name(&of)?, before, pushes_max: limit as u32 };
-    let pushes: Vec<PushView> = ask_for(&app, command).await?;
-    let next = pushes.last().filter(|_| pushes.len() >= limit);
-    let next = next.map(|view| format!("{}/{}", view.accepted_at.0, view.push.id));
-    let pushes = pushes.iter().map(|view| PlatformPushReport::of(view, Shown::Listed)).collect();
+    let of = app_name(&of)?;
+    let mut found: Vec<Found> = Vec::new();
+    if live {
+        found.extend(
+            app.fleet
+                .pushes(Some(&of), before, limit)
+                .into_iter()
+                .map(|report| Found::Live(Box::new(report))),
+        );
+    }
+    // Also where they are not listed: they say whether the app is known.
+    let command = Command::Pushes { app: of, before, pushes_max: limit as u32 };
+    let kept: Vec<PushView> = ask_for(&app, command).await?;
+    if durable {
+        found.extend(kept.into_iter().map(|view| Found::Durable(Box::new(view))));
+    }
+    found.sort_by_key(|found| Reverse(found.place()));
+    found.truncate(limit);
+    let next = found.last().filter(|_| found.len() >= limit).map(|found| {
+        let (at, id) = found.place();
+        format!("{}/{id}", at.0)
+    });
+    let pushes = found.iter().map(|found| found.report(Shown::Listed)).collect();
     Ok(Json(PlatformPushPage { pushes, next }))
 }
 
@@ -133,11 +187,59 @@ pub(crate) async fn show(
     Names(of, push): Names,
 ) -> Result<Json<PlatformPushReport>, Problem> {
     let (of, push) = (app_name(&of)?, known_id(&push)?);
-    Ok(Json(PlatformPushReport::of(&*find(&app, &of, push).await?, Shown::Whole)))
+    Ok(Json(find(&app, &of, push).await?.report(Shown::Whole)))
+}
+
+/// A push, wherever it is kept.
+pub(crate) enum Found {
+    /// On the shards.
+    Durable(Box<PushView>),
+    /// At the fleet.
+    Live(Box<LiveReport>),
+}
+
+impl Found {
+    /// Its place in the order of pushes.
+    fn place(&self) -> (Time, PushId) {
+        match self {
+            Self::Durable(view) => (view.accepted_at, view.push.id),
+            Self::Live(report) => (report.accepted_at, report.push.id),
+        }
+    }
+
+    /// How far it has come.
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::Durable(view) => view.stage,
+            Self::Live(report) => report.stage(),
+        }
+    }
+
+    pub(crate) fn report(&self, shown: Shown) -> PlatformPushReport {
+        match self {
+            Self::Durable(view) => PlatformPushReport::of(view, shown),
+            Self::Live(report) => PlatformPushReport::of_live(report),
+        }
+    }
 }
 
 /// One push; a problem where it is not known.
-pub(crate) async fn find(app: &App, of: &AppName, push: PushId) -> Result<Box<PushView>, Problem> {
+pub(crate) async fn find(app: &App, of: &AppName, push: PushId) -> Result<Found, Problem> {
+    match app.fleet.push_report(of, push) {
+        Some(report) => Ok(Found::Live(Box::new(report))),
+        None => find_durable(app, of, push).await.map(Found::Durable),
+    }
+}
+
+/// Refuses what asks for more than the counts of a live push.
+pub(crate) fn only_durable(app: &App, of: &AppName, push: PushId, why: &str) -> Result<(), Problem> {
+    match app.fleet.push_report(of, push) {
+        Some(_) => Err(live::not_kept(push, why)),
+        None => Ok(()),
+    }
+}
+
+async fn find_durable(app: &App, of: &AppName, push: PushId) -> Result<Box<PushView>, Problem> {
     let found: Option<Box<PushView>> = ask_for(app, Command::Push { app: of.clone(), push }).await?;
     found.ok_or_else(|| {
         let reason = format!("app {of} has no push {push}, or does not remember it any more");
@@ -147,14 +249,7 @@ pub(crate) async fn find(app: &App, of: &AppName, push: PushId) -> Result<Box<Pu
 
 /// A push's id out of the path.
 pub(crate) fn known_id(text: &str) -> Result<PushId, Problem> {
-    let problem = match in_path("push", text.parse()) {
-        Ok(id) => return Ok(id),
-        Err(problem) => problem,
-    };
-    match text.parse::<crate::fleet::PushId>() {
-        Ok(_) => Err(problem.adding(&format!("a push of POST /api/push is at /api/pushes/{text}"))),
-        Err(_) => Err(problem),
-    }
+    in_path("push", text.parse())
 }
 
 /// Changes a push that has not started. What is left out stays.
@@ -170,10 +265,11 @@ pub(crate) async fn edit(
 ) -> Result<Json<PlatformPushReport>, Problem> {
     let (of, id) = (app_name(&of)?, known_id(&push)?);
     let (fields, _): (PushFields, _) = read_json(&app, request).await?;
-    let known = find(&app, &of, id).await?;
+    only_durable(&app, &of, id, "it has started, and cannot be changed")?;
+    let known = find_durable(&app, &of, id).await?;
     let push = Box::new(fields.edit(*known.push)?);
     let () = ask_for(&app, Command::Edit { push }).await?;
-    Ok(Json(PlatformPushReport::of(&*find(&app, &of, id).await?, Shown::Whole)))
+    Ok(Json(find(&app, &of, id).await?.report(Shown::Whole)))
 }
 
 /// Ends a push: who has not got it yet never does. What is on its way to a device may still arrive.
@@ -187,6 +283,7 @@ pub(crate) async fn cancel(
     Names(of, push): Names,
 ) -> Result<Json<PlatformPushReport>, Problem> {
     let (of, push) = (app_name(&of)?, known_id(&push)?);
+    only_durable(&app, &of, push, "it went out when it was accepted, and cannot be cancelled")?;
     let () = ask_for(&app, Command::Cancel { app: of.clone(), push }).await?;
-    Ok(Json(PlatformPushReport::of(&*find(&app, &of, push).await?, Shown::Whole)))
+    Ok(Json(find(&app, &of, push).await?.report(Shown::Whole)))
 }

@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use stadium_push::PushId;
 use stadium_queue::{NewJob, QueueName};
 use stadium_shard::{Done, Together};
 use stadium_wallet::{Command, NewTransfer, Outcome, TransferId, TransferView};
@@ -207,7 +208,9 @@ pub(crate) async fn together(
     for (index, push) in pushes.iter().enumerate() {
         let at = format!("pushes[{index}].");
         let body = Bytes::copy_from_slice(push.get().as_bytes());
-        let checked = parse::<PushRequest>(&body).and_then(|push| push.check(app.config.push_bounds()));
+        // A push gets its id when its job is done.
+        let checked =
+            parse::<PushRequest>(&body).and_then(|push| push.check(PushId(0), app.config.push_bounds()));
         checked.map_err(|problem| problem.within(&at))?;
         all.push((
             QueueName::new(PUSHES_QUEUE).expect("it is one"),

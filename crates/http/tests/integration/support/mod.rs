@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use stadium_http::fleet::DeviceId;
 use stadium_http::fleet::memory::MemoryFleet;
 use stadium_http::{Config, Fleet, Queues, Server, SocketTaker};
+use stadium_push::live::ClientId;
 use stadium_shard::{Settings, Shards};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -200,8 +200,8 @@ impl Drop for Scene {
 }
 
 /// A device's id.
-pub fn device(id: &str) -> DeviceId {
-    DeviceId::new(id).expect("a good id")
+pub fn device(id: &str) -> ClientId {
+    ClientId::new(id).expect("a good id")
 }
 
 /// Waits until something holds, at most ten seconds.

@@ -95,7 +95,7 @@ group! {
         /// Keep Alive), so that the timers of a fleet do not fire together. A device that vanished is noticed within 1.5 times it. MQTT 3.1.1
         /// has no way to say so: such a device keeps what it asked for. 0 lets every device choose.
         keep_alive_s_max: u16 = 600, unit "s", in 0..=65_535, cost "vanished devices are believed alive for longer";
-        /// Pushes whose progress is kept for `GET /api/pushes`. The oldest is forgotten.
+        /// Live pushes whose records are kept. The oldest is forgotten.
         pushes_max: u32 = 1_024, unit "pushes", in 1..=1_000_000, cost "about 25 KB of histograms each";
         /// Commands and messages waiting for a loop. At the bound an HTTP push is answered busy.
         mailbox_max: u32 = 65_536, unit "commands", in 1_024..=16_777_216, cost "about 100 bytes each while they wait";

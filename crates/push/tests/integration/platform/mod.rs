@@ -6,6 +6,7 @@ mod audience;
 mod cancelling;
 mod format;
 mod inbox;
+mod live;
 mod locations;
 mod messages;
 mod model;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 
+use stadium_push::live::LiveDispatch;
 use stadium_push::{
     Answer, AppSettings, Arrival, Audience, Bounds, Command, ConnectionName, Content, Counts, Departure,
     Dispatch, Happened, NewPush, Options, Platform, PushId, PushView, Refusal, Step, Time, Trace,
@@ -35,6 +36,8 @@ pub struct Scene {
     pub bounds: Bounds,
     /// What went to the edge and was not looked at.
     pub sent: Vec<(usize, Dispatch)>,
+    /// Live pushes that went to the edge.
+    pub live: Vec<LiveDispatch>,
     pub cut: Vec<String>,
     connections: u64,
     connected: BTreeMap<String, ConnectionName>,
@@ -53,6 +56,7 @@ impl Scene {
             records: vec![Vec::new(); usize::from(shards)],
             bounds: bounds.clone(),
             sent: Vec::new(),
+            live: Vec::new(),
             cut: Vec::new(),
             connections: 0,
             connected: BTreeMap::new(),
@@ -92,6 +96,7 @@ impl Scene {
         for what in out {
             match what {
                 TransportCommand::Dispatch(dispatch) => self.sent.push((shard, dispatch)),
+                TransportCommand::Live(dispatch) => self.live.push(dispatch),
                 TransportCommand::Disconnect { device, .. } => self.cut.push(device.to_string()),
             }
         }

@@ -1,32 +1,32 @@
-//! The names that cross the API: devices, channels, pushes.
+//! The names in the topics of pushes: MQTT clients and channels.
 //!
-//! A value of these types has passed its rule, so nobody checks it again further in.
+//! A value of these types has passed its rule and is not checked again.
 
 use std::fmt;
-use std::str::FromStr;
 
-/// Bytes in a device id: what fits an MQTT client identifier together with the `inbox/` prefix of its topic
-/// (MQTT 5.0, 1.5.4).
-pub const DEVICE_ID_BYTES_MAX: usize = 65_535 - "inbox/".len();
+/// Bytes in a client id: what fits an MQTT client identifier together with the `inbox/` prefix of
+/// its topic (MQTT 5.0, 1.5.4).
+pub const CLIENT_ID_BYTES_MAX: usize = 65_535 - "inbox/".len();
 
 /// Bytes in a channel's name: far more than a person types, far less than a topic may have.
 pub const CHANNEL_NAME_BYTES_MAX: usize = 1_024;
 
-/// A device: the client identifier of its MQTT connection.
+/// The client identifier of an MQTT connection.
 ///
-/// Not empty, without U+0000, at most 65,529 bytes. It may hold `+` or `#`, which MQTT allows in a client identifier;
-/// such a device can be shown and kicked but has no inbox, see [`DeviceId::has_inbox`].
+/// Not empty, without U+0000, at most 65,529 bytes. It may contain `+` or `#`, which MQTT allows in
+/// a client identifier; such a client can be shown and kicked but has no inbox, see
+/// [`ClientId::has_inbox`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeviceId(String);
+pub struct ClientId(String);
 
-impl DeviceId {
+impl ClientId {
     /// Checks and takes the name.
     ///
     /// # Errors
     /// [`InvalidName`] when it is empty, too long, or holds U+0000.
     pub fn new(name: impl Into<String>) -> Result<Self, InvalidName> {
         let name = name.into();
-        check(&name, DEVICE_ID_BYTES_MAX)?;
+        check(&name, CLIENT_ID_BYTES_MAX)?;
         Ok(Self(name))
     }
 
@@ -35,18 +35,18 @@ impl DeviceId {
         &self.0
     }
 
-    /// Whether `inbox/{id}` is a topic name. A wildcard in it would make it a filter (MQTT 5.0, 4.7.1).
+    /// Whether `inbox/{id}` is a topic name. A wildcard would make it a filter (MQTT 5.0, 4.7.1).
     pub fn has_inbox(&self) -> bool {
         !self.0.contains(['+', '#'])
     }
 
-    /// The topic of the device's inbox.
+    /// The topic of the client's inbox.
     pub fn inbox_topic(&self) -> String {
         format!("inbox/{}", self.0)
     }
 }
 
-impl fmt::Display for DeviceId {
+impl fmt::Display for ClientId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -135,66 +135,19 @@ fn check(name: &str, bytes_max: usize) -> Result<(), InvalidName> {
     }
 }
 
-/// A push. Written as `p` and sixteen hexadecimal digits.
-///
-/// The fleet chooses the number; it should not repeat after a restart, so put the time into the high bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PushId(pub u64);
-
-impl fmt::Display for PushId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p{:016x}", self.0)
-    }
-}
-
-impl FromStr for PushId {
-    type Err = InvalidPushId;
-
-    fn from_str(text: &str) -> Result<Self, InvalidPushId> {
-        let digits = text.strip_prefix('p').ok_or(InvalidPushId)?;
-        let lower_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        if digits.len() != 16 || !digits.bytes().all(lower_hex) {
-            return Err(InvalidPushId);
-        }
-        u64::from_str_radix(digits, 16).map(Self).map_err(|_| InvalidPushId)
-    }
-}
-
-/// The text is not `p` and sixteen lower-case hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InvalidPushId;
-
-impl fmt::Display for InvalidPushId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a push id is `p` and sixteen lower-case hexadecimal digits")
-    }
-}
-
-impl std::error::Error for InvalidPushId {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn push_id_reads_back_only_in_its_one_spelling() {
-        let id = PushId(0x0192_f00d);
-        assert_eq!(id.to_string(), "p000000000192f00d");
-        assert_eq!(id.to_string().parse(), Ok(id));
-        for wrong in ["", "p", "p1", "000000000192f00d", "p000000000192F00D", "p+00000000192f00d"] {
-            assert_eq!(wrong.parse::<PushId>(), Err(InvalidPushId), "{wrong}");
-        }
-    }
-
-    #[test]
     fn names_follow_the_rules_of_topics() {
-        assert_eq!(DeviceId::new(""), Err(InvalidName::Empty));
-        assert_eq!(DeviceId::new("a\0"), Err(InvalidName::Null));
+        assert_eq!(ClientId::new(""), Err(InvalidName::Empty));
+        assert_eq!(ClientId::new("a\0"), Err(InvalidName::Null));
         assert_eq!(
-            DeviceId::new("x".repeat(DEVICE_ID_BYTES_MAX + 1)),
-            Err(InvalidName::TooLong { bytes_max: DEVICE_ID_BYTES_MAX })
+            ClientId::new("x".repeat(CLIENT_ID_BYTES_MAX + 1)),
+            Err(InvalidName::TooLong { bytes_max: CLIENT_ID_BYTES_MAX })
         );
-        assert!(!DeviceId::new("a+b").expect("MQTT allows it").has_inbox());
+        assert!(!ClientId::new("a+b").expect("MQTT allows it").has_inbox());
         assert_eq!(ChannelName::new("news/#"), Err(InvalidName::Wildcard));
         assert_eq!(ChannelName::new("news/sport").expect("levels are fine").topic(), "channels/news/sport");
     }
